@@ -1,0 +1,1 @@
+//! English checkers: rules, search and the neural evaluator.

@@ -1,0 +1,1 @@
+//! Islands, populations and the algorithms that evolve them, as pure functions.

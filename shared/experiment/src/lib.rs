@@ -1,0 +1,1 @@
+//! Experiment, sweep and study files: parsed, validated, expanded.

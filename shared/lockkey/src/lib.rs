@@ -1,0 +1,1 @@
+//! Lock-and-key levels and their difficulty by path finding.

@@ -1,0 +1,1 @@
+//! Match-3 boards, their rules and simulated players.

@@ -1,0 +1,1 @@
+//! The number-collecting maze and its solvers.

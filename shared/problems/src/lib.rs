@@ -1,0 +1,1 @@
+//! Every problem that can be evolved, and the only list of them.

@@ -1,0 +1,1 @@
+//! Checkpoints and results as immutable objects.

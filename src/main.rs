@@ -1,0 +1,3 @@
+//! The `atoll` command.
+
+fn main() {}

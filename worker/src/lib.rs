@@ -1,0 +1,1 @@
+//! The epoch runner: islands evolved on a pool of threads.
