@@ -1,0 +1,284 @@
+//! The algorithms that make one generation out of another, with their parameters as they stand in an experiment.
+
+mod breeding;
+mod crowding;
+mod es;
+mod ga;
+mod map_elites;
+
+pub use crowding::Crowding;
+pub use es::{Es, Recombination};
+pub use ga::Ga;
+pub use map_elites::MapElites;
+
+use crate::population::Population;
+use crate::problem::{Judging, Problem};
+use crate::random::{Chance, Key};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How an island evolves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// A generational genetic algorithm.
+    Ga(Ga),
+    /// A (mu + lambda) evolution strategy with self-adaptive mutation, for real genes.
+    Es(Es),
+    /// Deterministic crowding: a child competes with the more similar parent.
+    Crowding(Crowding),
+    /// MAP-Elites: an archive of the best individual for each cell of a grid.
+    MapElites(MapElites),
+}
+
+impl Algorithm {
+    /// How many individuals found an island.
+    pub fn founders(&self) -> u32 {
+        match self {
+            Self::Ga(ga) => ga.population,
+            Self::Es(es) => es.parents,
+            Self::Crowding(crowding) => crowding.population,
+            Self::MapElites(archive) => archive.founders,
+        }
+    }
+
+    /// How many new individuals a generation brings.
+    pub fn births(&self) -> u32 {
+        match self {
+            Self::Ga(ga) => ga.population - ga.elite_count(),
+            Self::Es(es) => es.offspring,
+            Self::Crowding(crowding) => crowding.population & !1,
+            Self::MapElites(archive) => archive.batch,
+        }
+    }
+
+    /// The most individuals an island holds between generations.
+    pub fn capacity(&self) -> u64 {
+        match self {
+            Self::MapElites(archive) => archive.cells(),
+            other => u64::from(other.founders()),
+        }
+    }
+
+    /// The step size of individuals that come without one.
+    pub(crate) fn default_step(&self) -> f32 {
+        match self {
+            Self::Es(es) => es.sigma as f32,
+            _ => 0.0,
+        }
+    }
+
+    /// Gives every falling rate that does not say over how many generations it falls the length of the run.
+    pub fn resolve_rates(&mut self, generations: Option<u64>) {
+        let mutation = match self {
+            Self::Ga(ga) => &mut ga.mutation,
+            Self::Crowding(crowding) => &mut crowding.mutation,
+            Self::MapElites(archive) => &mut archive.mutation,
+            Self::Es(_) => return,
+        };
+        if let Rate::Falling(falling) = &mut mutation.rate {
+            falling.over = falling.over.or(generations);
+        }
+    }
+
+    /// The mutation rate that falls without saying over how many generations, if there is one.
+    pub fn has_open_rate(&self) -> bool {
+        let mutation = match self {
+            Self::Ga(ga) => &ga.mutation,
+            Self::Crowding(crowding) => &crowding.mutation,
+            Self::MapElites(archive) => &archive.mutation,
+            Self::Es(_) => return false,
+        };
+        matches!(&mutation.rate, Rate::Falling(falling) if falling.over.is_none())
+    }
+}
+
+/// How two parents' genes are mixed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Crossover {
+    /// Where the genes of one parent give way to those of the other.
+    pub kind: CrossoverKind,
+    /// The share of pairs that are crossed; the others' children are copies.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub rate: f64,
+}
+
+impl Default for Crossover {
+    fn default() -> Self {
+        Self { kind: CrossoverKind::OnePoint, rate: 0.7 }
+    }
+}
+
+/// Where the genes of one parent give way to those of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CrossoverKind {
+    /// Behind one place.
+    OnePoint,
+    /// Between two places.
+    TwoPoint,
+    /// At each gene by the toss of a coin.
+    Uniform,
+}
+
+/// How genes change by themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mutation {
+    /// How likely a mutation is.
+    pub rate: Rate,
+    /// Whether the rate is that of an individual, one of whose genes then changes, or that of each gene.
+    pub per: MutationUnit,
+    /// The deviation of a Gaussian step from the old value; without it the new value is any of the domain's.
+    #[schemars(range(min = 0.0))]
+    pub step: Option<f64>,
+}
+
+impl Default for Mutation {
+    fn default() -> Self {
+        Self { rate: Rate::Constant(0.1), per: MutationUnit::Individual, step: None }
+    }
+}
+
+/// What a mutation rate refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MutationUnit {
+    /// An individual: one random gene of it changes.
+    Individual,
+    /// A gene.
+    Gene,
+}
+
+/// A rate that is constant, or falls linearly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Rate {
+    /// The same in every generation.
+    Constant(#[schemars(range(min = 0.0, max = 1.0))] f64),
+    /// From one value in the first generation to another in the last.
+    Falling(FallingRate),
+}
+
+/// A rate that changes linearly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FallingRate {
+    /// The rate in the first generation.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub from: f64,
+    /// The rate in the last generation, and ever after.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub to: f64,
+    /// Over how many generations; the budget's generations unless given.
+    #[schemars(range(min = 1))]
+    pub over: Option<u64>,
+}
+
+impl Rate {
+    /// The rate in a generation; the first is number 1.
+    pub fn at(&self, generation: u64) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Falling(FallingRate { from, to, over }) => {
+                let steps = over.unwrap_or(1).saturating_sub(1);
+                let done = generation.saturating_sub(1).min(steps);
+                if steps == 0 { *to } else { from + (to - from) * (done as f64 / steps as f64) }
+            }
+        }
+    }
+}
+
+/// One generation about to be made.
+pub(crate) struct Coming<'a, P: Problem> {
+    pub(crate) problem: &'a P,
+    pub(crate) generation: u64,
+    pub(crate) key: Key,
+    /// Evaluations spent on it so far, and how many of them gave no number.
+    pub(crate) tally: &'a mut Tally,
+}
+
+/// What judging has cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) evaluations: u64,
+    pub(crate) unjudgeable: u64,
+}
+
+impl<P: Problem> Coming<'_, P> {
+    /// Lets the problem judge the fresh individuals (all of them, where fitness is relative).
+    pub(crate) fn judge(&mut self, population: &mut Population<P::Gene>, fresh: std::ops::Range<usize>) {
+        let fresh = if self.problem.absolute() { fresh } else { 0..population.len() };
+        self.tally.judge(self.problem, population, Judging::new(fresh, self.key));
+    }
+}
+
+impl Tally {
+    /// Fitness is never NaN: what a problem could not judge becomes the worst there is, and is counted.
+    pub(crate) fn judge<P: Problem>(
+        &mut self,
+        problem: &P,
+        population: &mut Population<P::Gene>,
+        judging: Judging,
+    ) {
+        self.evaluations += problem.judge(population, &judging);
+        for fitness in &mut population.fitness_mut()[judging.fresh] {
+            if fitness.is_nan() {
+                *fitness = f64::NEG_INFINITY;
+                self.unjudgeable += 1;
+            }
+        }
+    }
+}
+
+/// Room that generations use again and again.
+pub(crate) struct Spare<P: Problem> {
+    next: Population<P::Gene>,
+    windows: breeding::Windows,
+}
+
+impl<P: Problem> Spare<P> {
+    pub(crate) fn new(population: &Population<P::Gene>) -> Self {
+        Self {
+            next: Population::empty_like(population),
+            windows: breeding::Windows::new(population.shape().length, population.stride()),
+        }
+    }
+}
+
+/// Mutation with its rate in this generation.
+pub(crate) struct Mutating {
+    chance: Chance,
+    per: MutationUnit,
+    step: Option<f64>,
+    /// For rates by gene: 1 / ln(1 - rate), to jump from one mutated gene to the next.
+    gap: f64,
+}
+
+impl Mutation {
+    pub(crate) fn at(&self, generation: u64) -> Mutating {
+        let rate = self.rate.at(generation);
+        Mutating {
+            chance: Chance::new(rate),
+            per: self.per,
+            step: self.step,
+            gap: if rate > 0.0 { 1.0 / libm::log1p(-rate) } else { f64::NEG_INFINITY },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_fall_linearly_and_stay() {
+        let rate = Rate::Falling(FallingRate { from: 0.3, to: 0.1, over: Some(11) });
+        let close = |generation, expected: f64| assert!((rate.at(generation) - expected).abs() < 1e-12);
+        close(1, 0.3);
+        close(6, 0.2);
+        close(11, 0.1);
+        close(1000, 0.1);
+    }
+}

@@ -1,0 +1,326 @@
+//! An epoch: the generations of one island between two migrations, as a pure function from bytes to bytes.
+//!
+//! This is where the types of a problem are erased: whoever plans, leases, stores or sends epochs sees [`EpochTask`]
+//! go in and [`EpochOutcome`] come out, and no genes.
+
+use crate::codec::{self, DecodeError};
+use crate::digest::Digest;
+use crate::gene::Gene;
+use crate::island::{Champion, Island, IslandState, Setting};
+use crate::migration::{Departure, Immigrants};
+use crate::population::{Cost, MisfitError, Population};
+use crate::problem::Problem;
+use crate::statistics::{EpochStatistics, ROWS, diversity};
+use bincode::{Decode, Encode};
+use std::sync::Arc;
+
+/// One epoch to be run: everything that its outcome depends on, beside the experiment.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct EpochTask {
+    /// The island.
+    pub island: u32,
+    /// The epoch, counted from 0.
+    pub epoch: u64,
+    /// The island's age when the epoch ends. It begins at the age of its state.
+    pub until: u64,
+    /// What the island remembers; nothing at its founding.
+    pub state: Option<Arc<Vec<u8>>>,
+    /// What arrives, in ascending order of the senders.
+    pub packets: Vec<Packet>,
+}
+
+/// The emigrants of one island at the end of one epoch.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Packet {
+    /// The island they left.
+    pub from: u32,
+    /// The epoch at whose end they left.
+    pub epoch: u64,
+    /// An encoded [`Departure`].
+    pub departure: Arc<Vec<u8>>,
+}
+
+/// What an epoch brought.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct EpochOutcome {
+    /// An encoded [`IslandState`].
+    pub state: Arc<Vec<u8>>,
+    /// An encoded [`Departure`].
+    pub departure: Arc<Vec<u8>>,
+    /// The digest of both.
+    pub digest: Digest,
+    /// What stopping rules look at.
+    pub standing: Standing,
+    /// What reports look at.
+    pub statistics: EpochStatistics,
+}
+
+/// Where an island stands: what stopping rules look at.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub struct Standing {
+    /// The generations it has lived through.
+    pub generation: u64,
+    /// The evaluations it has spent.
+    pub evaluations: u64,
+    /// The fitness of its champion.
+    pub best: f64,
+}
+
+/// An epoch that cannot be run, because its inputs do not fit the experiment.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EpochError {
+    /// Bytes that do not decode.
+    #[error("island {island}, epoch {epoch}: {error}")]
+    Decode {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// Why.
+        error: DecodeError,
+    },
+    /// A population that does not fit.
+    #[error("island {island}, epoch {epoch}: {error}")]
+    Misfit {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// Why.
+        error: MisfitError,
+    },
+    /// An island that does not exist.
+    #[error("expected an island from 0 to {last}, found `{island}`")]
+    Island {
+        /// The island.
+        island: u32,
+        /// The last one.
+        last: usize,
+    },
+}
+
+impl EpochTask {
+    /// The digest of all that the outcome depends on.
+    pub fn digest(&self, experiment: &Digest) -> Digest {
+        let numbers = codec::encode(&(self.island, self.epoch, self.until));
+        let state = Digest::of(self.state.as_ref().map_or(&[], |state| state.as_slice()));
+        let packets: Vec<u8> = self
+            .packets
+            .iter()
+            .flat_map(|packet| codec::encode(&(packet.from, packet.epoch, Digest::of(&packet.departure))))
+            .collect();
+        Digest::of_parts("atoll epoch task", [&experiment.0[..], &numbers, &state.0, &packets])
+    }
+}
+
+/// Evolves the islands of one experiment, whatever its problem.
+pub trait Evolver: Send + Sync {
+    /// Begins an epoch.
+    fn begin(&self, task: &EpochTask) -> Result<Box<dyn Evolving + '_>, EpochError>;
+
+    /// Takes an epoch up at a checkpoint inside it.
+    fn resume(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Box<dyn Evolving + '_>, EpochError>;
+
+    /// The champion in an island's state.
+    fn champion(&self, state: &[u8]) -> Result<ChampionView, DecodeError>;
+
+    /// What experiments all have in common.
+    fn setting(&self) -> &Setting;
+
+    /// About how long one evaluation takes.
+    fn cost(&self) -> Cost;
+
+    /// About how many bytes an individual takes in a store.
+    fn individual_bytes(&self) -> u64;
+}
+
+/// An epoch under way.
+pub trait Evolving {
+    /// One generation, if there is one left. Answers whether there was.
+    fn generation(&mut self) -> bool;
+
+    /// Where the island stands.
+    fn standing(&self) -> Standing;
+
+    /// All that is needed to take the epoch up here.
+    fn checkpoint(&self) -> Vec<u8>;
+
+    /// The outcome, after the last generation.
+    fn finish(self: Box<Self>) -> EpochOutcome;
+}
+
+/// A champion as numbers, for people and other programs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChampionView {
+    /// Its fitness.
+    pub fitness: f64,
+    /// The generation in which it appeared.
+    pub generation: u64,
+    /// Its genes.
+    pub genome: Vec<f64>,
+}
+
+/// A problem in the setting of an experiment.
+pub struct World<P: Problem> {
+    problem: P,
+    setting: Setting,
+}
+
+impl<P: Problem> World<P> {
+    /// The problem in this setting.
+    pub fn new(problem: P, setting: Setting) -> Self {
+        Self { problem, setting }
+    }
+
+    fn island(&self, task: &EpochTask, state: IslandState<P::Gene>) -> Result<Island<'_, P>, EpochError> {
+        Island::resume(&self.problem, &self.setting, task.island, state).map_err(|error| EpochError::Misfit {
+            island: task.island,
+            epoch: task.epoch,
+            error,
+        })
+    }
+
+    /// The immigrants that a packet holds for the task's island.
+    fn unpack(&self, task: &EpochTask, packet: &Packet) -> Result<Immigrants<P::Gene>, EpochError> {
+        let departure: Departure<P::Gene> = decode(task, &packet.departure)?;
+        let share = departure.share_of(task.island).to_vec();
+        let axes = self.problem.axes().len();
+        let everybody = Population::unpack(departure.emigrants, self.problem.shape(), axes);
+        let misfit = |error| EpochError::Misfit { island: task.island, epoch: task.epoch, error };
+        let everybody = everybody.map_err(misfit)?;
+        let mut individuals = Population::empty_like(&everybody);
+        for index in share.into_iter().map(|index| index as usize) {
+            if index >= everybody.len() {
+                let (expected, found) = (everybody.len(), index + 1);
+                return Err(misfit(MisfitError::Count { what: "emigrants", expected, found }));
+            }
+            individuals.push_copy(&everybody, index, 0.0);
+        }
+        Ok(Immigrants { from: packet.from, epoch: packet.epoch, individuals })
+    }
+}
+
+fn decode<T: Decode<()>>(task: &EpochTask, bytes: &[u8]) -> Result<T, EpochError> {
+    let EpochTask { island, epoch, .. } = *task;
+    codec::decode(bytes).map_err(|error| EpochError::Decode { island, epoch, error })
+}
+
+impl<P: Problem> Evolver for World<P> {
+    fn begin(&self, task: &EpochTask) -> Result<Box<dyn Evolving + '_>, EpochError> {
+        let last = self.setting.islands.len() - 1;
+        if task.island as usize > last {
+            return Err(EpochError::Island { island: task.island, last });
+        }
+        let mut statistics = EpochStatistics::default();
+        let island = match &task.state {
+            None => {
+                let island = Island::found(&self.problem, &self.setting, task.island);
+                statistics.rows.push(island.row());
+                island
+            }
+            Some(state) => {
+                let mut island = self.island(task, decode(task, state)?)?;
+                let packets = task.packets.iter().map(|packet| self.unpack(task, packet));
+                let immigrants = packets.collect::<Result<Vec<_>, _>>()?;
+                statistics.arrivals = island.receive(immigrants);
+                island
+            }
+        };
+        let (from, epoch, until) = (island.age(), task.epoch, task.until);
+        Ok(Box::new(Underway { island, epoch, from, until, statistics }))
+    }
+
+    fn resume(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Box<dyn Evolving + '_>, EpochError> {
+        let Checkpoint { state, from, statistics } = decode(task, checkpoint)?;
+        let island = self.island(task, state)?;
+        let (epoch, until) = (task.epoch, task.until);
+        Ok(Box::new(Underway { island, epoch, from, until, statistics }))
+    }
+
+    fn champion(&self, state: &[u8]) -> Result<ChampionView, DecodeError> {
+        let state: IslandState<P::Gene> = codec::decode(state)?;
+        let Champion { genome, fitness, generation } = state.champion;
+        let genome = genome.into_iter().map(Gene::number).collect();
+        Ok(ChampionView { fitness, generation, genome })
+    }
+
+    fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    fn cost(&self) -> Cost {
+        self.problem.cost()
+    }
+
+    fn individual_bytes(&self) -> u64 {
+        (self.problem.shape().length * size_of::<P::Gene>() + self.problem.axes().len() * 4 + 8) as u64
+    }
+}
+
+/// An island in the middle of an epoch.
+struct Underway<'a, P: Problem> {
+    island: Island<'a, P>,
+    epoch: u64,
+    /// The island's age when the epoch began, and when it will end.
+    from: u64,
+    until: u64,
+    statistics: EpochStatistics,
+}
+
+/// What is stored of an epoch under way.
+#[derive(Encode, Decode)]
+struct Checkpoint<G: Gene> {
+    state: IslandState<G>,
+    from: u64,
+    statistics: EpochStatistics,
+}
+
+impl<P: Problem> Evolving for Underway<'_, P> {
+    fn generation(&mut self) -> bool {
+        if self.island.age() >= self.until {
+            return false;
+        }
+        self.island.generation();
+        let every = (self.until - self.from).div_ceil(ROWS).max(1);
+        if (self.until - self.island.age()).is_multiple_of(every) {
+            self.statistics.rows.push(self.island.row());
+        }
+        true
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            generation: self.island.age(),
+            evaluations: self.island.evaluations(),
+            best: self.island.champion().fitness,
+        }
+    }
+
+    fn checkpoint(&self) -> Vec<u8> {
+        let (state, statistics) = (self.island.state(), self.statistics.clone());
+        codec::encode(&Checkpoint { state, from: self.from, statistics })
+    }
+
+    fn finish(mut self: Box<Self>) -> EpochOutcome {
+        let departure = codec::encode(&self.island.depart(self.epoch));
+        let state = codec::encode(&self.island.state());
+        let digest = Digest::of_parts("atoll epoch outcome", [state.as_slice(), &departure]);
+        let standing = self.standing();
+        self.statistics.diversity = diversity(self.island.population());
+        self.statistics.unjudgeable = self.island.unjudgeable();
+        EpochOutcome {
+            state: Arc::new(state),
+            departure: Arc::new(departure),
+            digest,
+            standing,
+            statistics: self.statistics,
+        }
+    }
+}
+
+/// Runs an epoch to its end: the pure function itself.
+pub fn run(evolver: &dyn Evolver, task: &EpochTask) -> Result<EpochOutcome, EpochError> {
+    let mut epoch = evolver.begin(task)?;
+    while epoch.generation() {}
+    Ok(epoch.finish())
+}

@@ -1,0 +1,139 @@
+//! What a genome is made of: symbols of an alphabet, or real numbers of an interval.
+
+use crate::random::Stream;
+use bincode::{Decode, Encode};
+use std::fmt::Debug;
+
+/// One place of a genome.
+pub trait Gene: Copy + Default + PartialEq + Debug + Send + Sync + Encode + Decode<()> + 'static {
+    /// The values a gene may take.
+    type Domain: Copy + Debug + PartialEq + Send + Sync + 'static;
+
+    /// Any value of the domain, each as likely as the others.
+    fn random(domain: Self::Domain, stream: &mut Stream) -> Self;
+
+    /// The nearest value of the domain after a step of the given size.
+    fn stepped(self, domain: Self::Domain, step: f64) -> Self;
+
+    /// Whether the value belongs to the domain; never true of NaN.
+    fn belongs(self, domain: Self::Domain) -> bool;
+
+    /// The value as a number, for statistics, distances and exports.
+    fn number(self) -> f64;
+
+    /// How far two genomes are apart: the number of differing symbols, or the Euclidean distance.
+    fn distance(one: &[Self], other: &[Self]) -> f64;
+}
+
+/// How many different symbols there are: genes run from 0 to one less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alphabet(pub u16);
+
+/// An interval that a real gene stays in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The smallest value.
+    pub low: f64,
+    /// The largest value.
+    pub high: f64,
+}
+
+impl Gene for u8 {
+    type Domain = Alphabet;
+
+    #[inline]
+    fn random(Alphabet(size): Alphabet, stream: &mut Stream) -> Self {
+        stream.below(usize::from(size)) as u8
+    }
+
+    fn stepped(self, Alphabet(size): Alphabet, step: f64) -> Self {
+        (f64::from(self) + step).round().clamp(0.0, f64::from(size - 1)) as u8
+    }
+
+    fn belongs(self, Alphabet(size): Alphabet) -> bool {
+        u16::from(self) < size
+    }
+
+    fn number(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn distance(one: &[Self], other: &[Self]) -> f64 {
+        one.iter().zip(other).filter(|(a, b)| a != b).count() as f64
+    }
+}
+
+macro_rules! real_gene {
+    ($real:ty) => {
+        impl Gene for $real {
+            type Domain = Interval;
+
+            fn random(Interval { low, high }: Interval, stream: &mut Stream) -> Self {
+                (low + (high - low) * stream.unit()) as $real
+            }
+
+            fn stepped(self, Interval { low, high }: Interval, step: f64) -> Self {
+                (self.number() + step).clamp(low, high) as $real
+            }
+
+            fn belongs(self, Interval { low, high }: Interval) -> bool {
+                // The rounding to the gene's own precision may step over the edge of the interval.
+                self >= low as $real && self <= high as $real
+            }
+
+            fn number(self) -> f64 {
+                f64::from(self)
+            }
+
+            fn distance(one: &[Self], other: &[Self]) -> f64 {
+                let squares = one.iter().zip(other).map(|(a, b)| (a.number() - b.number()).powi(2));
+                crate::statistics::sum(squares).sqrt()
+            }
+        }
+    };
+}
+
+real_gene!(f32);
+real_gene!(f64);
+
+/// The length of a problem's genomes and the domain of their genes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape<G: Gene> {
+    /// How many genes a genome has.
+    pub length: usize,
+    /// The values each of them may take.
+    pub domain: G::Domain,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Key, Purpose};
+
+    #[test]
+    fn every_symbol_comes_up_and_none_beyond() {
+        let mut stream = Key::new(1, 0, 0).stream(0, Purpose::Founding);
+        let mut seen = [0; 5];
+        for _ in 0..1000 {
+            seen[usize::from(u8::random(Alphabet(5), &mut stream))] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
+    }
+
+    #[test]
+    fn steps_stay_in_the_domain() {
+        let interval = Interval { low: -1.0, high: 1.0 };
+        assert_eq!(0.5f64.stepped(interval, 0.25), 0.75);
+        assert_eq!(0.5f64.stepped(interval, 9.0), 1.0);
+        assert_eq!(3u8.stepped(Alphabet(4), 7.2), 3);
+        assert_eq!(3u8.stepped(Alphabet(4), -1.6), 1);
+        assert!(!f64::NAN.belongs(interval));
+        assert!(!4u8.belongs(Alphabet(4)));
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(u8::distance(&[1, 2, 3], &[1, 0, 0]), 2.0);
+        assert_eq!(f64::distance(&[0.0, 3.0], &[4.0, 0.0]), 5.0);
+    }
+}

@@ -1,0 +1,287 @@
+//! One island: its population, and the steps of a generation.
+
+use crate::algorithm::{Algorithm, Coming, Spare, Tally};
+use crate::gene::Gene;
+use crate::migration::{self, Departure, Immigrants, Policy, Transfer};
+use crate::population::{MisfitError, PackedPopulation, Population};
+use crate::problem::{Judging, Problem};
+use crate::random::{Key, Purpose};
+use crate::statistics::{Arrival, GenerationRow};
+use crate::topology::Edge;
+use bincode::{Decode, Encode};
+
+/// What all islands of a run have in common, and what each has of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The run's seed.
+    pub seed: u64,
+    /// Each island's own way.
+    pub islands: Vec<IslandSetting>,
+    /// Who sends migrants to whom.
+    pub edges: Vec<Edge>,
+}
+
+/// How one island evolves and migrates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IslandSetting {
+    /// How it evolves.
+    pub algorithm: Algorithm,
+    /// How it migrates.
+    pub policy: Policy,
+}
+
+impl Setting {
+    /// The neighbours that an island sends migrants to at the end of an epoch.
+    pub fn receivers(&self, island: u32, epoch: u64) -> Vec<u32> {
+        let carrying = self.edges.iter().filter(|edge| edge.from == island && edge.carries(self.seed, epoch));
+        carrying.map(|edge| edge.to).collect()
+    }
+
+    /// The neighbours that may send migrants to an island, in ascending order.
+    pub fn senders(&self, island: u32) -> Vec<u32> {
+        self.edges.iter().filter(|edge| edge.to == island).map(|edge| edge.from).collect()
+    }
+}
+
+/// The best individual an island has seen.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Champion<G: Gene> {
+    /// Its genes.
+    pub genome: Vec<G>,
+    /// Its fitness.
+    pub fitness: f64,
+    /// The generation in which it first appeared.
+    pub generation: u64,
+}
+
+/// All that an island remembers between two generations.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct IslandState<G: Gene> {
+    /// The generations it has lived through.
+    pub generation: u64,
+    /// The evaluations it has spent.
+    pub evaluations: u64,
+    /// How many of them gave no number.
+    pub unjudgeable: u64,
+    /// Its individuals.
+    pub population: PackedPopulation<G>,
+    /// The best it has seen.
+    pub champion: Champion<G>,
+    /// The places of those who moved away, until immigrants take them.
+    pub departed: Vec<u32>,
+}
+
+/// An island at work.
+pub struct Island<'a, P: Problem> {
+    problem: &'a P,
+    setting: &'a Setting,
+    number: u32,
+    generation: u64,
+    tally: Tally,
+    population: Population<P::Gene>,
+    champion: Champion<P::Gene>,
+    departed: Vec<u32>,
+    spare: Spare<P>,
+}
+
+impl<'a, P: Problem> Island<'a, P> {
+    /// A new island with its founding population.
+    pub fn found(problem: &'a P, setting: &'a Setting, number: u32) -> Self {
+        let algorithm = &setting.islands[number as usize].algorithm;
+        let (shape, axes) = (problem.shape(), problem.axes());
+        let mut population = match algorithm {
+            Algorithm::Es(_) => Population::with_steps(shape, axes.len()),
+            _ => Population::new(shape, axes.len()),
+        };
+        let key = Key::new(setting.seed, number, 0);
+        population.resize(algorithm.founders() as usize);
+        for index in 0..population.len() {
+            let (genome, steps) = population.genome_and_steps_mut(index);
+            problem.found(genome, &mut key.stream(index, Purpose::Founding));
+            if let Some(steps) = steps {
+                steps.fill(algorithm.default_step());
+            }
+        }
+        let mut tally = Tally::default();
+        let everybody = 0..population.len();
+        tally.judge(problem, &mut population, Judging::new(everybody, key));
+        if let Algorithm::MapElites(archive) = algorithm {
+            population = archive.settle(&axes, &population);
+        }
+        let spare = Spare::new(&population);
+        let champion = Champion { genome: vec![], fitness: f64::NEG_INFINITY, generation: 0 };
+        let departed = vec![];
+        let mut island =
+            Self { problem, setting, number, generation: 0, tally, population, champion, departed, spare };
+        island.crown();
+        island
+    }
+
+    /// The island as it was left.
+    pub fn resume(
+        problem: &'a P,
+        setting: &'a Setting,
+        number: u32,
+        state: IslandState<P::Gene>,
+    ) -> Result<Self, MisfitError> {
+        let population = Population::unpack(state.population, problem.shape(), problem.axes().len())?;
+        let everybody = 0..population.len() as u32;
+        if population.is_empty() || !state.departed.iter().all(|place| everybody.contains(place)) {
+            return Err(MisfitError::Count { what: "individuals", expected: 1, found: population.len() });
+        }
+        let spare = Spare::new(&population);
+        Ok(Self {
+            problem,
+            setting,
+            number,
+            generation: state.generation,
+            tally: Tally { evaluations: state.evaluations, unjudgeable: state.unjudgeable },
+            population,
+            champion: state.champion,
+            departed: state.departed,
+            spare,
+        })
+    }
+
+    /// All that has to be remembered.
+    pub fn state(&self) -> IslandState<P::Gene> {
+        IslandState {
+            generation: self.generation,
+            evaluations: self.tally.evaluations,
+            unjudgeable: self.tally.unjudgeable,
+            population: self.population.pack(),
+            champion: self.champion.clone(),
+            departed: self.departed.clone(),
+        }
+    }
+
+    /// Its own way of evolving and migrating.
+    fn own(&self) -> &'a IslandSetting {
+        &self.setting.islands[self.number as usize]
+    }
+
+    /// The key of its present generation.
+    fn key(&self) -> Key {
+        Key::new(self.setting.seed, self.number, self.generation)
+    }
+
+    /// One generation.
+    pub fn generation(&mut self) {
+        self.generation += 1;
+        self.evolve();
+        self.crown();
+    }
+
+    fn evolve(&mut self) {
+        let (key, own) = (self.key(), self.own());
+        let Self { problem, generation, tally, population, spare, .. } = self;
+        let coming = Coming { problem: *problem, generation: *generation, key, tally };
+        match &own.algorithm {
+            Algorithm::Ga(ga) => ga.generation(coming, population, spare),
+            Algorithm::Es(es) => es.generation(coming, population, spare),
+            Algorithm::Crowding(crowding) => crowding.generation(coming, population, spare),
+            Algorithm::MapElites(archive) => archive.generation(coming, population, spare),
+        }
+    }
+
+    /// Remembers the best individual ever seen. Where fitness is relative, that of another generation says nothing
+    /// about this one, and the champion is the best of the present.
+    fn crown(&mut self) {
+        let best = self.population.best().expect("an island is never empty");
+        let fitness = self.population.fitness()[best];
+        if fitness > self.champion.fitness || self.champion.genome.is_empty() || !self.problem.absolute() {
+            self.champion.fitness = fitness;
+            self.champion.generation = self.generation;
+            self.champion.genome.clear();
+            self.champion.genome.extend_from_slice(self.population.genome(best));
+        }
+    }
+
+    /// Lets immigrants in, in the order of the islands they come from. Where fitness is relative they are judged
+    /// anew, together with the population.
+    pub fn receive(&mut self, mut immigrants: Vec<Immigrants<P::Gene>>) -> Vec<Arrival> {
+        if !self.problem.absolute() && !immigrants.is_empty() {
+            self.judge_anew(&mut immigrants);
+        }
+        let mut stream = self.key().stream(0, Purpose::Immigration);
+        let departed = std::mem::take(&mut self.departed);
+        let IslandSetting { algorithm, policy } = self.own();
+        let (problem, population) = (self.problem, &mut self.population);
+        let arrivals =
+            migration::settle(problem, algorithm, policy, population, &departed, &immigrants, &mut stream);
+        self.crown();
+        arrivals
+    }
+
+    fn judge_anew(&mut self, immigrants: &mut [Immigrants<P::Gene>]) {
+        let residents = self.population.len();
+        let step = self.own().algorithm.default_step();
+        for group in immigrants.iter() {
+            for index in 0..group.individuals.len() {
+                self.population.push_copy(&group.individuals, index, step);
+            }
+        }
+        // A generation is judged with its own key; this judgement stands between two of them.
+        let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 63);
+        let everybody = 0..self.population.len();
+        self.tally.judge(self.problem, &mut self.population, Judging::new(everybody, key));
+        let mut judged = residents;
+        for group in immigrants {
+            for index in 0..group.individuals.len() {
+                group.individuals.fitness_mut()[index] = self.population.fitness()[judged];
+                judged += 1;
+            }
+        }
+        self.population.resize(residents);
+    }
+
+    /// Chooses who leaves at the end of an epoch.
+    pub fn depart(&mut self, epoch: u64) -> Departure<P::Gene> {
+        let policy = &self.own().policy;
+        let receivers = self.setting.receivers(self.number, epoch);
+        let mut emigrants = Population::empty_like(&self.population);
+        if receivers.is_empty() {
+            return Departure { emigrants: emigrants.pack(), shares: vec![] };
+        }
+        let mut stream = self.key().stream(0, Purpose::Emigration);
+        let chosen = migration::choose_emigrants(self.problem, &self.population, policy, &mut stream);
+        for &index in &chosen {
+            emigrants.push_copy(&self.population, index as usize, 0.0);
+        }
+        let shares = migration::deal(chosen.len(), &receivers, policy.transfer);
+        if policy.transfer == Transfer::Move {
+            self.departed = chosen;
+        }
+        Departure { emigrants: emigrants.pack(), shares }
+    }
+
+    /// Its statistics now.
+    pub fn row(&self) -> GenerationRow {
+        GenerationRow::new(&self.population, self.generation, self.tally.evaluations)
+    }
+
+    /// The generations it has lived through.
+    pub fn age(&self) -> u64 {
+        self.generation
+    }
+
+    /// The evaluations it has spent.
+    pub fn evaluations(&self) -> u64 {
+        self.tally.evaluations
+    }
+
+    /// The evaluations that gave no number.
+    pub fn unjudgeable(&self) -> u64 {
+        self.tally.unjudgeable
+    }
+
+    /// Its individuals.
+    pub fn population(&self) -> &Population<P::Gene> {
+        &self.population
+    }
+
+    /// The best it has seen.
+    pub fn champion(&self) -> &Champion<P::Gene> {
+        &self.champion
+    }
+}

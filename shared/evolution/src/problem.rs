@@ -1,0 +1,77 @@
+//! What evolution needs to know of a problem.
+
+use crate::gene::{Gene, Shape};
+use crate::population::{Cost, Population};
+use crate::random::{Key, Purpose, Stream};
+use std::ops::Range;
+
+/// A problem to evolve solutions for. Implementations are pure: what they need beyond the population was read
+/// before, and whatever is random comes from the streams they are given.
+pub trait Problem: Send + Sync {
+    /// What genomes are made of.
+    type Gene: Gene;
+
+    /// The shape of the genomes.
+    fn shape(&self) -> Shape<Self::Gene>;
+
+    /// Judges individuals: writes their fitness (and descriptors, if there are axes), may repair their genes, and
+    /// answers how many evaluations it took. It is given the whole population, because in self-play fitness
+    /// depends on the others; a problem of absolute fitness judges `judging.fresh` alone.
+    fn judge(&self, population: &mut Population<Self::Gene>, judging: &Judging) -> u64;
+
+    /// About how long one evaluation takes.
+    fn cost(&self) -> Cost;
+
+    /// Writes an individual of the founding population.
+    fn found(&self, genome: &mut [Self::Gene], stream: &mut Stream) {
+        let domain = self.shape().domain;
+        genome.fill_with(|| Self::Gene::random(domain, stream));
+    }
+
+    /// Whether fitness has a meaning beyond one judgement. Where it has none (self-play), everybody is judged in
+    /// every generation, and immigrants are judged anew.
+    fn absolute(&self) -> bool {
+        true
+    }
+
+    /// The axes along which `judge` describes individuals, for archives.
+    fn axes(&self) -> Vec<Axis> {
+        vec![]
+    }
+
+    /// How far two genomes are apart, for crowding and for policies that look at similarity.
+    fn distance(&self, one: &[Self::Gene], other: &[Self::Gene]) -> f64 {
+        Self::Gene::distance(one, other)
+    }
+}
+
+/// One judgement of a population.
+#[derive(Clone, Debug)]
+pub struct Judging {
+    /// The individuals that were not judged before.
+    pub fresh: Range<usize>,
+    key: Key,
+}
+
+impl Judging {
+    /// A judgement with the key of its generation.
+    pub fn new(fresh: Range<usize>, key: Key) -> Self {
+        Self { fresh, key }
+    }
+
+    /// The random stream for judging one individual, game or sample.
+    pub fn stream(&self, number: usize) -> Stream {
+        self.key.stream(number, Purpose::Judging)
+    }
+}
+
+/// An axis along which individuals are described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it measures.
+    pub name: &'static str,
+    /// The value at which the first bin begins.
+    pub low: f32,
+    /// The value at which the last bin ends.
+    pub high: f32,
+}
