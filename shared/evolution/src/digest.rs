@@ -52,7 +52,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseDigestError(text.chars().take(80).collect());
-        if text.len() != 64 || !text.is_ascii() {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(error());
         }
         let mut bytes = [0; 32];

@@ -21,6 +21,10 @@ pub trait Gene: Copy + Default + PartialEq + Debug + Send + Sync + Encode + Deco
     /// The value as a number, for statistics, distances and exports.
     fn number(self) -> f64;
 
+    /// The first gene under a mask of ones, the second under a mask of zeros: bits rather than a branch, so that
+    /// loops over it become vectors.
+    fn masked(mask: u8, under_ones: Self, under_zeros: Self) -> Self;
+
     /// How far two genomes are apart: the number of differing symbols, or the Euclidean distance.
     fn distance(one: &[Self], other: &[Self]) -> f64;
 }
@@ -58,13 +62,18 @@ impl Gene for u8 {
         f64::from(self)
     }
 
+    #[inline]
+    fn masked(mask: u8, under_ones: Self, under_zeros: Self) -> Self {
+        under_ones & mask | under_zeros & !mask
+    }
+
     fn distance(one: &[Self], other: &[Self]) -> f64 {
         one.iter().zip(other).filter(|(a, b)| a != b).count() as f64
     }
 }
 
 macro_rules! real_gene {
-    ($real:ty) => {
+    ($real:ty, $bits:ty, $signed:ty) => {
         impl Gene for $real {
             type Domain = Interval;
 
@@ -85,6 +94,13 @@ macro_rules! real_gene {
                 f64::from(self)
             }
 
+            #[inline]
+            fn masked(mask: u8, under_ones: Self, under_zeros: Self) -> Self {
+                // The mask's sign fills all bits.
+                let mask = <$signed>::from(mask.cast_signed()) as $bits;
+                Self::from_bits(under_ones.to_bits() & mask | under_zeros.to_bits() & !mask)
+            }
+
             fn distance(one: &[Self], other: &[Self]) -> f64 {
                 let squares = one.iter().zip(other).map(|(a, b)| (a.number() - b.number()).powi(2));
                 crate::statistics::sum(squares).sqrt()
@@ -93,8 +109,8 @@ macro_rules! real_gene {
     };
 }
 
-real_gene!(f32);
-real_gene!(f64);
+real_gene!(f32, u32, i32);
+real_gene!(f64, u64, i64);
 
 /// The length of a problem's genomes and the domain of their genes.
 #[derive(Clone, Copy, Debug, PartialEq)]

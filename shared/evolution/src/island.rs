@@ -187,9 +187,9 @@ impl<'a, P: Problem> Island<'a, P> {
     /// Remembers the best individual ever seen. Where fitness is relative, that of another generation says nothing
     /// about this one, and the champion is the best of the present.
     fn crown(&mut self) {
-        let best = self.population.best().expect("an island is never empty");
-        let fitness = self.population.fitness()[best];
+        let fitness = self.population.best_fitness();
         if fitness > self.champion.fitness || self.champion.genome.is_empty() || !self.problem.absolute() {
+            let best = self.population.best().expect("an island is never empty");
             self.champion.fitness = fitness;
             self.champion.generation = self.generation;
             self.champion.genome.clear();

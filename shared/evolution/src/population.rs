@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// The genes of one cache line of bytes: rows are padded to a multiple of it.
+/// Rows are padded to whole cache lines of bytes, and to whole blocks of genes, which become vectors.
 const LINE: usize = 64;
+const BLOCK: usize = 16;
 
 /// A population, in the order of its individuals' indices. Fitness is to be maximised and never NaN.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +28,7 @@ pub struct Population<G: Gene> {
 impl<G: Gene> Population<G> {
     /// An empty population of genomes of this shape, each described along so many axes.
     pub fn new(shape: Shape<G>, axes: usize) -> Self {
-        let line = LINE / size_of::<G>();
-        let stride = shape.length.next_multiple_of(line);
+        let stride = shape.length.next_multiple_of(BLOCK.max(LINE / size_of::<G>()));
         Self { shape, axes, stride, genes: vec![], fitness: vec![], descriptors: vec![], steps: None }
     }
 
@@ -157,8 +157,20 @@ impl<G: Gene> Population<G> {
 
     /// The index of the best individual, the lowest of equals.
     pub fn best(&self) -> Option<usize> {
-        let best = self.fitness.iter().copied().reduce(f64::max)?;
+        let best = self.best_fitness();
         self.fitness.iter().position(|&fitness| fitness >= best)
+    }
+
+    /// The best fitness there is, found in independent lanes because each comparison waits for the one before.
+    pub fn best_fitness(&self) -> f64 {
+        let (blocks, rest) = self.fitness.as_chunks::<16>();
+        let mut lanes = [f64::NEG_INFINITY; 16];
+        for block in blocks {
+            for (lane, &fitness) in lanes.iter_mut().zip(block) {
+                *lane = if fitness > *lane { fitness } else { *lane };
+            }
+        }
+        lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// Which of two individuals ranks first: the fitter, then the one of lower index.

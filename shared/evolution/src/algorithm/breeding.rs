@@ -11,7 +11,7 @@ use std::ops::Range;
 /// How many genes of children make a piece of work for another thread.
 const GRAIN: usize = 1 << 16;
 /// Genes are mixed in blocks of this many, which the compiler turns into vectors.
-const BLOCK: usize = 8;
+const BLOCK: usize = 16;
 
 /// Masks for crossover as windows into a row of ones followed by zeros: the window that begins `cut` before the
 /// zeros has ones in its first `cut` places. A table of masks would grow with the square of the genome's length.
@@ -23,7 +23,7 @@ pub(crate) struct Windows {
 
 impl Windows {
     pub(crate) fn new(length: usize, stride: usize) -> Self {
-        let mut ones_then_zeros = vec![1; length];
+        let mut ones_then_zeros = vec![u8::MAX; length];
         ones_then_zeros.resize(length + stride, 0);
         Self { stride, length, ones_then_zeros }
     }
@@ -66,11 +66,19 @@ impl<'a, G: Gene> Breeding<'a, G> {
         let stride = children.stride();
         let pairs = (GRAIN / stride / 2).max(1);
         let brood = |(number, rows): (usize, &mut [G])| {
-            for (at, pair) in rows.chunks_mut(2 * stride).enumerate() {
-                self.pair(parents, number * pairs + at, pair, &pick);
+            let first = number * pairs;
+            let mut couples = rows.chunks_exact_mut(2 * stride);
+            for (at, children) in couples.by_ref().enumerate() {
+                self.pair(parents, first + at, children, &pick);
+            }
+            let single = couples.into_remainder();
+            if !single.is_empty() {
+                let mut both = vec![G::default(); 2 * stride];
+                self.pair(parents, born.len() / 2, &mut both, &pick);
+                single.copy_from_slice(&both[..stride]);
             }
         };
-        let rows = children.rows_mut(born);
+        let rows = children.rows_mut(born.clone());
         if rows.len() <= 2 * pairs * stride || rayon::current_num_threads() == 1 {
             rows.chunks_mut(2 * pairs * stride).enumerate().for_each(brood);
         } else {
@@ -78,25 +86,18 @@ impl<'a, G: Gene> Breeding<'a, G> {
         }
     }
 
-    /// The two children of pair `number`, or the first of them where there is room for one.
+    /// The two children of pair `number`.
     #[inline]
     fn pair(
         &self,
         parents: &Population<G>,
         number: usize,
-        rows: &mut [G],
+        children: &mut [G],
         pick: impl Fn(usize, &mut Stream) -> (usize, usize),
     ) {
-        let stride = self.windows.stride;
-        if rows.len() < 2 * stride {
-            let mut both = vec![G::default(); 2 * stride];
-            self.pair(parents, number, &mut both, pick);
-            rows.copy_from_slice(&both[..stride]);
-            return;
-        }
         let mut stream = self.key.stream(number, Purpose::Variation);
         let (mother, father) = pick(number, &mut stream);
-        let (one, other) = rows.split_at_mut(stride);
+        let (one, other) = children.split_at_mut(self.windows.stride);
         self.cross(parents.row(mother), parents.row(father), one, other, &mut stream);
         self.mutate(&mut one[..self.shape.length], &mut other[..self.shape.length], &mut stream);
     }
@@ -190,9 +191,9 @@ fn mix<G: Gene>(mother: &[G], father: &[G], from: &[u8], to: &[u8], one: &mut [G
     let targets = one.as_chunks_mut::<BLOCK>().0.iter_mut().zip(other.as_chunks_mut::<BLOCK>().0);
     for (((m, f), (from, to)), (one, other)) in sources.zip(windows).zip(targets) {
         for k in 0..BLOCK {
-            let taken = from[k] != to[k];
-            one[k] = if taken { m[k] } else { f[k] };
-            other[k] = if taken { f[k] } else { m[k] };
+            let taken = from[k] ^ to[k];
+            one[k] = G::masked(taken, m[k], f[k]);
+            other[k] = G::masked(taken, f[k], m[k]);
         }
     }
 }
