@@ -1,5 +1,7 @@
 //! The evaluator against a slow checker that shares nothing with it but the board.
 
+#![allow(clippy::unwrap_used)]
+
 use maze::{Board, Direction, Evaluator};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
