@@ -17,11 +17,19 @@
 //! ```
 
 mod board;
+mod chokudai;
 mod direction;
 mod evaluator;
+mod heap;
 mod mersenne;
+mod simple;
+mod solution;
+mod taken;
 
 pub use board::{Board, BoardError, Cell, MAX_CELLS, MAX_POINTS, MAX_TURNS, Place, Turns, TurnsError};
+pub use chokudai::{Chokudai, Horizon, MAX_SEARCH_MEMORY, SearchError};
 pub use direction::Direction;
 pub use evaluator::Evaluator;
 pub use mersenne::MersenneTwister;
+pub use simple::{greedy, greedy_with_random_ties, random};
+pub use solution::{BlockedMove, Solution};

@@ -107,18 +107,6 @@ fn only_the_two_lowest_bits_of_a_gene_count() {
 }
 
 #[test]
-fn marks_of_old_walks_never_count_as_taken() {
-    let board = Board::generate(2, 1, 1).unwrap();
-    let mut evaluator = Evaluator::new(&board);
-    let expected = evaluator.score(&mut [2, 2]);
-    assert_eq!(u32::from(board.points(1 - board.start()).unwrap()), expected);
-    assert!(expected > 0, "the board must tell a taken cell from a free one");
-    for _ in 0..(1 << 24) + 2 {
-        assert_eq!(evaluator.score(&mut [2, 2]), expected);
-    }
-}
-
-#[test]
 fn a_board_of_the_largest_size_is_walked_to_its_corners() {
     let board = Board::generate(128, 128, 5).unwrap();
     let mut genes: Vec<u8> = [Direction::Right, Direction::Down, Direction::Left, Direction::Up]
