@@ -3,6 +3,7 @@
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
 mod evolution;
+mod maze;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -33,7 +34,7 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    [evolution::benches()].concat()
+    [evolution::benches(), maze::benches()].concat()
 }
 
 impl Figure {

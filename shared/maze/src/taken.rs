@@ -1,0 +1,76 @@
+//! Sets of taken cells, and short names for them.
+
+use crate::board::{Board, Cell};
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Many sets of cells of one board in one allocation, a row of bits for each.
+#[derive(Clone, Debug)]
+pub(crate) struct TakenRows {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl TakenRows {
+    pub(crate) fn words_of(board: &Board) -> usize {
+        board.cells().div_ceil(64)
+    }
+
+    /// `rows` empty sets.
+    pub(crate) fn new(board: &Board, rows: usize) -> Self {
+        let words = Self::words_of(board);
+        Self { words, bits: vec![0; words * rows] }
+    }
+
+    #[inline]
+    pub(crate) fn row(&self, row: usize) -> &[u64] {
+        &self.bits[row * self.words..(row + 1) * self.words]
+    }
+
+    #[inline]
+    pub(crate) fn copy(&mut self, from: usize, to: usize) {
+        self.bits.copy_within(from * self.words..(from + 1) * self.words, to * self.words);
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, row: usize, cell: Cell) {
+        self.bits[row * self.words + usize::from(cell / 64)] |= 1 << (cell % 64);
+    }
+}
+
+/// Whether a row contains a cell.
+#[inline]
+pub(crate) fn is_taken(row: &[u64], cell: Cell) -> bool {
+    row[usize::from(cell / 64)] >> (cell % 64) & 1 == 1
+}
+
+/// A pseudo-random word for each number, the same for ever: the state mixer of `SplitMix64`.
+/// Sets of cells are named by the exclusive or of their members' words, so that a name follows from its predecessor's in one step.
+#[inline]
+pub(crate) fn word_of(number: u64) -> u64 {
+    let mut word = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// Names of states met before; names are random words already, so they are their own hashes.
+pub(crate) type Names = HashSet<u64, BuildHasherDefault<NameHasher>>;
+
+/// Passes a name through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("names are u64")
+    }
+
+    fn write_u64(&mut self, name: u64) {
+        self.0 = name;
+    }
+}

@@ -1,0 +1,60 @@
+//! The published boards and scores: every row must come out.
+
+#![allow(clippy::unwrap_used)]
+
+use maze::{Board, Chokudai, Turns, greedy};
+
+/// One row of the table of seed-0 boards.
+struct Row {
+    side: usize,
+    turns: Turns,
+    greedy: u32,
+    beam: u32,
+    chokudai: u32,
+    low: u32,
+    high: u32,
+}
+
+impl Row {
+    fn board(&self) -> Board {
+        Board::generate(self.side, self.side, 0).unwrap()
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let table = include_str!("data/maze_seed0_boards.csv");
+    let lines = table.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    let rows: Vec<Row> = lines
+        .map(|line| {
+            let values: Vec<u32> = line.split(',').map(|value| value.parse().unwrap()).collect();
+            let [side, turns, greedy, beam, chokudai, low, high] = values[..] else { panic!("{line}") };
+            let turns = Turns::new(turns as usize).unwrap();
+            Row { side: side as usize, turns, greedy, beam, chokudai, low, high }
+        })
+        .collect();
+    assert_eq!(rows.len(), 30);
+    rows
+}
+
+#[test]
+fn greedy_scores_are_the_published_ones() {
+    for row in rows() {
+        assert_eq!(greedy(&row.board(), row.turns).score, row.greedy, "{} at {:?}", row.side, row.turns);
+    }
+}
+
+#[test]
+fn beam_scores_are_the_published_ones() {
+    for row in rows() {
+        let found = Chokudai::beam(2).solve(&row.board(), row.turns).unwrap();
+        assert_eq!(found.score, row.beam, "{} at {:?}", row.side, row.turns);
+    }
+}
+
+#[test]
+fn chokudai_scores_are_the_published_ones() {
+    for row in rows() {
+        let found = Chokudai::default().solve(&row.board(), row.turns).unwrap();
+        assert_eq!(found.score, row.chokudai, "{} at {:?}", row.side, row.turns);
+    }
+}
