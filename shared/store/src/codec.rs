@@ -1,0 +1,226 @@
+//! How bodies become bytes: the one place that knows `bincode`.
+//!
+//! Encoding the same value gives the same bytes, as long as its type holds no hash maps. Decoding trusts
+//! nothing: every byte must be used, and a length that the input merely claims cannot make it allocate more
+//! than [`FACTOR`] times the input (or [`SMALLEST_LIMIT`], whichever is more, rounded up to 16 times that).
+//! Two things follow for the types of bodies: in memory a value may not be larger than that, and there may be no
+//! lists of empty items (`Vec<()>`), which take no bytes however many they are.
+
+use crate::object::MAX_BODY;
+use bincode::config::{self, Configuration, Limit, LittleEndian, Varint};
+use bincode::error::{DecodeError, EncodeError};
+use bincode::{Decode, Encode};
+use bytes::Bytes;
+
+/// A decoded value may take this many times the memory of its encoding.
+pub const FACTOR: usize = 64;
+/// What even the smallest body may take in memory when it is decoded.
+pub const SMALLEST_LIMIT: usize = 1 << 20;
+
+/// Why a value could not become bytes, or bytes a value.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// A type refused to be encoded.
+    #[error("cannot be encoded: {0}")]
+    Encode(EncodeError),
+    /// The encoding would be longer than any object may be.
+    #[error("is too large: {size} bytes, expected at most {MAX_BODY}")]
+    TooLarge {
+        /// The length of the encoding.
+        size: u64,
+    },
+    /// The bytes end within a value.
+    #[error("ends too early: at least {additional} bytes are missing of {length}")]
+    EndsEarly {
+        /// How many bytes more the next field needs.
+        additional: usize,
+        /// How many bytes there were.
+        length: usize,
+    },
+    /// A length within the bytes claims more than they can hold.
+    #[error("claims more items than {length} bytes can hold")]
+    ClaimsTooMuch {
+        /// How many bytes there were.
+        length: usize,
+    },
+    /// A value was read, and bytes are left.
+    #[error("has bytes after its value: expected {used}, found {length}")]
+    BytesLeft {
+        /// How many bytes the value took.
+        used: usize,
+        /// How many bytes there were.
+        length: usize,
+    },
+    /// A field holds what its type cannot be.
+    #[error("has an invalid field: {0}")]
+    Invalid(DecodeError),
+}
+
+type Limited<const N: usize> = Configuration<LittleEndian, Varint, Limit<N>>;
+
+const fn limited<const N: usize>() -> Limited<N> {
+    config::standard().with_limit::<N>()
+}
+
+/// The body of an object that holds `value`.
+///
+/// # Errors
+/// If the value refuses to be encoded, or needs more than [`MAX_BODY`] bytes.
+pub fn encode<T: Encode>(value: &T) -> Result<Bytes, CodecError> {
+    let body = bincode::encode_to_vec(value, config::standard()).map_err(CodecError::Encode)?;
+    let size = body.len() as u64;
+    if size > MAX_BODY { Err(CodecError::TooLarge { size }) } else { Ok(body.into()) }
+}
+
+/// The value that `body` holds.
+///
+/// # Errors
+/// If the bytes are not exactly the encoding of one value of this type.
+pub fn decode<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
+    let length = body.len();
+    let (value, used) = decode_limited(body).map_err(|error| refusal(error, length))?;
+    if used == length { Ok(value) } else { Err(CodecError::BytesLeft { used, length }) }
+}
+
+/// The limit is a constant of the decoder's type, hence this ladder of limits instead of one that is computed.
+fn decode_limited<T: Decode<()>>(body: &[u8]) -> Result<(T, usize), DecodeError> {
+    const SECOND: usize = SMALLEST_LIMIT << 4;
+    const THIRD: usize = SMALLEST_LIMIT << 8;
+    const LAST: usize = SMALLEST_LIMIT << 12;
+    match body.len().saturating_mul(FACTOR) {
+        needed if needed <= SMALLEST_LIMIT => bincode::decode_from_slice(body, limited::<SMALLEST_LIMIT>()),
+        needed if needed <= SECOND => bincode::decode_from_slice(body, limited::<SECOND>()),
+        needed if needed <= THIRD => bincode::decode_from_slice(body, limited::<THIRD>()),
+        _ => bincode::decode_from_slice(body, limited::<LAST>()),
+    }
+}
+
+fn refusal(error: DecodeError, length: usize) -> CodecError {
+    match error {
+        DecodeError::UnexpectedEnd { additional } => CodecError::EndsEarly { additional, length },
+        DecodeError::LimitExceeded => CodecError::ClaimsTooMuch { length },
+        other => CodecError::Invalid(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// One field of every shape that bodies are made of.
+    #[derive(Debug, Clone, PartialEq, Encode, Decode)]
+    struct Sample {
+        number: u64,
+        weights: Vec<f32>,
+        name: String,
+        scores: BTreeMap<u16, Option<f64>>,
+        nested: Vec<Vec<u32>>,
+        shape: Shape,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Encode, Decode)]
+    enum Shape {
+        Point,
+        Line { from: i32, to: i32 },
+        Text(String),
+    }
+
+    fn shape() -> impl Strategy<Value = Shape> {
+        prop_oneof![
+            Just(Shape::Point),
+            any::<(i32, i32)>().prop_map(|(from, to)| Shape::Line { from, to }),
+            ".{0,8}".prop_map(Shape::Text),
+        ]
+    }
+
+    prop_compose! {
+        fn sample()(
+            number: u64,
+            weights in prop::collection::vec(-1e30f32..1e30, 0..20),
+            name in ".{0,12}",
+            scores in prop::collection::btree_map(any::<u16>(), prop::option::of(-1e9f64..1e9), 0..6),
+            nested in prop::collection::vec(prop::collection::vec(any::<u32>(), 0..4), 0..6),
+            shape in shape(),
+        ) -> Sample {
+            Sample { number, weights, name, scores, nested, shape }
+        }
+    }
+
+    #[test]
+    fn the_encoding_is_pinned() {
+        let sample = Sample {
+            number: 300,
+            weights: vec![1.0],
+            name: "ab".into(),
+            scores: BTreeMap::from([(7, None)]),
+            nested: vec![vec![], vec![5]],
+            shape: Shape::Line { from: -1, to: 1 },
+        };
+        let expected = [251, 44, 1, 1, 0, 0, 128, 63, 2, b'a', b'b', 1, 7, 0, 2, 0, 1, 5, 1, 1, 2];
+        assert_eq!(encode(&sample).unwrap(), expected.as_slice());
+        assert_eq!(decode::<Sample>(&expected).unwrap(), sample);
+    }
+
+    #[test]
+    fn claimed_lengths_are_not_believed() {
+        let length = [&[253][..], &u64::MAX.to_le_bytes()].concat();
+        assert!(matches!(decode::<Vec<u64>>(&length), Err(CodecError::ClaimsTooMuch { length: 9 })));
+        assert!(matches!(decode::<Vec<u8>>(&length), Err(CodecError::ClaimsTooMuch { .. })));
+        assert!(matches!(decode::<String>(&length), Err(CodecError::ClaimsTooMuch { .. })));
+        assert!(matches!(decode::<Vec<Vec<u8>>>(&length), Err(CodecError::ClaimsTooMuch { .. })));
+        assert!(matches!(decode::<BTreeMap<u64, u64>>(&length), Err(CodecError::ClaimsTooMuch { .. })));
+    }
+
+    #[test]
+    fn errors_tell_short_from_long_from_wrong() {
+        assert!(matches!(decode::<(u8, u8)>(&[1]), Err(CodecError::EndsEarly { length: 1, .. })));
+        assert!(matches!(decode::<u8>(&[1, 2]), Err(CodecError::BytesLeft { used: 1, length: 2 })));
+        assert!(matches!(decode::<bool>(&[2]), Err(CodecError::Invalid(_))));
+        assert!(matches!(decode::<Shape>(&[3]), Err(CodecError::Invalid(_))));
+        assert!(matches!(decode::<String>(&[1, 255]), Err(CodecError::Invalid(_))));
+    }
+
+    #[test]
+    fn large_values_pass_every_rung_of_the_ladder() {
+        for items in [10, 20_000, 300_000, 5_000_000] {
+            let sparse = vec![0u64; items];
+            assert_eq!(decode::<Vec<u64>>(&encode(&sparse).unwrap()).unwrap(), sparse);
+        }
+        let empty_lists: Vec<Vec<u8>> = vec![vec![]; 2_000_000];
+        assert_eq!(decode::<Vec<Vec<u8>>>(&encode(&empty_lists).unwrap()).unwrap(), empty_lists);
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(sample in sample()) {
+            prop_assert_eq!(decode::<Sample>(&encode(&sample).unwrap()).unwrap(), sample);
+        }
+
+        #[test]
+        fn cut_encodings_are_refused(sample in sample()) {
+            let body = encode(&sample).unwrap();
+            for len in 0..body.len() {
+                prop_assert!(decode::<Sample>(&body[..len]).is_err());
+            }
+        }
+
+        #[test]
+        fn random_bytes_give_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(sample) = decode::<Sample>(&bytes) {
+                prop_assert!(encode(&sample).unwrap().len() <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn altered_encodings_give_a_value_or_an_error(sample in sample(), at: prop::sample::Index, byte: u8) {
+            let mut body = encode(&sample).unwrap().to_vec();
+            let at = at.index(body.len());
+            body[at] = byte;
+            if let Ok(other) = decode::<Sample>(&body) {
+                prop_assert!(encode(&other).unwrap().len() <= body.len());
+            }
+        }
+    }
+}

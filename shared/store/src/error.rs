@@ -1,0 +1,157 @@
+//! What can go wrong between a caller and the stored bytes.
+
+use crate::codec::CodecError;
+use crate::object::{Damage, Digest};
+use object_store::path::Path;
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+/// Why the store did not do what it was asked; a variant for each thing that a caller may want to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder of the store is something else.
+    #[error("expected the store `{}` to be a folder, found a file; name another folder", folder.display())]
+    NotAFolder {
+        /// The path as given.
+        folder: PathBuf,
+    },
+    /// A store that should exist does not.
+    #[error("expected a store in `{}`, found nothing; check the path", folder.display())]
+    NoSuchFolder {
+        /// The path as given.
+        folder: PathBuf,
+    },
+    /// The folder cannot be named in every part of the program.
+    #[error("expected the path of the store to be UTF-8, found `{}`; name another folder", folder.display())]
+    NotUnicode {
+        /// The path as given.
+        folder: PathBuf,
+    },
+    /// The folder cannot be created, written or hard-linked in.
+    #[error("cannot write in the store `{}`: {source}; name another folder, or change its rights", folder.display())]
+    Unwritable {
+        /// The path as given.
+        folder: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// There is no such object.
+    #[error("object `{path}` is missing")]
+    Missing {
+        /// The object.
+        path: Path,
+    },
+    /// The object is there, but not whole, or not what was asked for.
+    #[error("object `{path}` {damage}")]
+    Damaged {
+        /// The object.
+        path: Path,
+        /// What is wrong with it.
+        damage: Damage,
+    },
+    /// The object is whole, but its body is not the value that was expected.
+    #[error("body of object `{path}` {problem}")]
+    Body {
+        /// The object.
+        path: Path,
+        /// What is wrong with the body.
+        problem: CodecError,
+    },
+    /// The object exists with other content, and objects are never overwritten.
+    #[error("object `{path}` exists with other content: kept `{kept}`, refused `{offered}`")]
+    Differs {
+        /// The object.
+        path: Path,
+        /// The digest of the body that is stored.
+        kept: Digest,
+        /// The digest of the body that was to be stored.
+        offered: Digest,
+    },
+    /// Something that is no object stands in the way, or the object was deleted meanwhile.
+    #[error(
+        "object `{path}` can neither be created nor read: a folder has its name, or it was deleted meanwhile"
+    )]
+    Obstructed {
+        /// The object.
+        path: Path,
+    },
+    /// The object is larger than the reader or the store allows.
+    #[error("object `{path}` is too large: {size} bytes, expected at most {limit}")]
+    TooLarge {
+        /// The object.
+        path: Path,
+        /// Its size in bytes.
+        size: u64,
+        /// The largest size allowed.
+        limit: u64,
+    },
+    /// A text is not UTF-8.
+    #[error("object `{path}` is not text: expected UTF-8, found another byte at {at}")]
+    NotText {
+        /// The object.
+        path: Path,
+        /// How many bytes are valid.
+        at: usize,
+    },
+    /// No space, quota or allowed file size is left. What was to be written is not there at all.
+    #[error("no room to write object `{path}`: {source}; nothing of it was kept: make room and start again")]
+    Full {
+        /// The object.
+        path: Path,
+        /// What the operating system said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The rights do not suffice.
+    #[error("not allowed to {doing} `{path}`: {source}")]
+    Denied {
+        /// What was tried.
+        doing: &'static str,
+        /// The object or folder.
+        path: Path,
+        /// What the operating system or service said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Anything else that the disk or the service reports.
+    #[error("cannot {doing} `{path}`: {source}")]
+    Failed {
+        /// What was tried.
+        doing: &'static str,
+        /// The object or folder.
+        path: Path,
+        /// What the operating system or service said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// Sorts an error of the layer below by its cause.
+    pub(crate) fn failed(
+        doing: &'static str,
+        path: &Path,
+        error: impl Error + Send + Sync + 'static,
+    ) -> Self {
+        let kind = io_kind(&error);
+        let (path, source) = (path.clone(), Box::new(error));
+        match kind {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
+                Self::Full { path, source }
+            }
+            Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+                Self::Denied { doing, path, source }
+            }
+            _ => Self::Failed { doing, path, source },
+        }
+    }
+
+    /// Whether this says that the object is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing { .. })
+    }
+}
+
+/// The operating system's word, however deep it is wrapped.
+fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
+    let chain = std::iter::successors(Some(error), |&error| error.source());
+    chain.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind).last()
+}

@@ -1,0 +1,288 @@
+//! Objects by path: created once, read whole, never changed.
+
+use crate::codec::{self, CodecError};
+use crate::error::StoreError;
+use crate::folder::{self, Folder};
+use crate::object::{self, Digest, HEADER_LEN, Kind, MAX_BODY};
+use bincode::{Decode, Encode};
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{Error as BackendError, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What creating an object came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It was not there before.
+    New,
+    /// It was there with the same content: created by somebody else, or by an earlier try of ours.
+    Same,
+}
+
+/// A place for objects. Cloning is cheap and gives the same place.
+///
+/// An object that was created is whole and durable when `create` returns, whoever created it. Deleting is not synced:
+/// after a power failure a deleted object may be back, as it was.
+#[derive(Debug, Clone)]
+pub struct Store {
+    objects: Arc<dyn ObjectStore>,
+    /// The disk below `objects`, if that is where they are.
+    folder: Option<Arc<Folder>>,
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// A store in a local folder, which is created if it is missing and tried out.
+    ///
+    /// Makes writes past `RLIMIT_FSIZE` errors for the whole process, where they would end it.
+    ///
+    /// # Errors
+    /// If the folder is a file, or cannot be created, written or hard-linked in.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime whose IO driver is on (`enable_all`).
+    pub async fn local(folder: impl AsRef<std::path::Path>) -> Result<Self> {
+        let path = folder.as_ref().to_path_buf();
+        folder::survive_file_size_limit()
+            .map_err(|source| StoreError::Unwritable { folder: path.clone(), source })?;
+        let opened = blocking(move || Ok(Folder::create(&path))).await;
+        Self::on_disk(opened.map_err(|error| StoreError::failed("open", &Path::default(), error))??)
+    }
+
+    /// The store in a local folder that must be there already; it may be read-only.
+    ///
+    /// # Errors
+    /// If there is no such folder.
+    pub async fn existing(folder: impl AsRef<std::path::Path>) -> Result<Self> {
+        let path = folder.as_ref().to_path_buf();
+        let opened = blocking(move || Ok(Folder::open(&path))).await;
+        Self::on_disk(opened.map_err(|error| StoreError::failed("open", &Path::default(), error))??)
+    }
+
+    /// An empty store that lives as long as its last clone.
+    pub fn memory() -> Self {
+        Self { objects: Arc::new(InMemory::new()), folder: None }
+    }
+
+    fn on_disk(folder: Folder) -> Result<Self> {
+        let objects = LocalFileSystem::new_with_prefix(folder.root())
+            .map_err(|error| StoreError::failed("open", &Path::default(), error))?;
+        Ok(Self { objects: Arc::new(objects.with_fsync(true)), folder: Some(Arc::new(folder)) })
+    }
+
+    /// Creates an object, unless it is there already. Of many that create the same path at once, one wins.
+    ///
+    /// # Errors
+    /// [`StoreError::Differs`] if it is there with another body; [`StoreError::Full`] if there is no room, and
+    /// then nothing of it is kept.
+    pub async fn create(&self, path: &Path, kind: Kind, body: impl Into<Bytes>) -> Result<Created> {
+        let body = body.into();
+        check_size(path, body.len() as u64, MAX_BODY)?;
+        let parts = [object::seal(kind, &body), body.clone()];
+        if self.put(path, parts.into_iter().collect()).await? {
+            return Ok(Created::New);
+        }
+        let kept = self.fetch_kept(path, MAX_BODY + HEADER_LEN as u64).await?;
+        same_or_differs(path, &unseal(path, &kept, kind)?, &body)
+    }
+
+    /// Encodes a value and creates it as an object's body.
+    ///
+    /// # Errors
+    /// As for [`Store::create`], or if the value cannot be encoded.
+    pub async fn create_value<T: Encode>(&self, path: &Path, kind: Kind, value: &T) -> Result<Created> {
+        let body = codec::encode(value).map_err(|problem| in_body(path, problem))?;
+        self.create(path, kind, body).await
+    }
+
+    /// Creates a plain file that people read, without a header.
+    ///
+    /// # Errors
+    /// As for [`Store::create`].
+    pub async fn create_text(&self, path: &Path, text: &str) -> Result<Created> {
+        check_size(path, text.len() as u64, MAX_BODY)?;
+        if self.put(path, Bytes::copy_from_slice(text.as_bytes()).into()).await? {
+            return Ok(Created::New);
+        }
+        let kept = self.fetch_kept(path, MAX_BODY).await?;
+        same_or_differs(path, &kept, text.as_bytes())
+    }
+
+    /// The body of an object.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not there, [`StoreError::Damaged`] if it is not whole or of another kind.
+    pub async fn read(&self, path: &Path, kind: Kind) -> Result<Bytes> {
+        let object = self.fetch(path, MAX_BODY + HEADER_LEN as u64).await?;
+        unseal(path, &object, kind)
+    }
+
+    /// The body of an object, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// As for [`Store::read`], but for missing objects.
+    pub async fn read_optional(&self, path: &Path, kind: Kind) -> Result<Option<Bytes>> {
+        match self.read(path, kind).await {
+            Err(error) if error.is_missing() => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// The value that an object's body holds.
+    ///
+    /// # Errors
+    /// As for [`Store::read`], or [`StoreError::Body`] if the body is another value's.
+    pub async fn read_value<T: Decode<()>>(&self, path: &Path, kind: Kind) -> Result<T> {
+        let body = self.read(path, kind).await?;
+        codec::decode(&body).map_err(|problem| in_body(path, problem))
+    }
+
+    /// A plain file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// If it is missing, larger than that, or not UTF-8.
+    pub async fn read_text(&self, path: &Path, limit: u64) -> Result<String> {
+        let text = self.fetch(path, limit).await?;
+        String::from_utf8(text.into())
+            .map_err(|error| StoreError::NotText { path: path.clone(), at: error.utf8_error().valid_up_to() })
+    }
+
+    /// Every object below a folder, in order of their paths; none if there is no such folder.
+    ///
+    /// # Errors
+    /// If the disk or the service fails.
+    pub async fn list(&self, prefix: &Path) -> Result<Vec<Path>> {
+        if let Some(listed) = self.on_folder("list", prefix, Folder::list).await {
+            return listed;
+        }
+        let listing = self.objects.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
+        let mut paths: Vec<Path> =
+            listing.await.map_err(|error| StoreError::failed("list", prefix, error))?;
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    /// The folders directly below a folder, in order; on a disk also those that are empty.
+    ///
+    /// # Errors
+    /// If the disk or the service fails.
+    pub async fn folders(&self, prefix: &Path) -> Result<Vec<Path>> {
+        if let Some(listed) = self.on_folder("list", prefix, Folder::folders).await {
+            return listed;
+        }
+        let listing = self.objects.list_with_delimiter(Some(prefix)).await;
+        let mut paths = listing.map_err(|error| StoreError::failed("list", prefix, error))?.common_prefixes;
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    /// The size of an object in bytes, header included.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not there.
+    pub async fn size(&self, path: &Path) -> Result<u64> {
+        let meta = self.objects.head(path).await;
+        meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
+    }
+
+    /// Deletes an object; one that is not there is deleted already.
+    ///
+    /// # Errors
+    /// If the disk or the service fails.
+    pub async fn delete(&self, path: &Path) -> Result<()> {
+        match self.objects.delete(path).await {
+            Ok(()) | Err(BackendError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(StoreError::failed("delete", path, error)),
+        }
+    }
+
+    /// Removes what killed writers left below a folder, if it was last written `older_than` ago; tells how many
+    /// files that were. Listings never show them.
+    ///
+    /// Let `older_than` be far longer than any write takes (an hour, say): a writer whose staging file is swept
+    /// fails, and must try again.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub async fn sweep(&self, prefix: &Path, older_than: Duration) -> Result<usize> {
+        let sweep = move |folder: &Folder, prefix: &Path| folder.sweep(prefix, older_than);
+        self.on_folder("sweep", prefix, sweep).await.unwrap_or(Ok(0))
+    }
+
+    /// Whether the path is ours: `false` if something was there already. Either way what is there is durable.
+    async fn put(&self, path: &Path, payload: PutPayload) -> Result<bool> {
+        let is_new = match self.objects.put_opts(path, payload, PutMode::Create.into()).await {
+            Ok(_) => true,
+            Err(BackendError::AlreadyExists { .. }) => false,
+            Err(error) => return Err(StoreError::failed("write", path, error)),
+        };
+        let settle = move |folder: &Folder, path: &Path| folder.settle(path, !is_new);
+        self.on_folder("sync", path, settle).await.unwrap_or(Ok(()))?;
+        Ok(is_new)
+    }
+
+    /// Asks for the size first, so that no file makes us allocate more than `limit`.
+    async fn fetch(&self, path: &Path, limit: u64) -> Result<Bytes> {
+        let found = self.objects.get(path).await.map_err(|error| missing_or_failed("read", path, error))?;
+        check_size(path, found.meta.size, limit)?;
+        found.bytes().await.map_err(|error| missing_or_failed("read", path, error))
+    }
+
+    async fn fetch_kept(&self, path: &Path, limit: u64) -> Result<Bytes> {
+        self.fetch(path, limit).await.map_err(|error| match error {
+            StoreError::Missing { path } => StoreError::Obstructed { path },
+            other => other,
+        })
+    }
+
+    /// Does something to the folder on the disk, if there is one.
+    async fn on_folder<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        path: &Path,
+        action: impl FnOnce(&Folder, &Path) -> io::Result<T> + Send + 'static,
+    ) -> Option<Result<T>> {
+        let folder = self.folder.clone()?;
+        let target = path.clone();
+        let done = blocking(move || action(&folder, &target)).await;
+        Some(done.map_err(|error| StoreError::failed(doing, path, error)))
+    }
+}
+
+/// Runs what blocks beside the runtime's own threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+fn check_size(path: &Path, size: u64, limit: u64) -> Result<()> {
+    if size > limit { Err(StoreError::TooLarge { path: path.clone(), size, limit }) } else { Ok(()) }
+}
+
+fn unseal(path: &Path, object: &Bytes, kind: Kind) -> Result<Bytes> {
+    object::unseal(object, kind).map_err(|damage| StoreError::Damaged { path: path.clone(), damage })
+}
+
+fn in_body(path: &Path, problem: CodecError) -> StoreError {
+    StoreError::Body { path: path.clone(), problem }
+}
+
+fn same_or_differs(path: &Path, kept: &[u8], offered: &[u8]) -> Result<Created> {
+    if kept == offered {
+        return Ok(Created::Same);
+    }
+    let (kept, offered) = (Digest::of(kept), Digest::of(offered));
+    Err(StoreError::Differs { path: path.clone(), kept, offered })
+}
+
+fn missing_or_failed(doing: &'static str, path: &Path, error: BackendError) -> StoreError {
+    match error {
+        BackendError::NotFound { .. } => StoreError::Missing { path: path.clone() },
+        error => StoreError::failed(doing, path, error),
+    }
+}
