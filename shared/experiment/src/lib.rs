@@ -1,1 +1,3 @@
 //! Experiment, sweep and study files: parsed, validated, expanded.
+
+pub mod document;

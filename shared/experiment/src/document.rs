@@ -1,0 +1,209 @@
+//! Checked TOML: a text becomes a [`Document`], a JSON schema says what it may hold, and whatever is wrong is told
+//! at once, with its place in the text and the name that was probably meant.
+//!
+//! The schema is the one that `schemars` derives from a serde type; of JSON Schema 2020-12 this knows what comes
+//! out there, and passes over the rest (`pattern`, `uniqueItems`). Where the two differ this follows serde: an
+//! integer is not written `5.0`, a tag stands beside the keys of its variant even if those are closed.
+//!
+//! ```
+//! use experiment::document;
+//!
+//! let schema = serde_json::json!({
+//!     "type": "object",
+//!     "properties": {"population": {"type": "integer", "minimum": 1}},
+//!     "required": ["population"],
+//!     "additionalProperties": false,
+//! });
+//! let document = document::parse("run.toml", "popluation = 40").expect("it is TOML");
+//! let report = document.conclude(document.check(&schema)).expect_err("the key is misspelt");
+//! assert_eq!(
+//!     report.to_string(),
+//!     "run.toml:1:1: popluation: unknown key `popluation`\n\
+//!     \x20   popluation = 40\n\
+//!     \x20   ^^^^^^^^^^\n\
+//!     \x20   help: did you mean `population`?",
+//! );
+//! ```
+
+mod check;
+mod nesting;
+mod node;
+mod number;
+mod path;
+mod read;
+mod report;
+mod schema;
+mod source;
+mod suggest;
+mod union;
+mod words;
+
+pub use path::{KeyPath, KeyPathError, Segment};
+pub use read::{MAX_BYTES, ReadError, read_limited, read_limited_from};
+pub use report::{MAX_PROBLEMS, Problem, Report};
+
+use node::Node;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use source::{Source, Span};
+use toml::de::DeTable;
+
+/// A TOML document whose values know their places in the text.
+///
+/// Everything in it fits into JSON: numbers are finite and of at most 64 bits, dates and times are strings.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    source: Source,
+    root: Node,
+}
+
+/// Reads a TOML text; `file` is its name in messages.
+///
+/// # Errors
+/// When it is longer than [`MAX_BYTES`], nested too deeply, not TOML, or holds a number that JSON cannot.
+/// Several mistakes are reported together where the text can be read on after the first.
+pub fn parse(file: &str, text: &str) -> Result<Document, Report> {
+    if text.len() as u64 > MAX_BYTES {
+        let message = format!("expected at most {MAX_BYTES} bytes, found {}", text.len());
+        return Err(Report::new(file, vec![Problem::new(&Source::new(""), &(0..0), "", message, None)]));
+    }
+    let source = Source::new(text);
+    let root = read(text, &source).map_err(|problems| Report::new(file, problems))?;
+    Ok(Document { file: file.to_owned(), source, root })
+}
+
+fn read(text: &str, source: &Source) -> Result<Node, Vec<Problem>> {
+    if let Some(span) = nesting::first_too_deep(text) {
+        let message =
+            format!("expected tables and arrays nested at most {} deep, found more", nesting::MAX_DEPTH);
+        return Err(vec![Problem::new(source, &span, "", message, None)]);
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(syntax_problems(source, &errors));
+    }
+    let (root, unfit) = Node::from_document(table);
+    if unfit.is_empty() {
+        return Ok(root);
+    }
+    let problem = |value: node::Unfit| Problem::new(source, &value.span, &value.path, value.message, None);
+    Err(unfit.into_iter().take(MAX_PROBLEMS + 1).map(problem).collect())
+}
+
+/// One problem a line: what follows on the same line mostly follows from it.
+fn syntax_problems(source: &Source, errors: &[toml::de::Error]) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for error in errors {
+        let span: Span = error.span().unwrap_or(0..0);
+        let line = source.position(span.start).line;
+        if problems.iter().all(|known| known.line != line) {
+            problems.push(Problem::new(source, &span, "", error.message().to_owned(), None));
+        }
+        if problems.len() > MAX_PROBLEMS {
+            break;
+        }
+    }
+    problems
+}
+
+impl Document {
+    /// The name that was given to [`parse`].
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// All that a schema finds wrong, in the order of the text.
+    pub fn check(&self, schema: &Json) -> Vec<Problem> {
+        let mut findings = check::check(&self.root, schema);
+        findings.sort_by_key(|finding| finding.span.start);
+        let problem = |finding: check::Finding| {
+            Problem::new(&self.source, &finding.span, &finding.path, finding.message, finding.help)
+        };
+        findings.into_iter().map(problem).collect()
+    }
+
+    /// A problem of a rule that no schema can state, at a key path or the nearest place that there is.
+    pub fn problem(&self, key: &str, message: impl Into<String>, help: Option<&str>) -> Problem {
+        let path: KeyPath = key.parse().unwrap_or_default();
+        let span = self.root.span_of(path.segments());
+        Problem::new(&self.source, &span, key, message.into(), help.map(str::to_owned))
+    }
+
+    /// Success where there are no problems, otherwise the report of them all.
+    ///
+    /// # Errors
+    /// When there is any problem.
+    pub fn conclude(&self, problems: Vec<Problem>) -> Result<(), Report> {
+        if problems.is_empty() { Ok(()) } else { Err(Report::new(&self.file, problems)) }
+    }
+
+    /// The typed value of a document that its type's schema finds nothing wrong with.
+    ///
+    /// # Errors
+    /// With the problems that the schema finds. If it finds none and serde still refuses, which is a type's own
+    /// check, the report says so without a place.
+    pub fn decode<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Report> {
+        self.conclude(self.check(schema))?;
+        serde_json::from_value(self.to_json())
+            .map_err(|error| Report::new(&self.file, vec![self.problem("", error.to_string(), None)]))
+    }
+
+    /// The same values as JSON.
+    pub fn to_json(&self) -> Json {
+        self.root.to_json()
+    }
+
+    /// The value at a key path as JSON.
+    pub fn get(&self, key: &KeyPath) -> Option<Json> {
+        self.root.at(key.segments()).map(Node::to_json)
+    }
+
+    /// Puts a value at a key path, making the tables on the way to it. Later problems of it point at the value it
+    /// replaced, or the nearest place that there is.
+    ///
+    /// # Errors
+    /// When the path leads through something that is no table or past the end of an array, or the value holds a null.
+    pub fn set(&mut self, key: &KeyPath, value: Json) -> Result<(), Report> {
+        let span = self
+            .root
+            .at(key.segments())
+            .map_or_else(|| self.root.span_of(key.segments()), |old| old.span.clone());
+        match Node::from_json(value, &span) {
+            Some(node) => self.put(key, node),
+            None => self.conclude(vec![self.problem(&key.to_string(), "expected a value, found null", None)]),
+        }
+    }
+
+    /// Puts a copy of the value at `source` at a key path, making the tables on the way to it. Later problems of it
+    /// point at the original: a sweep can so check each of its cells and name the axis that is wrong.
+    ///
+    /// # Errors
+    /// When there is nothing at `source`, or the path leads through something that is no table or past the end of
+    /// an array.
+    pub fn graft(&mut self, key: &KeyPath, source: &KeyPath) -> Result<(), Report> {
+        match self.root.at(source.segments()).cloned() {
+            Some(node) => self.put(key, node),
+            None => self.conclude(vec![self.problem(
+                &source.to_string(),
+                "expected a value, found nothing",
+                None,
+            )]),
+        }
+    }
+
+    fn put(&mut self, key: &KeyPath, node: Node) -> Result<(), Report> {
+        let span = node.span.clone();
+        let mut changed = self.root.clone();
+        let put = if key.is_root() {
+            Err("expected a key, found an empty path".to_owned())
+        } else {
+            changed.put(key.segments(), node)
+        };
+        if let Err(message) = put {
+            return self.conclude(vec![Problem::new(&self.source, &span, &key.to_string(), message, None)]);
+        }
+        self.root = changed;
+        Ok(())
+    }
+}

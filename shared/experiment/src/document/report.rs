@@ -1,0 +1,113 @@
+//! What is wrong with a document, for people and for programs.
+
+use super::source::{Excerpt, Source, Span};
+use serde::Serialize;
+use std::fmt;
+
+/// A report lists this many problems and then says that there are more.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// The longest key path that is printed whole, in characters.
+const MAX_KEY_LENGTH: usize = 200;
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The key path it concerns; empty for the document itself and for text that is no TOML.
+    pub key: String,
+    /// Line, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do about it, where that is known.
+    pub help: Option<String>,
+    #[serde(skip)]
+    excerpt: Excerpt,
+}
+
+impl Problem {
+    pub(super) fn new(
+        source: &Source,
+        span: &Span,
+        key: &str,
+        message: String,
+        help: Option<String>,
+    ) -> Self {
+        let position = source.position(span.start);
+        Self {
+            key: shortened(key, MAX_KEY_LENGTH),
+            line: position.line,
+            column: position.column,
+            message,
+            help,
+            excerpt: source.excerpt(span),
+        }
+    }
+}
+
+/// A text cut to a number of characters.
+pub(super) fn shortened(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// All that is wrong with one document, in the order of its lines.
+///
+/// Printed, each problem is `FILE:LINE:COLUMN: KEY: message`, then the line with a marker, then a `help:` line
+/// where there is something to advise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct Report {
+    /// The name of the document, as it was given to [`parse`](super::parse).
+    pub file: String,
+    /// The first [`MAX_PROBLEMS`] problems, at least one.
+    pub problems: Vec<Problem>,
+    /// Whether there are more than those.
+    pub more: bool,
+}
+
+impl Report {
+    pub(super) fn new(file: &str, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems.dedup();
+        let more = problems.len() > MAX_PROBLEMS;
+        problems.truncate(MAX_PROBLEMS);
+        Self { file: file.to_owned(), problems, more }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, problem) in self.problems.iter().enumerate() {
+            if position > 0 {
+                formatter.write_str("\n")?;
+            }
+            write!(formatter, "{}:{problem}", self.file)?;
+        }
+        if self.more {
+            write!(formatter, "\n{}: further problems are not shown", self.file)?;
+        }
+        Ok(())
+    }
+}
+
+/// `LINE:COLUMN: KEY: message`, the marked line and the help, without a final newline.
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}: ", self.line, self.column)?;
+        if !self.key.is_empty() {
+            write!(formatter, "{}: ", self.key)?;
+        }
+        let Excerpt { text, indent, width } = &self.excerpt;
+        writeln!(formatter, "{}", self.message)?;
+        writeln!(formatter, "    {text}")?;
+        write!(formatter, "    {:indent$}{:^<width$}", "", "")?;
+        match &self.help {
+            Some(help) => write!(formatter, "\n    help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
