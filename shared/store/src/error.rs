@@ -28,9 +28,9 @@ pub enum StoreError {
         /// The path as given.
         folder: PathBuf,
     },
-    /// The folder cannot be created, written or hard-linked in.
-    #[error("cannot write in the store `{}`: {source}; name another folder, or change its rights", folder.display())]
-    Unwritable {
+    /// The folder cannot be opened, or not be created, written or hard-linked in where that is wanted.
+    #[error("cannot use `{}` as a store: {source}; name another folder, or change its rights", folder.display())]
+    Unusable {
         /// The path as given.
         folder: PathBuf,
         /// What the operating system said.
