@@ -94,8 +94,8 @@ pub enum StoreError {
         /// How many bytes are valid.
         at: usize,
     },
-    /// No space, quota or allowed file size is left. What was to be written is not there at all.
-    #[error("no room to write object `{path}`: {source}; nothing of it was kept: make room and start again")]
+    /// No space, quota or allowed file size is left. Nothing is half-written.
+    #[error("no room to write object `{path}`: {source}; no half of it was kept: make room and start again")]
     Full {
         /// The object.
         path: Path,

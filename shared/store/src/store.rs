@@ -80,7 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Differs`] if it is there with another body; [`StoreError::Full`] if there is no room, and
-    /// then nothing of it is kept.
+    /// then no half of it is kept.
     pub async fn create(&self, path: &Path, kind: Kind, body: impl Into<Bytes>) -> Result<Created> {
         let body = body.into();
         check_size(path, body.len() as u64, MAX_BODY)?;
