@@ -1,21 +1,29 @@
 //! How bodies become bytes: the one place that knows `bincode`.
 //!
 //! Encoding the same value gives the same bytes, as long as its type holds no hash maps. Decoding trusts
-//! nothing: every byte must be used, and a length that the input merely claims cannot make it allocate more
-//! than [`FACTOR`] times the input (or [`SMALLEST_LIMIT`], whichever is more, rounded up to 16 times that).
-//! Two things follow for the types of bodies: in memory a value may not be larger than that, and there may be no
-//! lists of empty items (`Vec<()>`), which take no bytes however many they are.
+//! nothing: every byte must be used, and a length that the input merely claims cannot make it allocate without
+//! bound. The bound grows with the input:
+//!
+//! | bytes of input | memory for the value |
+//! |----------------|----------------------|
+//! | up to 16 KiB   | 1 MiB                |
+//! | up to 256 KiB  | 16 MiB               |
+//! | up to 4 MiB    | 256 MiB              |
+//! | up to 256 MiB  | 4 GiB                |
+//!
+//! Two things follow for the types of bodies: a value may not need more memory than that, which is at least 16 times
+//! its encoding (64 times up to 64 MiB), and there may be no lists of empty items (`Vec<()>`), which take no bytes
+//! however many they are.
 
-use crate::object::MAX_BODY;
 use bincode::config::{self, Configuration, Limit, LittleEndian, Varint};
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
 
-/// A decoded value may take this many times the memory of its encoding.
-pub const FACTOR: usize = 64;
-/// What even the smallest body may take in memory when it is decoded.
-pub const SMALLEST_LIMIT: usize = 1 << 20;
+/// The longest encoding of a value, in bytes.
+pub const MAX_ENCODED: usize = 256 * MIB;
+
+const MIB: usize = 1 << 20;
 
 /// Why a value could not become bytes, or bytes a value.
 #[derive(Debug, thiserror::Error)]
@@ -23,11 +31,11 @@ pub enum CodecError {
     /// A type refused to be encoded.
     #[error("cannot be encoded: {0}")]
     Encode(EncodeError),
-    /// The encoding would be longer than any object may be.
-    #[error("is too large: {size} bytes, expected at most {MAX_BODY}")]
+    /// The encoding is longer than any may be.
+    #[error("is too large: {length} bytes, expected at most {MAX_ENCODED}")]
     TooLarge {
         /// The length of the encoding.
-        size: u64,
+        length: usize,
     },
     /// The bytes end within a value.
     #[error("ends too early: at least {additional} bytes are missing of {length}")]
@@ -65,11 +73,11 @@ const fn limited<const N: usize>() -> Limited<N> {
 /// The body of an object that holds `value`.
 ///
 /// # Errors
-/// If the value refuses to be encoded, or needs more than [`MAX_BODY`] bytes.
+/// If the value refuses to be encoded, or needs more than [`MAX_ENCODED`] bytes.
 pub fn encode<T: Encode>(value: &T) -> Result<Bytes, CodecError> {
     let body = bincode::encode_to_vec(value, config::standard()).map_err(CodecError::Encode)?;
-    let size = body.len() as u64;
-    if size > MAX_BODY { Err(CodecError::TooLarge { size }) } else { Ok(body.into()) }
+    check_length(body.len())?;
+    Ok(body.into())
 }
 
 /// The value that `body` holds.
@@ -78,20 +86,22 @@ pub fn encode<T: Encode>(value: &T) -> Result<Bytes, CodecError> {
 /// If the bytes are not exactly the encoding of one value of this type.
 pub fn decode<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
     let length = body.len();
+    check_length(length)?;
     let (value, used) = decode_limited(body).map_err(|error| refusal(error, length))?;
     if used == length { Ok(value) } else { Err(CodecError::BytesLeft { used, length }) }
 }
 
+fn check_length(length: usize) -> Result<(), CodecError> {
+    if length > MAX_ENCODED { Err(CodecError::TooLarge { length }) } else { Ok(()) }
+}
+
 /// The limit is a constant of the decoder's type, hence this ladder of limits instead of one that is computed.
 fn decode_limited<T: Decode<()>>(body: &[u8]) -> Result<(T, usize), DecodeError> {
-    const SECOND: usize = SMALLEST_LIMIT << 4;
-    const THIRD: usize = SMALLEST_LIMIT << 8;
-    const LAST: usize = SMALLEST_LIMIT << 12;
-    match body.len().saturating_mul(FACTOR) {
-        needed if needed <= SMALLEST_LIMIT => bincode::decode_from_slice(body, limited::<SMALLEST_LIMIT>()),
-        needed if needed <= SECOND => bincode::decode_from_slice(body, limited::<SECOND>()),
-        needed if needed <= THIRD => bincode::decode_from_slice(body, limited::<THIRD>()),
-        _ => bincode::decode_from_slice(body, limited::<LAST>()),
+    match body.len() {
+        0..=0x4000 => bincode::decode_from_slice(body, limited::<MIB>()),
+        0x4001..=0x4_0000 => bincode::decode_from_slice(body, limited::<{ 16 * MIB }>()),
+        0x4_0001..=0x40_0000 => bincode::decode_from_slice(body, limited::<{ 256 * MIB }>()),
+        _ => bincode::decode_from_slice(body, limited::<{ 4096 * MIB }>()),
     }
 }
 
@@ -171,6 +181,20 @@ mod tests {
         assert!(matches!(decode::<String>(&length), Err(CodecError::ClaimsTooMuch { .. })));
         assert!(matches!(decode::<Vec<Vec<u8>>>(&length), Err(CodecError::ClaimsTooMuch { .. })));
         assert!(matches!(decode::<BTreeMap<u64, u64>>(&length), Err(CodecError::ClaimsTooMuch { .. })));
+    }
+
+    #[test]
+    fn a_small_body_cannot_claim_much_memory() {
+        let two_mebibytes = [&[252][..], &(2u32 << 20).to_le_bytes()].concat();
+        assert!(matches!(decode::<Vec<u8>>(&two_mebibytes), Err(CodecError::ClaimsTooMuch { length: 5 })));
+        let within_the_bound = [&[252][..], &1000u32.to_le_bytes()].concat();
+        assert!(matches!(decode::<Vec<u8>>(&within_the_bound), Err(CodecError::EndsEarly { .. })));
+    }
+
+    #[test]
+    fn a_body_that_is_too_long_is_refused_unread() {
+        let zeros = vec![0; MAX_ENCODED + 1];
+        assert!(matches!(decode::<Vec<u8>>(&zeros), Err(CodecError::TooLarge { .. })));
     }
 
     #[test]

@@ -28,9 +28,9 @@ pub enum StoreError {
         /// The path as given.
         folder: PathBuf,
     },
-    /// The folder cannot be created, written or hard-linked in.
-    #[error("cannot write in the store `{}`: {source}; name another folder, or change its rights", folder.display())]
-    Unwritable {
+    /// The folder cannot be opened, or not be created, written or hard-linked in where that is wanted.
+    #[error("cannot use `{}` as a store: {source}; name another folder, or change its rights", folder.display())]
+    Unusable {
         /// The path as given.
         folder: PathBuf,
         /// What the operating system said.
@@ -94,8 +94,8 @@ pub enum StoreError {
         /// How many bytes are valid.
         at: usize,
     },
-    /// No space, quota or allowed file size is left. What was to be written is not there at all.
-    #[error("no room to write object `{path}`: {source}; nothing of it was kept: make room and start again")]
+    /// No space, quota or allowed file size is left. Nothing is half-written.
+    #[error("no room to write object `{path}`: {source}; no half of it was kept: make room and start again")]
     Full {
         /// The object.
         path: Path,

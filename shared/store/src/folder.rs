@@ -30,10 +30,10 @@ impl Folder {
     /// Opens a folder for writing, after creating it where it is missing.
     pub(crate) fn create(folder: &FsPath) -> Result<Self, StoreError> {
         check_name(folder)?;
-        let unwritable = |source| StoreError::Unwritable { folder: folder.to_path_buf(), source };
-        create_durably(folder).map_err(unwritable)?;
+        let unusable = |source| StoreError::Unusable { folder: folder.to_path_buf(), source };
+        create_durably(folder).map_err(unusable)?;
         let opened = Self::open(folder)?;
-        probe(&opened.root).map_err(unwritable)?;
+        probe(&opened.root).map_err(unusable)?;
         Ok(opened)
     }
 
@@ -42,7 +42,7 @@ impl Folder {
         check_name(folder)?;
         let root = folder.canonicalize().map_err(|source| match source.kind() {
             ErrorKind::NotFound => StoreError::NoSuchFolder { folder: folder.to_path_buf() },
-            _ => StoreError::Unwritable { folder: folder.to_path_buf(), source },
+            _ => StoreError::Unusable { folder: folder.to_path_buf(), source },
         })?;
         check_name(&root)?;
         Ok(Self { root, settled: Mutex::default() })

@@ -19,7 +19,7 @@ use std::fmt;
 pub const FORMAT_VERSION: u16 = 1;
 /// The length of the header in front of every body.
 pub const HEADER_LEN: usize = 52;
-/// The longest body that is written or read.
+/// The longest body that is written or read, in bytes.
 pub const MAX_BODY: u64 = 1 << 30;
 
 const MAGIC: &[u8; 8] = b"ATOLLOBJ";

@@ -50,7 +50,7 @@ impl Store {
     pub async fn local(folder: impl AsRef<std::path::Path>) -> Result<Self> {
         let path = folder.as_ref().to_path_buf();
         folder::survive_file_size_limit()
-            .map_err(|source| StoreError::Unwritable { folder: path.clone(), source })?;
+            .map_err(|source| StoreError::Unusable { folder: path.clone(), source })?;
         let opened = blocking(move || Ok(Folder::create(&path))).await;
         Self::on_disk(opened.map_err(|error| StoreError::failed("open", &Path::default(), error))??)
     }
@@ -80,7 +80,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Differs`] if it is there with another body; [`StoreError::Full`] if there is no room, and
-    /// then nothing of it is kept.
+    /// then no half of it is kept.
     pub async fn create(&self, path: &Path, kind: Kind, body: impl Into<Bytes>) -> Result<Created> {
         let body = body.into();
         check_size(path, body.len() as u64, MAX_BODY)?;
@@ -205,8 +205,8 @@ impl Store {
     /// Removes what killed writers left below a folder, if it was last written `older_than` ago; tells how many
     /// files that were. Listings never show them.
     ///
-    /// Let `older_than` be far longer than any write takes (an hour, say): a writer whose staging file is swept
-    /// fails, and must try again.
+    /// Let `older_than` be far longer than any write takes, on a machine that was suspended too (a day, say): a
+    /// living writer whose file is swept fails, or finds that its file's name was given to another.
     ///
     /// # Errors
     /// If the disk fails.

@@ -1,0 +1,163 @@
+//! What only a folder on a disk can show: its own errors, strangers in it, left-overs, damage.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+use store::{Created, Damage, Kind, Path, Place, RunId, Store, StoreError};
+
+fn record(epoch: u32) -> Path {
+    Place::Record { island: 0, epoch }.in_run(&RunId::new("r").unwrap())
+}
+
+#[tokio::test]
+async fn a_file_is_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(Store::local(&file).await, Err(StoreError::NotAFolder { .. })));
+    assert!(matches!(Store::existing(&file).await, Err(StoreError::NotAFolder { .. })));
+    let below = Store::local(file.join("store")).await;
+    assert!(matches!(below, Err(StoreError::Unusable { .. })), "{below:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_must_exist_is_not_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("typo");
+    assert!(matches!(Store::existing(&missing).await, Err(StoreError::NoSuchFolder { .. })));
+    assert!(!missing.exists());
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn an_unwritable_folder_is_told_at_once() {
+    let error = Store::local("/proc/self/atoll").await.unwrap_err();
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    let existing_but_unwritable = Store::local("/proc/self").await.unwrap_err().to_string();
+    assert!(
+        existing_but_unwritable.starts_with("cannot use `/proc/self` as a store: "),
+        "{existing_but_unwritable}"
+    );
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_unicode_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join(OsStr::from_bytes(b"odd-\xff"));
+    assert!(matches!(Store::local(&odd).await, Err(StoreError::NotUnicode { .. })));
+}
+
+#[tokio::test]
+async fn opening_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    Store::local(folder.path()).await.unwrap();
+    Store::local(folder.path()).await.unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn two_openings_see_one_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) =
+        (Store::local(folder.path()).await.unwrap(), Store::existing(folder.path()).await.unwrap());
+    assert_eq!(one.create(&record(1), Kind::EpochRecord, "x").await.unwrap(), Created::New);
+    assert_eq!(two.create(&record(1), Kind::EpochRecord, "x").await.unwrap(), Created::Same);
+    assert_eq!(two.list(&Path::default()).await.unwrap(), [record(1)]);
+}
+
+#[tokio::test]
+async fn left_over_staging_files_are_ignored_and_swept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    store.create(&record(1), Kind::EpochRecord, "whole").await.unwrap();
+    for left in ["#1", "#2", "#17"] {
+        fs::write(folder.path().join(format!("{}{left}", record(2))), "ATOLLO").unwrap();
+    }
+    fs::write(folder.path().join("runs/r/notes #1 of 3"), "mine").unwrap();
+
+    let objects = store.list(&Path::from("runs/r/islands")).await.unwrap();
+    assert_eq!(objects, [record(1)]);
+    assert_eq!(store.create(&record(2), Kind::EpochRecord, "whole too").await.unwrap(), Created::New);
+
+    let young = store.sweep(&Path::default(), Duration::from_hours(1)).await.unwrap();
+    assert_eq!(young, 0, "a file just written may be another writer's");
+    assert_eq!(store.sweep(&Path::default(), Duration::ZERO).await.unwrap(), 3);
+    assert_eq!(store.read(&record(2), Kind::EpochRecord).await.unwrap(), "whole too");
+    assert!(folder.path().join("runs/r/notes #1 of 3").exists());
+}
+
+#[tokio::test]
+async fn strangers_in_the_folder_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    store.create(&record(1), Kind::EpochRecord, "whole").await.unwrap();
+    let run = folder.path().join("runs/r");
+    fs::write(run.join(OsStr::from_bytes(b"bad-\xff-name")), "").unwrap();
+    fs::write(run.join("line\nbreak"), "").unwrap();
+    fs::write(run.join("islands/0000000000/notes.txt"), "").unwrap();
+    fs::create_dir(run.join("empty")).unwrap();
+    symlink(&run, run.join("loop")).unwrap();
+    symlink("nowhere", run.join("broken")).unwrap();
+
+    let listed = store.list(&Path::from("runs")).await.unwrap();
+    let places: Vec<_> = listed.iter().filter_map(Place::of).map(|(_, place)| place).collect();
+    assert_eq!(places, [Place::Record { island: 0, epoch: 1 }]);
+    assert_eq!(store.folders(&Path::from("runs")).await.unwrap(), [Path::from("runs/r")]);
+}
+
+#[tokio::test]
+async fn a_folder_in_an_objects_place_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    fs::create_dir_all(folder.path().join(record(1).as_ref())).unwrap();
+    let created = store.create(&record(1), Kind::EpochRecord, "x").await;
+    assert!(matches!(created, Err(StoreError::Obstructed { .. })), "{created:?}");
+    assert!(store.read(&record(1), Kind::EpochRecord).await.unwrap_err().is_missing());
+}
+
+/// The bytes of a damaged object, and whether a [`Damage`] tells what is wrong with them.
+type Case<'a> = (&'a [u8], fn(&Damage) -> bool);
+
+#[tokio::test]
+async fn damage_on_the_disk_is_named_and_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    store.create(&record(1), Kind::EpochRecord, "a body of some length").await.unwrap();
+    let file = folder.path().join(record(1).as_ref());
+    let whole = fs::read(&file).unwrap();
+
+    let mut altered = whole.clone();
+    altered[60] ^= 4;
+    let longer = [&whole[..], b"!"].concat();
+    let cases: [Case<'_>; 4] = [
+        (&[], |damage| matches!(damage, Damage::CutShort { expected: 52, found: 0 })),
+        (&whole[..whole.len() - 1], |damage| matches!(damage, Damage::CutShort { expected: 73, found: 72 })),
+        (&altered, |damage| matches!(damage, Damage::Altered { .. })),
+        (&longer, |damage| matches!(damage, Damage::TrailingBytes { expected: 73, found: 74 })),
+    ];
+    for (bytes, is_told) in cases {
+        fs::write(&file, bytes).unwrap();
+        let read = store.read(&record(1), Kind::EpochRecord).await.unwrap_err();
+        let StoreError::Damaged { path, damage } = &read else { panic!("{read:?}") };
+        assert!(*path == record(1) && is_told(damage), "{read}");
+        assert!(read.to_string().starts_with(&format!("object `{}` ", record(1))), "{read}");
+        let created = store.create(&record(1), Kind::EpochRecord, "a body of some length").await;
+        assert!(matches!(created, Err(StoreError::Damaged { .. })), "{created:?}");
+        assert_eq!(fs::read(&file).unwrap(), bytes);
+    }
+}
+
+#[tokio::test]
+async fn a_huge_file_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    let file = folder.path().join("huge");
+    fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
+    let path = Path::from("huge");
+    assert!(matches!(store.read(&path, Kind::Cell).await, Err(StoreError::TooLarge { .. })));
+    assert!(matches!(store.create_text(&path, "x").await, Err(StoreError::TooLarge { .. })));
+}
