@@ -3,7 +3,7 @@
 //! This is where the types of a problem are erased: whoever plans, leases, stores or sends epochs sees [`EpochTask`]
 //! go in and [`EpochOutcome`] come out, and no genes.
 
-use crate::codec::{self, DecodeError};
+use crate::codec::{self, CodecError};
 use crate::digest::Digest;
 use crate::gene::Gene;
 use crate::island::{Champion, Island, IslandState, Setting};
@@ -12,10 +12,10 @@ use crate::population::{Cost, MisfitError, Population};
 use crate::problem::Problem;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
 use bincode::{Decode, Encode};
-use std::sync::Arc;
+use bytes::Bytes;
 
 /// One epoch to be run: everything that its outcome depends on, beside the experiment.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EpochTask {
     /// The island.
     pub island: u32,
@@ -24,29 +24,29 @@ pub struct EpochTask {
     /// The island's age when the epoch ends. It begins at the age of its state.
     pub until: u64,
     /// What the island remembers; nothing at its founding.
-    pub state: Option<Arc<Vec<u8>>>,
+    pub state: Option<Bytes>,
     /// What arrives, in ascending order of the senders.
     pub packets: Vec<Packet>,
 }
 
 /// The emigrants of one island at the end of one epoch.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
     /// The island they left.
     pub from: u32,
     /// The epoch at whose end they left.
     pub epoch: u64,
     /// An encoded [`Departure`].
-    pub departure: Arc<Vec<u8>>,
+    pub departure: Bytes,
 }
 
 /// What an epoch brought.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct EpochOutcome {
     /// An encoded [`IslandState`].
-    pub state: Arc<Vec<u8>>,
+    pub state: Bytes,
     /// An encoded [`Departure`].
-    pub departure: Arc<Vec<u8>>,
+    pub departure: Bytes,
     /// The digest of both.
     pub digest: Digest,
     /// What stopping rules look at.
@@ -67,17 +67,17 @@ pub struct Standing {
 }
 
 /// An epoch that cannot be run, because its inputs do not fit the experiment.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum EpochError {
-    /// Bytes that do not decode.
-    #[error("island {island}, epoch {epoch}: {error}")]
-    Decode {
+    /// Bytes that do not decode, or a state too large to be encoded.
+    #[error("island {island}, epoch {epoch}: its state {error}")]
+    Codec {
         /// The island.
         island: u32,
         /// The epoch.
         epoch: u64,
         /// Why.
-        error: DecodeError,
+        error: CodecError,
     },
     /// A population that does not fit.
     #[error("island {island}, epoch {epoch}: {error}")]
@@ -102,12 +102,15 @@ pub enum EpochError {
 impl EpochTask {
     /// The digest of all that the outcome depends on.
     pub fn digest(&self, experiment: &Digest) -> Digest {
-        let numbers = codec::encode(&(self.island, self.epoch, self.until));
-        let state = Digest::of(self.state.as_ref().map_or(&[], |state| state.as_slice()));
+        let numbers = [u64::from(self.island), self.epoch, self.until].map(u64::to_le_bytes).concat();
+        let state = Digest::of(self.state.as_ref().map_or(&[], |state| &state[..]));
         let packets: Vec<u8> = self
             .packets
             .iter()
-            .flat_map(|packet| codec::encode(&(packet.from, packet.epoch, Digest::of(&packet.departure))))
+            .flat_map(|packet| {
+                let numbers = [u64::from(packet.from), packet.epoch].map(u64::to_le_bytes).concat();
+                numbers.into_iter().chain(Digest::of(&packet.departure).0)
+            })
             .collect();
         Digest::of_parts("atoll epoch task", [&experiment.0[..], &numbers, &state.0, &packets])
     }
@@ -122,7 +125,7 @@ pub trait Evolver: Send + Sync {
     fn resume(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Box<dyn Evolving + '_>, EpochError>;
 
     /// The champion in an island's state.
-    fn champion(&self, state: &[u8]) -> Result<ChampionView, DecodeError>;
+    fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError>;
 
     /// What experiments all have in common.
     fn setting(&self) -> &Setting;
@@ -143,10 +146,10 @@ pub trait Evolving {
     fn standing(&self) -> Standing;
 
     /// All that is needed to take the epoch up here.
-    fn checkpoint(&self) -> Vec<u8>;
+    fn checkpoint(&self) -> Result<Bytes, CodecError>;
 
     /// The outcome, after the last generation.
-    fn finish(self: Box<Self>) -> EpochOutcome;
+    fn finish(self: Box<Self>) -> Result<EpochOutcome, CodecError>;
 }
 
 /// A champion as numbers, for people and other programs.
@@ -202,7 +205,7 @@ impl<P: Problem> World<P> {
 
 fn decode<T: Decode<()>>(task: &EpochTask, bytes: &[u8]) -> Result<T, EpochError> {
     let EpochTask { island, epoch, .. } = *task;
-    codec::decode(bytes).map_err(|error| EpochError::Decode { island, epoch, error })
+    codec::decode(bytes).map_err(|error| EpochError::Codec { island, epoch, error })
 }
 
 impl<P: Problem> Evolver for World<P> {
@@ -237,7 +240,7 @@ impl<P: Problem> Evolver for World<P> {
         Ok(Box::new(Underway { island, epoch, from, until, statistics }))
     }
 
-    fn champion(&self, state: &[u8]) -> Result<ChampionView, DecodeError> {
+    fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError> {
         let state: IslandState<P::Gene> = codec::decode(state)?;
         let Champion { genome, fitness, generation } = state.champion;
         let genome = genome.into_iter().map(Gene::number).collect();
@@ -296,25 +299,19 @@ impl<P: Problem> Evolving for Underway<'_, P> {
         }
     }
 
-    fn checkpoint(&self) -> Vec<u8> {
+    fn checkpoint(&self) -> Result<Bytes, CodecError> {
         let (state, statistics) = (self.island.state(), self.statistics.clone());
         codec::encode(&Checkpoint { state, from: self.from, statistics })
     }
 
-    fn finish(mut self: Box<Self>) -> EpochOutcome {
-        let departure = codec::encode(&self.island.depart(self.epoch));
-        let state = codec::encode(&self.island.state());
-        let digest = Digest::of_parts("atoll epoch outcome", [state.as_slice(), &departure]);
+    fn finish(mut self: Box<Self>) -> Result<EpochOutcome, CodecError> {
+        let departure = codec::encode(&self.island.depart(self.epoch))?;
+        let state = codec::encode(&self.island.state())?;
+        let digest = Digest::of_parts("atoll epoch outcome", [&state[..], &departure]);
         let standing = self.standing();
         self.statistics.diversity = diversity(self.island.population());
         self.statistics.unjudgeable = self.island.unjudgeable();
-        EpochOutcome {
-            state: Arc::new(state),
-            departure: Arc::new(departure),
-            digest,
-            standing,
-            statistics: self.statistics,
-        }
+        Ok(EpochOutcome { state, departure, digest, standing, statistics: self.statistics })
     }
 }
 
@@ -322,5 +319,6 @@ impl<P: Problem> Evolving for Underway<'_, P> {
 pub fn run(evolver: &dyn Evolver, task: &EpochTask) -> Result<EpochOutcome, EpochError> {
     let mut epoch = evolver.begin(task)?;
     while epoch.generation() {}
-    Ok(epoch.finish())
+    let EpochTask { island, epoch: number, .. } = *task;
+    epoch.finish().map_err(|error| EpochError::Codec { island, epoch: number, error })
 }

@@ -54,7 +54,8 @@ fn move_by_move(board: &Board, turns: Turns, mut choose: impl FnMut(&[Choice]) -
 }
 
 fn first_best(choices: &[Choice]) -> usize {
-    let best = |best: usize, index: usize| if choices[index].gain > choices[best].gain { index } else { best };
+    let best =
+        |best: usize, index: usize| if choices[index].gain > choices[best].gain { index } else { best };
     (1..choices.len()).fold(0, best)
 }
 

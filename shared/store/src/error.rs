@@ -1,7 +1,8 @@
 //! What can go wrong between a caller and the stored bytes.
 
-use crate::codec::CodecError;
-use crate::object::{Damage, Digest};
+use crate::object::Damage;
+use evolution::codec::CodecError;
+use evolution::digest::Digest;
 use object_store::path::Path;
 use std::error::Error;
 use std::io::{self, ErrorKind};

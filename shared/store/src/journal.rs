@@ -5,13 +5,13 @@
 //! its number taken. Every event carries its writer's nonce, because a create that was retried after it had in fact
 //! succeeded also finds its number taken, by itself.
 
-use crate::codec;
 use crate::error::StoreError;
 use crate::layout::{Place, RunId};
 use crate::object::Kind;
 use crate::store::Store;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
+use evolution::codec;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use std::fmt;

@@ -3,7 +3,7 @@
 //! An object is created once and never changed. Creating it again with the same content is success, with other
 //! content an error, and of many who create it at once exactly one wins; what exists is whole and durable. Every
 //! object carries a header and a checksum ([`object`]), so that one that was cut short, altered, mistaken for another
-//! or written by a newer version is refused by name. [`layout`] knows where everything of a run lies, [`codec`] how
+//! or written by a newer version is refused by name. [`layout`] knows where everything of a run lies, [`evolution::codec`] how
 //! values become bodies, and [`Journal`] is the numbered list of events that also keeps a second coordinator out.
 //!
 //! This crate deliberately does not know what is in a body: no island, epoch or event of evolution is named here,
@@ -31,7 +31,6 @@
 //! # }
 //! ```
 
-pub mod codec;
 mod error;
 mod folder;
 pub mod journal;
@@ -39,10 +38,9 @@ pub mod layout;
 pub mod object;
 mod store;
 
-pub use codec::CodecError;
 pub use error::StoreError;
 pub use journal::{Event, Journal, JournalError, Nonce};
 pub use layout::{ArtifactName, NameError, Place, RunId};
-pub use object::{Damage, Digest, Kind};
+pub use object::{Damage, Kind};
 pub use object_store::path::Path;
 pub use store::{Created, Store};

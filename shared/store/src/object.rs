@@ -13,6 +13,7 @@
 //! checksum can therefore be judged before the version, and a flipped bit never passes for a newer object.
 
 use bytes::Bytes;
+use evolution::digest::Digest;
 use std::fmt;
 
 /// The version that [`seal`] writes, and the only one that [`unseal`] reads.
@@ -73,29 +74,6 @@ impl fmt::Display for Kind {
             Self::Match => "match",
             Self::Artifact => "artifact",
         })
-    }
-}
-
-/// A BLAKE3 digest; shown as 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest(pub [u8; 32]);
-
-impl Digest {
-    /// The digest of plain bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        Self(blake3::hash(bytes).into())
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({self})")
     }
 }
 

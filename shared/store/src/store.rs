@@ -1,11 +1,12 @@
 //! Objects by path: created once, read whole, never changed.
 
-use crate::codec::{self, CodecError};
 use crate::error::StoreError;
 use crate::folder::{self, Folder};
-use crate::object::{self, Digest, HEADER_LEN, Kind, MAX_BODY};
+use crate::object::{self, HEADER_LEN, Kind, MAX_BODY};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
+use evolution::codec::{self, CodecError};
+use evolution::digest::Digest;
 use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;

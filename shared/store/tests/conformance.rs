@@ -1,8 +1,9 @@
 //! What every store must do, whatever lies beneath: one suite, run against each.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evolution::digest::Digest;
 use std::time::Duration;
-use store::{Created, Damage, Digest, Kind, Path, Place, RunId, Store, StoreError};
+use store::{Created, Damage, Kind, Path, Place, RunId, Store, StoreError};
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
