@@ -214,21 +214,15 @@ impl<P: Problem> Evolver for World<P> {
         if task.island as usize > last {
             return Err(EpochError::Island { island: task.island, last });
         }
-        let mut statistics = EpochStatistics::default();
-        let island = match &task.state {
-            None => {
-                let island = Island::found(&self.problem, &self.setting, task.island);
-                statistics.rows.push(island.row());
-                island
-            }
-            Some(state) => {
-                let mut island = self.island(task, decode(task, state)?)?;
-                let packets = task.packets.iter().map(|packet| self.unpack(task, packet));
-                let immigrants = packets.collect::<Result<Vec<_>, _>>()?;
-                statistics.arrivals = island.receive(immigrants);
-                island
-            }
+        let packets = task.packets.iter().map(|packet| self.unpack(task, packet));
+        let immigrants = packets.collect::<Result<Vec<_>, _>>()?;
+        let mut island = match &task.state {
+            None => Island::found(&self.problem, &self.setting, task.island),
+            Some(state) => self.island(task, decode(task, state)?)?,
         };
+        let arrivals = island.receive(immigrants);
+        let rows = if task.state.is_none() { vec![island.row()] } else { vec![] };
+        let statistics = EpochStatistics { rows, arrivals, ..EpochStatistics::default() };
         let (from, epoch, until) = (island.age(), task.epoch, task.until);
         Ok(Box::new(Underway { island, epoch, from, until, statistics }))
     }

@@ -9,9 +9,10 @@ use crate::random::{Key, Purpose};
 use crate::statistics::{Arrival, GenerationRow};
 use crate::topology::Edge;
 use bincode::{Decode, Encode};
+use serde::Serialize;
 
 /// What all islands of a run have in common, and what each has of its own.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
     /// The run's seed.
     pub seed: u64,
@@ -22,7 +23,7 @@ pub struct Setting {
 }
 
 /// How one island evolves and migrates.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IslandSetting {
     /// How it evolves.
     pub algorithm: Algorithm,

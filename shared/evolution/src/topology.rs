@@ -130,7 +130,7 @@ impl Topology {
 }
 
 fn torus(islands: u32, rows: u32) -> Result<Vec<(u32, u32)>, TopologyError> {
-    if rows == 0 || islands % rows != 0 {
+    if !islands.is_multiple_of(rows) {
         return Err(TopologyError::Rows { islands, rows });
     }
     let columns = islands / rows;

@@ -1,3 +1,115 @@
-//! Experiment, sweep and study files: parsed, validated, expanded.
+//! Experiment, sweep and study files: parsed, checked and expanded.
+//!
+//! One TOML file is one experiment, or a sweep over some of its keys, or a study of several experiments. All
+//! checking happens here, and everything that is wrong is told at once with its place in the file; what comes out
+//! needs no further check. The crate deliberately runs nothing and stores nothing.
+//!
+//! ```
+//! let text = r#"
+//!     name = "hello"
+//!     problem = { kind = "onemax", length = 30 }
+//!     algorithm = { kind = "ga", population = 100 }
+//!     budget = { generations = 20 }
+//! "#;
+//! let experiment::Plan::Single(experiment) = experiment::parse("hello.toml", text, None)? else {
+//!     unreachable!("there is neither a sweep nor a study in it")
+//! };
+//! assert_eq!(experiment.setting().islands.len(), 8);
+//! # Ok::<(), experiment::document::Report>(())
+//! ```
 
 pub mod document;
+pub mod duration;
+mod estimate;
+mod experiment;
+pub mod file;
+mod study;
+mod sweep;
+
+pub use estimate::Estimate;
+pub use experiment::{Budget, CheckpointEvery, Experiment, SEMANTICS};
+pub use study::{Part, Study};
+pub use sweep::{Cell, MAX_CELLS, Sweep};
+
+use document::{Document, KeyPath, ReadError, Report};
+use file::ExperimentFile;
+use serde_json::Value as Json;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// What a file asks for.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// One experiment.
+    Single(Box<Experiment>),
+    /// One experiment over the values of some keys.
+    Sweep(Box<Sweep>),
+    /// Several experiments.
+    Study(Box<Study>),
+}
+
+/// Why a file could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It is wrong.
+    #[error(transparent)]
+    Report(#[from] Report),
+}
+
+/// Reads and checks a file; a seed takes the place of the file's own.
+pub fn load(path: &Path, seed: Option<u64>) -> Result<Plan, LoadError> {
+    let text = document::read_limited(path)?;
+    Ok(parse(&path.display().to_string(), &text, seed)?)
+}
+
+/// Checks the text of a file; a seed takes the place of the file's own.
+pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Report> {
+    let mut document = document::parse(file, text)?;
+    if let Some(seed) = seed {
+        document.set(&key("seed"), Json::from(seed))?;
+    }
+    if let Some(tables) = document.get(&key("study")) {
+        let tables = serde_json::from_value(tables)
+            .ok()
+            .filter(|tables: &std::collections::BTreeMap<_, _>| !tables.is_empty());
+        let Some(tables) = tables else {
+            let message = "expected a table of experiments by their names, found none";
+            return Err(document
+                .conclude(vec![document.problem("study", message, None)])
+                .expect_err("it is a problem"));
+        };
+        return Ok(Plan::Study(Box::new(Study::check(&document, &tables)?)));
+    }
+    let file: ExperimentFile = document.decode(&SCHEMA)?;
+    Ok(match &file.sweep {
+        Some(keys) => Plan::Sweep(Box::new(Sweep::check(&document, keys)?)),
+        None => Plan::Single(Box::new(Experiment::check(&document, file)?)),
+    })
+}
+
+/// The one experiment of a document, whatever sweep or study it is part of.
+fn single(document: &Document) -> Result<Experiment, Report> {
+    let file: ExperimentFile = document.decode(&SCHEMA)?;
+    Experiment::check(document, ExperimentFile { sweep: None, study: None, ..file })
+}
+
+fn key(text: &str) -> KeyPath {
+    text.parse().expect("a plain word is a key")
+}
+
+static SCHEMA: LazyLock<Json> = LazyLock::new(|| schemars::schema_for!(ExperimentFile).to_value());
+
+/// The JSON schema of experiment files, for editors. A study may leave the keys that its experiments have in common
+/// to them, so there only the name is required.
+pub fn schema() -> Json {
+    let mut schema = SCHEMA.clone();
+    let required = schema["required"].take();
+    schema["required"] = serde_json::json!(["name"]);
+    schema["if"] = serde_json::json!({ "not": { "required": ["study"] } });
+    schema["then"] = serde_json::json!({ "required": required });
+    schema["title"] = Json::from("Atoll experiment");
+    schema
+}

@@ -1,7 +1,131 @@
 //! Every problem that can be evolved, and the only list of them.
+//!
+//! This is the one place where a problem's types are erased: a [`ProblemSpec`], as it stands in an experiment,
+//! becomes an [`Evolver`] that goes from bytes to bytes. The crate deliberately knows nothing of files, budgets or
+//! clusters.
+//!
+//! ```
+//! use problems::{OneMax, ProblemSpec};
+//!
+//! let spec = ProblemSpec::Onemax(OneMax { length: 10, symbols: 2 });
+//! assert!(spec.traits()?.absolute);
+//! # Ok::<(), problems::ProblemError>(())
+//! ```
 
+mod maze;
 mod onemax;
 mod rastrigin;
 
+pub use maze::Maze;
 pub use onemax::OneMax;
 pub use rastrigin::Rastrigin;
+
+use evolution::epoch::{Evolver, World};
+use evolution::gene::Gene;
+use evolution::island::Setting;
+use evolution::population::Cost;
+use evolution::problem::{Axis, Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::any::TypeId;
+use std::sync::Arc;
+
+/// A problem and its parameters, as they stand in an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ProblemSpec {
+    /// Count the genes that are symbol 1.
+    Onemax(OneMax),
+    /// Minimise Rastrigin's function.
+    Rastrigin(Rastrigin),
+    /// Collect points on a board of numbers.
+    Maze(Maze),
+}
+
+/// A problem that cannot be posed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProblemError {
+    /// The key of the experiment that is at fault.
+    pub key: String,
+    /// What was expected and found.
+    pub message: String,
+}
+
+impl ProblemError {
+    fn new(key: &str, message: &dyn std::fmt::Display) -> Self {
+        Self { key: key.to_owned(), message: message.to_string() }
+    }
+}
+
+/// What checks and estimates need to know of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traits {
+    /// Whether genes are real numbers, as evolution strategies need.
+    pub real: bool,
+    /// Genes in a genome.
+    pub length: usize,
+    /// Bytes of a genome.
+    pub bytes: usize,
+    /// Whether fitness has a meaning beyond one judgement.
+    pub absolute: bool,
+    /// The axes along which individuals are described.
+    pub axes: Vec<Axis>,
+    /// About how long one evaluation takes.
+    pub cost: Cost,
+}
+
+/// Something that is done with a problem of any type.
+trait Use {
+    type Answer;
+    fn with<P: Problem + 'static>(self, problem: P) -> Self::Answer;
+}
+
+struct Describe;
+
+impl Use for Describe {
+    type Answer = Traits;
+
+    fn with<P: Problem + 'static>(self, problem: P) -> Traits {
+        let length = problem.shape().length;
+        Traits {
+            real: TypeId::of::<<P::Gene as Gene>::Domain>() != TypeId::of::<evolution::gene::Alphabet>(),
+            length,
+            bytes: length * size_of::<P::Gene>(),
+            absolute: problem.absolute(),
+            axes: problem.axes(),
+            cost: problem.cost(),
+        }
+    }
+}
+
+struct Settle(Setting);
+
+impl Use for Settle {
+    type Answer = Arc<dyn Evolver>;
+
+    fn with<P: Problem + 'static>(self, problem: P) -> Self::Answer {
+        Arc::new(World::new(problem, self.0))
+    }
+}
+
+impl ProblemSpec {
+    /// The list of problems.
+    fn pose<U: Use>(&self, purpose: U) -> Result<U::Answer, ProblemError> {
+        Ok(match self {
+            Self::Onemax(onemax) => purpose.with(onemax.clone()),
+            Self::Rastrigin(rastrigin) => purpose.with(rastrigin.clone()),
+            Self::Maze(maze) => purpose.with(maze.problem()?),
+        })
+    }
+
+    /// What checks and estimates need to know.
+    pub fn traits(&self) -> Result<Traits, ProblemError> {
+        self.pose(Describe)
+    }
+
+    /// What evolves the problem's islands in a setting.
+    pub fn evolver(&self, setting: Setting) -> Result<Arc<dyn Evolver>, ProblemError> {
+        self.pose(Settle(setting))
+    }
+}

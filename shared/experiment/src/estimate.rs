@@ -1,0 +1,50 @@
+//! About how long an experiment takes and how much it stores, before it has begun.
+
+use crate::experiment::Experiment;
+use std::time::Duration;
+
+/// What an experiment will roughly take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Evaluations, if the budget bounds them.
+    pub evaluations: Option<u64>,
+    /// Time, if the budget bounds it.
+    pub time: Option<Duration>,
+    /// Bytes in the store when the run is finished.
+    pub disk: u64,
+    /// Bytes of memory for all islands.
+    pub memory: u64,
+}
+
+impl Experiment {
+    /// The estimate for so many threads.
+    pub fn estimate(&self, threads: usize) -> Estimate {
+        let algorithms = || self.setting().islands.iter().map(|island| &island.algorithm);
+        let founders: u64 = algorithms().map(|algorithm| u64::from(algorithm.founders())).sum();
+        let births: u64 = algorithms().map(|algorithm| u64::from(algorithm.births())).sum();
+        let budget = self.budget();
+        let by_generations = budget.generations.map(|n| founders.saturating_add(births.saturating_mul(n)));
+        let evaluations = [by_generations, budget.evaluations].into_iter().flatten().min();
+
+        // Breeding costs some 30 ns beside the evaluation itself, and more for long genomes.
+        let each = self.traits().cost.nanoseconds + 30 + self.traits().length as u64 / 8;
+        let computing = evaluations.map(|n| {
+            Duration::from_nanos(
+                n.saturating_mul(each) / threads.min(self.setting().islands.len()).max(1) as u64,
+            )
+        });
+        let time = [computing, budget.wall_time].into_iter().flatten().min();
+
+        let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
+        let state: u64 = algorithms().map(|algorithm| algorithm.capacity() * individual + 200).sum();
+        let generations = budget.generations.or_else(|| evaluations.map(|n| n / births.max(1))).unwrap_or(0);
+        let epochs = generations.div_ceil(self.interval()).max(1);
+        let retention = &self.file().retention;
+        let kept =
+            epochs.min(u64::from(retention.keep)) + retention.milestones.map_or(0, |every| epochs / every);
+        let rows = self.interval().min(evolution::statistics::ROWS) * 40 + 150;
+        let records = epochs.saturating_mul(self.setting().islands.len() as u64).saturating_mul(rows);
+        let memory = state.saturating_mul(4) + (8 << 20);
+        Estimate { evaluations, time, disk: state.saturating_mul(kept).saturating_add(records), memory }
+    }
+}

@@ -1,0 +1,378 @@
+//! An experiment that has been checked: nothing that comes later says "invalid experiment".
+
+use crate::document::{Document, Problem, Report};
+use crate::duration;
+use crate::file::{Every, ExperimentFile, Mode, Override};
+use evolution::algorithm::Algorithm;
+use evolution::codec::MAX_ENCODED;
+use evolution::digest::Digest;
+use evolution::epoch::Evolver;
+use evolution::island::{IslandSetting, Setting};
+use problems::{ProblemError, Traits};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The version of what experiments mean: bumped when the golden digests change, and part of every digest.
+pub const SEMANTICS: u32 = 1;
+
+/// The most individuals that all islands of an experiment may hold together.
+const MAX_INDIVIDUALS: u64 = 1_000_000_000;
+
+/// A checked experiment.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    file: ExperimentFile,
+    setting: Setting,
+    traits: Traits,
+    budget: Budget,
+    checkpoint_every: CheckpointEvery,
+}
+
+/// When a run ends: at whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// After so many generations.
+    pub generations: Option<u64>,
+    /// After so many evaluations on all islands together.
+    pub evaluations: Option<u64>,
+    /// When a champion is at least this fit.
+    pub target_fitness: Option<f64>,
+    /// When no champion has become better for so many generations.
+    pub stagnation: Option<u64>,
+    /// After so much time.
+    pub wall_time: Option<Duration>,
+}
+
+/// How much a crash may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointEvery {
+    /// So many generations of an island.
+    Generations(u64),
+    /// So much time, but at least one generation.
+    Time(Duration),
+}
+
+impl Experiment {
+    /// Checks a document whose shape was found right. All that is wrong is reported at once.
+    pub(crate) fn check(document: &Document, file: ExperimentFile) -> Result<Self, Report> {
+        let mut problems = Findings { document, problems: vec![] };
+        let experiment = problems.check(file);
+        document.conclude(problems.problems)?;
+        Ok(experiment.expect("an experiment without problems was made"))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// Its seed.
+    pub fn seed(&self) -> u64 {
+        self.file.seed
+    }
+
+    /// The file it was made from, with all defaults filled in.
+    pub fn file(&self) -> &ExperimentFile {
+        &self.file
+    }
+
+    /// Its islands and who sends to whom.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// What its problem is like.
+    pub fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    /// When its run ends.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Generations between two migrations.
+    pub fn interval(&self) -> u64 {
+        self.file.migration.interval
+    }
+
+    /// Whether islands wait for their neighbours.
+    pub fn mode(&self) -> Mode {
+        self.file.migration.mode
+    }
+
+    /// How much a crash may cost.
+    pub fn checkpoint_every(&self) -> CheckpointEvery {
+        self.checkpoint_every
+    }
+
+    /// The same experiment with another seed.
+    pub fn with_seed(&self, seed: u64) -> Self {
+        let mut other = self.clone();
+        other.file.seed = seed;
+        other.setting.seed = seed;
+        let topology = other.file.islands.topology.topology();
+        other.setting.edges =
+            topology.edges(other.file.islands.count, seed).expect("the topology fits with any seed");
+        other
+    }
+
+    /// The same experiment with guests at its founding.
+    pub fn with_guests(&self, guests: Digest) -> Self {
+        let mut other = self.clone();
+        other.file.guests = Some(guests.to_string());
+        other
+    }
+
+    /// What evolves its islands.
+    pub fn evolver(&self) -> Arc<dyn Evolver> {
+        self.file.problem.evolver(self.setting.clone()).expect("the problem was posed when it was checked")
+    }
+
+    /// The experiment as text, from which it can be read again.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(&self.file).expect("every experiment can be written as TOML")
+    }
+
+    /// The digest of all keys that affect results. Its name, its budget and what it stores do not.
+    pub fn digest(&self) -> Digest {
+        let canonical = serde_json::json!({
+            "semantics": SEMANTICS,
+            "problem": self.file.problem,
+            "setting": self.setting,
+            "interval": self.interval(),
+            "mode": self.mode(),
+            "guests": self.file.guests,
+        });
+        Digest::of_parts("atoll experiment", [canonical.to_string().as_bytes()])
+    }
+
+    /// The name of its run: the same experiment, seed and budget always have the same.
+    pub fn run_id(&self) -> String {
+        let budget = serde_json::json!(self.file.budget).to_string();
+        let digest = Digest::of_parts("atoll run", [&self.digest().0[..], budget.as_bytes()]);
+        format!("{}-{}", self.file.name, &digest.to_string()[..8])
+    }
+}
+
+/// What is found wrong while an experiment is checked.
+struct Findings<'a> {
+    document: &'a Document,
+    problems: Vec<Problem>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+        self.problems.push(self.document.problem(key, message, help));
+    }
+
+    fn check(&mut self, mut file: ExperimentFile) -> Option<Experiment> {
+        self.check_name(&file.name);
+        self.check_rates(&mut file);
+        let budget = self.budget(&file);
+        let checkpoint_every = self.checkpoint_every(&file);
+        self.check_overrides(&file);
+        let traits = self.traits(&file);
+        let setting = self.setting(&file)?;
+        if let Some(traits) = &traits {
+            self.check_islands(&file, &setting, traits);
+        }
+        Some(Experiment {
+            setting,
+            traits: traits?,
+            budget: budget?,
+            checkpoint_every: checkpoint_every?,
+            file,
+        })
+    }
+
+    fn check_name(&mut self, name: &str) {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        if !name.chars().all(allowed) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            let message = format!("expected lowercase letters, digits, `-`, `_` and `.`, found `{name}`");
+            self.add("name", message, Some("the name becomes part of the run's name and of its folder"));
+        }
+    }
+
+    /// A falling rate falls over the whole run unless it says otherwise.
+    fn check_rates(&mut self, file: &mut ExperimentFile) {
+        let generations = file.budget.generations;
+        file.algorithm.resolve_rates(generations);
+        let mut open = file.algorithm.has_open_rate().then_some("algorithm.mutation.rate".to_owned());
+        for (at, other) in file.islands.overrides.iter_mut().enumerate() {
+            if let Some(algorithm) = &mut other.algorithm {
+                algorithm.resolve_rates(generations);
+                let key = format!("islands.override[{at}].algorithm.mutation.rate");
+                open = open.or(algorithm.has_open_rate().then_some(key));
+            }
+        }
+        if let Some(key) = open {
+            let message = "expected `over`, the generations over which the rate falls, found neither it nor \
+                           `budget.generations`";
+            self.add(&key, message, Some("write `{ from = …, to = …, over = … }`"));
+        }
+    }
+
+    fn budget(&mut self, file: &ExperimentFile) -> Option<Budget> {
+        let keys = &file.budget;
+        let wall_time = keys.wall_time.as_deref().map(|text| self.duration("budget.wall_time", text));
+        let budget = Budget {
+            generations: keys.generations,
+            evaluations: keys.evaluations,
+            target_fitness: keys.target_fitness,
+            stagnation: keys.stagnation,
+            wall_time: wall_time.flatten(),
+        };
+        if *keys == crate::file::BudgetKeys::default() {
+            let message = "expected at least one of `generations`, `evaluations`, `target_fitness`, `stagnation` \
+                           and `wall_time`, found none";
+            self.add("budget", message, Some("without a budget the run would never end"));
+            return None;
+        }
+        let certain = keys.generations.is_some() || keys.evaluations.is_some() || keys.wall_time.is_some();
+        if !certain && keys.stagnation.is_none() {
+            let message =
+                "expected something that is sure to end the run beside `target_fitness`, found nothing";
+            self.add(
+                "budget.target_fitness",
+                message,
+                Some("add `generations`, `wall_time` or `stagnation`"),
+            );
+        }
+        Some(budget)
+    }
+
+    fn checkpoint_every(&mut self, file: &ExperimentFile) -> Option<CheckpointEvery> {
+        match &file.checkpoint.every {
+            Every::Generations(generations) => Some(CheckpointEvery::Generations(*generations)),
+            Every::Time(text) => self.duration("checkpoint.every", text).map(CheckpointEvery::Time),
+        }
+    }
+
+    fn duration(&mut self, key: &str, text: &str) -> Option<Duration> {
+        match duration::parse(text) {
+            Ok(duration) => Some(duration),
+            Err(error) => {
+                self.add(key, error.to_string(), None);
+                None
+            }
+        }
+    }
+
+    fn check_overrides(&mut self, file: &ExperimentFile) {
+        let count = file.islands.count;
+        let mut taken = vec![false; count as usize];
+        for (at, Override { islands, .. }) in file.islands.overrides.iter().enumerate() {
+            for (place, &island) in islands.iter().enumerate() {
+                let key = format!("islands.override[{at}].islands[{place}]");
+                match taken.get_mut(island as usize) {
+                    None => {
+                        self.add(
+                            &key,
+                            format!("expected an island from 0 to {}, found `{island}`", count - 1),
+                            None,
+                        );
+                    }
+                    Some(true) => {
+                        let message = format!("expected each island in one override, found `{island}` again");
+                        self.add(&key, message, None);
+                    }
+                    Some(taken) => *taken = true,
+                }
+            }
+        }
+    }
+
+    fn traits(&mut self, file: &ExperimentFile) -> Option<Traits> {
+        match file.problem.traits() {
+            Ok(traits) => Some(traits),
+            Err(ProblemError { key, message }) => {
+                self.add(&key, message, None);
+                None
+            }
+        }
+    }
+
+    fn setting(&mut self, file: &ExperimentFile) -> Option<Setting> {
+        let policy = file.migration.policy();
+        let common = IslandSetting { algorithm: file.algorithm.clone(), policy: policy.clone() };
+        let mut islands = vec![common; file.islands.count as usize];
+        for Override { islands: which, algorithm, migration } in &file.islands.overrides {
+            for &island in which {
+                let Some(island) = islands.get_mut(island as usize) else { continue };
+                island.algorithm = algorithm.clone().unwrap_or_else(|| file.algorithm.clone());
+                island.policy = migration.clone().unwrap_or_default().over(&policy);
+            }
+        }
+        match file.islands.topology.topology().edges(file.islands.count, file.seed) {
+            Ok(edges) => Some(Setting { seed: file.seed, islands, edges }),
+            Err(error) => {
+                self.add("islands.topology", error.to_string(), None);
+                None
+            }
+        }
+    }
+
+    fn check_islands(&mut self, file: &ExperimentFile, setting: &Setting, traits: &Traits) {
+        let places =
+            std::iter::once((0, String::new())).chain(file.islands.overrides.iter().enumerate().filter_map(
+                |(at, other)| Some((*other.islands.first()? as usize, format!("islands.override[{at}]."))),
+            ));
+        // One island stands for all that are alike: the first without an override, and the first of each.
+        let overridden = |island: u32| file.islands.overrides.iter().any(|o| o.islands.contains(&island));
+        let plain = (0..file.islands.count).find(|&island| !overridden(island));
+        for (island, prefix) in places {
+            let island = if prefix.is_empty() { plain.map(|island| island as usize) } else { Some(island) };
+            if let Some(own) = island.and_then(|island| setting.islands.get(island)) {
+                self.check_island(&prefix, own, setting.edges.is_empty(), traits);
+            }
+        }
+        let everybody: u64 = setting.islands.iter().map(|island| island.algorithm.capacity()).sum();
+        if everybody > MAX_INDIVIDUALS {
+            let message =
+                format!("expected at most {MAX_INDIVIDUALS} individuals on all islands, found {everybody}");
+            self.add("islands.count", message, None);
+        }
+    }
+
+    fn check_island(&mut self, prefix: &str, own: &IslandSetting, isolated: bool, traits: &Traits) {
+        let IslandSetting { algorithm, policy } = own;
+        match algorithm {
+            Algorithm::Es(_) if !traits.real => {
+                let message = "expected an algorithm for symbols, found `es`, which needs real genes";
+                self.add(
+                    &format!("{prefix}algorithm.kind"),
+                    message,
+                    Some("use `ga`, `crowding` or `map-elites`"),
+                );
+            }
+            Algorithm::MapElites(archive) if archive.bins.len() != traits.axes.len() => {
+                let names: Vec<&str> = traits.axes.iter().map(|axis| axis.name).collect();
+                let message = format!(
+                    "expected a number of bins for each of the problem's {} axes ({}), found {}",
+                    names.len(),
+                    names.join(", "),
+                    archive.bins.len()
+                );
+                self.add(&format!("{prefix}algorithm.bins"), message, None);
+            }
+            _ => {}
+        }
+        let founders = algorithm.founders();
+        if !isolated && policy.count > founders {
+            let message =
+                format!("expected at most {founders}, the size of an island, found `{}`", policy.count);
+            self.add(&format!("{prefix}migration.count"), message, Some("nobody can emigrate twice at once"));
+        }
+        // Step sizes take another four bytes for each gene.
+        let bytes = algorithm.capacity() as u128 * (traits.bytes + 4 * traits.length + 64) as u128;
+        if bytes > MAX_ENCODED as u128 {
+            let message = format!(
+                "expected an island of at most {} MiB, found one that may take {} MiB",
+                MAX_ENCODED >> 20,
+                bytes >> 20
+            );
+            self.add(&format!("{prefix}algorithm"), message, Some("use more and smaller islands"));
+        }
+    }
+}

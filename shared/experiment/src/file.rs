@@ -1,0 +1,305 @@
+//! The experiment file as it is written: names, defaults and ranges. What belongs together across keys is checked
+//! when it becomes an [`Experiment`](crate::Experiment).
+
+use evolution::algorithm::Algorithm;
+use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
+use evolution::topology::Topology;
+use problems::ProblemSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One experiment: what is evolved, how, where it migrates, and when it ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentFile {
+    /// What the experiment is called: lowercase letters, digits, `-`, `_` and `.`.
+    #[schemars(length(min = 1, max = 60))]
+    pub name: String,
+    /// The seed of everything random in it.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807u64))]
+    pub seed: u64,
+    /// What is evolved.
+    pub problem: ProblemSpec,
+    /// How each island evolves.
+    pub algorithm: Algorithm,
+    /// How many islands there are, and how they are joined.
+    #[serde(default)]
+    pub islands: Islands,
+    /// Who goes from island to island, and when.
+    #[serde(default)]
+    pub migration: Migration,
+    /// When the run ends: at whichever comes first.
+    pub budget: BudgetKeys,
+    /// How much a crash may cost.
+    #[serde(default)]
+    pub checkpoint: Checkpoint,
+    /// What is kept of a run's past.
+    #[serde(default)]
+    pub retention: Retention,
+    /// The digest of the guests that arrive at the founding, if there are any; written by studies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guests: Option<String>,
+    /// The values of some keys to go through, each with each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepKeys>,
+    /// Several experiments by their names: what each of them does differently from the keys above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+/// The cells of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SweepKeys {
+    /// How often each cell is run: with the seed of the experiment, the next seed, and so on.
+    #[serde(default = "once")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub repeats: u32,
+    /// The axes; every value of one meets every value of the others.
+    #[serde(default)]
+    #[schemars(length(max = 16))]
+    pub axis: Vec<AxisKeys>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// One axis of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AxisKeys {
+    /// The keys that change along it, such as `["problem.turns"]`.
+    #[schemars(length(min = 1, max = 16))]
+    pub keys: Vec<String>,
+    /// Their values: a plain list for one key, a list of rows for several that change together.
+    #[schemars(length(min = 1, max = 100_000))]
+    pub values: Vec<serde_json::Value>,
+}
+
+/// The islands of the archipelago.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Islands {
+    /// How many.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// Who sends migrants to whom.
+    pub topology: TopologyKey,
+    /// Islands that do something differently.
+    #[serde(rename = "override", skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
+}
+
+impl Default for Islands {
+    fn default() -> Self {
+        Self { count: 8, topology: TopologyKey::Named(TopologyName::Ring), overrides: vec![] }
+    }
+}
+
+/// A topology by its name, or with parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TopologyKey {
+    /// One that needs no parameters.
+    Named(TopologyName),
+    /// One with parameters.
+    Detailed(Topology),
+}
+
+/// The topologies that need no parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologyName {
+    /// Nobody sends anything.
+    Isolated,
+    /// Each island sends to the next one.
+    Ring,
+    /// Each island sends to the next and to the one before.
+    TwoWayRing,
+    /// Each island sends to those whose number differs in one bit.
+    Hypercube,
+    /// Island 0 sends to all others, and they to it.
+    Star,
+    /// Everybody sends to everybody.
+    FullyConnected,
+}
+
+impl TopologyKey {
+    /// The topology.
+    pub fn topology(&self) -> Topology {
+        match self {
+            Self::Detailed(topology) => topology.clone(),
+            Self::Named(TopologyName::Isolated) => Topology::Isolated,
+            Self::Named(TopologyName::Ring) => Topology::Ring,
+            Self::Named(TopologyName::TwoWayRing) => Topology::TwoWayRing,
+            Self::Named(TopologyName::Hypercube) => Topology::Hypercube,
+            Self::Named(TopologyName::Star) => Topology::Star,
+            Self::Named(TopologyName::FullyConnected) => Topology::FullyConnected,
+        }
+    }
+}
+
+/// What some islands do differently.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// Which islands, counted from 0.
+    #[schemars(length(min = 1))]
+    pub islands: Vec<u32>,
+    /// How they evolve instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// How they migrate instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<PolicyOverride>,
+}
+
+/// The parts of migration that an island may do differently: everything but the interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyOverride {
+    /// How many individuals leave at the end of an epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub count: Option<u32>,
+    /// Who leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emigrants: Option<Emigrants>,
+    /// Whom immigrants replace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<Replacement>,
+    /// Whether emigrants stay at home as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
+}
+
+impl PolicyOverride {
+    /// The policy with these parts of it changed.
+    pub fn over(&self, policy: &Policy) -> Policy {
+        Policy {
+            count: self.count.unwrap_or(policy.count),
+            emigrants: self.emigrants.unwrap_or(policy.emigrants),
+            replacement: self.replacement.unwrap_or(policy.replacement),
+            transfer: self.transfer.unwrap_or(policy.transfer),
+        }
+    }
+}
+
+/// Who goes from island to island, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Migration {
+    /// Generations between two migrations: the length of an epoch.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub interval: u64,
+    /// Whether an island waits for its neighbours' migrants or takes what has arrived.
+    pub mode: Mode,
+    /// How many individuals leave at the end of an epoch.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub count: u32,
+    /// Who leaves.
+    pub emigrants: Emigrants,
+    /// Whom immigrants replace.
+    pub replacement: Replacement,
+    /// Whether emigrants stay at home as well.
+    pub transfer: Transfer,
+}
+
+impl Default for Migration {
+    fn default() -> Self {
+        let Policy { count, emigrants, replacement, transfer } = Policy::default();
+        Self { interval: 10, mode: Mode::Synchronous, count, emigrants, replacement, transfer }
+    }
+}
+
+impl Migration {
+    /// The policy of islands that do not override it.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            count: self.count,
+            emigrants: self.emigrants,
+            replacement: self.replacement,
+            transfer: self.transfer,
+        }
+    }
+}
+
+/// Whether an island waits for its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// An epoch begins when the neighbours' last one is in: the result depends on experiment and seed alone.
+    Synchronous,
+    /// An epoch begins with whatever has arrived, and what that was is written down.
+    Asynchronous,
+}
+
+/// When a run ends: at whichever comes first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetKeys {
+    /// After so many generations; 0 founds the islands and stops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000_000_000u64))]
+    pub generations: Option<u64>,
+    /// After so many evaluations on all islands together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_000_000u64))]
+    pub evaluations: Option<u64>,
+    /// When a champion is at least this fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_fitness: Option<f64>,
+    /// When no champion has become better for so many generations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    pub stagnation: Option<u64>,
+    /// After so much time, such as `"8h"` or `"1h 30m"`; pauses and restarts do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_time: Option<String>,
+}
+
+/// How much a crash may cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Checkpoint {
+    /// A number of generations, or a time such as `"30s"`.
+    pub every: Every,
+}
+
+impl Default for Checkpoint {
+    fn default() -> Self {
+        Self { every: Every::Time("30s".to_owned()) }
+    }
+}
+
+/// An amount of work or of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Every {
+    /// So many generations of an island.
+    Generations(#[schemars(range(min = 1, max = 1_000_000_000))] u64),
+    /// So much time, but at least one generation.
+    Time(String),
+}
+
+/// What is kept of a run's past. Digests and statistics always are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Retention {
+    /// The newest states of each island that are kept.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub keep: u32,
+    /// The state of every so-manieth epoch is kept for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub milestones: Option<u64>,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { keep: 2, milestones: None }
+    }
+}

@@ -1,0 +1,131 @@
+//! Studies: several named experiments that may take each other's champions as guests.
+
+use crate::document::{Document, KeyPath, Report};
+use crate::experiment::Experiment;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+/// A checked study.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What it is called.
+    pub name: String,
+    /// Its experiments, each after those whose champions it takes.
+    pub parts: Vec<Part>,
+}
+
+/// One experiment of a study.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its name in the study.
+    pub name: String,
+    /// The experiment whose champions arrive as immigrants when its islands are founded.
+    pub guests: Option<String>,
+    /// The experiment.
+    pub experiment: Experiment,
+}
+
+impl Study {
+    /// Checks every experiment of a study.
+    pub(crate) fn check(document: &Document, tables: &BTreeMap<String, Json>) -> Result<Self, Report> {
+        let mut name = document.get(&path("name")).and_then(|name| Some(name.as_str()?.to_owned()));
+        let name = name.take().unwrap_or_else(|| "study".to_owned());
+        let mut parts = vec![];
+        let mut problems = vec![];
+        for part in tables.keys() {
+            match Part::check(document, &name, part, tables) {
+                Ok(part) => parts.push(part),
+                Err(report) => problems.extend(report.problems),
+            }
+        }
+        document.conclude(problems)?;
+        check_shapes(document, &parts)?;
+        Ok(Self { name, parts: in_order(document, parts)? })
+    }
+}
+
+impl Part {
+    fn check(
+        document: &Document,
+        study: &str,
+        name: &str,
+        tables: &BTreeMap<String, Json>,
+    ) -> Result<Self, Report> {
+        let at = format!("study.{}", quoted(name));
+        let refuse =
+            |key: &str, message: String| document.conclude(vec![document.problem(key, message, None)]);
+        let Some(table) = tables[name].as_object() else {
+            refuse(
+                &at,
+                format!("expected a table with the keys of an experiment, found `{}`", tables[name]),
+            )?;
+            unreachable!("a refusal is an error");
+        };
+        let guests = table.get("guests").map(|guests| guests.as_str().unwrap_or_default().to_owned());
+        if let Some(from) = guests.as_ref().filter(|from| !tables.contains_key(*from) || *from == name) {
+            let others: Vec<&str> =
+                tables.keys().map(String::as_str).filter(|other| *other != name).collect();
+            let message =
+                format!("expected another experiment of the study ({}), found `{from}`", others.join(", "));
+            refuse(&format!("{at}.guests"), message)?;
+        }
+        let mut own = document.clone();
+        own.set(&path("name"), Json::from(format!("{study}-{name}")))?;
+        for (key, value) in table.iter().filter(|(key, _)| *key != "guests") {
+            merge(&mut own, &quoted(key), &format!("{at}.{}", quoted(key)), value)?;
+        }
+        Ok(Self { name: name.to_owned(), guests, experiment: crate::single(&own)? })
+    }
+}
+
+/// Puts a part's value over the study's own: tables key by key, unless they name a kind and so stand for themselves.
+fn merge(document: &mut Document, key: &str, source: &str, value: &Json) -> Result<(), Report> {
+    match value.as_object() {
+        Some(table) if !table.contains_key("kind") && !table.is_empty() => {
+            for (name, value) in table {
+                let name = quoted(name);
+                merge(document, &format!("{key}.{name}"), &format!("{source}.{name}"), value)?;
+            }
+            Ok(())
+        }
+        _ => document.graft(&path(key), &path(source)),
+    }
+}
+
+/// Guests must fit into the genomes of their hosts.
+fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
+    let shape = |part: &Part| (part.experiment.traits().real, part.experiment.traits().length);
+    let misfits = parts.iter().filter_map(|host| {
+        let guest = parts.iter().find(|part| Some(&part.name) == host.guests.as_ref())?;
+        (shape(guest) != shape(host)).then(|| {
+            let (found, expected) = (guest.experiment.traits().length, host.experiment.traits().length);
+            let message = format!("expected guests with {expected} genes of the same kind, found {found}");
+            document.problem(&format!("study.{}.guests", quoted(&host.name)), message, None)
+        })
+    });
+    document.conclude(misfits.collect())
+}
+
+/// Experiments after those whose champions they take.
+fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Report> {
+    let mut ordered: Vec<Part> = vec![];
+    while !parts.is_empty() {
+        let known = |name: &String| ordered.iter().any(|part| part.name == *name);
+        let Some(next) = parts.iter().position(|part| part.guests.as_ref().is_none_or(known)) else {
+            let key = format!("study.{}.guests", quoted(&parts[0].name));
+            let message = "expected experiments that do not wait for each other, found a circle";
+            return document.conclude(vec![document.problem(&key, message, None)]).map(|()| ordered);
+        };
+        ordered.push(parts.remove(next));
+    }
+    Ok(ordered)
+}
+
+fn path(text: &str) -> KeyPath {
+    text.parse().expect("quoted keys make a path")
+}
+
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("{name:?}") }
+}
