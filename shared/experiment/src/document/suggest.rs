@@ -53,10 +53,9 @@ pub(super) fn listed(names: &[&str], conjunction: &str) -> String {
     joined(&quoted, conjunction)
 }
 
-/// A name in backticks, cut if it is very long, and without characters that could steer a terminal.
+/// A name in backticks, cut if it is very long.
 pub(super) fn quoted(name: &str) -> String {
-    let visible: String = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    format!("`{}`", shortened(&visible, MAX_SHOWN))
+    format!("`{}`", shortened(name, MAX_SHOWN))
 }
 
 /// "a, b or c".

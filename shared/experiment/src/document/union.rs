@@ -5,6 +5,7 @@ use super::node::{Entry, Node, Value};
 use super::path::written;
 use super::schema::{self, Facet, Kinds};
 use super::suggest::{listed, nearest, quoted};
+use super::table::look_alike;
 use super::words;
 use serde_json::Value as Json;
 
@@ -64,11 +65,7 @@ impl<'a> Checker<'a> {
     }
 
     fn no_variant(&mut self, node: &Node, alternatives: &Alternatives<'a>) -> Variant<'a> {
-        let expected = match common_tag(alternatives) {
-            Some(tag) => format!("a table with the key `{}`", written(tag)),
-            None => words::expected_any(alternatives),
-        };
-        self.mismatch(node, &expected, None);
+        self.mismatch(node, &words::expected_any(alternatives), None);
         Variant::Reported
     }
 
@@ -108,7 +105,7 @@ impl<'a> Checker<'a> {
         let names: Vec<_> = variants.iter().filter_map(|facets| tag_value(facets, tag)).collect();
         let expected = listed(&names, "or");
         let Some(entry) = node.entry(tag) else {
-            self.missing_key(node, tag, &expected, None);
+            self.missing_key(node, tag, &expected, look_alike(tag, node.entries().iter()));
             return Variant::Unknown;
         };
         let text = if let Value::Text(text) = &entry.node.value { text } else { "" };
@@ -135,19 +132,13 @@ impl<'a> Checker<'a> {
         {
             return Variant::Is(variants[index].clone());
         }
-        let found = match entries {
-            [entry] => format!("the key {}", quoted(&entry.key)),
-            _ => format!("{} keys", entries.len()),
-        };
-        let help = match entries {
-            [entry] => nearest(&entry.key, keys).map(|name| format!("did you mean `{name}`?")),
-            _ => None,
-        };
-        self.report(
-            node.span.clone(),
-            format!("expected a table with one key, {}, found {found}", listed(keys, "or")),
-            help,
-        );
+        let expected = format!("expected one key, {}", listed(keys, "or"));
+        if let [entry] = entries {
+            let help = nearest(&entry.key, keys).map(|name| format!("did you mean `{name}`?"));
+            self.report(entry.key_span.clone(), format!("{expected}, found {}", quoted(&entry.key)), help);
+        } else {
+            self.report(node.span.clone(), format!("{expected}, found {} keys", entries.len()), None);
+        }
         Variant::Reported
     }
 
@@ -167,6 +158,7 @@ impl<'a> Checker<'a> {
             schema: self.schema,
             path: self.path.clone(),
             findings: Vec::new(),
+            misplaced: Vec::new(),
             trials: self.trials + 1,
         };
         trial.value(node, facets);
@@ -187,7 +179,7 @@ fn has_choice(facets: &[Facet<'_>], text: &str) -> bool {
 }
 
 /// The key that every variant requires with a value of its own.
-fn common_tag<'a>(variants: &Alternatives<'a>) -> Option<&'a str> {
+pub(super) fn common_tag<'a>(variants: &[Vec<Facet<'a>>]) -> Option<&'a str> {
     let first = variants.first()?;
     let mut candidates = schema::required_keys(first).into_iter();
     candidates.find(|key| variants.iter().all(|facets| tag_value(facets, key).is_some()))
@@ -200,7 +192,7 @@ fn tag_value<'a>(facets: &[Facet<'a>], tag: &str) -> Option<&'a str> {
 }
 
 /// The keys of variants that are each a closed table with one required key.
-fn keyed_variants<'a>(variants: &Alternatives<'a>) -> Option<Vec<&'a str>> {
+pub(super) fn keyed_variants<'a>(variants: &[Vec<Facet<'a>>]) -> Option<Vec<&'a str>> {
     let tables = variants.iter().filter(|facets| Kinds::of(facets) == Kinds::TABLE);
     let keys: Option<Vec<_>> = tables.map(|facets| only_key(facets)).collect();
     keys.filter(|keys| !keys.is_empty())
