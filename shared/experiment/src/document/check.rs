@@ -7,7 +7,7 @@ use super::report::MAX_PROBLEMS;
 use super::schema::{self, Bounds, Facet, Kinds, Schema};
 use super::source::Span;
 use super::suggest::nearest;
-use super::union::Choice;
+use super::union::{Choice, Trials};
 use super::words;
 use serde_json::Value as Json;
 
@@ -27,20 +27,22 @@ pub(super) struct Checker<'a> {
     pub(super) findings: Vec<Finding>,
     /// Keys of the whole document that were found in one of its tables.
     pub(super) misplaced: Vec<String>,
-    /// How many undecided unions this walk is inside of.
-    pub(super) trials: usize,
+    pub(super) trials: Trials,
 }
 
 /// All that is wrong with a document.
 pub(super) fn check(root: &Node, schema: &Json) -> Vec<Finding> {
     let schema = Schema::new(schema);
-    let mut checker =
-        Checker { schema, path: KeyPath::default(), findings: Vec::new(), misplaced: Vec::new(), trials: 0 };
+    let mut checker = Checker::new(schema, Trials::default());
     checker.value(root, schema.root_facets());
     checker.findings
 }
 
 impl<'a> Checker<'a> {
+    pub(super) fn new(schema: Schema<'a>, trials: Trials) -> Self {
+        Self { schema, path: KeyPath::default(), findings: Vec::new(), misplaced: Vec::new(), trials }
+    }
+
     pub(super) fn value(&mut self, node: &Node, facets: Vec<Facet<'a>>) {
         if self.is_full() {
             return;

@@ -58,10 +58,10 @@ pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", shortened(name, MAX_SHOWN))
 }
 
-/// "a, b or c".
+/// "a, b or c"; what only a null would satisfy, which TOML has not, leaves nothing to choose from.
 pub(super) fn joined(parts: &[String], conjunction: &str) -> String {
     match parts {
-        [] => String::new(),
+        [] => "no value".to_owned(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
     }

@@ -25,20 +25,16 @@ fn report(file: &Path) -> Report {
     decoded.expect_err(name)
 }
 
-/// The lines of both, those that differ marked with `-` (expected) and `+` (found).
+/// What lies between the first and the last line that differ, with `-` (expected) and `+` (found).
 fn difference(expected: &str, found: &str) -> String {
-    let (mut expected, mut found) = (expected.lines().peekable(), found.lines().peekable());
-    let mut lines = Vec::new();
-    while expected.peek().is_some() || found.peek().is_some() {
-        match (expected.next(), found.next()) {
-            (Some(old), Some(new)) if old == new => lines.push(format!("  {old}")),
-            (old, new) => {
-                lines.extend(old.map(|line| format!("- {line}")));
-                lines.extend(new.map(|line| format!("+ {line}")));
-            }
-        }
-    }
-    lines.join("\n")
+    let (expected, found): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());
+    let same = |(old, new): &(&&str, &&str)| old == new;
+    let before = expected.iter().zip(&found).take_while(same).count();
+    let (expected, found) = (&expected[before..], &found[before..]);
+    let after = expected.iter().rev().zip(found.iter().rev()).take_while(same).count();
+    let removed = expected[..expected.len() - after].iter().map(|line| format!("- {line}"));
+    let added = found[..found.len() - after].iter().map(|line| format!("+ {line}"));
+    format!("after line {before}:\n{}", removed.chain(added).collect::<Vec<_>>().join("\n"))
 }
 
 /// With `GOLDEN_WRITE=1` in the environment the expected files are written instead of compared.

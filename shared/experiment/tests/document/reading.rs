@@ -57,7 +57,7 @@ fn hostile_texts_are_refused() {
         "= = =\n".repeat(limit / 6),
         "x".repeat(limit + 1),
         format!("{} = 1", "k".repeat(limit - 4)),
-        (0..limit / 11).map(|key| format!("k{key:06}=1\n")).collect(),
+        (0..limit / 11).map(|key| format!("k{key:06}=1")).collect::<Vec<_>>().join("\n"),
         format!("seed = {}", "9".repeat(limit - 7)),
     ];
     let checked = std::thread::Builder::new().stack_size(512 << 10).spawn(move || {

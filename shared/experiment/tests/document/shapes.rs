@@ -99,10 +99,17 @@ fn recursive_and_untagged_types() {
     );
 }
 
+/// Both kinds of branch fit at every level, so trying them out one inside of the other would take 2^60 steps.
 #[test]
-fn variants_are_not_tried_out_without_end() {
-    let deep = (0..30).fold("1".to_owned(), |tree, _| format!("{{ left = {tree}, right = 'x' }}"));
-    assert!(!check::<Forest>(&format!("tree = {deep}")).is_empty());
+fn variants_are_found_at_any_depth() {
+    let deep = |leaf: &str| {
+        let branch = |tree, _| format!("{{ left = {tree}, right = 1, name = 'a' }}");
+        format!("tree = {}", (0..60).fold(leaf.to_owned(), branch))
+    };
+    assert!(messages::<Forest>(&deep("1")).is_empty());
+    let found = messages::<Forest>(&deep("'x'"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].ends_with(": expected an integer from 0 to 255 or a table, found the string `\"x\"`"));
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -151,6 +158,17 @@ fn sets_maps_and_arrays() {
         messages::<Collections>("triple = [1, 2]"),
         ["triple: expected an array of 3 items, found an array of 2"]
     );
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {
+    unit: Option<()>,
+}
+
+#[test]
+fn what_only_null_would_satisfy_is_left_out() {
+    assert!(messages::<Nothing>("").is_empty());
+    assert_eq!(messages::<Nothing>("unit = 1"), ["unit: expected no value, found the integer `1`"]);
 }
 
 #[derive(JsonSchema)]
