@@ -35,6 +35,8 @@ mod report;
 mod schema;
 mod source;
 mod suggest;
+mod syntax;
+mod table;
 mod union;
 mod words;
 
@@ -45,7 +47,7 @@ pub use report::{MAX_PROBLEMS, Problem, Report};
 use node::Node;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use source::{Source, Span};
+use source::Source;
 use toml::de::DeTable;
 
 /// A TOML document whose values know their places in the text.
@@ -66,8 +68,9 @@ pub struct Document {
 pub fn parse(file: &str, text: &str) -> Result<Document, Report> {
     if text.len() as u64 > MAX_BYTES {
         let message = format!("expected at most {MAX_BYTES} bytes, found {}", text.len());
-        return Err(Report::new(file, vec![Problem::new(&Source::new(""), &(0..0), "", message, None)]));
+        return Err(Report::new(file, vec![Problem::new(&Source::new(""), &(0..0), "", &message, None)]));
     }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source::new(text);
     let root = read(text, &source).map_err(|problems| Report::new(file, problems))?;
     Ok(Document { file: file.to_owned(), source, root })
@@ -77,34 +80,18 @@ fn read(text: &str, source: &Source) -> Result<Node, Vec<Problem>> {
     if let Some(span) = nesting::first_too_deep(text) {
         let message =
             format!("expected tables and arrays nested at most {} deep, found more", nesting::MAX_DEPTH);
-        return Err(vec![Problem::new(source, &span, "", message, None)]);
+        return Err(vec![Problem::new(source, &span, "", &message, None)]);
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Err(syntax_problems(source, &errors));
+        return Err(syntax::problems(source, errors));
     }
     let (root, unfit) = Node::from_document(table);
     if unfit.is_empty() {
         return Ok(root);
     }
-    let problem = |value: node::Unfit| Problem::new(source, &value.span, &value.path, value.message, None);
+    let problem = |value: node::Unfit| Problem::new(source, &value.span, &value.path, &value.message, None);
     Err(unfit.into_iter().take(MAX_PROBLEMS + 1).map(problem).collect())
-}
-
-/// One problem a line: what follows on the same line mostly follows from it.
-fn syntax_problems(source: &Source, errors: &[toml::de::Error]) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
-    for error in errors {
-        let span: Span = error.span().unwrap_or(0..0);
-        let line = source.position(span.start).line;
-        if problems.iter().all(|known| known.line != line) {
-            problems.push(Problem::new(source, &span, "", error.message().to_owned(), None));
-        }
-        if problems.len() > MAX_PROBLEMS {
-            break;
-        }
-    }
-    problems
 }
 
 impl Document {
@@ -116,18 +103,24 @@ impl Document {
     /// All that a schema finds wrong, in the order of the text.
     pub fn check(&self, schema: &Json) -> Vec<Problem> {
         let mut findings = check::check(&self.root, schema);
-        findings.sort_by_key(|finding| finding.span.start);
+        findings.sort_by_key(|finding| (finding.span.start, finding.span.end));
         let problem = |finding: check::Finding| {
-            Problem::new(&self.source, &finding.span, &finding.path, finding.message, finding.help)
+            Problem::new(
+                &self.source,
+                &finding.span,
+                &finding.path,
+                &finding.message,
+                finding.help.as_deref(),
+            )
         };
         findings.into_iter().map(problem).collect()
     }
 
     /// A problem of a rule that no schema can state, at a key path or the nearest place that there is.
-    pub fn problem(&self, key: &str, message: impl Into<String>, help: Option<&str>) -> Problem {
+    pub fn problem(&self, key: &str, message: impl AsRef<str>, help: Option<&str>) -> Problem {
         let path: KeyPath = key.parse().unwrap_or_default();
         let span = self.root.span_of(path.segments());
-        Problem::new(&self.source, &span, key, message.into(), help.map(str::to_owned))
+        Problem::new(&self.source, &span, key, message.as_ref(), help)
     }
 
     /// Success where there are no problems, otherwise the report of them all.
@@ -146,7 +139,7 @@ impl Document {
     pub fn decode<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Report> {
         self.conclude(self.check(schema))?;
         serde_json::from_value(self.to_json())
-            .map_err(|error| Report::new(&self.file, vec![self.problem("", error.to_string(), None)]))
+            .map_err(|error| Report::new(&self.file, vec![self.problem("", &error.to_string(), None)]))
     }
 
     /// The same values as JSON.
@@ -201,7 +194,7 @@ impl Document {
             changed.put(key.segments(), node)
         };
         if let Err(message) = put {
-            return self.conclude(vec![Problem::new(&self.source, &span, &key.to_string(), message, None)]);
+            return self.conclude(vec![Problem::new(&self.source, &span, &key.to_string(), &message, None)]);
         }
         self.root = changed;
         Ok(())

@@ -162,7 +162,7 @@ struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    fn add(&mut self, key: &str, message: impl Into<String>, help: Option<&str>) {
+    fn add(&mut self, key: &str, message: impl AsRef<str>, help: Option<&str>) {
         self.problems.push(self.document.problem(key, message, help));
     }
 
@@ -365,7 +365,7 @@ impl Findings<'_> {
             self.add(&format!("{prefix}migration.count"), message, Some("nobody can emigrate twice at once"));
         }
         // Step sizes take another four bytes for each gene.
-        let bytes = algorithm.capacity() as u128 * (traits.bytes + 4 * traits.length + 64) as u128;
+        let bytes = u128::from(algorithm.capacity()) * (traits.bytes + 4 * traits.length + 64) as u128;
         if bytes > MAX_ENCODED as u128 {
             let message = format!(
                 "expected an island of at most {} MiB, found one that may take {} MiB",

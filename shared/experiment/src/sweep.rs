@@ -80,7 +80,7 @@ impl Sweep {
     pub fn digest(&self) -> Digest {
         let names: Vec<String> = self.points.iter().map(|point| point.experiment.run_id()).collect();
         let repeats = self.repeats.to_string();
-        let parts = names.iter().chain([&repeats]).map(|name| name.as_bytes());
+        let parts = names.iter().chain([&repeats]).map(String::as_bytes);
         Digest::of_parts("atoll sweep", parts)
     }
 
@@ -101,10 +101,8 @@ fn along(
         for (place, row) in axis.values.iter().enumerate() {
             let (mut values, mut document) = (values.clone(), document.clone());
             for (at, key) in axis.keys.iter().enumerate() {
-                let mut source = format!("sweep.axis[{number}].values[{place}]");
-                if axis.keys.len() > 1 {
-                    source.push_str(&format!("[{at}]"));
-                }
+                let row_of = format!("sweep.axis[{number}].values[{place}]");
+                let source = if axis.keys.len() > 1 { format!("{row_of}[{at}]") } else { row_of };
                 let path = |text: &str| text.parse::<KeyPath>().expect("keys were checked before");
                 document.graft(&path(key), &path(&source))?;
                 values.push(if axis.keys.len() > 1 { row[at].clone() } else { row.clone() });

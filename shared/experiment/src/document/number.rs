@@ -48,8 +48,7 @@ impl fmt::Display for Number {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(formatter),
-            Self::Float(value) if value.abs() >= 1e16 => write!(formatter, "{value:e}"),
-            Self::Float(value) => value.fmt(formatter),
+            Self::Float(value) => write!(formatter, "{value:?}"),
         }
     }
 }

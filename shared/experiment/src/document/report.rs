@@ -1,6 +1,6 @@
 //! What is wrong with a document, for people and for programs.
 
-use super::source::{Excerpt, Source, Span};
+use super::source::{Excerpt, Source, Span, printable};
 use serde::Serialize;
 use std::fmt;
 
@@ -24,27 +24,25 @@ pub struct Problem {
     /// What to do about it, where that is known.
     pub help: Option<String>,
     #[serde(skip)]
-    excerpt: Excerpt,
+    excerpt: Option<Excerpt>,
 }
 
 impl Problem {
-    pub(super) fn new(
-        source: &Source,
-        span: &Span,
-        key: &str,
-        message: String,
-        help: Option<String>,
-    ) -> Self {
+    pub(super) fn new(source: &Source, span: &Span, key: &str, message: &str, help: Option<&str>) -> Self {
         let position = source.position(span.start);
         Self {
-            key: shortened(key, MAX_KEY_LENGTH),
+            key: visible(&shortened(key, MAX_KEY_LENGTH)),
             line: position.line,
             column: position.column,
-            message,
-            help,
+            message: visible(message),
+            help: help.map(visible),
             excerpt: source.excerpt(span),
         }
     }
+}
+
+fn visible(text: &str) -> String {
+    text.chars().map(printable).collect()
 }
 
 /// A text cut to a number of characters.
@@ -101,10 +99,10 @@ impl fmt::Display for Problem {
         if !self.key.is_empty() {
             write!(formatter, "{}: ", self.key)?;
         }
-        let Excerpt { text, indent, width } = &self.excerpt;
-        writeln!(formatter, "{}", self.message)?;
-        writeln!(formatter, "    {text}")?;
-        write!(formatter, "    {:indent$}{:^<width$}", "", "")?;
+        formatter.write_str(&self.message)?;
+        if let Some(Excerpt { text, indent, width }) = &self.excerpt {
+            write!(formatter, "\n    {text}\n    {:indent$}{:^<width$}", "", "")?;
+        }
         match &self.help {
             Some(help) => write!(formatter, "\n    help: {help}"),
             None => Ok(()),

@@ -105,15 +105,17 @@ pub(super) const KINDS: [(&str, Kinds); 7] = [
     ("null", Kinds(1)),
     ("boolean", Kinds(2)),
     ("integer", Kinds(4)),
-    ("number", Kinds(4 | 8)),
-    ("string", Kinds(16)),
-    ("array", Kinds(32)),
-    ("object", Kinds(64)),
+    ("number", Kinds::NUMBER),
+    ("string", Kinds::STRING),
+    ("array", Kinds::ARRAY),
+    ("object", Kinds::TABLE),
 ];
 
 impl Kinds {
     const ANY: Self = Self(127);
-    pub(super) const STRING: Self = Self(16);
+    pub(super) const NUMBER: Self = Self(4 | 8);
+    const STRING: Self = Self(16);
+    pub(super) const ARRAY: Self = Self(32);
     pub(super) const TABLE: Self = Self(64);
 
     /// What all of the facets admit.
@@ -156,7 +158,7 @@ impl Kinds {
             Value::Number(Number::Integer(_)) => Self(4),
             Value::Number(Number::Float(_)) => Self(8),
             Value::Boolean(_) => Self(2),
-            Value::Array(_) => Self(32),
+            Value::Array(_) => Self::ARRAY,
             Value::Table(_) => Self::TABLE,
         }
     }

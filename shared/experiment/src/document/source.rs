@@ -41,6 +41,21 @@ impl Source {
         Self { text: text.into(), line_starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
+    pub(super) fn text(&self, span: &Span) -> &str {
+        self.text.get(span.clone()).unwrap_or_default()
+    }
+
+    /// A line by its number, without its end.
+    pub(super) fn line(&self, line: usize) -> &str {
+        self.text[self.line_starts[line - 1]..].lines().next().unwrap_or_default()
+    }
+
+    /// Where the next line begins that looks like a table's header, or the end of the text.
+    pub(super) fn next_header(&self, offset: usize) -> usize {
+        let rest = self.text.get(offset..).unwrap_or_default();
+        rest.find("\n[").map_or(self.text.len(), |distance| offset + distance + 1)
+    }
+
     pub(super) fn position(&self, offset: usize) -> Position {
         let line = self.line_of(offset);
         let start = self.line_starts[line];
@@ -48,14 +63,18 @@ impl Source {
         Position { line: line + 1, column: self.text[start..offset].chars().count() + 1 }
     }
 
-    pub(super) fn excerpt(&self, span: &Span) -> Excerpt {
+    /// The line at which a span begins. The document itself has no line that would show it.
+    pub(super) fn excerpt(&self, span: &Span) -> Option<Excerpt> {
+        if span.end == 0 {
+            return None;
+        }
         let Position { line, column } = self.position(span.start);
         let start = self.line_starts[line - 1];
-        let content = self.text[start..].lines().next().unwrap_or_default();
+        let content = self.line(line);
         let end = self.text.floor_char_boundary(span.end).min(start + content.len());
         let before = column - 1;
         let marked = self.text.get(span.start..end).map_or(0, |marked| marked.chars().count());
-        cut(content, before, marked.max(1))
+        Some(cut(content, before, marked.max(1)))
     }
 
     fn line_of(&self, offset: usize) -> usize {
@@ -78,7 +97,7 @@ fn cut(line: &str, before: usize, marked: usize) -> Excerpt {
 }
 
 /// Tabs would move the marker, and control characters could steer the reader's terminal.
-fn printable(character: char) -> char {
+pub(super) fn printable(character: char) -> char {
     match character {
         '\t' => ' ',
         control if control.is_control() => '\u{fffd}',
@@ -102,20 +121,20 @@ mod tests {
     #[test]
     fn marks_at_most_one_line() {
         let source = Source::new("key = [\n1,\n]\r\n");
-        assert_eq!(source.excerpt(&(6..12)), Excerpt { text: "key = [".into(), indent: 6, width: 1 });
-        assert_eq!(source.excerpt(&(11..14)), Excerpt { text: "]".into(), indent: 0, width: 1 });
+        assert_eq!(source.excerpt(&(6..12)), Some(Excerpt { text: "key = [".into(), indent: 6, width: 1 }));
+        assert_eq!(source.excerpt(&(11..14)), Some(Excerpt { text: "]".into(), indent: 0, width: 1 }));
     }
 
     #[test]
     fn cuts_long_lines_around_the_marker() {
         let line = format!("{}bad{}", "x".repeat(500), "y".repeat(500));
-        let excerpt = Source::new(&line).excerpt(&(500..503));
+        let excerpt = Source::new(&line).excerpt(&(500..503)).unwrap();
         assert_eq!(excerpt.text, format!("…{}bad{}…", "x".repeat(40), "y".repeat(57)));
         assert_eq!((excerpt.indent, excerpt.width), (41, 3));
     }
 
     #[test]
     fn hides_control_characters() {
-        assert_eq!(Source::new("\ta\u{1b}[2J").excerpt(&(1..2)).text, " a\u{fffd}[2J");
+        assert_eq!(Source::new("\ta\u{1b}[2J").excerpt(&(1..2)).unwrap().text, " a\u{fffd}[2J");
     }
 }

@@ -53,16 +53,15 @@ pub(super) fn listed(names: &[&str], conjunction: &str) -> String {
     joined(&quoted, conjunction)
 }
 
-/// A name in backticks, cut if it is very long, and without characters that could steer a terminal.
+/// A name in backticks, cut if it is very long.
 pub(super) fn quoted(name: &str) -> String {
-    let visible: String = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    format!("`{}`", shortened(&visible, MAX_SHOWN))
+    format!("`{}`", shortened(name, MAX_SHOWN))
 }
 
-/// "a, b or c".
+/// "a, b or c"; what only a null would satisfy, which TOML has not, leaves nothing to choose from.
 pub(super) fn joined(parts: &[String], conjunction: &str) -> String {
     match parts {
-        [] => String::new(),
+        [] => "no value".to_owned(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
     }

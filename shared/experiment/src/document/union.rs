@@ -1,15 +1,18 @@
 //! Unions: which variant of an enum a value was meant to be.
 
-use super::check::{Checker, Finding};
+use super::check::Checker;
 use super::node::{Entry, Node, Value};
 use super::path::written;
 use super::schema::{self, Facet, Kinds};
 use super::suggest::{listed, nearest, quoted};
+use super::table::look_alike;
 use super::words;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 
-/// Variants are tried out at most this deep inside of each other, so that the work stays small.
-const MAX_TRIALS: usize = 4;
+/// How many problems a value has as some variant, by the addresses of both. Without this memory the work would
+/// double with each union inside of a union.
+pub(super) type Trials = BTreeMap<(usize, usize), usize>;
 
 type Alternatives<'a> = Vec<Vec<Facet<'a>>>;
 
@@ -64,11 +67,13 @@ impl<'a> Checker<'a> {
     }
 
     fn no_variant(&mut self, node: &Node, alternatives: &Alternatives<'a>) -> Variant<'a> {
-        let expected = match common_tag(alternatives) {
-            Some(tag) => format!("a table with the key `{}`", written(tag)),
-            None => words::expected_any(alternatives),
+        let help = match (&node.value, common_tag(alternatives)) {
+            (Value::Text(text), Some(tag)) if tag_values(alternatives, tag).contains(&text.as_str()) => {
+                Some(format!("write `{{ {} = \"{text}\" }}`", written(tag)))
+            }
+            _ => None,
         };
-        self.mismatch(node, &expected, None);
+        self.mismatch(node, &words::expected_any(alternatives), help);
         Variant::Reported
     }
 
@@ -80,13 +85,15 @@ impl<'a> Checker<'a> {
         fitting: Alternatives<'a>,
         others: &Alternatives<'a>,
     ) -> Variant<'a> {
-        let names = words::choice_names(&fitting);
         if let Some(variant) = fitting.iter().find(|facets| has_choice(facets, text)) {
             return Variant::Is(variant.clone());
         }
-        let help = match keyed_variants(others).filter(|keys| keys.contains(&text)) {
-            Some(_) => Some(format!("{} has parameters: write `{{ {} = … }}`", quoted(text), written(text))),
-            None => nearest(text, &names).map(|name| format!("did you mean `{name}`?")),
+        let keys = keyed_variants(others).unwrap_or_default();
+        let names = [words::choice_names(&fitting), keys.clone()].concat();
+        let help = if keys.contains(&text) {
+            Some(format!("{} has parameters: write `{{ {} = … }}`", quoted(text), written(text)))
+        } else {
+            nearest(text, &names).map(|name| format!("did you mean `{name}`?"))
         };
         let all: Alternatives<'a> = fitting.into_iter().chain(others.iter().cloned()).collect();
         self.mismatch(node, &words::expected_any(&all), help);
@@ -105,10 +112,10 @@ impl<'a> Checker<'a> {
 
     /// A variant that a key such as `kind` names.
     fn tagged_variant(&mut self, node: &Node, tag: &str, variants: &Alternatives<'a>) -> Variant<'a> {
-        let names: Vec<_> = variants.iter().filter_map(|facets| tag_value(facets, tag)).collect();
+        let names = tag_values(variants, tag);
         let expected = listed(&names, "or");
         let Some(entry) = node.entry(tag) else {
-            self.missing_key(node, tag, &expected, None);
+            self.missing_key(node, tag, &expected, look_alike(tag, node.entries().iter()));
             return Variant::Unknown;
         };
         let text = if let Value::Text(text) = &entry.node.value { text } else { "" };
@@ -135,43 +142,51 @@ impl<'a> Checker<'a> {
         {
             return Variant::Is(variants[index].clone());
         }
-        let found = match entries {
-            [entry] => format!("the key {}", quoted(&entry.key)),
-            _ => format!("{} keys", entries.len()),
-        };
-        let help = match entries {
-            [entry] => nearest(&entry.key, keys).map(|name| format!("did you mean `{name}`?")),
-            _ => None,
-        };
-        self.report(
-            node.span.clone(),
-            format!("expected a table with one key, {}, found {found}", listed(keys, "or")),
-            help,
-        );
+        let expected = format!("expected one key, {}", listed(keys, "or"));
+        if let [entry] = entries {
+            let help = nearest(&entry.key, keys).map(|name| format!("did you mean `{name}`?"));
+            self.report(entry.key_span.clone(), format!("{expected}, found {}", quoted(&entry.key)), help);
+        } else {
+            self.report(node.span.clone(), format!("{expected}, found {} keys", entries.len()), None);
+        }
         Variant::Reported
     }
 
-    /// The first variant without problems, otherwise the one with the fewest.
+    /// The first variant without problems; otherwise the one that knows most of the keys, then with the fewest.
     fn tried_variant(&mut self, node: &Node, mut fitting: Alternatives<'a>) -> Variant<'a> {
-        if fitting.len() == 1 || self.trials >= MAX_TRIALS {
+        if fitting.len() == 1 {
             return Variant::Is(fitting.swap_remove(0));
         }
-        let problems = |facets: &Vec<Facet<'a>>| self.tried(node, facets.clone()).len();
-        let best = fitting.iter().enumerate().min_by_key(|(_, facets)| problems(facets));
-        let best = best.map_or(0, |(index, _)| index);
+        let likeness = |facets: &Vec<Facet<'a>>| {
+            let problems = self.tried(node, facets);
+            (problems > 0, if problems > 0 { strange_keys(node, facets) } else { 0 }, problems)
+        };
+        let likenesses: Vec<_> = fitting.iter().map(likeness).collect();
+        let best = (0..fitting.len()).min_by_key(|&index| likenesses[index]).unwrap_or(0);
         Variant::Is(fitting.swap_remove(best))
     }
 
-    fn tried(&self, node: &Node, facets: Vec<Facet<'a>>) -> Vec<Finding> {
-        let mut trial = Checker {
-            schema: self.schema,
-            path: self.path.clone(),
-            findings: Vec::new(),
-            trials: self.trials + 1,
-        };
-        trial.value(node, facets);
-        trial.findings
+    /// How many problems a variant would have.
+    fn tried(&mut self, node: &Node, variant: &[Facet<'a>]) -> usize {
+        let key = (
+            std::ptr::from_ref(node).addr(),
+            variant.first().map_or(0, |facet| std::ptr::from_ref(*facet).addr()),
+        );
+        if let Some(known) = self.trials.get(&key) {
+            return *known;
+        }
+        let mut trial = Checker::new(self.schema, std::mem::take(&mut self.trials));
+        trial.value(node, variant.to_vec());
+        self.trials = trial.trials;
+        self.trials.insert(key, trial.findings.len());
+        trial.findings.len()
     }
+}
+
+/// How many keys of a table a variant does not know.
+fn strange_keys(node: &Node, facets: &[Facet<'_>]) -> usize {
+    let is_strange = |entry: &&Entry| schema::property_schemas(facets, &entry.key).is_empty();
+    node.entries().iter().filter(is_strange).count()
 }
 
 fn add_new<'a>(facets: &mut Vec<Facet<'a>>, more: Vec<Facet<'a>>) {
@@ -187,10 +202,14 @@ fn has_choice(facets: &[Facet<'_>], text: &str) -> bool {
 }
 
 /// The key that every variant requires with a value of its own.
-fn common_tag<'a>(variants: &Alternatives<'a>) -> Option<&'a str> {
+pub(super) fn common_tag<'a>(variants: &[Vec<Facet<'a>>]) -> Option<&'a str> {
     let first = variants.first()?;
     let mut candidates = schema::required_keys(first).into_iter();
     candidates.find(|key| variants.iter().all(|facets| tag_value(facets, key).is_some()))
+}
+
+fn tag_values<'a>(variants: &[Vec<Facet<'a>>], tag: &str) -> Vec<&'a str> {
+    variants.iter().filter_map(|facets| tag_value(facets, tag)).collect()
 }
 
 fn tag_value<'a>(facets: &[Facet<'a>], tag: &str) -> Option<&'a str> {
@@ -200,7 +219,7 @@ fn tag_value<'a>(facets: &[Facet<'a>], tag: &str) -> Option<&'a str> {
 }
 
 /// The keys of variants that are each a closed table with one required key.
-fn keyed_variants<'a>(variants: &Alternatives<'a>) -> Option<Vec<&'a str>> {
+pub(super) fn keyed_variants<'a>(variants: &[Vec<Facet<'a>>]) -> Option<Vec<&'a str>> {
     let tables = variants.iter().filter(|facets| Kinds::of(facets) == Kinds::TABLE);
     let keys: Option<Vec<_>> = tables.map(|facets| only_key(facets)).collect();
     keys.filter(|keys| !keys.is_empty())

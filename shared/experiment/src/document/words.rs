@@ -1,7 +1,11 @@
 //! Schemas in words: what a message says was expected.
 
+use super::number::Number;
+use super::path::written;
+use super::report::shortened;
 use super::schema::{self, Bound, Bounds, Facet, KINDS, Kinds};
 use super::suggest::{joined, listed};
+use super::union;
 use serde_json::Value as Json;
 
 /// Limits beyond this come from the width of a number's type: they are named only when they are broken.
@@ -19,17 +23,34 @@ pub(super) fn expected(facets: &[Facet<'_>]) -> String {
     }
 }
 
-/// What any of several alternatives asks for; strings to choose from are named together.
+/// What any of several alternatives asks for; strings to choose from are named together, and so are tables.
 pub(super) fn expected_any(alternatives: &[Vec<Facet<'_>>]) -> String {
     let names = choice_names(alternatives);
     let mut parts: Vec<String> = Vec::new();
     for facets in alternatives {
-        let part = if is_choice(facets) { listed(&names, "or") } else { expected(facets) };
+        let part = match Kinds::of(facets) {
+            _ if is_choice(facets) => listed(&names, "or"),
+            Kinds::TABLE => tables(alternatives),
+            _ => expected(facets),
+        };
         if !parts.contains(&part) {
             parts.push(part);
         }
     }
+    if parts.iter().any(|part| part == "a number") {
+        parts.retain(|part| part != "an integer");
+    }
     joined(&parts, "or")
+}
+
+fn tables(alternatives: &[Vec<Facet<'_>>]) -> String {
+    let of_tables = |facets: &&Vec<Facet<'_>>| Kinds::of(facets) == Kinds::TABLE;
+    let tables: Vec<_> = alternatives.iter().filter(of_tables).cloned().collect();
+    match (union::common_tag(&tables), union::keyed_variants(&tables)) {
+        (Some(tag), _) => format!("a table with the key `{}`", written(tag)),
+        (None, Some(keys)) => format!("a table with the key {}", listed(&keys, "or")),
+        (None, None) => "a table".to_owned(),
+    }
 }
 
 /// Whether all that is left to the author is to choose one of several strings.
@@ -58,7 +79,7 @@ fn kinds(facets: &[Facet<'_>]) -> Vec<String> {
     if kinds.is_any() {
         return vec!["a value".to_owned()];
     }
-    let number = Kinds::contains(kinds, KINDS[3].1);
+    let number = kinds.contains(Kinds::NUMBER);
     let named = KINDS.iter().filter(|(name, kind)| kinds.contains(*kind) && !(number && *name == "integer"));
     named.filter_map(|(name, _)| kind(name, facets)).collect()
 }
@@ -86,8 +107,8 @@ pub(super) fn broken_range(bounds: Bounds, too_low: bool, too_high: bool) -> Str
 
 fn plain(bounds: Bounds) -> Bounds {
     let is_plain = |bound: &Bound| match bound.limit {
-        super::number::Number::Integer(limit) => limit.unsigned_abs() as f64 <= PLAIN_LIMIT,
-        super::number::Number::Float(_) => true,
+        Number::Integer(limit) => limit.unsigned_abs() as f64 <= PLAIN_LIMIT,
+        Number::Float(_) => true,
     };
     Bounds { low: bounds.low.filter(is_plain), high: bounds.high.filter(is_plain) }
 }
@@ -122,5 +143,5 @@ pub(super) fn count(facets: &[Facet<'_>], low: &'static str, high: &'static str,
 pub(super) fn description(facets: &[Facet<'_>]) -> Option<String> {
     let text = schema::each(facets, "description").find_map(Json::as_str)?;
     let line = text.lines().next().unwrap_or_default();
-    (!line.is_empty()).then(|| super::report::shortened(line, 120))
+    (!line.is_empty()).then(|| shortened(line, 120))
 }

@@ -1,0 +1,510 @@
+//! The archipelago: which epoch may run next, what it is given, and when the run has ended.
+//!
+//! A pure state machine. It reads no clock and does no input or output; whoever drives it hands out its tasks, brings
+//! back their outcomes in any order, and may do so on one thread or on a thousand machines.
+
+use crate::schedule::Schedule;
+use bincode::{Decode, Encode};
+use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing};
+use evolution::island::Setting;
+use experiment::file::Mode;
+use experiment::{Budget, Experiment};
+use std::collections::VecDeque;
+
+/// How many epochs an island may be ahead of the slowest one. What lies beyond the epoch that is complete everywhere
+/// has to be remembered, in case the run turns out to end there.
+const LEAD: u64 = 4;
+
+/// All islands of a run.
+#[derive(Clone, Debug)]
+pub struct Archipelago {
+    mode: Mode,
+    schedule: Schedule,
+    budget: Budget,
+    experiment: Digest,
+    guests: Option<Packet>,
+    islands: Vec<IslandProgress>,
+    /// Epochs that are complete on all islands.
+    complete: u64,
+    /// The best fitness of the complete epochs, and the generation in which it was reached.
+    best: (f64, u64),
+    /// Where the run is to end because somebody decided so, and where it has ended.
+    decided: Option<End>,
+    end: Option<End>,
+}
+
+/// How far one island has come.
+#[derive(Clone, Debug)]
+struct IslandProgress {
+    senders: Vec<u32>,
+    receivers: Vec<u32>,
+    /// Epochs that are done.
+    done: u64,
+    /// Whether its next epoch is being run.
+    running: bool,
+    /// The latest epochs, oldest first: all that are not complete everywhere, and those whose emigrants are awaited.
+    recent: VecDeque<Finished>,
+    /// For each sender, how many of its epochs' emigrants have been taken: only what arrives out of step needs it.
+    taken: Vec<u64>,
+}
+
+/// An epoch that is done.
+#[derive(Clone, Debug)]
+struct Finished {
+    epoch: u64,
+    state: Bytes,
+    departure: Bytes,
+    digest: Digest,
+    chain: Digest,
+    standing: Standing,
+}
+
+/// What is remembered for good of an epoch, beside what it left behind.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Mark {
+    /// The epoch.
+    pub epoch: u64,
+    /// The digest of the island's state and emigrants.
+    pub digest: Digest,
+    /// The digest of all of the island's epochs up to this one.
+    pub chain: Digest,
+    /// Where the island stood.
+    pub standing: Standing,
+    /// The emigrants that it began with: from which island and epoch.
+    pub took: Vec<(u32, u64)>,
+}
+
+/// Where and why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct End {
+    /// The last epoch that counts.
+    pub epoch: u64,
+    /// Why it is the last.
+    pub reason: Reason,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Reason {
+    /// The budget's generations were done.
+    Generations,
+    /// The budget's evaluations were spent.
+    Evaluations,
+    /// A champion reached the target.
+    Target,
+    /// No champion had become better for long enough.
+    Stagnation,
+    /// The time was up: a decision, which is written down before it is acted on.
+    WallTime,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Generations => "all generations are done",
+            Self::Evaluations => "the evaluations are spent",
+            Self::Target => "the target fitness is reached",
+            Self::Stagnation => "no champion has become better",
+            Self::WallTime => "the time is up",
+        })
+    }
+}
+
+/// What became of an outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Completion {
+    /// It is the island's next epoch, and is to be kept.
+    New(Mark),
+    /// It was known already, and is the same.
+    Repeated,
+    /// It belongs to an epoch that is too long ago to compare.
+    Late,
+}
+
+/// An outcome that cannot be accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompletionError {
+    /// It differs from one that was accepted before: one of the two was computed wrongly.
+    #[error("island {island}, epoch {epoch}: expected the digest {expected}, found {found}: corruption")]
+    Differs {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// What was accepted.
+        expected: Digest,
+        /// What came now.
+        found: Digest,
+    },
+    /// Nobody can have run it yet.
+    #[error("island {island}: expected epoch {expected} or earlier, found `{epoch}`")]
+    Early {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// The island's next epoch.
+        expected: u64,
+    },
+    /// There is no such island.
+    #[error("expected an island from 0 to {last}, found `{island}`")]
+    Unknown {
+        /// The island.
+        island: u32,
+        /// The last one.
+        last: u32,
+    },
+    /// It was run with other inputs than it should have been.
+    #[error("island {island}, epoch {epoch}: expected generation {expected} at its end, found `{found}`")]
+    Misfit {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// Where it should have ended.
+        expected: u64,
+        /// Where it did.
+        found: u64,
+    },
+}
+
+/// An island's history, read back from a store.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// All of its epochs, in order.
+    pub marks: Vec<Mark>,
+    /// What the latest of them left behind: at least those since the last that is complete on all islands.
+    pub recent: Vec<Remains>,
+}
+
+/// What an epoch left behind.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Remains {
+    /// The epoch.
+    pub epoch: u64,
+    /// The island's state.
+    pub state: Vec<u8>,
+    /// Its emigrants.
+    pub departure: Vec<u8>,
+}
+
+impl Archipelago {
+    /// The islands of an experiment before their founding.
+    pub fn new(experiment: &Experiment, guests: Option<Bytes>) -> Self {
+        let setting = experiment.setting();
+        let count = setting.islands.len() as u32;
+        Self {
+            mode: experiment.mode(),
+            schedule: Schedule::new(experiment.interval(), experiment.budget().generations),
+            budget: *experiment.budget(),
+            experiment: experiment.digest(),
+            guests: guests.map(|departure| Packet { from: u32::MAX, epoch: 0, departure }),
+            islands: (0..count).map(|island| IslandProgress::new(setting, island)).collect(),
+            complete: 0,
+            best: (f64::NEG_INFINITY, 0),
+            decided: None,
+            end: None,
+        }
+    }
+
+    /// Takes up the histories of all islands, in their order, and judges again when the run ends.
+    pub fn restore(&mut self, histories: Vec<History>) {
+        let shortest = histories.iter().map(|history| history.marks.len() as u64).min().unwrap_or(0);
+        let standings = |epoch: u64| histories.iter().map(move |h| h.marks[epoch as usize].standing);
+        for epoch in 0..shortest {
+            let standings: Vec<Standing> = standings(epoch).collect();
+            self.judge(epoch, &standings);
+        }
+        self.complete = shortest;
+        for (island, history) in self.islands.iter_mut().zip(histories) {
+            island.restore(history);
+        }
+    }
+
+    /// Goes on with another budget. The run may have ended by then, or not.
+    pub fn extend(&mut self, budget: Budget) {
+        self.schedule.extend(budget.generations);
+        self.budget = budget;
+        self.decided = None;
+        self.end = None;
+    }
+
+    /// The islands whose next epoch may begin, lowest epoch first.
+    pub fn ready(&self) -> Vec<u32> {
+        if self.end.is_some() {
+            return vec![];
+        }
+        let ready = |island: u32| {
+            let progress = &self.islands[island as usize];
+            !progress.running
+                && progress.done < self.complete + LEAD
+                && self.schedule.end_of(progress.done).is_some()
+                && self.decided.as_ref().is_none_or(|end| progress.done <= end.epoch)
+                && (self.mode == Mode::Asynchronous || self.has_all_immigrants(progress))
+        };
+        let mut islands: Vec<u32> = (0..self.islands.len() as u32).filter(|&island| ready(island)).collect();
+        islands.sort_by_key(|&island| self.islands[island as usize].done);
+        islands
+    }
+
+    fn has_all_immigrants(&self, progress: &IslandProgress) -> bool {
+        progress.senders.iter().all(|&sender| self.islands[sender as usize].done >= progress.done)
+    }
+
+    /// The next epoch of an island that is ready, which from now on is running.
+    pub fn begin(&mut self, island: u32) -> EpochTask {
+        self.islands[island as usize].running = true;
+        self.task(island)
+    }
+
+    /// The next epoch of an island.
+    fn task(&self, island: u32) -> EpochTask {
+        let progress = &self.islands[island as usize];
+        let epoch = progress.done;
+        let until = self.schedule.end_of(epoch).expect("the epoch of a ready island is scheduled");
+        if epoch == 0 {
+            let packets = self.guests.iter().cloned().collect();
+            return EpochTask { island, epoch, until, state: None, packets };
+        }
+        let state = progress.recent.back().map(|last| last.state.clone());
+        EpochTask { island, epoch, until, state, packets: self.packets(progress) }
+    }
+
+    /// What arrives for an island's next epoch, in the order of the senders.
+    fn packets(&self, progress: &IslandProgress) -> Vec<Packet> {
+        let mut packets = vec![];
+        for (&from, &taken) in progress.senders.iter().zip(&progress.taken) {
+            let recent = &self.islands[from as usize].recent;
+            let arrived = recent.iter().filter(|finished| match self.mode {
+                Mode::Synchronous => finished.epoch + 1 == progress.done,
+                Mode::Asynchronous => finished.epoch >= taken,
+            });
+            packets.extend(arrived.map(|finished| Packet {
+                from,
+                epoch: finished.epoch,
+                departure: finished.departure.clone(),
+            }));
+        }
+        packets
+    }
+
+    /// Gives up an island's epoch, so that it may be run again.
+    pub fn release(&mut self, island: u32) {
+        self.islands[island as usize].running = false;
+    }
+
+    /// Takes the outcome of an epoch, from anybody, in any order, however often.
+    pub fn complete(
+        &mut self,
+        task: &EpochTask,
+        outcome: &EpochOutcome,
+    ) -> Result<Completion, CompletionError> {
+        let EpochTask { island, epoch, .. } = *task;
+        let last = self.islands.len() as u32 - 1;
+        let progress = self.islands.get_mut(island as usize).ok_or(CompletionError::Unknown { island, last })?;
+        if epoch < progress.done {
+            return progress.compare(island, epoch, outcome.digest);
+        }
+        let expected = progress.done;
+        if epoch > expected {
+            return Err(CompletionError::Early { island, epoch, expected });
+        }
+        let until = self.schedule.end_of(epoch).unwrap_or(0);
+        if outcome.standing.generation != until {
+            let found = outcome.standing.generation;
+            return Err(CompletionError::Misfit { island, epoch, expected: until, found });
+        }
+        let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
+        let mark = progress.accept(&self.experiment, epoch, outcome, took);
+        self.advance();
+        Ok(Completion::New(mark))
+    }
+
+    /// Judges the epochs that have become complete, and forgets what nobody needs any more.
+    fn advance(&mut self) {
+        let slowest = self.islands.iter().map(|island| island.done).min().unwrap_or(0);
+        while self.complete < slowest && self.end.is_none() {
+            let standings: Vec<Standing> =
+                self.islands.iter().map(|island| island.finished(self.complete).standing).collect();
+            self.judge(self.complete, &standings);
+            self.complete += 1;
+        }
+        for island in 0..self.islands.len() {
+            let needed = self.oldest_needed(island);
+            let recent = &mut self.islands[island].recent;
+            while recent.len() > 1 && recent[0].epoch < needed {
+                recent.pop_front();
+            }
+        }
+    }
+
+    /// The oldest epoch of an island that is still needed: the last that is complete everywhere, because the run may
+    /// end there, and those whose emigrants have not been taken.
+    fn oldest_needed(&self, island: usize) -> u64 {
+        let awaited = self.islands[island].receivers.iter().map(|&receiver| {
+            let receiver = &self.islands[receiver as usize];
+            match self.mode {
+                Mode::Synchronous => receiver.done.saturating_sub(1),
+                Mode::Asynchronous => {
+                    let at = receiver.senders.iter().position(|&sender| sender as usize == island);
+                    receiver.taken[at.expect("a receiver names its sender")]
+                }
+            }
+        });
+        awaited.fold(self.complete.saturating_sub(1), u64::min)
+    }
+
+    /// Whether the run ends with an epoch that is complete on all islands.
+    fn judge(&mut self, epoch: u64, standings: &[Standing]) {
+        if self.end.is_some() {
+            return;
+        }
+        let generation = self.schedule.end_of(epoch).unwrap_or(0);
+        let best = standings.iter().map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max);
+        let evaluations: u64 = standings.iter().map(|standing| standing.evaluations).sum();
+        if best > self.best.0 {
+            self.best = (best, generation);
+        }
+        let Budget { evaluations: limit, target_fitness, stagnation, .. } = self.budget;
+        let reason = if target_fitness.is_some_and(|target| best >= target) {
+            Reason::Target
+        } else if self.schedule.is_last(epoch) {
+            Reason::Generations
+        } else if limit.is_some_and(|limit| evaluations >= limit) {
+            Reason::Evaluations
+        } else if stagnation.is_some_and(|limit| generation - self.best.1 >= limit) {
+            Reason::Stagnation
+        } else if let Some(end) = self.decided.as_ref().filter(|end| end.epoch == epoch) {
+            end.reason
+        } else {
+            return;
+        };
+        self.end = Some(End { epoch, reason });
+    }
+
+    /// Where the run would end if its time were up now: at the last epoch that is complete everywhere.
+    pub fn ending_now(&self) -> Option<End> {
+        let epoch = self.complete.checked_sub(1)?;
+        Some(self.end.clone().unwrap_or(End { epoch, reason: Reason::WallTime }))
+    }
+
+    /// Ends the run as it was decided, and written down. Islands that have not come so far still go there.
+    pub fn decide(&mut self, end: End) {
+        if self.end.is_none() && end.epoch < self.complete {
+            self.end = Some(end.clone());
+        }
+        self.decided = Some(end);
+    }
+
+    /// Where and why the run ended, if it has.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// The digest of the run: the experiment, and every island's epochs up to the end.
+    pub fn digest(&self) -> Option<Digest> {
+        let end = self.end.as_ref()?;
+        let chains: Vec<[u8; 32]> = self.islands.iter().map(|island| island.finished(end.epoch).chain.0).collect();
+        let parts = std::iter::once(&self.experiment.0[..]).chain(chains.iter().map(|chain| &chain[..]));
+        Some(Digest::of_parts("atoll run digest", parts))
+    }
+
+    /// The islands' states at the end of the run, and where they stood.
+    pub fn final_states(&self) -> Option<Vec<(Bytes, Standing)>> {
+        let end = self.end.as_ref()?;
+        let finished = self.islands.iter().map(|island| island.finished(end.epoch));
+        Some(finished.map(|finished| (finished.state.clone(), finished.standing)).collect())
+    }
+
+    /// What an epoch left behind, while it is remembered.
+    pub fn remains(&self, island: u32, epoch: u64) -> Option<Remains> {
+        let found = self.islands[island as usize].recent.iter().find(|finished| finished.epoch == epoch)?;
+        Some(Remains { epoch, state: found.state.to_vec(), departure: found.departure.to_vec() })
+    }
+
+    /// Epochs that are complete on all islands.
+    pub fn complete_epochs(&self) -> u64 {
+        self.complete
+    }
+
+    /// Epochs that an island has done.
+    pub fn done(&self, island: u32) -> u64 {
+        self.islands[island as usize].done
+    }
+
+    /// The generations of the whole run, if they are known.
+    pub fn generations(&self) -> Option<u64> {
+        self.schedule.generations()
+    }
+
+    /// When epochs end.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl IslandProgress {
+    fn new(setting: &Setting, island: u32) -> Self {
+        let senders = setting.senders(island);
+        let receivers = setting.edges.iter().filter(|edge| edge.from == island).map(|edge| edge.to).collect();
+        let taken = vec![0; senders.len()];
+        Self { senders, receivers, done: 0, running: false, recent: VecDeque::new(), taken }
+    }
+
+    fn restore(&mut self, history: History) {
+        let History { marks, recent } = history;
+        self.done = marks.len() as u64;
+        for mark in &marks {
+            self.take(&mark.took);
+        }
+        let finished = |remains: Remains| {
+            let Remains { epoch, state, departure } = remains;
+            let Mark { digest, chain, standing, .. } = marks[epoch as usize].clone();
+            Finished { epoch, state: state.into(), departure: departure.into(), digest, chain, standing }
+        };
+        self.recent = recent.into_iter().map(finished).collect();
+    }
+
+    /// Notes whose emigrants have been taken.
+    fn take(&mut self, took: &[(u32, u64)]) {
+        for &(from, epoch) in took {
+            if let Some(at) = self.senders.iter().position(|&sender| sender == from) {
+                self.taken[at] = self.taken[at].max(epoch + 1);
+            }
+        }
+    }
+
+    fn finished(&self, epoch: u64) -> &Finished {
+        let found = self.recent.iter().find(|finished| finished.epoch == epoch);
+        found.expect("epochs are remembered until they are complete everywhere")
+    }
+
+    fn compare(&self, island: u32, epoch: u64, found: Digest) -> Result<Completion, CompletionError> {
+        match self.recent.iter().find(|finished| finished.epoch == epoch) {
+            None => Ok(Completion::Late),
+            Some(finished) if finished.digest == found => Ok(Completion::Repeated),
+            Some(finished) => {
+                Err(CompletionError::Differs { island, epoch, expected: finished.digest, found })
+            }
+        }
+    }
+
+    fn accept(
+        &mut self,
+        experiment: &Digest,
+        epoch: u64,
+        outcome: &EpochOutcome,
+        took: Vec<(u32, u64)>,
+    ) -> Mark {
+        let before = self.recent.back().map_or(*experiment, |last| last.chain);
+        let chain = Digest::of_parts("atoll island", [&before.0[..], &outcome.digest.0]);
+        let EpochOutcome { state, departure, digest, standing, .. } = outcome.clone();
+        self.recent.push_back(Finished { epoch, state, departure, digest, chain, standing });
+        self.done += 1;
+        self.running = false;
+        self.take(&took);
+        Mark { epoch, digest, chain, standing, took }
+    }
+}
