@@ -223,12 +223,36 @@ impl Archipelago {
         }
     }
 
+    /// The last epoch that counts, if the epochs that are complete on all islands end the run.
+    pub fn end_of_marks<'a>(&self, marks: impl Fn(usize, u64) -> Option<&'a Mark>) -> Option<End> {
+        let mut judged = Self { islands: vec![], complete: 0, end: None, ..self.clone() };
+        for epoch in 0.. {
+            let standings: Option<Vec<Standing>> = (0..self.islands.len())
+                .map(|island| marks(island, epoch).map(|mark| mark.standing))
+                .collect();
+            judged.judge(epoch, &standings?);
+            if judged.end.is_some() {
+                return judged.end;
+            }
+        }
+        None
+    }
+
     /// Goes on with another budget. The run may have ended by then, or not.
     pub fn extend(&mut self, budget: Budget) {
         self.schedule.extend(budget.generations);
         self.budget = budget;
         self.decided = None;
         self.end = None;
+    }
+
+    /// Judges the last complete epoch by the budget of now.
+    pub fn judge_again(&mut self) {
+        if let Some(epoch) = self.complete.checked_sub(1) {
+            let standings: Vec<Standing> =
+                self.islands.iter().map(|island| island.finished(epoch).standing).collect();
+            self.judge(epoch, &standings);
+        }
     }
 
     /// The islands whose next epoch may begin, lowest epoch first.
@@ -303,7 +327,8 @@ impl Archipelago {
     ) -> Result<Completion, CompletionError> {
         let EpochTask { island, epoch, .. } = *task;
         let last = self.islands.len() as u32 - 1;
-        let progress = self.islands.get_mut(island as usize).ok_or(CompletionError::Unknown { island, last })?;
+        let progress =
+            self.islands.get_mut(island as usize).ok_or(CompletionError::Unknown { island, last })?;
         if epoch < progress.done {
             return progress.compare(island, epoch, outcome.digest);
         }
@@ -406,7 +431,8 @@ impl Archipelago {
     /// The digest of the run: the experiment, and every island's epochs up to the end.
     pub fn digest(&self) -> Option<Digest> {
         let end = self.end.as_ref()?;
-        let chains: Vec<[u8; 32]> = self.islands.iter().map(|island| island.finished(end.epoch).chain.0).collect();
+        let chains: Vec<[u8; 32]> =
+            self.islands.iter().map(|island| island.finished(end.epoch).chain.0).collect();
         let parts = std::iter::once(&self.experiment.0[..]).chain(chains.iter().map(|chain| &chain[..]));
         Some(Digest::of_parts("atoll run digest", parts))
     }

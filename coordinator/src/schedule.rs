@@ -34,7 +34,9 @@ impl Schedule {
             // Even a run of no generations has one epoch, which founds the islands.
             let epochs = (end - start).div_ceil(self.interval).max(u64::from(stretch == 0));
             if epoch < before + epochs {
-                return Some(end.min(start.saturating_add((epoch - before + 1).saturating_mul(self.interval))));
+                return Some(
+                    end.min(start.saturating_add((epoch - before + 1).saturating_mul(self.interval))),
+                );
             }
             (start, before) = (end, before + epochs);
         }

@@ -139,7 +139,7 @@ impl Document {
     pub fn decode<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Report> {
         self.conclude(self.check(schema))?;
         serde_json::from_value(self.to_json())
-            .map_err(|error| Report::new(&self.file, vec![self.problem("", &error.to_string(), None)]))
+            .map_err(|error| Report::new(&self.file, vec![self.problem("", error.to_string(), None)]))
     }
 
     /// The same values as JSON.

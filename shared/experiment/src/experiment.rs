@@ -1,8 +1,8 @@
 //! An experiment that has been checked: nothing that comes later says "invalid experiment".
 
-use crate::document::{Document, Problem, Report};
+use crate::document::{self, Document, Problem, Report};
 use crate::duration;
-use crate::file::{Every, ExperimentFile, Mode, Override};
+use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override};
 use evolution::algorithm::Algorithm;
 use evolution::codec::MAX_ENCODED;
 use evolution::digest::Digest;
@@ -117,6 +117,14 @@ impl Experiment {
         other
     }
 
+    /// The same experiment with another budget.
+    pub fn with_budget(&self, budget: BudgetKeys) -> Result<Self, Report> {
+        // What fell over the old budget's generations has been resolved, so that the past stays as it was.
+        let file = ExperimentFile { budget, ..self.file.clone() };
+        let text = toml::to_string_pretty(&file).expect("every experiment can be written as TOML");
+        Self::check(&document::parse("the new budget", &text)?, file)
+    }
+
     /// The same experiment with guests at its founding.
     pub fn with_guests(&self, guests: Digest) -> Self {
         let mut other = self.clone();
@@ -223,7 +231,7 @@ impl Findings<'_> {
             stagnation: keys.stagnation,
             wall_time: wall_time.flatten(),
         };
-        if *keys == crate::file::BudgetKeys::default() {
+        if *keys == BudgetKeys::default() {
             let message = "expected at least one of `generations`, `evaluations`, `target_fitness`, `stagnation` \
                            and `wall_time`, found none";
             self.add("budget", message, Some("without a budget the run would never end"));
