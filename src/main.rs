@@ -1,8 +1,23 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
 
 mod bench;
+mod check;
+mod clock;
+mod export;
+mod failure;
+mod local;
+mod progress;
+mod run;
+mod runs;
+mod signals;
+mod store_argument;
+mod study;
+mod summary;
+mod sweep;
+mod verify;
 
 use clap::{Parser, Subcommand};
+use failure::Failure;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -14,12 +29,49 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run an experiment, a sweep or a study; go on with it if it has been begun
+    Run(run::RunArguments),
+    /// Go on with a run that was stopped or has crashed
+    Resume(run::ResumeArguments),
+    /// Give a run a longer budget, and go on with it
+    Extend(run::ExtendArguments),
+    /// Check an experiment file, and estimate its time and disk
+    Check(check::Arguments),
+    /// Print the JSON schema of experiment files, for editors
+    Schema,
+    /// List the runs of a store
+    Runs(runs::Arguments),
+    /// Check every object of a run, and compute its epochs again
+    Verify(verify::Arguments),
+    /// Write a run's champions and statistics as JSON and CSV
+    Export(export::Arguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Bench(arguments) => bench::run(&arguments),
+    let command = Arguments::parse().command;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime needs no more than a few file descriptors");
+    let result = runtime.block_on(execute(command));
+    // A stuck generation must not keep the process from ending.
+    runtime.shutdown_background();
+    result.unwrap_or_else(|failure| {
+        eprintln!("error: {failure}");
+        ExitCode::from(failure.exit_code())
+    })
+}
+
+async fn execute(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments).await,
+        Command::Resume(arguments) => run::resume(arguments).await,
+        Command::Extend(arguments) => run::extend(arguments).await,
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Schema => Ok(check::schema()),
+        Command::Runs(arguments) => runs::run(arguments).await,
+        Command::Verify(arguments) => verify::run(arguments).await,
+        Command::Export(arguments) => export::run(arguments).await,
+        Command::Bench(arguments) => Ok(bench::run(&arguments)),
     }
 }

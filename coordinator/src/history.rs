@@ -1,7 +1,7 @@
 //! What a store knows of a run: read back, and cut to where all islands fit together.
 
-use crate::archipelago::{History, Remains};
 use crate::record::{EpochRecord, StoredCheckpoint};
+use archipelago::{History, Remains};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Kind, Place, RunId, Store, StoreError};
 

@@ -1,9 +1,9 @@
 //! The keeper of one run: its archipelago and its ledger, opened, driven and closed together.
 
-use crate::archipelago::{Archipelago, Completion, CompletionError, End, Mark};
 use crate::history::Past;
 use crate::ledger::{Ledger, LedgerError};
 use crate::record::{EpochRecord, Labour, RunEvent, StoredCheckpoint};
+use archipelago::{Archipelago, Completion, CompletionError, End, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};

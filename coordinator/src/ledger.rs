@@ -3,9 +3,9 @@
 //! Epochs may be far shorter than it takes to store one, so they are collected and written together; a crash then
 //! costs what was not written yet, and it is computed again to the same bits.
 
-use crate::archipelago::{Archipelago, Mark, Remains};
 use crate::history::Past;
 use crate::record::{EpochRecord, RunEvent, StoredCheckpoint};
+use archipelago::{Archipelago, Mark, Remains};
 use bytes::Bytes;
 use experiment::file::Retention;
 use futures::future::try_join_all;

@@ -1,6 +1,6 @@
 //! What is written down of a run: its events, and the records of its epochs.
 
-use crate::archipelago::{End, Mark};
+use archipelago::{End, Mark};
 use bincode::{Decode, Encode};
 use evolution::digest::Digest;
 use evolution::statistics::EpochStatistics;

@@ -3,13 +3,15 @@
 //! This is where the types of a problem are erased: whoever plans, leases, stores or sends epochs sees [`EpochTask`]
 //! go in and [`EpochOutcome`] come out, and no genes.
 
+use crate::algorithm::Tally;
 use crate::codec::{self, CodecError};
 use crate::digest::Digest;
 use crate::gene::Gene;
 use crate::island::{Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
 use crate::population::{Cost, MisfitError, Population};
-use crate::problem::Problem;
+use crate::problem::{Judging, Problem};
+use crate::random::Key;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
@@ -127,6 +129,9 @@ pub trait Evolver: Send + Sync {
     /// The champion in an island's state.
     fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError>;
 
+    /// The champions of other islands' states as guests for every island here.
+    fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError>;
+
     /// What experiments all have in common.
     fn setting(&self) -> &Setting;
 
@@ -241,6 +246,33 @@ impl<P: Problem> Evolver for World<P> {
         Ok(ChampionView { fitness, generation, genome })
     }
 
+    fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError> {
+        let mut champions = Population::new(self.problem.shape(), self.problem.axes().len());
+        for (island, state) in (0..).zip(states) {
+            let codec = |error| EpochError::Codec { island, epoch: 0, error };
+            let state: IslandState<P::Gene> = codec::decode(state).map_err(codec)?;
+            let (expected, found) = (self.problem.shape().length, state.champion.genome.len());
+            if found != expected {
+                let error = MisfitError::Count { what: "genes", expected, found };
+                return Err(EpochError::Misfit { island, epoch: 0, error });
+            }
+            champions.resize(champions.len() + 1);
+            let last = champions.len() - 1;
+            champions.genome_mut(last).copy_from_slice(&state.champion.genome);
+        }
+        // They come from another experiment, so what it thought of them does not count here.
+        let everybody = 0..champions.len();
+        let judging = Judging::new(everybody.clone(), Key::of_run(self.setting.seed, u64::MAX));
+        Tally::default().judge(&self.problem, &mut champions, judging);
+        let share: Vec<u32> = everybody.map(|index| index as u32).collect();
+        let shares = (0..self.setting.islands.len() as u32).map(|island| (island, share.clone())).collect();
+        codec::encode(&Departure { emigrants: champions.pack(), shares }).map_err(|error| EpochError::Codec {
+            island: 0,
+            epoch: 0,
+            error,
+        })
+    }
+
     fn setting(&self) -> &Setting {
         &self.setting
     }
@@ -301,12 +333,17 @@ impl<P: Problem> Evolving for Underway<'_, P> {
     fn finish(mut self: Box<Self>) -> Result<EpochOutcome, CodecError> {
         let departure = codec::encode(&self.island.depart(self.epoch))?;
         let state = codec::encode(&self.island.state())?;
-        let digest = Digest::of_parts("atoll epoch outcome", [&state[..], &departure]);
+        let digest = outcome_digest(&state, &departure);
         let standing = self.standing();
         self.statistics.diversity = diversity(self.island.population());
         self.statistics.unjudgeable = self.island.unjudgeable();
         Ok(EpochOutcome { state, departure, digest, standing, statistics: self.statistics })
     }
+}
+
+/// The digest of what an epoch leaves behind.
+pub fn outcome_digest(state: &[u8], departure: &[u8]) -> Digest {
+    Digest::of_parts("atoll epoch outcome", [state, departure])
 }
 
 /// Runs an epoch to its end: the pure function itself.

@@ -147,6 +147,11 @@ impl Document {
         self.root.to_json()
     }
 
+    /// The same values as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(&self.to_json()).expect("what was read as TOML can be written as TOML")
+    }
+
     /// The value at a key path as JSON.
     pub fn get(&self, key: &KeyPath) -> Option<Json> {
         self.root.at(key.segments()).map(Node::to_json)

@@ -18,6 +18,8 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// How often each combination is run.
     pub repeats: u32,
+    /// The file it was made from, from which it can be read again.
+    pub text: String,
     points: Vec<Point>,
 }
 
@@ -55,7 +57,8 @@ impl Sweep {
             points.push(Point { values, experiment: crate::single(&document)? });
         }
         let name = points.first().map_or(String::new(), |point| point.experiment.name().to_owned());
-        Ok(Self { name, keys: names, repeats: keys.repeats, points })
+        let text = document.to_toml();
+        Ok(Self { name, keys: names, repeats: keys.repeats, text, points })
     }
 
     /// How many cells there are.

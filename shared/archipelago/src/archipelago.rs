@@ -76,6 +76,13 @@ pub struct Mark {
     pub took: Vec<(u32, u64)>,
 }
 
+impl Mark {
+    /// The chain of digests that this epoch's makes with those before it.
+    pub fn chained_to(&self, before: &Digest) -> Digest {
+        Digest::of_parts("atoll island", [&before.0[..], &self.digest.0])
+    }
+}
+
 /// Where and why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct End {
@@ -465,6 +472,22 @@ impl Archipelago {
         self.schedule.generations()
     }
 
+    /// The evaluations of all epochs that are done.
+    pub fn evaluations(&self) -> u64 {
+        let last = self.islands.iter().filter_map(|island| island.recent.back());
+        last.map(|finished| finished.standing.evaluations).sum()
+    }
+
+    /// The guests that arrive at the founding.
+    pub fn guests(&self) -> Option<Bytes> {
+        self.guests.as_ref().map(|packet| packet.departure.clone())
+    }
+
+    /// When the run ends.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// When epochs end.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
@@ -525,12 +548,14 @@ impl IslandProgress {
         took: Vec<(u32, u64)>,
     ) -> Mark {
         let before = self.recent.back().map_or(*experiment, |last| last.chain);
-        let chain = Digest::of_parts("atoll island", [&before.0[..], &outcome.digest.0]);
         let EpochOutcome { state, departure, digest, standing, .. } = outcome.clone();
+        let mut mark = Mark { epoch, digest, chain: before, standing, took };
+        mark.chain = mark.chained_to(&before);
+        let chain = mark.chain;
         self.recent.push_back(Finished { epoch, state, departure, digest, chain, standing });
         self.done += 1;
         self.running = false;
-        self.take(&took);
-        Mark { epoch, digest, chain, standing, took }
+        self.take(&mark.took);
+        mark
     }
 }

@@ -1,0 +1,46 @@
+//! A whole run on the spot: in memory, epoch after epoch.
+
+use crate::archipelago::{Archipelago, CompletionError, End};
+use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::{self, EpochError, Standing};
+use experiment::Experiment;
+
+/// What a run brought.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Where and why it ended.
+    pub end: End,
+    /// Its digest.
+    pub digest: Digest,
+    /// Each island's state and standing at the end.
+    pub islands: Vec<(Bytes, Standing)>,
+}
+
+/// A run that cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SoloError {
+    /// An epoch cannot be run.
+    #[error(transparent)]
+    Epoch(#[from] EpochError),
+    /// An epoch came out as it cannot.
+    #[error(transparent)]
+    Completion(#[from] CompletionError),
+}
+
+/// Runs an experiment to its end, or until `stop` says so: then there is no outcome.
+pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option<Outcome>, SoloError> {
+    let evolver = experiment.evolver();
+    let mut archipelago = Archipelago::new(experiment, None);
+    while let Some(&island) = archipelago.ready().first() {
+        if stop() {
+            return Ok(None);
+        }
+        let task = archipelago.begin(island);
+        let outcome = epoch::run(&*evolver, &task)?;
+        archipelago.complete(&task, &outcome)?;
+    }
+    let end = archipelago.end().cloned();
+    let outcome = end.zip(archipelago.digest()).zip(archipelago.final_states());
+    Ok(outcome.map(|((end, digest), islands)| Outcome { end, digest, islands }))
+}

@@ -1,0 +1,93 @@
+//! `atoll check` and `atoll schema`: experiments before they are run.
+
+use crate::failure::Failure;
+use crate::progress::short;
+use experiment::{Estimate, Experiment, Plan, duration};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The experiment, sweep or study to check
+    file: PathBuf,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let plan = match experiment::load(&arguments.file, None) {
+        Err(experiment::LoadError::Report(report)) if arguments.json => {
+            println!("{}", serde_json::json!({ "ok": false, "report": report }));
+            return Ok(ExitCode::from(78));
+        }
+        plan => plan?,
+    };
+    let threads = worker::available_threads();
+    let (what, run, estimate) = match &plan {
+        Plan::Single(experiment) => (describe(experiment), experiment.run_id(), experiment.estimate(threads)),
+        Plan::Sweep(sweep) => {
+            let cells = (0..sweep.len()).map(|number| sweep.cell(number).experiment.estimate(1));
+            let what = format!("a sweep of {} cells over {}", sweep.len(), sweep.keys.join(", "));
+            (what, sweep.run_id(), shared(together(cells), threads))
+        }
+        Plan::Study(study) => {
+            let parts = study.parts.iter().map(|part| part.experiment.estimate(threads));
+            (format!("a study of {} experiments", study.parts.len()), study.name.clone(), together(parts))
+        }
+    };
+    if arguments.json {
+        let object = serde_json::json!({
+            "ok": true, "run": run, "evaluations": estimate.evaluations,
+            "seconds": estimate.time.map(|time| time.as_secs_f64()),
+            "disk_bytes": estimate.disk, "memory_bytes": estimate.memory, "threads": threads,
+        });
+        println!("{object}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{}: {what}", arguments.file.display());
+    println!("  run          {run}");
+    println!("  evaluations  {}", estimate.evaluations.map_or("not bounded".to_owned(), |n| short(n as f64)));
+    let time =
+        estimate.time.map_or("not bounded".to_owned(), |time| format!("about {}", duration::show(time)));
+    println!("  time         {time} on {threads} threads");
+    println!("  disk         about {}", bytes(estimate.disk));
+    println!("  memory       about {}", bytes(estimate.memory));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn schema() -> ExitCode {
+    println!("{}", serde_json::to_string_pretty(&experiment::schema()).expect("a schema is JSON"));
+    ExitCode::SUCCESS
+}
+
+fn describe(experiment: &Experiment) -> String {
+    let setting = experiment.setting();
+    let individuals: u64 = setting.islands.iter().map(|island| island.algorithm.capacity()).sum();
+    format!("{} islands with {individuals} individuals, {} edges", setting.islands.len(), setting.edges.len())
+}
+
+fn together(estimates: impl Iterator<Item = Estimate>) -> Estimate {
+    let nothing =
+        Estimate { evaluations: Some(0), time: Some(std::time::Duration::ZERO), disk: 0, memory: 0 };
+    estimates.fold(nothing, |sum, next| Estimate {
+        evaluations: sum.evaluations.zip(next.evaluations).map(|(a, b)| a.saturating_add(b)),
+        time: sum.time.zip(next.time).map(|(a, b)| a.saturating_add(b)),
+        disk: sum.disk.saturating_add(next.disk),
+        memory: sum.memory.max(next.memory),
+    })
+}
+
+fn shared(estimate: Estimate, threads: usize) -> Estimate {
+    Estimate { time: estimate.time.map(|time| time / threads as u32), ..estimate }
+}
+
+/// A size in few characters.
+fn bytes(count: u64) -> String {
+    match count {
+        0..1024 => format!("{count} B"),
+        1024..0x10_0000 => format!("{} KiB", count >> 10),
+        0x10_0000..0x4000_0000 => format!("{} MiB", count >> 20),
+        _ => format!("{:.1} GiB", count as f64 / (1u64 << 30) as f64),
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong in the command, and the exit code that says so.
+
+use coordinator::keeper::KeepError;
+use coordinator::ledger::LedgerError;
+use experiment::LoadError;
+use experiment::document::Report;
+use store::{NameError, StoreError};
+use worker::PoolError;
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A bad experiment or config.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A bad experiment or budget.
+    #[error(transparent)]
+    Report(#[from] Report),
+    /// A bad name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A bad call.
+    #[error("{0}")]
+    Usage(String),
+    /// An epoch that cannot be run.
+    #[error("island {island}, epoch {epoch} failed: {reason}")]
+    Epoch {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A run that cannot be kept.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The threads.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        Self::Keep(error.into())
+    }
+}
+
+impl Failure {
+    /// 78 for a bad experiment, 2 for a bad call, 1 otherwise.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Load(_) | Self::Report(_) => 78,
+            Self::Usage(_) | Self::Name(_) => 2,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `atoll run`, `resume` and `extend`: experiments evolved on this machine.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::local::{Drive, Ending};
+use crate::progress::Progress;
+use crate::signals::Signals;
+use crate::store_argument::{StoreArgument, run_id};
+use crate::{study, summary, sweep};
+use coordinator::keeper::{Keeper, Opening, RunHead};
+use experiment::file::BudgetKeys;
+use experiment::{Experiment, Plan};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use store::{Nonce, RunId, Store};
+use worker::Pool;
+
+/// How a run is computed and shown.
+#[derive(clap::Args, Clone)]
+pub(crate) struct How {
+    #[command(flatten)]
+    pub(crate) store: StoreArgument,
+    /// Threads to use; all cores that this process may use unless given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// End with one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl How {
+    /// The threads to compute on.
+    pub(crate) fn pool(&self) -> Result<Pool, Failure> {
+        let threads = self.threads.map_or_else(worker::available_threads, usize::from);
+        Ok(Pool::new(threads)?)
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RunArguments {
+    /// The experiment, sweep or study to run
+    file: PathBuf,
+    #[command(flatten)]
+    how: How,
+    /// A seed in place of the file's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Start anew beside what is there, rather than go on with it
+    #[arg(long)]
+    fresh: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ResumeArguments {
+    /// The run to go on with; may be left out where only one is unfinished
+    run: Option<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExtendArguments {
+    /// The run to give a longer budget
+    run: String,
+    #[command(flatten)]
+    how: How,
+    /// Generations in all
+    #[arg(long, value_name = "N")]
+    generations: Option<u64>,
+    /// Evaluations in all
+    #[arg(long, value_name = "N")]
+    evaluations: Option<u64>,
+    /// The fitness to reach
+    #[arg(long, value_name = "F", allow_negative_numbers = true)]
+    target_fitness: Option<f64>,
+    /// Generations without a better champion
+    #[arg(long, value_name = "N")]
+    stagnation: Option<u64>,
+    /// Time in all, such as `8h`
+    #[arg(long, value_name = "TIME")]
+    wall_time: Option<String>,
+}
+
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+    let plan = experiment::load(&arguments.file, arguments.seed)?;
+    let store = arguments.how.store.create().await?;
+    match plan {
+        Plan::Single(experiment) => single(&store, &experiment, arguments.fresh, &arguments.how).await,
+        Plan::Sweep(plan) => sweep::run(&store, &plan, arguments.fresh, &arguments.how).await,
+        Plan::Study(plan) => study::run(&store, &plan, arguments.fresh, &arguments.how).await,
+    }
+}
+
+async fn single(store: &Store, experiment: &Experiment, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
+    let run = choose_id(store, &experiment.run_id(), fresh).await?;
+    let mut keeper = Keeper::create(store, &run, experiment, None, opening()).await?;
+    let mut signals = Signals::listen()?;
+    let drive = drive(&mut keeper, how, &mut signals).await?;
+    conclude(&keeper, drive, how, &signals)
+}
+
+pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failure> {
+    let store = arguments.how.store.open().await?;
+    let run = match &arguments.run {
+        Some(name) => run_id(name)?,
+        None => only_unfinished(&store).await?,
+    };
+    if let Some(plan) = sweep::stored(&store, &run).await? {
+        return sweep::resume(&store, &run, &plan, &arguments.how).await;
+    }
+    let mut keeper = Keeper::open(&store, &run, opening()).await?;
+    let mut signals = Signals::listen()?;
+    let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
+    conclude(&keeper, drive, &arguments.how, &signals)
+}
+
+pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failure> {
+    let store = arguments.how.store.open().await?;
+    let ExtendArguments { generations, evaluations, target_fitness, stagnation, wall_time, .. } = arguments;
+    let budget = BudgetKeys { generations, evaluations, target_fitness, stagnation, wall_time };
+    if budget == BudgetKeys::default() {
+        let message = "expected a longer budget, such as `--generations 2000`, found none";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let mut keeper = Keeper::open(&store, &run_id(&arguments.run)?, opening()).await?;
+    keeper.extend(budget, clock::now()).await?;
+    let mut signals = Signals::listen()?;
+    let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
+    conclude(&keeper, drive, &arguments.how, &signals)
+}
+
+/// What driving a run came to.
+pub(crate) struct Driven {
+    pub(crate) ending: Ending,
+    /// How long it took this time.
+    pub(crate) time: Duration,
+    /// The evaluations of this time.
+    pub(crate) evaluations: u64,
+}
+
+/// Drives a run to its end, or until a signal comes.
+pub(crate) async fn drive(keeper: &mut Keeper, how: &How, signals: &mut Signals) -> Result<Driven, Failure> {
+    let start = Instant::now();
+    let islands = keeper.experiment().setting().islands.len();
+    let generations = keeper.archipelago().generations();
+    announce(keeper, how);
+    if keeper.is_finished() {
+        return Ok(Driven { ending: Ending::Finished, time: Duration::ZERO, evaluations: 0 });
+    }
+    let pool = how.pool()?;
+    let before = keeper.archipelago().evaluations();
+    let mut progress = Progress::new(islands, generations);
+    let drive = Drive::new(keeper, &pool);
+    let gauges = drive.gauges();
+    let ending = drive.run(&mut progress, signals).await;
+    progress.clear();
+    let evaluations = gauges.total().evaluations.saturating_sub(before);
+    Ok(Driven { ending: ending?, time: start.elapsed(), evaluations })
+}
+
+fn announce(keeper: &Keeper, how: &How) {
+    let run = keeper.run();
+    let done = keeper.archipelago().complete_epochs();
+    let folder = how.store.folder.display();
+    if keeper.is_finished() {
+        eprintln!("run {run} in {folder} is finished already");
+    } else if done > 0 {
+        let generation = keeper.archipelago().schedule().end_of(done - 1).unwrap_or(0);
+        eprintln!("run {run} in {folder}: going on from generation {generation}");
+    } else {
+        eprintln!("run {run} in {folder}");
+    }
+}
+
+/// Prints what came out, and tells it by the exit code.
+fn conclude(keeper: &Keeper, driven: Driven, how: &How, signals: &Signals) -> Result<ExitCode, Failure> {
+    match driven.ending {
+        Ending::Finished => {
+            summary::print(keeper, &driven, how)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ending::Stopped => {
+            let (run, flag) = (keeper.run(), how.store.flag());
+            eprintln!(
+                "stopped; what was done is kept: go on with `atoll resume {run}{flag}` or the same command"
+            );
+            Ok(ExitCode::from(signals.exit_code()))
+        }
+    }
+}
+
+pub(crate) fn opening() -> Opening {
+    let nonce = Nonce(rand::random());
+    Opening { nonce, now: clock::now(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+/// The run's name, or the first free one beside it.
+pub(crate) async fn choose_id(store: &Store, name: &str, fresh: bool) -> Result<RunId, Failure> {
+    let mut run = run_id(name)?;
+    let mut number = 1;
+    while fresh && !store.list(&run.folder()).await?.is_empty() {
+        number += 1;
+        run = run_id(&format!("{name}.{number}"))?;
+    }
+    Ok(run)
+}
+
+async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {
+    let mut unfinished = vec![];
+    for run in crate::runs::all(store).await? {
+        let finished = match sweep::stored(store, &run).await? {
+            Some(plan) => sweep::is_finished(store, &run, &plan).await?,
+            None => RunHead::read(store, &run).await.is_ok_and(|head| head.finished().is_some()),
+        };
+        if !finished {
+            unfinished.push(run);
+        }
+    }
+    match unfinished.as_slice() {
+        [run] => Ok(run.clone()),
+        [] => Err(Failure::Usage("there is no unfinished run in this store".to_owned())),
+        several => {
+            let names: Vec<&str> = several.iter().map(RunId::as_str).collect();
+            Err(Failure::Usage(format!("expected the name of a run; unfinished are: {}", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `atoll runs`: what a store holds.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::progress::number;
+use crate::store_argument::StoreArgument;
+use crate::{summary, sweep};
+use coordinator::history::Past;
+use coordinator::keeper::RunHead;
+use coordinator::record::RunEvent;
+use std::process::ExitCode;
+use store::{Place, RunId, Store, layout};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    store: StoreArgument,
+    /// One JSON array on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// All runs of a store, in the order of their names.
+pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
+    let folders = store.folders(&layout::runs()).await?;
+    let mut runs = vec![];
+    for run in folders.iter().filter_map(layout::run_of_folder) {
+        if store.size(&Place::Experiment.in_run(&run)).await.is_ok() {
+            runs.push(run);
+        }
+    }
+    Ok(runs)
+}
+
+struct Row {
+    run: String,
+    state: String,
+    generations: u64,
+    best: f64,
+    created: String,
+    digest: Option<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let store = arguments.store.open().await?;
+    let mut rows = vec![];
+    for run in all(&store).await? {
+        rows.push(row(&store, &run).await);
+    }
+    if arguments.json {
+        let objects: Vec<serde_json::Value> = rows.iter().map(Row::to_json).collect();
+        println!("{}", serde_json::Value::Array(objects));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() {
+        eprintln!("no runs in {}; start one with `atoll run FILE`", arguments.store.folder.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
+    println!(
+        "{:<width$}  {:<11} {:>11}  {:>14}  {:<19}  DIGEST",
+        "RUN", "STATE", "GENERATION", "BEST", "CREATED"
+    );
+    for row in rows {
+        let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
+        let Row { run, state, generations, best, created, .. } = &row;
+        println!("{run:<width$}  {state:<11} {generations:>11}  {:>14}  {created}  {digest}", number(*best));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run that cannot be read is listed as damaged, and the others all the same.
+async fn row(store: &Store, run: &RunId) -> Row {
+    match read_row(store, run).await {
+        Ok(row) => row,
+        Err(error) => {
+            eprintln!("{run}: {error}");
+            let (run, state) = (run.to_string(), "damaged".to_owned());
+            Row { run, state, generations: 0, best: f64::NAN, created: "-".to_owned(), digest: None }
+        }
+    }
+}
+
+async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
+    if let Some(plan) = sweep::stored(store, run).await? {
+        let done = sweep::done(store, run).await?.len();
+        let state = format!("{done}/{}", plan.len());
+        let (run, created) = (run.to_string(), "sweep".to_owned());
+        return Ok(Row { run, state, generations: 0, best: f64::NAN, created, digest: None });
+    }
+    let head = RunHead::read(store, run).await?;
+    let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
+    let last = || past.records.iter().filter_map(|records| records.last());
+    let generations = last().map(|record| record.mark.standing.generation).min().unwrap_or(0);
+    let best = last().map(|record| record.mark.standing.best).fold(f64::NEG_INFINITY, f64::max);
+    let created = match head.events.first() {
+        Some(RunEvent::Created { at, .. }) => clock::show(*at),
+        _ => "-".to_owned(),
+    };
+    let finished = head.finished();
+    let state = if finished.is_some() { "finished" } else { "unfinished" }.to_owned();
+    let digest = finished.map(|(_, digest)| digest.to_string());
+    Ok(Row { run: run.to_string(), state, generations, best, created, digest })
+}
+
+impl Row {
+    fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "run": self.run,
+            "state": self.state,
+            "generations": self.generations,
+            "best_fitness": summary::finite(self.best),
+            "created": self.created,
+            "digest": self.digest,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! Ctrl-C and SIGTERM.
+
+use crate::failure::Failure;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals that ask this process to stop.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    asked: Option<Asked>,
+}
+
+/// Which signal asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Interrupt,
+    Terminate,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::Other(format!("cannot listen to signals: {error}")));
+        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, asked: None })
+    }
+
+    /// Waits until one comes. A second one ends the process at once.
+    pub(crate) async fn asked(&mut self) {
+        if self.asked.is_none() {
+            self.asked = Some(tokio::select! {
+                _ = self.interrupt.recv() => Asked::Interrupt,
+                _ = self.terminate.recv() => Asked::Terminate,
+            });
+        }
+    }
+
+    /// The code that tells others by which signal we were stopped.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.asked {
+            Some(Asked::Interrupt) => 130,
+            _ => 143,
+        }
+    }
+}

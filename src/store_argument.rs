@@ -1,0 +1,36 @@
+//! The store that a command works on.
+
+use crate::failure::Failure;
+use std::path::PathBuf;
+use store::{RunId, Store};
+
+/// Where runs are kept.
+#[derive(clap::Args, Clone)]
+pub(crate) struct StoreArgument {
+    /// The folder that holds the runs
+    #[arg(long = "store", value_name = "DIR", env = "ATOLL_STORE", default_value = "atoll-store")]
+    pub(crate) folder: PathBuf,
+}
+
+impl StoreArgument {
+    /// The store, created if it is missing.
+    pub(crate) async fn create(&self) -> Result<Store, Failure> {
+        Ok(Store::local(&self.folder).await?)
+    }
+
+    /// The store, which must be there.
+    pub(crate) async fn open(&self) -> Result<Store, Failure> {
+        Ok(Store::existing(&self.folder).await?)
+    }
+
+    /// What has to be added to a command to work on the same store.
+    pub(crate) fn flag(&self) -> String {
+        let plain = self.folder.as_os_str() == "atoll-store";
+        if plain { String::new() } else { format!(" --store {}", self.folder.display()) }
+    }
+}
+
+/// A run's name as it was typed.
+pub(crate) fn run_id(name: &str) -> Result<RunId, Failure> {
+    Ok(RunId::new(name)?)
+}

@@ -1,0 +1,89 @@
+//! Studies: several experiments, one after the other, some with the champions of others as guests.
+
+use crate::failure::Failure;
+use crate::local::Ending;
+use crate::progress::number;
+use crate::run::{How, choose_id, drive, opening};
+use crate::signals::Signals;
+use crate::summary;
+use bytes::Bytes;
+use coordinator::keeper::Keeper;
+use evolution::digest::Digest;
+use experiment::{Part, Study};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use store::Store;
+
+pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let mut states: BTreeMap<&str, Vec<Bytes>> = BTreeMap::new();
+    let mut results = vec![];
+    for part in &plan.parts {
+        let Some(keeper) = run_part(store, part, &states, fresh, how, &mut signals).await? else {
+            eprintln!("stopped in {}; run the same command again to go on", part.name);
+            return Ok(ExitCode::from(signals.exit_code()));
+        };
+        let last = keeper.archipelago().final_states().expect("a finished run has states");
+        states.insert(&part.name, last.into_iter().map(|(state, _)| state).collect());
+        let digest = keeper.archipelago().digest().expect("a finished run has a digest");
+        results.push((part.name.as_str(), keeper.run().clone(), summary::best(&keeper)?, digest));
+    }
+    let digests = results.iter().map(|(_, _, _, digest)| &digest.0[..]);
+    let digest = Digest::of_parts("atoll study digest", digests);
+    if how.json {
+        let parts: Vec<serde_json::Value> = results
+            .iter()
+            .map(|(name, run, best, digest)| {
+                let best = summary::finite(best.champion.fitness);
+                serde_json::json!({
+                    "name": name, "run": run.as_str(), "best_fitness": best, "digest": digest.to_string(),
+                })
+            })
+            .collect();
+        println!(
+            "{}",
+            serde_json::json!({ "study": plan.name, "digest": digest.to_string(), "parts": parts })
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("| experiment | best fitness | island | generation | run |");
+    println!("|---|---|---|---|---|");
+    for (name, run, best, _) in &results {
+        let champion = &best.champion;
+        println!(
+            "| {name} | {} | {} | {} | {run} |",
+            number(champion.fitness),
+            best.island,
+            champion.generation
+        );
+    }
+    println!("digest {digest}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One experiment, to its end; nothing if it was asked to stop.
+async fn run_part(
+    store: &Store,
+    part: &Part,
+    states: &BTreeMap<&str, Vec<Bytes>>,
+    fresh: bool,
+    how: &How,
+    signals: &mut Signals,
+) -> Result<Option<Keeper>, Failure> {
+    let guests = match &part.guests {
+        None => None,
+        Some(from) => {
+            let states = &states[from.as_str()];
+            let guests = part.experiment.evolver().guests(states);
+            Some(guests.map_err(|error| Failure::Other(format!("the guests from {from}: {error}")))?)
+        }
+    };
+    let experiment = match &guests {
+        None => part.experiment.clone(),
+        Some(guests) => part.experiment.with_guests(Digest::of(guests)),
+    };
+    let run = choose_id(store, &experiment.run_id(), fresh).await?;
+    let mut keeper = Keeper::create(store, &run, &experiment, guests, opening()).await?;
+    let driven = drive(&mut keeper, how, signals).await?;
+    Ok((driven.ending == Ending::Finished).then_some(keeper))
+}

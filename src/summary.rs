@@ -1,0 +1,86 @@
+//! What came out of a run, for people and for programs.
+
+use crate::failure::Failure;
+use crate::progress::{number, short};
+use crate::run::{Driven, How};
+use coordinator::keeper::Keeper;
+use evolution::epoch::{ChampionView, Standing};
+use experiment::duration;
+
+/// The best champion of a finished run.
+pub(crate) struct Best {
+    pub(crate) island: usize,
+    pub(crate) champion: ChampionView,
+}
+
+/// The best champion: the lowest island of equals.
+pub(crate) fn best(keeper: &Keeper) -> Result<Best, Failure> {
+    let evolver = keeper.experiment().evolver();
+    let states = keeper.archipelago().final_states().expect("a finished run has states");
+    let mut best: Option<Best> = None;
+    for (island, (state, _)) in states.iter().enumerate() {
+        let champion = evolver.champion(state).map_err(|error| Failure::Other(format!("a state {error}")))?;
+        if best.as_ref().is_none_or(|best| champion.fitness > best.champion.fitness) {
+            best = Some(Best { island, champion });
+        }
+    }
+    Ok(best.expect("there is at least one island"))
+}
+
+/// Prints the summary of a finished run: one JSON object, or a few lines.
+pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), Failure> {
+    let archipelago = keeper.archipelago();
+    let end = archipelago.end().expect("a finished run has ended");
+    let digest = archipelago.digest().expect("a finished run has a digest");
+    let states = archipelago.final_states().expect("a finished run has states");
+    let evaluations: u64 = states.iter().map(|(_, Standing { evaluations, .. })| evaluations).sum();
+    let generations = archipelago.schedule().end_of(end.epoch).unwrap_or(0);
+    let seconds = driven.time.as_secs_f64();
+    let rate = if seconds > 0.0 { driven.evaluations as f64 / seconds } else { 0.0 };
+    let Best { island, champion } = best(keeper)?;
+    if how.json {
+        let object = serde_json::json!({
+            "run": keeper.run().as_str(),
+            "digest": digest.to_string(),
+            "best_fitness": finite(champion.fitness),
+            "generations": generations,
+            "evaluations": evaluations,
+            "evaluations_per_second": rate,
+            "seconds": seconds,
+            "reason": end.reason.to_string(),
+        });
+        println!("{object}");
+        return Ok(());
+    }
+    let (run, flag) = (keeper.run(), how.store.flag());
+    println!("finished: {} after {generations} generations", end.reason);
+    println!(
+        "  best fitness  {} (island {island}, generation {})",
+        number(champion.fitness),
+        champion.generation
+    );
+    println!("  champion      {}", show_genome(&champion.genome));
+    println!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
+    println!("  time          {}", duration::show(driven.time));
+    println!("  digest        {digest}");
+    println!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
+    println!("next:");
+    println!("  atoll export {run}{flag}                    champions and statistics as JSON and CSV");
+    println!("  atoll verify {run}{flag}                    check every object, compute epochs again");
+    println!("  atoll extend {run}{flag} --generations {}   go on from here", generations.max(1) * 2);
+    Ok(())
+}
+
+/// JSON has no infinities.
+pub(crate) fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
+}
+
+/// The first genes of a genome, as many as fit on a line.
+fn show_genome(genome: &[f64]) -> String {
+    const WIDTH: usize = 72;
+    let symbols = genome.iter().all(|gene| gene.fract() == 0.0 && (0.0..10.0).contains(gene));
+    let genes: Vec<String> = genome.iter().map(|&gene| number(gene)).collect();
+    let text = genes.join(if symbols { "" } else { " " });
+    if text.len() > WIDTH { format!("{}… ({} genes)", &text[..WIDTH], genome.len()) } else { text }
+}

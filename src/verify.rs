@@ -1,0 +1,268 @@
+//! `atoll verify`: every object checked, and every epoch computed again whose inputs are still kept.
+
+use crate::failure::Failure;
+use crate::run::How;
+use crate::store_argument::run_id;
+use archipelago::{Archipelago, Mark};
+use bytes::Bytes;
+use coordinator::history::{Past, read_remains};
+use coordinator::keeper::RunHead;
+use evolution::digest::Digest;
+use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use store::{Kind, Place, RunId, Store};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run to verify
+    run: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    objects: u64,
+    epochs: u64,
+    recomputed: u64,
+    problems: Vec<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let store = arguments.how.store.open().await?;
+    let run = run_id(&arguments.run)?;
+    if store.size(&Place::Experiment.in_run(&run)).await.is_err() {
+        return Err(coordinator::keeper::KeepError::Unknown { run }.into());
+    }
+    let mut findings = Findings::default();
+    check_objects(&store, &run, &mut findings).await?;
+    if findings.problems.is_empty() {
+        let pool = arguments.how.pool()?;
+        match RunHead::read(&store, &run).await {
+            Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+            Err(error) => findings.problems.push(error.to_string()),
+        }
+    }
+    findings.print(&run, arguments.how.json);
+    Ok(if findings.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reads every object of the run: each has a checksum over all of its bits.
+async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> Result<(), Failure> {
+    for path in store.list(&run.folder()).await? {
+        let read = match Place::of(&path) {
+            Some((_, Place::Experiment)) => store.read_text(&path, 1 << 20).await.map(drop),
+            Some((_, Place::Artifact(name))) if name.as_str().contains('.') => continue,
+            Some((_, Place::Artifact(_))) => store.read(&path, Kind::Artifact).await.map(drop),
+            Some((_, place)) => match place.kind() {
+                Some(kind) => store.read(&path, kind).await.map(drop),
+                None => continue,
+            },
+            None => {
+                findings.problems.push(format!("{path}: expected an object of a run, found an unknown name"));
+                continue;
+            }
+        };
+        findings.objects += 1;
+        if let Err(error) = read {
+            findings.problems.push(error.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Checks the chain of digests from the founding on, and computes epochs again.
+async fn check_history(
+    store: &Store,
+    run: &RunId,
+    head: &RunHead,
+    pool: &worker::Pool,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let experiment = head.experiment.digest();
+    if let Some(coordinator::record::RunEvent::Created { experiment: created, .. }) = head.events.first()
+        && *created != experiment
+    {
+        findings.problems.push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
+        return Ok(());
+    }
+    let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
+    for (island, records) in past.records.iter().enumerate() {
+        findings.epochs += records.len() as u64;
+        check_chain(island, &experiment, records.iter().map(|record| &record.mark), findings);
+    }
+    let archipelago = check_digest(store, run, head, findings).await?;
+    let recomputation = Recomputation { store, run, head, past: &past, archipelago: &archipelago };
+    recomputation.run(pool, findings).await
+}
+
+fn check_chain<'a>(
+    island: usize,
+    experiment: &Digest,
+    marks: impl Iterator<Item = &'a Mark>,
+    findings: &mut Findings,
+) {
+    let mut before = *experiment;
+    for mark in marks {
+        let expected = mark.chained_to(&before);
+        if mark.chain != expected {
+            findings
+                .problems
+                .push(format!("island {island}, epoch {}: its chain of digests is broken", mark.epoch));
+            return;
+        }
+        before = mark.chain;
+    }
+}
+
+/// Whether the finished run has the digest that its journal says.
+async fn check_digest(
+    store: &Store,
+    run: &RunId,
+    head: &RunHead,
+    findings: &mut Findings,
+) -> Result<Archipelago, Failure> {
+    let (archipelago, ..) = head.restore(store, run).await?;
+    if let Some((end, digest)) = head.finished() {
+        let found = archipelago.digest();
+        if found != Some(*digest) {
+            let found = found.map_or("an unfinished run".to_owned(), |digest| digest.to_string());
+            findings
+                .problems
+                .push(format!("the run's digest: expected {digest} at epoch {}, found {found}", end.epoch));
+        }
+    }
+    Ok(archipelago)
+}
+
+/// Epochs computed again from the oldest states that are kept.
+struct Recomputation<'a> {
+    store: &'a Store,
+    run: &'a RunId,
+    head: &'a RunHead,
+    past: &'a Past,
+    archipelago: &'a Archipelago,
+}
+
+/// What is known of an epoch: read from the store, or computed again.
+struct Known {
+    state: Bytes,
+    departure: Bytes,
+}
+
+impl Recomputation<'_> {
+    async fn run(&self, pool: &worker::Pool, findings: &mut Findings) -> Result<(), Failure> {
+        let evolver = self.head.experiment.evolver();
+        let mut known: BTreeMap<(u64, usize), Known> = BTreeMap::new();
+        let last = self.past.records.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        // Whatever an epoch takes was left by an earlier one, so going epoch by epoch always finds it.
+        for epoch in 0..last {
+            let islands = 0..self.past.records.len();
+            let tasks: Vec<(usize, &Mark, EpochTask)> =
+                islands.filter_map(|island| self.task(island, epoch, &known)).collect();
+            let outcomes = pool.install(|| compute(&*evolver, &tasks));
+            for ((island, mark, _), outcome) in tasks.iter().zip(outcomes) {
+                findings.recomputed += 1;
+                match outcome {
+                    Ok((digest, kept)) => {
+                        if digest != mark.digest {
+                            findings.problems.push(format!(
+                                "island {island}, epoch {epoch}: expected the digest {}, computed {digest}",
+                                mark.digest
+                            ));
+                        }
+                        known.insert((epoch, *island), kept);
+                    }
+                    Err(reason) => findings.problems.push(reason),
+                }
+            }
+            self.read_states(epoch, &mut known, findings).await?;
+            let oldest = epoch.saturating_sub(64);
+            known.retain(|&(epoch, _), _| epoch >= oldest);
+        }
+        Ok(())
+    }
+
+    /// The epoch as it was run, if everything that it took is known.
+    fn task(
+        &self,
+        island: usize,
+        epoch: u64,
+        known: &BTreeMap<(u64, usize), Known>,
+    ) -> Option<(usize, &Mark, EpochTask)> {
+        let mark = &self.past.records[island].get(epoch as usize)?.mark;
+        let until = self.archipelago.schedule().end_of(epoch)?;
+        let state = match epoch {
+            0 => None,
+            _ => Some(known.get(&(epoch - 1, island))?.state.clone()),
+        };
+        let mut packets = vec![];
+        for &(from, left) in &mark.took {
+            let departure = match from {
+                u32::MAX => self.archipelago.guests()?,
+                _ => known.get(&(left, from as usize))?.departure.clone(),
+            };
+            packets.push(Packet { from, epoch: left, departure });
+        }
+        Some((island, mark, EpochTask { island: island as u32, epoch, until, state, packets }))
+    }
+
+    /// Adds the states of an epoch that are stored, and compares their digests with the records.
+    async fn read_states(
+        &self,
+        epoch: u64,
+        known: &mut BTreeMap<(u64, usize), Known>,
+        findings: &mut Findings,
+    ) -> Result<(), Failure> {
+        for (island, states) in self.past.states.iter().enumerate() {
+            let Some(record) = self.past.records[island].get(epoch as usize) else { continue };
+            if states.contains(&epoch) {
+                let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
+                let digest = epoch::outcome_digest(&remains.state, &remains.departure);
+                if digest != record.mark.digest {
+                    findings
+                        .problems
+                        .push(format!("island {island}, epoch {epoch}: its state is not its record's"));
+                }
+                let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
+                known.entry((epoch, island)).or_insert(kept);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compute(
+    evolver: &dyn Evolver,
+    tasks: &[(usize, &Mark, EpochTask)],
+) -> Vec<Result<(Digest, Known), String>> {
+    use rayon::prelude::*;
+    let compute = |(_, _, task): &(usize, &Mark, EpochTask)| {
+        let outcome = epoch::run(evolver, task).map_err(|error| error.to_string())?;
+        Ok((outcome.digest, Known { state: outcome.state, departure: outcome.departure }))
+    };
+    tasks.par_iter().map(compute).collect()
+}
+
+impl Findings {
+    fn print(&self, run: &RunId, json: bool) {
+        let Self { objects, epochs, recomputed, problems } = self;
+        if json {
+            let object = serde_json::json!({
+                "run": run.as_str(), "ok": problems.is_empty(), "objects": objects, "epochs": epochs,
+                "recomputed": recomputed, "problems": problems,
+            });
+            println!("{object}");
+            return;
+        }
+        println!(
+            "{run}: {objects} objects read, {epochs} epochs in the records, {recomputed} computed again"
+        );
+        for problem in problems {
+            println!("  {problem}");
+        }
+        println!("{}", if problems.is_empty() { "everything agrees" } else { "not everything agrees" });
+    }
+}

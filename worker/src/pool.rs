@@ -1,0 +1,193 @@
+//! Epochs on a pool of threads.
+
+use crate::gauge::Gauges;
+use bytes::Bytes;
+use evolution::epoch::{EpochOutcome, EpochTask, Evolver, Evolving, Standing};
+use experiment::CheckpointEvery;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A request to stop at the next generation, shared by all who should hear it.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks everybody to stop.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One epoch to be run.
+pub struct Job {
+    /// What evolves the islands.
+    pub evolver: Arc<dyn Evolver>,
+    /// The epoch.
+    pub task: EpochTask,
+    /// Where to take it up.
+    pub checkpoint: Option<Bytes>,
+    /// How much a crash may cost.
+    pub checkpoint_every: CheckpointEvery,
+    /// When to leave off.
+    pub stop: Stop,
+    /// Where to show progress.
+    pub gauges: Arc<Gauges>,
+}
+
+/// What comes of a job. The last message is never a checkpoint.
+#[derive(Debug)]
+pub enum Message {
+    /// The epoch has got so far.
+    Checkpoint {
+        /// The epoch.
+        task: EpochTask,
+        /// Where it stands.
+        standing: Standing,
+        /// All that is needed to take it up there.
+        bytes: Bytes,
+    },
+    /// The epoch is done.
+    Done {
+        /// The epoch.
+        task: EpochTask,
+        /// What it brought.
+        outcome: Box<EpochOutcome>,
+        /// How long it took.
+        time: Duration,
+    },
+    /// It was asked to stop, and did; a checkpoint came before if there was anything to keep.
+    Stopped {
+        /// The epoch.
+        task: EpochTask,
+    },
+    /// It cannot be done.
+    Failed {
+        /// The epoch.
+        task: EpochTask,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The threads could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {threads} threads: {reason}")]
+pub struct PoolError {
+    threads: usize,
+    reason: String,
+}
+
+/// A pool of threads that runs epochs side by side, and each one's evaluations over all threads when they are worth it.
+pub struct Pool {
+    threads: rayon::ThreadPool,
+}
+
+impl Pool {
+    /// A pool of so many threads.
+    pub fn new(threads: usize) -> Result<Self, PoolError> {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("evolve-{number}"))
+            .build()
+            .map(|threads| Self { threads })
+            .map_err(|error| PoolError { threads, reason: error.to_string() })
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.current_num_threads()
+    }
+
+    /// Runs a job when a thread is free. `send` may block: the job then waits, rather than run ahead of what is kept.
+    pub fn run(&self, job: Job, send: impl Fn(Message) + Send + 'static) {
+        self.threads.spawn(move || {
+            let message = catch_unwind(AssertUnwindSafe(|| job.run(&send))).unwrap_or_else(|panic| {
+                let reason = format!("it panicked: {}", panic_text(panic.as_ref()));
+                Message::Failed { task: job.task.clone(), reason }
+            });
+            send(message);
+        });
+    }
+
+    /// Does something else on the pool, and waits for it.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.threads.install(work)
+    }
+
+    /// Does something else when a thread is free.
+    pub fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        self.threads.spawn(work);
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason")
+}
+
+impl Job {
+    /// Runs the epoch to its end, or until it is asked to stop.
+    fn run(&self, send: &impl Fn(Message)) -> Message {
+        let task = self.task.clone();
+        if self.stop.is_asked() {
+            return Message::Stopped { task };
+        }
+        let begun = match &self.checkpoint {
+            Some(checkpoint) => self.evolver.resume(&task, checkpoint),
+            None => self.evolver.begin(&task),
+        };
+        let start = Instant::now();
+        match begun.map_err(|error| error.to_string()).and_then(|epoch| self.evolve(epoch, send)) {
+            Ok(Some(outcome)) => Message::Done { task, outcome: Box::new(outcome), time: start.elapsed() },
+            Ok(None) => Message::Stopped { task },
+            Err(reason) => Message::Failed { task, reason },
+        }
+    }
+
+    fn evolve(
+        &self,
+        mut epoch: Box<dyn Evolving + '_>,
+        send: &impl Fn(Message),
+    ) -> Result<Option<EpochOutcome>, String> {
+        let gauge = self.gauges.of(self.task.island);
+        let mut kept = Kept { generation: epoch.standing().generation, at: Instant::now() };
+        while epoch.generation() {
+            let standing = epoch.standing();
+            gauge.set(&standing);
+            let last = standing.generation == self.task.until;
+            let stopping = self.stop.is_asked();
+            if !last && (stopping || kept.is_due(self.checkpoint_every, standing.generation)) {
+                let bytes = epoch.checkpoint().map_err(|error| format!("its checkpoint {error}"))?;
+                send(Message::Checkpoint { task: self.task.clone(), standing, bytes });
+                kept = Kept { generation: standing.generation, at: Instant::now() };
+            }
+            if !last && stopping {
+                return Ok(None);
+            }
+        }
+        gauge.set(&epoch.standing());
+        epoch.finish().map(Some).map_err(|error| format!("its state {error}"))
+    }
+}
+
+/// What has been kept of an epoch so far.
+struct Kept {
+    generation: u64,
+    at: Instant,
+}
+
+impl Kept {
+    fn is_due(&self, every: CheckpointEvery, generation: u64) -> bool {
+        match every {
+            CheckpointEvery::Generations(count) => generation - self.generation >= count,
+            CheckpointEvery::Time(time) => self.at.elapsed() >= time,
+        }
+    }
+}
