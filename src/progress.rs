@@ -36,15 +36,12 @@ impl Progress {
             return;
         }
         let line = self.line(&first, standing);
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position(standing.generation);
-                bar.set_message(line);
-            }
-            None => {
-                eprintln!("{line}");
-                self.printed = Instant::now();
-            }
+        if let Some(bar) = &self.bar {
+            bar.set_position(standing.generation);
+            bar.set_message(line);
+        } else {
+            eprintln!("{line}");
+            self.printed = Instant::now();
         }
     }
 

@@ -97,7 +97,7 @@ async fn single(store: &Store, experiment: &Experiment, fresh: bool, how: &How) 
     let mut keeper = Keeper::create(store, &run, experiment, None, opening()).await?;
     let mut signals = Signals::listen()?;
     let drive = drive(&mut keeper, how, &mut signals).await?;
-    conclude(&keeper, drive, how, &signals)
+    conclude(&keeper, &drive, how, &signals)
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failure> {
@@ -112,7 +112,7 @@ pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failu
     let mut keeper = Keeper::open(&store, &run, opening()).await?;
     let mut signals = Signals::listen()?;
     let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
-    conclude(&keeper, drive, &arguments.how, &signals)
+    conclude(&keeper, &drive, &arguments.how, &signals)
 }
 
 pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failure> {
@@ -127,7 +127,7 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
     keeper.extend(budget, clock::now()).await?;
     let mut signals = Signals::listen()?;
     let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
-    conclude(&keeper, drive, &arguments.how, &signals)
+    conclude(&keeper, &drive, &arguments.how, &signals)
 }
 
 /// What driving a run came to.
@@ -174,10 +174,10 @@ fn announce(keeper: &Keeper, how: &How) {
 }
 
 /// Prints what came out, and tells it by the exit code.
-fn conclude(keeper: &Keeper, driven: Driven, how: &How, signals: &Signals) -> Result<ExitCode, Failure> {
+fn conclude(keeper: &Keeper, driven: &Driven, how: &How, signals: &Signals) -> Result<ExitCode, Failure> {
     match driven.ending {
         Ending::Finished => {
-            summary::print(keeper, &driven, how)?;
+            summary::print(keeper, driven, how)?;
             Ok(ExitCode::SUCCESS)
         }
         Ending::Stopped => {

@@ -65,9 +65,10 @@ pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), F
     println!("  digest        {digest}");
     println!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
     println!("next:");
-    println!("  atoll export {run}{flag}                    champions and statistics as JSON and CSV");
-    println!("  atoll verify {run}{flag}                    check every object, compute epochs again");
-    println!("  atoll extend {run}{flag} --generations {}   go on from here", generations.max(1) * 2);
+    println!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");
+    println!("  check every object, compute epochs again  atoll verify {run}{flag}");
+    let more = generations.max(1) * 2;
+    println!("  go on from here                           atoll extend {run}{flag} --generations {more}");
     Ok(())
 }
 

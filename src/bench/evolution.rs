@@ -59,7 +59,7 @@ mod reference {
     }
 
     fn judged(genome: Vec<u8>) -> (Vec<u8>, u32) {
-        let fitness = genome.iter().filter(|&&gene| gene == 1).count() as u32;
+        let fitness = genome.iter().map(|&gene| u32::from(gene == 1)).sum();
         (genome, fitness)
     }
 
