@@ -95,7 +95,7 @@ pub(crate) fn number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number}")
     } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
-        format!("{number:.6}")
+        format!("{number:.6}").trim_end_matches('0').to_owned()
     } else {
         format!("{number:.3e}")
     }
