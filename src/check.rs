@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::short;
+use crate::reference;
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,8 +57,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn schema() -> ExitCode {
-    println!("{}", serde_json::to_string_pretty(&experiment::schema()).expect("a schema is JSON"));
+#[derive(clap::Args)]
+pub(crate) struct SchemaArguments {
+    /// The same as tables in Markdown, for people
+    #[arg(long)]
+    markdown: bool,
+}
+
+pub(crate) fn schema(arguments: &SchemaArguments) -> ExitCode {
+    let schema = experiment::schema();
+    if arguments.markdown {
+        print!("{}", reference::markdown(&schema));
+    } else {
+        println!("{}", serde_json::to_string_pretty(&schema).expect("a schema is JSON"));
+    }
     ExitCode::SUCCESS
 }
 

@@ -82,6 +82,7 @@ impl<'a> Drive<'a> {
                     deadline = Some(tokio::time::Instant::now() + PATIENCE);
                     progress.say("stopping at the next generation …");
                 }
+                () = stop.asked_again(), if deadline.is_some() => break,
                 () = until(deadline) => break,
             }
             if self.keeper.archipelago().end().is_some() {
@@ -127,9 +128,11 @@ impl<'a> Drive<'a> {
                 let elapsed = self.elapsed();
                 let milliseconds = time.as_millis() as u64;
                 let labour = Labour { worker: "local".to_owned(), milliseconds, elapsed };
-                self.keeper.complete(&task, *outcome, labour)?;
+                self.keeper.complete(&task, &outcome, labour)?;
                 let every = self.keeper.experiment().checkpoint_every();
-                if matches!(every, CheckpointEvery::Generations(limit) if self.keeper.at_stake() >= limit) {
+                let due =
+                    matches!(every, CheckpointEvery::Generations(limit) if self.keeper.at_stake() >= limit);
+                if due || self.keeper.ledger().is_heavy() {
                     self.keeper.flush().await?;
                 }
             }

@@ -1,6 +1,9 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
 
-#![allow(clippy::disallowed_methods, reason = "the command shows times; what it computes does not depend on them")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the command shows times; what it computes does not depend on them"
+)]
 
 mod bench;
 mod check;
@@ -9,6 +12,7 @@ mod export;
 mod failure;
 mod local;
 mod progress;
+mod reference;
 mod run;
 mod runs;
 mod signals;
@@ -40,7 +44,7 @@ enum Command {
     /// Check an experiment file, and estimate its time and disk
     Check(check::Arguments),
     /// Print the JSON schema of experiment files, for editors
-    Schema,
+    Schema(check::SchemaArguments),
     /// List the runs of a store
     Runs(runs::Arguments),
     /// Check every object of a run, and compute its epochs again
@@ -70,7 +74,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Resume(arguments) => run::resume(arguments).await,
         Command::Extend(arguments) => run::extend(arguments).await,
         Command::Check(arguments) => check::run(&arguments),
-        Command::Schema => Ok(check::schema()),
+        Command::Schema(arguments) => Ok(check::schema(&arguments)),
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,

@@ -95,6 +95,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
 async fn single(store: &Store, experiment: &Experiment, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
     let run = choose_id(store, &experiment.run_id(), fresh).await?;
     let mut keeper = Keeper::create(store, &run, experiment, None, opening()).await?;
+    if keeper.experiment().file() != experiment.file() {
+        eprintln!("the run keeps the checkpoints and retention it was begun with");
+    }
     let mut signals = Signals::listen()?;
     let drive = drive(&mut keeper, how, &mut signals).await?;
     conclude(&keeper, &drive, how, &signals)

@@ -328,12 +328,12 @@ impl Keeper {
     pub fn complete(
         &mut self,
         task: &EpochTask,
-        outcome: EpochOutcome,
+        outcome: &EpochOutcome,
         labour: Labour,
     ) -> Result<(), KeepError> {
-        if let Completion::New(mark) = self.archipelago.complete(task, &outcome)? {
-            let record = EpochRecord { mark, statistics: outcome.statistics, labour };
-            self.ledger.note(task.island, record);
+        if let Completion::New(mark) = self.archipelago.complete(task, outcome)? {
+            let record = EpochRecord { mark, statistics: outcome.statistics.clone(), labour };
+            self.ledger.note(task.island, record, outcome);
         }
         Ok(())
     }

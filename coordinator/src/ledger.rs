@@ -7,10 +7,15 @@ use crate::history::Past;
 use crate::record::{EpochRecord, RunEvent, StoredCheckpoint};
 use archipelago::{Archipelago, Mark, Remains};
 use bytes::Bytes;
+use evolution::epoch::EpochOutcome;
 use experiment::file::Retention;
 use futures::future::try_join_all;
 use std::collections::BTreeSet;
 use store::{Journal, JournalError, Kind, Place, RunId, Store, StoreError};
+
+/// How many records, and how many bytes of milestones, may wait to be written.
+const MAX_PENDING: usize = 4096;
+const MAX_PENDING_BYTES: usize = 64 << 20;
 
 /// Why a run could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +52,8 @@ pub struct Ledger {
 struct Kept {
     /// Records that are not written yet.
     pending: Vec<EpochRecord>,
+    /// States that are to be kept for good, and are not written yet.
+    milestones: Vec<Remains>,
     /// Epochs whose records are written, and the generations that they end with.
     written: u64,
     generation: u64,
@@ -67,6 +74,7 @@ impl Ledger {
     ) -> Self {
         let islands = (0..past.records.len()).map(|island| Kept {
             pending: vec![],
+            milestones: vec![],
             written: past.records[island].len() as u64,
             generation: past.records[island].last().map_or(0, |last| last.mark.standing.generation),
             states: past.states[island].clone(),
@@ -87,9 +95,24 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes the record of an epoch, to be written with the next ones.
-    pub fn note(&mut self, island: u32, record: EpochRecord) {
-        self.islands[island as usize].pending.push(record);
+    /// Takes the record of an epoch, and its state if that is a milestone, to be written with the next ones.
+    pub fn note(&mut self, island: u32, record: EpochRecord, outcome: &EpochOutcome) {
+        let epoch = record.mark.epoch;
+        let milestone = is_milestone(&self.retention, epoch);
+        let kept = &mut self.islands[island as usize];
+        kept.pending.push(record);
+        if milestone {
+            let (state, departure) = (outcome.state.to_vec(), outcome.departure.to_vec());
+            kept.milestones.push(Remains { epoch, state, departure });
+        }
+    }
+
+    /// Whether so much is pending that it should be written, however short the time.
+    pub fn is_heavy(&self) -> bool {
+        let records: usize = self.islands.iter().map(|kept| kept.pending.len()).sum();
+        let milestones = self.islands.iter().flat_map(|kept| &kept.milestones);
+        records > MAX_PENDING
+            || milestones.map(|remains| remains.state.len()).sum::<usize>() > MAX_PENDING_BYTES
     }
 
     /// The generations of an island that a crash would cost now.
@@ -148,8 +171,8 @@ impl Ledger {
         let safe = slowest.min(last_complete);
         for (island, kept) in self.islands.iter_mut().enumerate() {
             let newest = kept.states.iter().rev().nth(self.retention.keep as usize - 1).copied().unwrap_or(0);
-            let milestone =
-                |epoch: u64| self.retention.milestones.is_some_and(|n| (epoch + 1).is_multiple_of(n));
+            let retention = &self.retention;
+            let milestone = |epoch: u64| is_milestone(retention, epoch);
             let old: Vec<u64> = kept
                 .states
                 .iter()
@@ -169,6 +192,7 @@ impl Ledger {
     pub fn discard_beyond(&mut self, epoch: u64) {
         for kept in &mut self.islands {
             kept.pending.retain(|record| record.mark.epoch <= epoch);
+            kept.milestones.retain(|remains| remains.epoch <= epoch);
         }
     }
 
@@ -200,6 +224,11 @@ impl Ledger {
     }
 }
 
+/// Whether the state of an epoch is kept for good.
+fn is_milestone(retention: &Retention, epoch: u64) -> bool {
+    retention.milestones.is_some_and(|every| (epoch + 1).is_multiple_of(every))
+}
+
 impl Kept {
     /// Writes the pending records: one object for all epochs up to the last that is complete on all islands, and one
     /// for each epoch after it, so that every state the run may end with is there.
@@ -211,6 +240,9 @@ impl Kept {
         last_complete: u64,
         archipelago: &Archipelago,
     ) -> Result<(), LedgerError> {
+        for remains in std::mem::take(&mut self.milestones) {
+            self.write_state(store, run, island, &remains).await?;
+        }
         while !self.pending.is_empty() {
             let first = self.pending[0].mark.epoch;
             let last = self.pending.iter().map(|record| record.mark.epoch).max().unwrap_or(first);
@@ -224,6 +256,24 @@ impl Kept {
         Ok(())
     }
 
+    async fn write_state(
+        &mut self,
+        store: &Store,
+        run: &RunId,
+        island: u32,
+        remains: &Remains,
+    ) -> Result<(), LedgerError> {
+        let epoch = remains.epoch;
+        let place = Place::State { island, epoch: epoch as u32 };
+        match store.create_value(&place.in_run(run), Kind::IslandState, remains).await {
+            Ok(_) => {}
+            Err(StoreError::Differs { .. }) => return Err(LedgerError::Differs { island, epoch }),
+            Err(error) => return Err(error.into()),
+        }
+        self.states.insert(epoch);
+        Ok(())
+    }
+
     /// Writes one object of records and the state at its end; the state first, because a record promises it.
     async fn write(
         &mut self,
@@ -234,13 +284,7 @@ impl Kept {
         count: usize,
     ) -> Result<(), LedgerError> {
         let epoch = remains.epoch;
-        let place = Place::State { island, epoch: epoch as u32 };
-        match store.create_value(&place.in_run(run), Kind::IslandState, remains).await {
-            Ok(_) => {}
-            Err(StoreError::Differs { .. }) => return Err(LedgerError::Differs { island, epoch }),
-            Err(error) => return Err(error.into()),
-        }
-        self.states.insert(epoch);
+        self.write_state(store, run, island, remains).await?;
         let batch: Vec<EpochRecord> = self.pending[..count].to_vec();
         let path = Place::Record { island, epoch: epoch as u32 }.in_run(run);
         match store.create_value(&path, Kind::EpochRecord, &batch).await {

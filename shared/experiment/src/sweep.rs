@@ -144,6 +144,15 @@ fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Report> {
             }
         }
     }
+    if document.get(&"budget.wall_time".parse().expect("it is a key")).is_some() {
+        let message =
+            "expected a budget that does not depend on the time for the cells of a sweep, found `wall_time`";
+        problems.push(document.problem(
+            "budget.wall_time",
+            message,
+            Some("use `generations` or `evaluations`"),
+        ));
+    }
     let lengths = keys.axis.iter().map(|axis| axis.values.len() as u64);
     let cells = lengths.fold(u64::from(keys.repeats), u64::saturating_mul);
     if cells > MAX_CELLS {

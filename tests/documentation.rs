@@ -1,0 +1,116 @@
+//! The documentation is true: its commands run, its examples load, its reference is that of this binary.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Markdown files that speak to users.
+fn documents() -> Vec<PathBuf> {
+    let mut documents = vec![root().join("README.md")];
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    documents.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    documents
+}
+
+/// The texts of all fenced blocks of a language.
+fn blocks(path: &Path, language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut blocks = vec![];
+    let mut inside: Option<String> = None;
+    for line in text.lines() {
+        match &mut inside {
+            None if line == format!("```{language}") => inside = Some(String::new()),
+            None => {}
+            Some(_) if line == "```" => blocks.extend(inside.take()),
+            Some(block) => block.push_str(&format!("{line}\n")),
+        }
+    }
+    blocks
+}
+
+fn atoll(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_atoll")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+/// A folder as a new user has it: the examples, and nothing else.
+fn fresh_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = folder.path().join("examples");
+    std::fs::create_dir(&examples).unwrap();
+    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, examples.join(path.file_name().unwrap())).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn every_command_in_the_documentation_runs() {
+    let folder = fresh_folder();
+    let mut count = 0;
+    for document in documents() {
+        for line in blocks(&document, "sh").iter().flat_map(|block| block.lines()) {
+            let line = line
+                .strip_prefix("cargo run --release --")
+                .map_or(line.to_owned(), |rest| format!("atoll{rest}"));
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["./tests/run"] => assert!(root().join("tests/run").exists()),
+                ["atoll", arguments @ ..] => {
+                    let output = atoll(folder.path(), arguments);
+                    assert!(output.status.success(), "{}: {line}: {output:?}", document.display());
+                    count += 1;
+                }
+                other => panic!("{}: a command that no test knows how to run: {other:?}", document.display()),
+            }
+        }
+    }
+    assert!(count >= 4, "only {count} commands were found");
+}
+
+#[test]
+fn every_experiment_in_the_documentation_and_every_example_loads() {
+    let folder = fresh_folder();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder.path().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    for (number, text) in documents().iter().flat_map(|document| blocks(document, "toml")).enumerate() {
+        let path = folder.path().join(format!("{number}.toml"));
+        std::fs::write(&path, text).unwrap();
+        files.push(path);
+    }
+    assert!(files.len() >= 5);
+    for file in files {
+        let output = atoll(folder.path(), &["check", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_reference_of_keys_is_current() {
+    let output = atoll(&root(), &["schema", "--markdown"]);
+    let reference = String::from_utf8(output.stdout).unwrap();
+    let written = std::fs::read_to_string(root().join("docs/experiments.md")).unwrap();
+    assert!(
+        written.ends_with(&reference),
+        "write it again: `atoll schema --markdown` into docs/experiments.md"
+    );
+}
+
+#[test]
+fn the_mistake_shown_in_the_readme_is_what_one_gets() {
+    let folder = fresh_folder();
+    let text = "name = \"wrong\"\n[problem]\nkind = \"rastrigin\"\ndimension = 10\n\
+                [algorithm]\nkind = \"ga\"\n[budget]\ngenerations = 1\n";
+    std::fs::write(folder.path().join("wrong.toml"), text).unwrap();
+    let output = atoll(folder.path(), &["check", "wrong.toml"]);
+    assert_eq!(output.status.code(), Some(78));
+    let shown =
+        blocks(&root().join("README.md"), "text").into_iter().find(|block| block.starts_with("wrong.toml"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(shown.unwrap().trim_end()), "{said}");
+}
