@@ -253,6 +253,7 @@ impl Game {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Stream;
     use crate::rules::Rules;
 
     #[test]
@@ -299,22 +300,25 @@ mod tests {
         assert!((near.estimate - truth).abs() < 0.02);
     }
 
-    #[test]
-    fn the_standard_error_is_the_spread_of_repeated_estimates() {
-        let game = Game::new(&Rules::default()).unwrap();
-        // On a board that owes much to one rare cascade it comes out too small: hence the median of several.
-        let mut ratios: Vec<f64> = (0..9).map(|board| stated_to_true_error(&game, board)).collect();
-        ratios.sort_by(f64::total_cmp);
-        assert!((0.85..1.15).contains(&ratios[4]), "{ratios:?}");
+    /// The rating of 400 plays whose scores are squares of a sum of two dice: skewed, with a tail.
+    fn rating_of_dice(seed: u64) -> Rating {
+        let mut stream = Stream::new(seed);
+        let mut tally = Tally::new(60.0);
+        for _ in 0..400 {
+            let score = f64::from(2 + stream.below(6) + stream.below(6)).powi(2);
+            tally.add(&Play { score, scoring_moves: 1, waves: 1 });
+        }
+        tally.rating()
     }
 
-    fn stated_to_true_error(game: &Game, board: u32) -> f64 {
-        let board = Board::from_seed(game.rules(), board);
-        let rate = |seed| game.rate(&board, Player::Random, seed, 500).unwrap();
-        let ratings: Vec<Rating> = (0..80).map(rate).collect();
-        let mean = |value: &dyn Fn(&Rating) -> f64| ratings.iter().map(value).sum::<f64>() / 80.0;
+    #[test]
+    fn the_standard_error_is_the_spread_of_repeated_estimates() {
+        let ratings: Vec<Rating> = (0..1_000).map(rating_of_dice).collect();
+        let mean = |value: &dyn Fn(&Rating) -> f64| ratings.iter().map(value).sum::<f64>() / 1_000.0;
         let centre = mean(&|rating| rating.estimate);
-        mean(&|rating| rating.error) / mean(&|rating| (rating.estimate - centre).powi(2)).sqrt()
+        let spread = mean(&|rating| (rating.estimate - centre).powi(2)).sqrt();
+        let stated = mean(&|rating| rating.error);
+        assert!((0.95..1.05).contains(&(stated / spread)), "{stated} {spread}");
     }
 
     #[test]
