@@ -22,7 +22,8 @@ pub(crate) struct Field<W> {
 
 impl<W: Word> Field<W> {
     pub(crate) fn new(width: u32, height: u32) -> Self {
-        let stride = height + SPARE;
+        // A single column may fill the word, and then has no neighbour to shift to.
+        let stride = (height + SPARE).min(W::BITS - 1);
         let mut field = Self { height, stride, cells: W::EMPTY, floor: W::EMPTY };
         for x in 0..width {
             field.floor |= field.bit(x, height - 1);
@@ -95,7 +96,7 @@ impl<W: Bits> Planes<W> {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn whole_lines<W: Bits>(upright: W, level: W, stride: u32) -> W {
-    upright | upright << 1 | upright << 2 | level | level << stride | level << (2 * stride)
+    upright | upright << 1 | upright << 2 | level | level << stride | level << stride << stride
 }
 
 /// The blocks of each column with no gap below them.
