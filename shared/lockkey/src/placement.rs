@@ -1,6 +1,6 @@
 //! Where entry, exit, locks and keys go, so that a level can be solved by construction.
 
-use crate::grid::{Cell, Grid};
+use crate::grid::{Cell, Direction, Grid};
 use crate::level::{Colour, Fixture, Level};
 use crate::reach::Reach;
 
@@ -120,10 +120,11 @@ struct Gates {
     met: Vec<u16>,
     /// The earliest cell that can be met from each cell or below it without the passage to its parent.
     lowest: Vec<u16>,
-    parent: Vec<Cell>,
     gate: Vec<Cell>,
-    order: Vec<Cell>,
-    stack: Vec<Cell>,
+    /// The cells and their parents, in the order in which they were met.
+    order: Vec<(Cell, Cell)>,
+    /// The cells on the way to the present one, with their parents and the directions not yet tried.
+    way: Vec<(Cell, Cell, u8)>,
 }
 
 impl Gates {
@@ -132,12 +133,10 @@ impl Gates {
         self.met.clear();
         self.met.resize(size, 0);
         self.lowest.resize(size, 0);
-        self.parent.resize(size, entry);
         self.gate.resize(size, entry);
         self.search(grid, entry);
-        self.fold_back(grid);
-        for &cell in &self.order[1..] {
-            let parent = self.parent[cell.index()];
+        self.gate[entry.index()] = entry;
+        for &(cell, parent) in &self.order[1..] {
             let is_cut = self.lowest[cell.index()] >= self.met[parent.index()];
             self.gate[cell.index()] = if is_cut { parent } else { self.gate[parent.index()] };
         }
@@ -146,36 +145,35 @@ impl Gates {
     /// Meets every cell depth first, so that each passage outside the tree leads to an ancestor.
     fn search(&mut self, grid: &Grid, entry: Cell) {
         self.order.clear();
-        self.meet(entry, entry);
-        while let Some(&cell) = self.stack.last() {
-            match grid.neighbours(cell).find(|next| self.met[next.index()] == 0) {
-                Some(next) => self.meet(next, cell),
-                None => {
-                    self.stack.pop();
-                }
+        self.meet(grid, entry, entry);
+        while let Some((cell, parent, left)) = self.way.last_mut() {
+            let (cell, parent) = (*cell, *parent);
+            if *left == 0 {
+                self.way.pop();
+                self.lower(parent, self.lowest[cell.index()]);
+                continue;
+            }
+            let direction = Direction::ALL[left.trailing_zeros() as usize & 3];
+            *left &= *left - 1;
+            let next = cell.step(direction);
+            match self.met[next.index()] {
+                0 => self.meet(grid, next, cell),
+                met if next != parent => self.lower(cell, met),
+                _ => {}
             }
         }
     }
 
-    fn meet(&mut self, cell: Cell, parent: Cell) {
-        self.order.push(cell);
+    fn meet(&mut self, grid: &Grid, cell: Cell, parent: Cell) {
+        self.order.push((cell, parent));
         self.met[cell.index()] = self.order.len() as u16;
-        self.parent[cell.index()] = parent;
-        self.stack.push(cell);
+        self.lowest[cell.index()] = self.order.len() as u16;
+        self.way.push((cell, parent, grid.passages[cell.index()]));
     }
 
-    fn fold_back(&mut self, grid: &Grid) {
-        for &cell in self.order.iter().rev() {
-            let mut lowest = self.met[cell.index()];
-            for neighbour in grid.neighbours(cell) {
-                let is_child = self.parent[neighbour.index()] == cell && neighbour != cell;
-                let other = if is_child { self.lowest[neighbour.index()] } else { self.met[neighbour.index()] };
-                if neighbour != self.parent[cell.index()] {
-                    lowest = lowest.min(other);
-                }
-            }
-            self.lowest[cell.index()] = lowest;
-        }
+    fn lower(&mut self, cell: Cell, met: u16) {
+        let lowest = &mut self.lowest[cell.index()];
+        *lowest = met.min(*lowest);
     }
 
     fn before(&self, cell: Cell) -> Cell {

@@ -9,6 +9,7 @@ use crate::difficulty::Method;
 use crate::grid::{Cell, Direction, Grid, ROW, open_neighbours};
 use crate::level::{Fixture, Level};
 use std::cmp::Reverse;
+use std::ops::{Index, IndexMut};
 
 /// What is known of a cell, one bit each.
 mod mark {
@@ -24,40 +25,108 @@ mod mark {
     pub(super) const AWAITED: u8 = 16;
 }
 
-/// A node on the open list: its h, its cell and the direction by which it was reached, in this order of importance.
+/// A node on the open list: its h, its cell and how it was reached, in this order of importance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node(u32);
 
+/// How a start was reached.
+const NOT_AT_ALL: u8 = 4;
+
+/// For each way of having reached a cell, the set of directions that lead on.
+const ONWARD: [u8; 8] = [0b0111, 0b1011, 0b1101, 0b1110, 0b1111, 0b1111, 0b1111, 0b1111];
+
 impl Node {
-    fn new(h: u32, cell: Cell, by: Direction) -> Self {
-        Self(h << 16 | u32::from(cell.0) << 2 | by as u32)
+    fn new(h: u32, cell: Cell, by: u8) -> Self {
+        Self(h << 16 | u32::from(cell.0) << 3 | u32::from(by))
     }
 
-    fn h(self) -> u32 {
-        self.0 >> 16
+    /// Its neighbour in a direction, nearer to the goal by one or farther.
+    fn step(self, direction: u32, nearer: bool) -> Self {
+        let offset = i32::from([-64_i16, -1, 1, 64][direction as usize & 3]) << 3;
+        let h = if nearer { -1 << 16 } else { 1 << 16 };
+        Self((self.0 & !7).wrapping_add_signed(offset + h) | direction)
     }
 
     fn cell(self) -> Cell {
-        Cell((self.0 >> 2 & 0xFFF) as u16)
+        Cell((self.0 >> 3 & 0xFFF) as u16)
     }
 
     fn by(self) -> u8 {
-        (self.0 & 3) as u8
+        (self.0 & 7) as u8
+    }
+}
+
+/// Cells there can be.
+const CELLS: usize = 64 * ROW;
+
+/// What is noted of every cell. A cell's number is always within, so nothing need be checked.
+#[derive(Clone)]
+struct Notes(Box<[u8; CELLS]>);
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self(Box::new([0; CELLS]))
+    }
+}
+
+impl Index<Cell> for Notes {
+    type Output = u8;
+
+    fn index(&self, cell: Cell) -> &u8 {
+        &self.0[cell.index() % CELLS]
+    }
+}
+
+impl IndexMut<Cell> for Notes {
+    fn index_mut(&mut self, cell: Cell) -> &mut u8 {
+        &mut self.0[cell.index() % CELLS]
+    }
+}
+
+/// A stack onto which nodes can be pushed or not without a branch.
+#[derive(Clone)]
+struct Stack {
+    nodes: Box<[Node; 4 * CELLS]>,
+    len: usize,
+}
+
+impl Default for Stack {
+    fn default() -> Self {
+        Self { nodes: Box::new([Node(0); 4 * CELLS]), len: 0 }
+    }
+}
+
+impl Stack {
+    // A cell is entered from each neighbour once at most, so there is room.
+    fn push_if(&mut self, wanted: bool, node: Node) {
+        self.nodes[self.len % (4 * CELLS)] = node;
+        self.len += usize::from(wanted);
+    }
+
+    fn pop(&mut self) -> Option<Node> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.nodes[self.len % (4 * CELLS)])
+    }
+
+    fn all_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes[..self.len]
     }
 }
 
 /// The lists of a search, kept from leg to leg and from level to level.
 #[derive(Clone, Default)]
 pub(crate) struct Search {
+    /// Entries of the grid in use.
+    size: usize,
     /// Open directions of every cell, with closed locks walled off.
-    passages: Vec<u8>,
-    marks: Vec<u8>,
+    passages: Notes,
+    marks: Notes,
     /// The direction by which each visited cell was entered.
-    entered_by: Vec<u8>,
+    entered_by: Notes,
     /// Nodes of the present f, the next to be taken last.
-    stack: Vec<Node>,
+    stack: Stack,
     /// Nodes of the next f.
-    later: Vec<Node>,
+    later: Stack,
     /// Nodes known from earlier legs, with their f, the next to be taken last.
     remembered: Vec<(u32, Node)>,
     /// The cells visited in this leg, in order.
@@ -69,12 +138,9 @@ pub(crate) struct Search {
 impl Search {
     /// Begins a level: all its locks are closed, nothing is known.
     pub(crate) fn begin(&mut self, level: &Level, method: Method) {
-        self.passages.clear();
-        self.passages.extend_from_slice(&level.grid.passages);
-        let size = self.passages.len();
-        self.marks.clear();
-        self.marks.resize(size, 0);
-        self.entered_by.resize(size.max(self.entered_by.len()), 0);
+        self.size = level.grid.passages.len();
+        self.passages.0[..self.size].copy_from_slice(&level.grid.passages);
+        self.marks.0[..self.size].fill(0);
         self.known.clear();
         for lock in &level.locks {
             self.set_lock(&level.grid, lock.cell, false);
@@ -88,12 +154,12 @@ impl Search {
     fn await_all(&mut self, level: &Level) {
         let fixtures = level.locks.iter().chain(&level.keys).map(|fixture| fixture.cell);
         for cell in fixtures.chain([level.exit]) {
-            self.marks[cell.index()] |= mark::AWAITED;
+            self.marks[cell] |= mark::AWAITED;
         }
     }
 
     pub(crate) fn reached(&mut self, cell: Cell) {
-        self.marks[cell.index()] &= !mark::AWAITED;
+        self.marks[cell] &= !mark::AWAITED;
     }
 
     pub(crate) fn open_lock(&mut self, grid: &Grid, lock: &Fixture) {
@@ -103,7 +169,7 @@ impl Search {
 
     fn set_lock(&mut self, grid: &Grid, cell: Cell, open: bool) {
         for direction in Direction::ALL.into_iter().filter(|&way| grid.is_open(cell, way)) {
-            let entrance = &mut self.passages[cell.step(direction).index()];
+            let entrance = &mut self.passages[cell.step(direction)];
             let bit = direction.opposite().bit();
             *entrance = if open { *entrance | bit } else { *entrance & !bit };
         }
@@ -111,34 +177,39 @@ impl Search {
 
     /// Looks for the goal; the length of the path, if there is one.
     pub(crate) fn leg(&mut self, grid: &Grid, start: Cell, goal: Cell, method: Method) -> Option<u32> {
-        self.forget_last_leg(method);
+        match method {
+            Method::Plain => self.leg_by::<false>(grid, start, goal),
+            Method::Optimised => self.leg_by::<true>(grid, start, goal),
+        }
+    }
+
+    fn leg_by<const OPTIMISED: bool>(&mut self, grid: &Grid, start: Cell, goal: Cell) -> Option<u32> {
+        self.forget_last_leg::<OPTIMISED>();
         let shortest = start.distance(goal);
-        if method == Method::Optimised && !self.known.is_empty() {
+        if OPTIMISED && !self.known.is_empty() {
             self.remember(start, goal);
         } else {
-            self.stack.push(Node::new(shortest, start, Direction::North));
+            self.later.push_if(true, Node::new(shortest, start, NOT_AT_ALL));
             self.learn(start);
         }
         for f in (shortest..).step_by(2) {
             self.take_turn(f);
-            if self.stack.is_empty() && self.remembered.is_empty() {
+            if self.stack.len == 0 && self.remembered.is_empty() {
                 return None;
             }
-            if self.search_at_same_f(grid, start, goal, method) {
+            if self.search_at_same_f::<OPTIMISED>(grid, start, goal) {
                 return Some(f);
             }
         }
         None
     }
 
-    fn forget_last_leg(&mut self, method: Method) {
-        match method {
-            Method::Plain => self.marks.fill(0),
-            Method::Optimised => self.marks.iter_mut().for_each(|mark| *mark &= !mark::VISITED),
-        }
+    fn forget_last_leg<const OPTIMISED: bool>(&mut self) {
+        let forgotten = if OPTIMISED { mark::VISITED } else { u8::MAX };
+        self.marks.0[..self.size].iter_mut().for_each(|mark| *mark &= !forgotten);
         self.visited.clear();
-        self.stack.clear();
-        self.later.clear();
+        self.stack.len = 0;
+        self.later.len = 0;
         self.remembered.clear();
     }
 
@@ -146,12 +217,11 @@ impl Search {
     fn remember(&mut self, start: Cell, goal: Cell) {
         self.measure(start);
         for &cell in &self.known {
-            let alive = self.marks[cell.index()] & mark::DEAD == 0;
-            if alive {
+            let is_alive = self.marks[cell] & mark::DEAD == 0;
+            if is_alive {
                 let h = cell.distance(goal);
                 let f = u32::from(self.distances[cell.index()]) + h;
-                let by = Direction::ALL[usize::from(self.entered_by[cell.index()])];
-                self.remembered.push((f, Node::new(h, cell, by)));
+                self.remembered.push((f, Node::new(h, cell, self.entered_by[cell])));
             }
         }
         self.remembered.sort_unstable_by_key(|&entry| Reverse(entry));
@@ -161,20 +231,19 @@ impl Search {
     fn measure(&mut self, start: Cell) {
         const FAR: u16 = u16::MAX;
         self.distances.clear();
-        self.distances.resize(self.passages.len(), FAR);
+        self.distances.resize(self.size, FAR);
         self.distances[start.index()] = 0;
+        self.entered_by[start] = NOT_AT_ALL;
         let mut queue = vec![start];
         let mut next = 0;
         while let Some(&cell) = queue.get(next) {
             next += 1;
-            for direction in Direction::ALL {
+            for direction in Direction::ALL.into_iter().filter(|way| self.passages[cell] & way.bit() != 0) {
                 let neighbour = cell.step(direction);
-                if self.passages[cell.index()] & direction.bit() != 0
-                    && self.marks[neighbour.index()] & (mark::KNOWN | mark::DEAD) == mark::KNOWN
-                    && self.distances[neighbour.index()] == FAR
-                {
+                let is_live = self.marks[neighbour] & (mark::KNOWN | mark::DEAD) == mark::KNOWN;
+                if is_live && self.distances[neighbour.index()] == FAR {
                     self.distances[neighbour.index()] = self.distances[cell.index()] + 1;
-                    self.entered_by[neighbour.index()] = direction as u8;
+                    self.entered_by[neighbour] = direction as u8;
                     queue.push(neighbour);
                 }
             }
@@ -183,55 +252,56 @@ impl Search {
 
     /// Brings up the nodes whose turn has come with this f.
     fn take_turn(&mut self, f: u32) {
-        self.stack.append(&mut self.later);
+        std::mem::swap(&mut self.stack, &mut self.later);
         while self.remembered.last().is_some_and(|entry| entry.0 <= f) {
-            self.stack.extend(self.remembered.pop().map(|entry| entry.1));
+            let (_, node) = self.remembered.pop().expect("there is a last one");
+            self.stack.push_if(true, node);
         }
-        self.stack.sort_unstable_by_key(|&node| Reverse(node));
+        if self.stack.len > 1 {
+            self.stack.all_mut().sort_unstable_by_key(|&node| Reverse(node));
+        }
     }
 
-    fn search_at_same_f(&mut self, grid: &Grid, start: Cell, goal: Cell, method: Method) -> bool {
+    fn search_at_same_f<const OPTIMISED: bool>(&mut self, grid: &Grid, start: Cell, goal: Cell) -> bool {
         while let Some(node) = self.stack.pop() {
             let cell = node.cell();
-            let marks = &mut self.marks[cell.index()];
-            if *marks & (mark::VISITED | mark::DEAD) != 0 {
+            if self.marks[cell] & (mark::VISITED | mark::DEAD) != 0 {
                 continue;
             }
-            *marks |= mark::VISITED | mark::ENTERED;
-            self.entered_by[cell.index()] = node.by();
+            self.marks[cell] |= mark::VISITED | mark::ENTERED;
+            self.entered_by[cell] = node.by();
             self.visited.push(cell);
             if cell == goal {
                 return true;
             }
-            self.expand(node, goal);
-            if method == Method::Optimised {
+            self.expand::<OPTIMISED>(node, cell, goal);
+            if OPTIMISED {
                 self.close_dead_ends(grid, cell, start, goal);
             }
         }
         false
     }
 
-    fn expand(&mut self, node: Node, goal: Cell) {
-        let cell = node.cell();
-        let open = self.passages[cell.index()];
+    #[inline]
+    fn expand<const OPTIMISED: bool>(&mut self, node: Node, cell: Cell, goal: Cell) {
         let towards = towards(cell, goal);
+        let mut open = self.passages[cell] & ONWARD[usize::from(node.by())];
         // From south to north, so that of two equally near the earlier cell lies on top of the stack.
-        for direction in Direction::ALL.into_iter().rev().filter(|way| open & way.bit() != 0) {
-            let neighbour = cell.step(direction);
-            if self.marks[neighbour.index()] & mark::VISITED != 0 {
-                continue;
-            }
-            self.learn(neighbour);
-            if towards & direction.bit() != 0 {
-                self.stack.push(Node::new(node.h() - 1, neighbour, direction));
-            } else {
-                self.later.push(Node::new(node.h() + 1, neighbour, direction));
+        while open != 0 {
+            let direction = u32::from(open).ilog2();
+            open ^= 1 << direction;
+            let nearer = towards >> direction & 1 == 1;
+            let next = node.step(direction, nearer);
+            self.stack.push_if(nearer, next);
+            self.later.push_if(!nearer, next);
+            if OPTIMISED {
+                self.learn(next.cell());
             }
         }
     }
 
     fn learn(&mut self, cell: Cell) {
-        let marks = &mut self.marks[cell.index()];
+        let marks = &mut self.marks[cell];
         if *marks & mark::KNOWN == 0 {
             *marks |= mark::KNOWN;
             self.known.push(cell);
@@ -241,9 +311,9 @@ impl Search {
     /// Closes a dead end for good, and its corridor back to the last junction.
     fn close_dead_ends(&mut self, grid: &Grid, mut cell: Cell, start: Cell, goal: Cell) {
         loop {
-            let marks = self.marks[cell.index()];
+            let marks = self.marks[cell];
             // With a passage less than the grid has, it lies next to a closed lock.
-            let open = self.passages[cell.index()];
+            let open = self.passages[cell];
             let kept = marks & mark::AWAITED != 0
                 || marks & mark::ENTERED == 0
                 || cell == start
@@ -253,12 +323,12 @@ impl Search {
                 return;
             }
             let mut alive = open_neighbours(cell, open)
-                .filter(|neighbour| self.marks[neighbour.index()] & mark::DEAD == 0);
+                .filter(|neighbour| self.marks[*neighbour] & mark::DEAD == 0);
             let (only, more) = (alive.next(), alive.next());
             if more.is_some() {
                 return;
             }
-            self.marks[cell.index()] |= mark::DEAD;
+            self.marks[cell] |= mark::DEAD;
             match only {
                 Some(neighbour) => cell = neighbour,
                 None => return,
@@ -271,7 +341,7 @@ impl Search {
         let mut path = vec![goal];
         let mut cell = goal;
         while cell != start {
-            cell = cell.step(Direction::ALL[usize::from(self.entered_by[cell.index()])].opposite());
+            cell = cell.step(Direction::ALL[usize::from(self.entered_by[cell])].opposite());
             path.push(cell);
         }
         path.reverse();
