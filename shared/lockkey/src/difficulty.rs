@@ -133,7 +133,12 @@ impl Rater {
         Some(Difficulty { plain: plain.visited, optimised, steps: plain.steps, junctions })
     }
 
-    fn go(&mut self, level: &Level, method: Method, mut each: impl FnMut(&Search, Cell, Cell)) -> Option<Sums> {
+    fn go(
+        &mut self,
+        level: &Level,
+        method: Method,
+        mut each: impl FnMut(&Search, Cell, Cell),
+    ) -> Option<Sums> {
         self.plan(level)?;
         self.search.begin(level, method);
         let mut sums = Sums::default();

@@ -184,6 +184,10 @@ impl Grid {
     }
 }
 
-pub(crate) fn open_neighbours(cell: Cell, open: u8) -> impl Iterator<Item = Cell> {
-    Direction::ALL.into_iter().filter(move |way| open & way.bit() != 0).map(move |way| cell.step(way))
+pub(crate) fn open_neighbours(cell: Cell, mut open: u8) -> impl Iterator<Item = Cell> {
+    std::iter::from_fn(move || {
+        let direction = Direction::ALL.get(open.trailing_zeros() as usize)?;
+        open &= open - 1;
+        Some(cell.step(*direction))
+    })
 }

@@ -39,7 +39,13 @@ impl Placer {
     /// From the last pair back to the first: the lock somewhere on the way from the entry to its target, which is the exit
     /// for the last lock and the next key for the others; the key where one can get while its own and later locks are
     /// closed.
-    pub(crate) fn place(&mut self, level: &mut Level, pairs: u8, colours: u8, choices: &mut Choices<'_>) -> bool {
+    pub(crate) fn place(
+        &mut self,
+        level: &mut Level,
+        pairs: u8,
+        colours: u8,
+        choices: &mut Choices<'_>,
+    ) -> bool {
         let size = level.grid.size();
         let width = usize::from(level.grid.width());
         let cell = |index: usize| Cell::new((index % width) as u8, (index / width) as u8);

@@ -212,9 +212,10 @@ pub(crate) fn plan(level: &Level) -> Option<Vec<Stage>> {
     for lock in solution {
         reach.flood(&level.grid, here, &closed);
         // Cells are flooded in the order of their distance.
-        let nearest = reach.cells.iter().find_map(|&cell| {
-            keys.iter().position(|key| key.cell == cell && key.colour == lock.colour)
-        })?;
+        let nearest = reach
+            .cells
+            .iter()
+            .find_map(|&cell| keys.iter().position(|key| key.cell == cell && key.colour == lock.colour))?;
         stages.push(Stage { opens: None, goal: keys.remove(nearest).cell });
         stages.push(Stage { opens: level.locks.iter().position(|other| *other == lock), goal: lock.cell });
         closed.retain(|other| *other != lock);

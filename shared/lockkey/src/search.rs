@@ -322,8 +322,8 @@ impl Search {
             if kept {
                 return;
             }
-            let mut alive = open_neighbours(cell, open)
-                .filter(|neighbour| self.marks[*neighbour] & mark::DEAD == 0);
+            let mut alive =
+                open_neighbours(cell, open).filter(|neighbour| self.marks[*neighbour] & mark::DEAD == 0);
             let (only, more) = (alive.next(), alive.next());
             if more.is_some() {
                 return;

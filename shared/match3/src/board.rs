@@ -240,10 +240,7 @@ mod tests {
     fn genes_are_colours_and_a_seed_is_a_whole_board() {
         let rules = Rules { width: 2, height: 2, colours: 3, ..Rules::default() };
         assert_eq!(Board::from_genes(&rules, &[0, 1, 5, 255]).unwrap().cells(), [1, 2, 3, 1]);
-        assert_eq!(
-            Board::from_genes(&rules, &[0]),
-            Err(BoardError::Genes { expected: 4, found: 1 })
-        );
+        assert_eq!(Board::from_genes(&rules, &[0]), Err(BoardError::Genes { expected: 4, found: 1 }));
         let board = Board::from_seed(&Rules::default(), 1);
         assert_eq!(board, Board::from_seed(&Rules::default(), 1));
         assert_ne!(board, Board::from_seed(&Rules::default(), 2));

@@ -46,8 +46,7 @@ pub(crate) fn play_all(engine: &Engine<u64>, board: &Planes<u64>, seed: u64, fir
 
 impl Plays {
     fn new(start: &Planes<u64>, moves: u16, counter: Lanes) -> Self {
-        let planes =
-            Planes { a: Lanes::all(start.a), b: Lanes::all(start.b), c: Lanes::all(start.c) };
+        let planes = Planes { a: Lanes::all(start.a), b: Lanes::all(start.b), c: Lanes::all(start.c) };
         Self {
             planes,
             before: planes,

@@ -57,7 +57,9 @@ impl Player {
             Self::LookAhead { depth: found } if !(1..=Self::DEEPEST).contains(&found) => {
                 Err(PlayerError::Depth { found })
             }
-            Self::Mixture { skill: found } if !(0.0..=1.0).contains(&found) => Err(PlayerError::Skill { found }),
+            Self::Mixture { skill: found } if !(0.0..=1.0).contains(&found) => {
+                Err(PlayerError::Skill { found })
+            }
             _ => Ok(()),
         }
     }

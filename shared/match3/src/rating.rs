@@ -242,7 +242,13 @@ impl Game {
     ///
     /// # Errors
     /// When board or player do not fit.
-    pub fn scores(&self, board: &Board, player: Player, seed: u64, plays: u32) -> Result<Vec<f64>, RateError> {
+    pub fn scores(
+        &self,
+        board: &Board,
+        player: Player,
+        seed: u64,
+        plays: u32,
+    ) -> Result<Vec<f64>, RateError> {
         player.check()?;
         let mut all = vec![Play::default(); plays as usize];
         self.plays(board, player, seed, 0, &mut all)?;
@@ -264,7 +270,10 @@ mod tests {
             assert!((found - percent).abs() < 1.0, "{found} for {percent}");
         }
         assert!((probability_of_passing(0.0, 1.0, 1.96) - 0.024_997_895).abs() < 1e-8);
-        assert_eq!((probability_of_passing(15.0, 0.0, 15.0), probability_of_passing(14.9, 0.0, 15.0)), (1.0, 0.0));
+        assert_eq!(
+            (probability_of_passing(15.0, 0.0, 15.0), probability_of_passing(14.9, 0.0, 15.0)),
+            (1.0, 0.0)
+        );
     }
 
     #[test]
