@@ -104,11 +104,11 @@ impl Blueprint {
     }
 
     /// A way between opposite corners has room for these, however it winds.
-    fn most_pairs(&self) -> u8 {
+    fn most_pairs(self) -> u8 {
         ((self.width + self.height - 3) / 2).min(Level::MOST_LOCKS as u8)
     }
 
-    fn cells(&self) -> usize {
+    fn cells(self) -> usize {
         usize::from(self.width) * usize::from(self.height)
     }
 
@@ -164,6 +164,11 @@ impl Builder {
         if genes.len() != expected {
             return Err(BlueprintError::Genes { expected, found: genes.len() });
         }
+        self.build_from(genes);
+        Ok(&self.level)
+    }
+
+    fn build_from(&mut self, genes: &[u8]) {
         let (maze, rest) = genes.split_at(self.blueprint.cells());
         let (loops, places) = rest.split_at(2 * usize::from(self.blueprint.loops));
         self.carver.carve(&mut self.level.grid, self.blueprint.maze, maze);
@@ -173,7 +178,6 @@ impl Builder {
             let colours = self.colours();
             self.placer.place_in_line(&mut self.level, self.blueprint.pairs, colours);
         }
-        Ok(&self.level)
     }
 
     /// The level of a genome drawn at random.
@@ -181,7 +185,7 @@ impl Builder {
         let mut genes = std::mem::take(&mut self.genes);
         genes.resize(self.blueprint.genes(), 0);
         Stream::new(seed).fill(&mut genes);
-        self.build(&genes).expect("a genome of the blueprint's own length");
+        self.build_from(&genes);
         self.genes = genes;
         &self.level
     }

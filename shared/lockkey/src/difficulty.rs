@@ -145,7 +145,7 @@ impl Rater {
         let mut from = level.entry;
         for &Stage { opens, goal } in &self.stages {
             if let Some(lock) = opens {
-                self.search.open_lock(&level.grid, &level.locks[lock]);
+                self.search.open_lock(&level.grid, level.locks[lock]);
             }
             sums.steps += self.search.leg(&level.grid, from, goal, method)?;
             sums.visited += self.search.visited.len() as u32;

@@ -100,6 +100,7 @@ impl Direction {
     }
 
     /// The way back.
+    #[must_use]
     pub fn opposite(self) -> Self {
         Self::ALL[3 - self as usize]
     }

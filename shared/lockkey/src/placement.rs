@@ -21,7 +21,7 @@ impl<'a> Choices<'a> {
         let (pair, rest) = self.genes.split_at(2);
         self.genes = rest;
         let value = u16::from_le_bytes([pair[0], pair[1]]).wrapping_add(self.shift);
-        usize::from(value) * count >> 16
+        (usize::from(value) * count) >> 16
     }
 }
 

@@ -64,10 +64,10 @@ pub(crate) fn prove(level: &Level) -> Verdict {
         for lock in situation.openable() {
             is_stuck = false;
             let next = opened | 1 << lock;
-            if !reached_from.contains_key(&next) {
-                reached_from.insert(next, opened);
+            reached_from.entry(next).or_insert_with(|| {
                 queue.push_back(next);
-            }
+                opened
+            });
         }
         if is_stuck {
             stuck = stuck.or(Some(opened));

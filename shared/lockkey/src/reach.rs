@@ -17,7 +17,7 @@ impl Reach {
         self.seen.clear();
         self.seen.resize(grid.passages.len(), false);
         self.cells.clear();
-        closed.iter().for_each(|lock| self.seen[lock.cell.index()] = true);
+        self.mark(closed, true);
         self.enter(start);
         let mut next = 0;
         while let Some(&cell) = self.cells.get(next) {
@@ -29,8 +29,14 @@ impl Reach {
             }
         }
         // A closed lock was marked only to keep the flood out.
-        closed.iter().for_each(|lock| self.seen[lock.cell.index()] = false);
+        self.mark(closed, false);
         self
+    }
+
+    fn mark(&mut self, locks: &[Fixture], seen: bool) {
+        for lock in locks {
+            self.seen[lock.cell.index()] = seen;
+        }
     }
 
     fn enter(&mut self, cell: Cell) {

@@ -26,7 +26,7 @@ mod mark {
 }
 
 /// A node on the open list: its h, its cell and how it was reached, in this order of importance.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Node(u32);
 
 /// How a start was reached.
@@ -92,7 +92,8 @@ struct Stack {
 
 impl Default for Stack {
     fn default() -> Self {
-        Self { nodes: Box::new([Node(0); 4 * CELLS]), len: 0 }
+        let nodes = vec![Node(0); 4 * CELLS].into_boxed_slice();
+        Self { nodes: nodes.try_into().expect("as many as asked for"), len: 0 }
     }
 }
 
@@ -162,7 +163,7 @@ impl Search {
         self.marks[cell] &= !mark::AWAITED;
     }
 
-    pub(crate) fn open_lock(&mut self, grid: &Grid, lock: &Fixture) {
+    pub(crate) fn open_lock(&mut self, grid: &Grid, lock: Fixture) {
         self.set_lock(grid, lock.cell, true);
         self.reached(lock.cell);
     }

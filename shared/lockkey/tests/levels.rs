@@ -1,5 +1,8 @@
 //! What levels built from genes have in common, and what is proved of those with coloured keys.
 
+// What goes wrong in a helper of a test should fail the test.
+#![allow(clippy::unwrap_used)]
+
 use lockkey::{
     Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Rater, Stream,
     Verdict,

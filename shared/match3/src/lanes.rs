@@ -4,6 +4,9 @@
 //! a fall by one row, a clearing or the next move. So no branch is ever mispredicted, and the compiler turns the
 //! lanes into vector instructions.
 
+// Everything must dissolve in the function that is compiled for wide registers.
+#![allow(clippy::inline_always)]
+
 use crate::engine::Engine;
 use crate::game::Play;
 use crate::planes::{Planes, resting, whole_lines};
@@ -69,31 +72,44 @@ impl Plays {
     }
 }
 
+/// Plays to the end, with the widest registers this processor has.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 fn run(plays: &mut Plays, engine: &Engine<u64>) {
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
-    fn with_avx512(plays: &mut Plays, engine: &Engine<u64>) {
-        to_the_end(plays, engine);
-    }
-    #[target_feature(enable = "avx2,popcnt")]
-    fn with_avx2(plays: &mut Plays, engine: &Engine<u64>) {
-        to_the_end(plays, engine);
-    }
-    let avx512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vpopcntdq");
-    if avx512 {
+    if has_avx512() {
         // SAFETY: the processor has every feature the function is compiled for.
         unsafe { with_avx512(plays, engine) }
-    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+    } else if has_avx2() {
         // SAFETY: the processor has every feature the function is compiled for.
         unsafe { with_avx2(plays, engine) }
     } else {
         to_the_end(plays, engine);
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512vpopcntdq")]
+fn with_avx512(plays: &mut Plays, engine: &Engine<u64>) {
+    to_the_end(plays, engine);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn with_avx2(plays: &mut Plays, engine: &Engine<u64>) {
+    to_the_end(plays, engine);
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -203,5 +219,40 @@ impl Plays {
             passed = passed.plus((occupied & Lanes::all(column << base)).count());
         }
         occupied & Lanes::all(1).up(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Board;
+
+    type Run = fn(&mut Plays, &Engine<u64>);
+
+    fn outcome(rules: &Rules, run: Run) -> [Play; LANES] {
+        let engine = Engine::<u64>::new(rules);
+        let board = engine.planes(&Board::from_seed(rules, 11));
+        let (start, _) = engine.start(&board, Stream::new(0));
+        let counters = Lanes::from_fn(|lane| Stream::nth(3, lane as u64).counter());
+        let mut plays = Plays::new(&start.planes, rules.moves, counters);
+        run(&mut plays, &engine);
+        std::array::from_fn(|lane| plays.play(lane))
+    }
+
+    #[test]
+    fn every_width_of_registers_plays_the_same() {
+        for (swap_back, into_empty) in [(false, true), (true, true), (true, false), (false, false)] {
+            let rules = Rules { swap_back, into_empty, ..Rules::default() };
+            let plain = outcome(&rules, to_the_end);
+            assert!(plain.iter().any(|play| play.waves > 1));
+            assert_eq!(outcome(&rules, run), plain);
+            #[cfg(target_arch = "x86_64")]
+            if has_avx2() {
+                #[allow(unsafe_code)]
+                // SAFETY: the processor has every feature the function is compiled for.
+                let narrow: Run = |plays, engine| unsafe { with_avx2(plays, engine) };
+                assert_eq!(outcome(&rules, narrow), plain);
+            }
+        }
     }
 }

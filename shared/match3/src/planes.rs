@@ -3,6 +3,9 @@
 //! Columns lie one after the other, each from the floor up, with two spare bits on top. The spare bits stay
 //! empty, so a shift by one never carries a block from one column into the next.
 
+// What lanes share must dissolve in functions compiled for wider registers than it would be on its own.
+#![allow(clippy::inline_always)]
+
 use crate::word::{Bits, Word};
 
 /// Spare bits above each column.
@@ -53,8 +56,6 @@ pub(crate) struct Planes<W> {
     pub(crate) c: W,
 }
 
-// Always inlined: the lanes' plays are compiled for wider registers than these would be on their own.
-#[allow(clippy::inline_always)]
 impl<W: Bits> Planes<W> {
     #[inline(always)]
     pub(crate) fn occupied(&self) -> W {
@@ -93,7 +94,6 @@ impl<W: Bits> Planes<W> {
 }
 
 /// Every cell of the lines that begin at these cells, upright or level.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn whole_lines<W: Bits>(upright: W, level: W, stride: u32) -> W {
     upright | upright << 1 | upright << 2 | level | level << stride | level << stride << stride
@@ -102,7 +102,6 @@ pub(crate) fn whole_lines<W: Bits>(upright: W, level: W, stride: u32) -> W {
 /// The blocks of each column with no gap below them.
 // Adding one at a column's floor carries through its unbroken run of blocks to the first gap, so the bits that
 // changed are that run and the gap; shifted down by one they are the run alone (and a spare bit at most).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn resting<W: Bits>(occupied: W, floor: W) -> W {
     (occupied ^ occupied.plus(floor)) >> 1

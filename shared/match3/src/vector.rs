@@ -3,6 +3,9 @@
 //! Each operation is written for one lane and repeated for all; inside a function compiled for wide registers the
 //! compiler makes it one instruction. A truth is a lane of all ones, as the processor has it.
 
+// Everything must dissolve in its caller, or it would be compiled without the caller's wide registers.
+#![allow(clippy::inline_always)]
+
 use crate::random;
 use crate::word::Bits;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
@@ -14,8 +17,6 @@ pub(crate) const LANES: usize = 8;
 #[repr(align(64))]
 pub(crate) struct Lanes(pub(crate) [u64; LANES]);
 
-// Each of these must dissolve in its caller, or it would be compiled without the caller's wide registers.
-#[allow(clippy::inline_always)]
 impl Lanes {
     #[inline(always)]
     pub(crate) fn from_fn(lane: impl FnMut(usize) -> u64) -> Self {
@@ -87,13 +88,11 @@ impl Lanes {
     }
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn truth(holds: bool) -> u64 {
     u64::from(holds).wrapping_neg()
 }
 
-#[allow(clippy::inline_always)]
 impl Bits for Lanes {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
@@ -103,7 +102,6 @@ impl Bits for Lanes {
 
 macro_rules! lane_by_lane {
     ($trait:ident, $method:ident, $operand:ty, $other:ident, $lane:ident => $value:expr) => {
-        #[allow(clippy::inline_always)]
         impl $trait<$operand> for Lanes {
             type Output = Self;
 
@@ -121,7 +119,6 @@ lane_by_lane!(BitXor, bitxor, Lanes, other, lane => other.0[lane]);
 lane_by_lane!(Shl, shl, u32, distance, lane => distance & 63);
 lane_by_lane!(Shr, shr, u32, distance, lane => distance & 63);
 
-#[allow(clippy::inline_always)]
 impl Not for Lanes {
     type Output = Self;
 

@@ -1,5 +1,8 @@
 //! A slow and obvious simulator on a plain grid of bytes, and the fast one against it, move by move.
 
+// What goes wrong in a helper of a test should fail the test.
+#![allow(clippy::unwrap_used)]
+
 use match3::{Board, Direction, Game, InitialMatches, Move, Outcome, Play, Player, Rules, Score, Stream};
 use proptest::prelude::*;
 
@@ -28,7 +31,8 @@ fn in_lines(grid: &Grid) -> Vec<(usize, usize)> {
                 inside && grid[y as usize][x as usize] == colour
             };
             let in_a_row = |dx: isize, dy: isize| {
-                let count = |sign: isize| (1..).take_while(|&n| same(sign * n * dx, sign * n * dy)).count();
+                let count =
+                    |sign: isize| (1..128).take_while(|&n| same(sign * n * dx, sign * n * dy)).count();
                 1 + count(1) + count(-1) >= 3
             };
             if colour != 0 && (in_a_row(1, 0) || in_a_row(0, 1)) {
@@ -42,10 +46,10 @@ fn in_lines(grid: &Grid) -> Vec<(usize, usize)> {
 fn fall(grid: &mut Grid) {
     let (height, width) = (grid.len(), grid[0].len());
     for x in 0..width {
-        let blocks: Vec<u8> = (0..height).map(|y| grid[y][x]).filter(|&colour| colour != 0).collect();
-        for y in 0..height {
-            let above = height - blocks.len();
-            grid[y][x] = if y < above { 0 } else { blocks[y - above] };
+        let blocks: Vec<u8> = grid.iter().map(|row| row[x]).filter(|&colour| colour != 0).collect();
+        let above = height - blocks.len();
+        for (y, row) in grid.iter_mut().enumerate() {
+            row[x] = if y < above { 0 } else { blocks[y - above] };
         }
     }
 }
