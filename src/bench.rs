@@ -2,6 +2,9 @@
 //!
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
+mod lockkey;
+mod match3;
+
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -31,7 +34,7 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    vec![]
+    [match3::benches(), lockkey::benches()].concat()
 }
 
 impl Figure {

@@ -4,6 +4,7 @@ use crate::engine::{Engine, State, Swap};
 use crate::random::Stream;
 use crate::word::Word;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 use thiserror::Error;
 
 /// How a simulated player chooses a move.
@@ -28,7 +29,7 @@ pub enum Player {
 }
 
 /// Why a player cannot play.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum PlayerError {
     /// Too deep to ever finish, or not deep enough to be one.
     #[error("expected a look-ahead of 1 to {deepest} moves, found `{found}`", deepest = Player::DEEPEST)]
@@ -41,6 +42,12 @@ pub enum PlayerError {
     Skill {
         /// The skill asked for.
         found: f64,
+    },
+    /// No player of this name.
+    #[error("expected `random`, `greedy`, `look-ahead:DEPTH` or `mixture:SKILL`, found `{found}`")]
+    Name {
+        /// The name given.
+        found: String,
     },
 }
 
@@ -80,6 +87,24 @@ impl Player {
         };
         let random = stream.next_u64();
         best(engine, state, ahead).or_else(|| engine.random_swap(&state.planes, random))
+    }
+}
+
+impl FromStr for Player {
+    type Err = PlayerError;
+
+    /// Reads `random`, `greedy`, `look-ahead:2` or `mixture:0.5`.
+    fn from_str(text: &str) -> Result<Self, PlayerError> {
+        let unknown = || PlayerError::Name { found: text.to_owned() };
+        let player = match text.split_once(':') {
+            None if text == "random" => Self::Random,
+            None if text == "greedy" => Self::Greedy,
+            Some(("look-ahead", depth)) => Self::LookAhead { depth: depth.parse().map_err(|_| unknown())? },
+            Some(("mixture", skill)) => Self::Mixture { skill: skill.parse().map_err(|_| unknown())? },
+            _ => return Err(unknown()),
+        };
+        player.check()?;
+        Ok(player)
     }
 }
 
@@ -123,4 +148,22 @@ fn prospect<W: Word>(engine: &Engine<W>, state: &State<W>, swap: Swap<W>, depth:
 fn best_total<W: Word>(engine: &Engine<W>, state: &State<W>, depth: u8) -> f64 {
     let totals = engine.swaps(&state.planes).map(|swap| prospect(engine, state, swap, depth).total);
     totals.fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_are_read_by_name() {
+        assert_eq!("random".parse(), Ok(Player::Random));
+        assert_eq!("look-ahead:2".parse(), Ok(Player::LookAhead { depth: 2 }));
+        assert_eq!("mixture:0.25".parse(), Ok(Player::Mixture { skill: 0.25 }));
+        let error = |text: &str| text.parse::<Player>().unwrap_err().to_string();
+        assert_eq!(error("look-ahead:4"), "expected a look-ahead of 1 to 3 moves, found `4`");
+        assert_eq!(error("mixture:NaN"), "expected a skill from 0 to 1, found `NaN`");
+        for text in ["", "lucky", "greedy:1", "mixture:", "look-ahead:-1"] {
+            assert!(error(text).ends_with(&format!("found `{text}`")));
+        }
+    }
 }
