@@ -1,7 +1,7 @@
 //! Levels from genomes: flat slices of bytes, any of which makes a solvable level.
 
 use crate::grid::{Cell, Direction, Grid};
-use crate::level::Level;
+use crate::level::{Colour, Level};
 use crate::maze::{Carver, Maze};
 use crate::placement::{Choices, Placer};
 use crate::random::Stream;
@@ -108,6 +108,12 @@ impl Blueprint {
         ((self.width + self.height - 3) / 2).min(Level::MOST_LOCKS as u8)
     }
 
+    /// The colour of each pair, from the last to the first.
+    pub(crate) fn colours_from_last(self) -> impl Iterator<Item = Colour> {
+        let colours = self.colours.unwrap_or(self.pairs);
+        (0..self.pairs).rev().map(move |pair| Colour(pair % colours))
+    }
+
     fn cells(self) -> usize {
         usize::from(self.width) * usize::from(self.height)
     }
@@ -175,8 +181,7 @@ impl Builder {
         self.open_loops(loops);
         if !self.place(places) {
             self.carver.carve(&mut self.level.grid, self.blueprint.maze, maze);
-            let colours = self.colours();
-            self.placer.place_in_line(&mut self.level, self.blueprint.pairs, colours);
+            self.placer.place_in_line(&mut self.level, self.blueprint);
         }
     }
 
@@ -188,10 +193,6 @@ impl Builder {
         self.build_from(&genes);
         self.genes = genes;
         &self.level
-    }
-
-    fn colours(&self) -> u8 {
-        self.blueprint.colours.unwrap_or(self.blueprint.pairs)
     }
 
     fn open_loops(&mut self, genes: &[u8]) {
@@ -210,9 +211,9 @@ impl Builder {
     }
 
     fn place(&mut self, genes: &[u8]) -> bool {
-        let (pairs, colours) = (self.blueprint.pairs, self.colours());
         (0..ATTEMPTS).any(|attempt| {
-            self.placer.place(&mut self.level, pairs, colours, &mut Choices::new(genes, attempt))
+            let mut choices = Choices::new(genes, attempt);
+            self.placer.place(&mut self.level, self.blueprint, &mut choices)
         })
     }
 }

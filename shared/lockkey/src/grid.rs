@@ -164,10 +164,15 @@ impl Grid {
 
     /// Makes a passage; at the edge there is nowhere to go, and nothing happens.
     pub fn open(&mut self, cell: Cell, direction: Direction) {
-        if let Some(neighbour) = self.neighbour(cell, direction) {
-            self.passages[cell.index()] |= direction.bit();
-            self.passages[neighbour.index()] |= direction.opposite().bit();
+        if self.neighbour(cell, direction).is_some() {
+            self.join(cell, direction);
         }
+    }
+
+    /// Makes a passage to a neighbour that is known to be there.
+    pub(crate) fn join(&mut self, cell: Cell, direction: Direction) {
+        self.passages[cell.index()] |= direction.bit();
+        self.passages[cell.step(direction).index()] |= direction.opposite().bit();
     }
 
     /// The cells to which passages lead, in order.

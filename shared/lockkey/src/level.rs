@@ -225,11 +225,9 @@ impl Level {
 
     /// Whether every colour has exactly one lock and one key.
     pub fn is_paired(&self) -> bool {
-        let distinct = |fixtures: &[Fixture]| fixtures.windows(2).all(|two| two[0].colour < two[1].colour);
-        let colours = |fixtures: &[Fixture]| fixtures.iter().map(|one| one.colour).collect::<Vec<_>>();
-        self.locks.len() == self.keys.len()
-            && distinct(&self.locks)
-            && colours(&self.locks) == colours(&self.keys)
+        let distinct = self.locks.windows(2).all(|two| two[0].colour < two[1].colour);
+        let mut pairs = self.locks.iter().zip(&self.keys);
+        distinct && self.locks.len() == self.keys.len() && pairs.all(|(lock, key)| lock.colour == key.colour)
     }
 
     /// Says why the level cannot be solved, if so.

@@ -1,6 +1,6 @@
 //! Mazes grown from genes: one gene a cell says in which order its neighbours are tried.
 
-use crate::grid::{Cell, Direction, Grid};
+use crate::grid::{Cell, Direction, Grid, ROW};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -64,25 +64,42 @@ fn preferred(gene: u8, set: u8) -> Direction {
     Direction::ALL[usize::from(FIRST[usize::from(gene % 24)][usize::from(set)])]
 }
 
+/// The directions in which a cell has neighbours.
+fn inside(grid: &Grid, cell: Cell) -> u8 {
+    let ways = Direction::ALL.into_iter().filter(|&way| grid.neighbour(cell, way).is_some());
+    ways.fold(0, |set, way| set | way.bit())
+}
+
 /// Buffers for growing mazes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carver {
     stack: Vec<Cell>,
-    /// Cells not yet part of the maze, a word a row, with an empty row at either end and an empty column before.
-    free: Vec<u128>,
+    /// For each cell, in which directions its neighbours are not yet part of the maze. An unused row at either end
+    /// takes what is noted beyond the edge.
+    free: Vec<u8>,
 }
 
 impl Carver {
     /// Lays out a spanning tree over a grid, one gene a cell.
     pub(crate) fn carve(&mut self, grid: &mut Grid, maze: Maze, genes: &[u8]) {
         grid.clear();
-        self.free.clear();
-        self.free.resize(usize::from(grid.height()) + 2, 0);
-        let row = ((1_u128 << grid.width()) - 1) << 1;
-        self.free[1..=usize::from(grid.height())].fill(row);
+        self.free_all(grid);
         match maze {
             Maze::DepthFirst => self.depth_first(grid, genes),
             Maze::Prim => self.prim(grid, genes),
+        }
+    }
+
+    fn free_all(&mut self, grid: &Grid) {
+        self.free.clear();
+        self.free.resize(ROW * (usize::from(grid.height()) + 2), 0);
+        for y in 0..usize::from(grid.height()) {
+            let (above, below) = (y > 0, y + 1 < usize::from(grid.height()));
+            let row = ROW * (y + 1);
+            let inner = u8::from(above) | 0b0110 | u8::from(below) << 3;
+            self.free[row..row + usize::from(grid.width())].fill(inner);
+            self.free[row] &= !Direction::West.bit();
+            self.free[row + usize::from(grid.width()) - 1] &= !Direction::East.bit();
         }
     }
 
@@ -99,7 +116,7 @@ impl Carver {
             }
             let gene = genes[usize::from(cell.y()) * width + usize::from(cell.x())];
             let direction = preferred(gene, free);
-            grid.open(cell, direction);
+            grid.join(cell, direction);
             self.join(cell.step(direction));
             self.stack.push(cell.step(direction));
         }
@@ -110,16 +127,14 @@ impl Carver {
         let gene = |cell: Cell| genes[usize::from(cell.y()) * width + usize::from(cell.x())];
         let mut border = BinaryHeap::from([Reverse((0, Cell::new(0, 0)))]);
         while let Some(Reverse((_, cell))) = border.pop() {
-            if !self.is_free(cell) {
+            if grid.passages[cell.index()] != 0 {
                 continue;
             }
             self.join(cell);
-            let around = |way: &Direction| grid.neighbour(cell, *way).is_some();
-            let inside = Direction::ALL.iter().filter(|way| around(way)).fold(0, |set, way| set | way.bit());
             let free = self.free_around(cell);
-            let joined = inside & !free;
+            let joined = inside(grid, cell) & !free;
             if joined != 0 {
-                grid.open(cell, preferred(gene(cell), joined));
+                grid.join(cell, preferred(gene(cell), joined));
             }
             for direction in Direction::ALL.into_iter().filter(|way| free & way.bit() != 0) {
                 let neighbour = cell.step(direction);
@@ -129,17 +144,16 @@ impl Carver {
     }
 
     fn join(&mut self, cell: Cell) {
-        self.free[usize::from(cell.y()) + 1] &= !(2 << cell.x());
-    }
-
-    fn is_free(&self, cell: Cell) -> bool {
-        self.free[usize::from(cell.y()) + 1] >> (cell.x() + 1) & 1 == 1
+        let place = ROW + cell.index();
+        // Beyond an edge these fall on a cell of another row that has no such neighbour anyway.
+        self.free[place - ROW] &= !Direction::South.bit();
+        self.free[place - 1] &= !Direction::East.bit();
+        self.free[place + 1] &= !Direction::West.bit();
+        self.free[place + ROW] &= !Direction::North.bit();
     }
 
     /// The directions in which cells are not yet part of the maze.
     fn free_around(&self, cell: Cell) -> u8 {
-        let (x, y) = (cell.x(), usize::from(cell.y()));
-        let bit = |row: usize, shift: u8| (self.free[row] >> shift) as u8 & 1;
-        bit(y, x + 1) | bit(y + 1, x) << 1 | bit(y + 1, x + 2) << 2 | bit(y + 2, x + 1) << 3
+        self.free[ROW + cell.index()]
     }
 }

@@ -1,7 +1,8 @@
 //! Where entry, exit, locks and keys go, so that a level can be solved by construction.
 
+use crate::blueprint::Blueprint;
 use crate::grid::{Cell, Direction, Grid};
-use crate::level::{Colour, Fixture, Level};
+use crate::level::{Fixture, Level};
 use crate::reach::Reach;
 
 /// Choices read from genes, two a choice. On a further attempt the same genes choose differently.
@@ -42,8 +43,7 @@ impl Placer {
     pub(crate) fn place(
         &mut self,
         level: &mut Level,
-        pairs: u8,
-        colours: u8,
+        blueprint: Blueprint,
         choices: &mut Choices<'_>,
     ) -> bool {
         let size = level.grid.size();
@@ -55,10 +55,9 @@ impl Placer {
         level.exit = cell(exit + usize::from(exit >= entry));
         level.locks.clear();
         level.keys.clear();
-        self.gates.find(&level.grid, level.entry);
+        self.gates.find(&level.grid, level.entry, blueprint.loops > 0);
         let mut target = level.exit;
-        for pair in (0..pairs).rev() {
-            let colour = Colour(pair % colours);
+        for colour in blueprint.colours_from_last() {
             let Some(lock) = self.lock_before(level, target, choices) else { return false };
             level.locks.push(Fixture { colour, cell: lock });
             let Some(key) = self.key_in_reach(level, choices) else { return false };
@@ -92,16 +91,15 @@ impl Placer {
     }
 
     /// Places everything along the way between two corners of a tree, which is always long enough.
-    pub(crate) fn place_in_line(&mut self, level: &mut Level, pairs: u8, colours: u8) {
+    pub(crate) fn place_in_line(&mut self, level: &mut Level, blueprint: Blueprint) {
         let (width, height) = (level.grid.width(), level.grid.height());
         level.entry = Cell::new(0, 0);
         level.exit = Cell::new(width - 1, height - 1);
         level.locks.clear();
         level.keys.clear();
-        self.gates.find(&level.grid, level.entry);
+        self.gates.find(&level.grid, level.entry, false);
         let mut cell = level.exit;
-        for pair in (0..pairs).rev() {
-            let colour = Colour(pair % colours);
+        for colour in blueprint.colours_from_last() {
             cell = self.gates.before(cell);
             level.locks.push(Fixture { colour, cell });
             cell = self.gates.before(cell);
@@ -134,14 +132,34 @@ struct Gates {
 }
 
 impl Gates {
-    fn find(&mut self, grid: &Grid, entry: Cell) {
+    fn find(&mut self, grid: &Grid, entry: Cell, has_loops: bool) {
+        self.gate.resize(grid.passages.len(), entry);
+        self.gate[entry.index()] = entry;
+        if has_loops {
+            self.find_among_loops(grid, entry);
+        } else {
+            self.find_in_tree(grid, entry);
+        }
+    }
+
+    fn find_in_tree(&mut self, grid: &Grid, entry: Cell) {
+        self.order.clear();
+        self.order.push((entry, entry));
+        let mut next = 0;
+        while let Some(&(cell, parent)) = self.order.get(next) {
+            next += 1;
+            self.gate[cell.index()] = parent;
+            let onward = grid.neighbours(cell).filter(|&neighbour| neighbour != parent);
+            self.order.extend(onward.map(|neighbour| (neighbour, cell)));
+        }
+    }
+
+    fn find_among_loops(&mut self, grid: &Grid, entry: Cell) {
         let size = grid.passages.len();
         self.met.clear();
         self.met.resize(size, 0);
         self.lowest.resize(size, 0);
-        self.gate.resize(size, entry);
         self.search(grid, entry);
-        self.gate[entry.index()] = entry;
         for &(cell, parent) in &self.order[1..] {
             let is_cut = self.lowest[cell.index()] >= self.met[parent.index()];
             self.gate[cell.index()] = if is_cut { parent } else { self.gate[parent.index()] };

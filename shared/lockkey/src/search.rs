@@ -134,6 +134,7 @@ pub(crate) struct Search {
     pub(crate) visited: Vec<Cell>,
     known: Vec<Cell>,
     distances: Vec<u16>,
+    queue: Vec<Cell>,
 }
 
 impl Search {
@@ -235,9 +236,10 @@ impl Search {
         self.distances.resize(self.size, FAR);
         self.distances[start.index()] = 0;
         self.entered_by[start] = NOT_AT_ALL;
-        let mut queue = vec![start];
+        self.queue.clear();
+        self.queue.push(start);
         let mut next = 0;
-        while let Some(&cell) = queue.get(next) {
+        while let Some(&cell) = self.queue.get(next) {
             next += 1;
             for direction in Direction::ALL.into_iter().filter(|way| self.passages[cell] & way.bit() != 0) {
                 let neighbour = cell.step(direction);
@@ -245,7 +247,7 @@ impl Search {
                 if is_live && self.distances[neighbour.index()] == FAR {
                     self.distances[neighbour.index()] = self.distances[cell.index()] + 1;
                     self.entered_by[neighbour] = direction as u8;
-                    queue.push(neighbour);
+                    self.queue.push(neighbour);
                 }
             }
         }

@@ -4,7 +4,8 @@
 //! #######
 //! #<.A.>#
 //! #.#####
-//! #.....a#
+//! #....a#
+//! #######
 //! ```
 //! Cells stand at odd rows and columns, what joins or divides them between: `#` is wall, `.` is open. A cell may
 //! hold the entry `<`, the exit `>`, a key `a` to `z` or a lock `A` to `Z`.

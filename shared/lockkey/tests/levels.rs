@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use lockkey::{
-    Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Rater, Stream,
-    Verdict,
+    Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Method, Rater,
+    Stream, Verdict,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,38 @@ fn a_seed_makes_the_same_level_for_ever() {
     let mut builder = Builder::new(Blueprint { width: 5, height: 4, ..Blueprint::default() }).unwrap();
     let level = builder.random(2024).to_string();
     assert_eq!(level, include_str!("data/seed-2024.txt"), "\n{level}");
+}
+
+/// Changes a gene at a time and keeps what comes nearer to the target: how near 20,000 levels come.
+fn nearest(target: u32) -> u32 {
+    let mut builder = Builder::new(Blueprint::default()).unwrap();
+    let mut rater = Rater::default();
+    let mut stream = Stream::new(target.into());
+    let mut genes = vec![0; builder.blueprint().genes()];
+    stream.fill(&mut genes);
+    let mut nearest = u32::MAX;
+    for _ in 0..20_000 {
+        let draw = stream.next_u64();
+        let at = (draw >> 32) as usize % genes.len();
+        let before = std::mem::replace(&mut genes[at], draw as u8);
+        let visited = rater.visited(builder.build(&genes).unwrap(), Method::Plain).unwrap();
+        if visited.abs_diff(target) <= nearest {
+            nearest = visited.abs_diff(target);
+        } else {
+            genes[at] = before;
+        }
+    }
+    nearest
+}
+
+#[test]
+fn small_changes_of_genes_lead_to_any_common_difficulty() {
+    let mut plain: Vec<u32> = figures(10, 2).iter().map(|figure| figure.plain).collect();
+    plain.sort_unstable();
+    for target in [plain[15], plain[150], plain[285]] {
+        let nearest = nearest(target);
+        assert!(nearest * 50 <= target, "{nearest} away from {target}");
+    }
 }
 
 fn any_blueprint() -> impl Strategy<Value = Blueprint> {

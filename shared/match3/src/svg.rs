@@ -53,7 +53,14 @@ fn draw_cell(svg: &mut String, x: u32, y: u32, colour: u8) {
     );
     if colour > 0 {
         let (x, y) = (x + CELL / 2, y + CELL / 2 + 4);
-        line(svg, format_args!("<text x=\"{x}\" y=\"{y}\" fill=\"#222222\">{colour}</text>"));
+        // White with a dark rim reads on every fill.
+        line(
+            svg,
+            format_args!(
+                "<text x=\"{x}\" y=\"{y}\" fill=\"#ffffff\" stroke=\"#222222\" stroke-width=\"3\" \
+                 paint-order=\"stroke\" font-weight=\"bold\">{colour}</text>"
+            ),
+        );
     }
 }
 

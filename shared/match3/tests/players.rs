@@ -122,3 +122,19 @@ fn the_plays_of_a_seed_do_not_depend_on_how_they_are_divided() {
     }
     assert_eq!(whole, parts);
 }
+
+#[test]
+fn a_seed_plays_the_same_for_ever() {
+    let game = Game::new(&Rules::default()).unwrap();
+    let board = Board::from_seed(game.rules(), 2024);
+    let mut plays = [Play::default(); 100];
+    let mut signature = |player| {
+        game.plays(&board, player, 7, 0, &mut plays).unwrap();
+        let score: f64 = plays.iter().map(|play| play.score).sum();
+        let moves: u32 = plays.iter().map(|play| play.scoring_moves).sum();
+        let waves: u32 = plays.iter().map(|play| play.waves).sum();
+        (format!("{score:.6}"), moves, waves)
+    };
+    assert_eq!(signature(Player::Random), ("2271.780863".to_owned(), 781, 943));
+    assert_eq!(signature(Player::Mixture { skill: 0.5 }), ("3152.435046".to_owned(), 1059, 1371));
+}
