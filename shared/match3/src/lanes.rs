@@ -1,4 +1,4 @@
-//! Random plays eight at a time, one in each lane of a vector.
+//! Random plays many at a time, one in each lane of a vector.
 //!
 //! Nothing branches on the state of a single play: in each round every lane takes one small step of its own, be it
 //! a fall by one row, a clearing or the next move. So no branch is ever mispredicted, and the compiler turns the
@@ -15,6 +15,10 @@ use crate::rules::{InitialMatches, Rules, SCORES};
 use crate::vector::{LANES, Lanes};
 use crate::word::Bits;
 
+/// Vectors that take turns: while one waits for its last result, another can go on.
+const GROUPS: usize = 2;
+
+/// The plays of one vector.
 struct Plays {
     planes: Planes<Lanes>,
     /// The board before the move that is under way.
@@ -36,15 +40,22 @@ pub(crate) fn can_play(rules: &Rules) -> bool {
 /// Fills `plays` with the random plays number `first`, `first` + 1, … of `seed`, each as it would be alone.
 pub(crate) fn play_all(engine: &Engine<u64>, board: &Planes<u64>, seed: u64, first: u64, plays: &mut [Play]) {
     let (start, initial) = engine.start(board, Stream::new(0));
-    for (chunk, index) in plays.chunks_mut(LANES).zip((first..).step_by(LANES)) {
-        let counters = Lanes::from_fn(|lane| Stream::nth(seed, index + lane as u64).counter());
-        let mut lanes = Plays::new(&start.planes, engine.rules.moves, counters);
-        run(&mut lanes, engine);
-        for (lane, play) in chunk.iter_mut().enumerate() {
-            *play = lanes.play(lane);
+    for (chunk, index) in plays.chunks_mut(GROUPS * LANES).zip((first..).step_by(GROUPS * LANES)) {
+        let mut groups = begin(engine, &start.planes, seed, index);
+        run(&mut groups, engine);
+        for (place, play) in chunk.iter_mut().enumerate() {
+            *play = groups[place / LANES].play(place % LANES);
             play.score += initial;
         }
     }
+}
+
+fn begin(engine: &Engine<u64>, start: &Planes<u64>, seed: u64, first: u64) -> [Plays; GROUPS] {
+    std::array::from_fn(|group| {
+        let play = |lane| first + (group * LANES + lane) as u64;
+        let counters = Lanes::from_fn(|lane| Stream::nth(seed, play(lane)).counter());
+        Plays::new(start, engine.rules.moves, counters)
+    })
 }
 
 impl Plays {
@@ -75,15 +86,15 @@ impl Plays {
 /// Plays to the end, with the widest registers this processor has.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-fn run(plays: &mut Plays, engine: &Engine<u64>) {
+fn run(groups: &mut [Plays; GROUPS], engine: &Engine<u64>) {
     if has_avx512() {
         // SAFETY: the processor has every feature the function is compiled for.
-        unsafe { with_avx512(plays, engine) }
+        unsafe { with_avx512(groups, engine) }
     } else if has_avx2() {
         // SAFETY: the processor has every feature the function is compiled for.
-        unsafe { with_avx2(plays, engine) }
+        unsafe { with_avx2(groups, engine) }
     } else {
-        to_the_end(plays, engine);
+        to_the_end(groups, engine);
     }
 }
 
@@ -102,25 +113,27 @@ fn has_avx2() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512vpopcntdq")]
-fn with_avx512(plays: &mut Plays, engine: &Engine<u64>) {
-    to_the_end(plays, engine);
+fn with_avx512(groups: &mut [Plays; GROUPS], engine: &Engine<u64>) {
+    to_the_end(groups, engine);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn with_avx2(plays: &mut Plays, engine: &Engine<u64>) {
-    to_the_end(plays, engine);
+fn with_avx2(groups: &mut [Plays; GROUPS], engine: &Engine<u64>) {
+    to_the_end(groups, engine);
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn run(plays: &mut Plays, engine: &Engine<u64>) {
-    to_the_end(plays, engine);
+fn run(groups: &mut [Plays; GROUPS], engine: &Engine<u64>) {
+    to_the_end(groups, engine);
 }
 
 #[inline(always)]
-fn to_the_end(plays: &mut Plays, engine: &Engine<u64>) {
-    while plays.busy.0.iter().fold(0, |all, busy| all | busy) != 0 {
-        plays.round(engine);
+fn to_the_end(groups: &mut [Plays; GROUPS], engine: &Engine<u64>) {
+    while groups.iter().flat_map(|group| group.busy.0).fold(0, |all, busy| all | busy) != 0 {
+        for group in groups.iter_mut() {
+            group.round(engine);
+        }
     }
 }
 
@@ -227,16 +240,15 @@ mod tests {
     use super::*;
     use crate::board::Board;
 
-    type Run = fn(&mut Plays, &Engine<u64>);
+    type Run = fn(&mut [Plays; GROUPS], &Engine<u64>);
 
-    fn outcome(rules: &Rules, run: Run) -> [Play; LANES] {
+    fn outcome(rules: &Rules, run: Run) -> Vec<Play> {
         let engine = Engine::<u64>::new(rules);
         let board = engine.planes(&Board::from_seed(rules, 11));
         let (start, _) = engine.start(&board, Stream::new(0));
-        let counters = Lanes::from_fn(|lane| Stream::nth(3, lane as u64).counter());
-        let mut plays = Plays::new(&start.planes, rules.moves, counters);
-        run(&mut plays, &engine);
-        std::array::from_fn(|lane| plays.play(lane))
+        let mut groups = begin(&engine, &start.planes, 3, 0);
+        run(&mut groups, &engine);
+        groups.iter().flat_map(|group| (0..LANES).map(|lane| group.play(lane))).collect()
     }
 
     #[test]
@@ -250,7 +262,7 @@ mod tests {
             if has_avx2() {
                 #[allow(unsafe_code)]
                 // SAFETY: the processor has every feature the function is compiled for.
-                let narrow: Run = |plays, engine| unsafe { with_avx2(plays, engine) };
+                let narrow: Run = |groups, engine| unsafe { with_avx2(groups, engine) };
                 assert_eq!(outcome(&rules, narrow), plain);
             }
         }

@@ -1,6 +1,6 @@
 //! A board as three bit planes: the colour of a cell is the three-bit number its planes spell, 0 where it is empty.
 //!
-//! Columns lie one after the other, each from the floor up, with two spare bits on top. The spare bits stay
+//! Columns lie one after the other, each from the floor up, with a spare bit on top. The spare bits stay
 //! empty, so a shift by one never carries a block from one column into the next.
 
 // What lanes share must dissolve in functions compiled for wider registers than it would be on its own.
@@ -9,7 +9,7 @@
 use crate::word::{Bits, Word};
 
 /// Spare bits above each column.
-pub(crate) const SPARE: u32 = 2;
+pub(crate) const SPARE: u32 = 1;
 
 /// Where the cells of a board lie in a word.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ pub(crate) fn whole_lines<W: Bits>(upright: W, level: W, stride: u32) -> W {
 
 /// The blocks of each column with no gap below them.
 // Adding one at a column's floor carries through its unbroken run of blocks to the first gap, so the bits that
-// changed are that run and the gap; shifted down by one they are the run alone (and a spare bit at most).
+// changed are that run and the gap; shifted down by one they are the run alone (and spare bits, which hold nothing).
 #[inline(always)]
 pub(crate) fn resting<W: Bits>(occupied: W, floor: W) -> W {
     (occupied ^ occupied.plus(floor)) >> 1

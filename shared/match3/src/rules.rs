@@ -57,7 +57,7 @@ pub struct Score {
 pub enum RulesError {
     /// The board has no cells or more than a machine word holds.
     #[error(
-        "expected a board of at least 1x1 and at most 128 cells, counting two spare cells above each column, found `{width}x{height}`"
+        "expected a board of at least 1x1 and at most 128 cells, counting a spare one above each column, found `{width}x{height}`"
     )]
     Size {
         /// Columns asked for.
@@ -180,7 +180,7 @@ mod tests {
         let default = Rules::default;
         let wrong = [
             Rules { width: 0, ..default() },
-            Rules { width: 11, height: 10, ..default() },
+            Rules { width: 12, height: 10, ..default() },
             Rules { colours: 0, ..default() },
             Rules { colours: 8, ..default() },
             Rules { score: Score { base: 3.5, blocks: 1 }, ..default() },
@@ -188,13 +188,13 @@ mod tests {
             Rules { score: Score { base: 2.0, blocks: 0 }, ..default() },
             Rules { pass: f64::INFINITY, ..default() },
         ];
-        let found = ["0x10", "11x10", "0", "8", "3.5", "NaN", "0", "inf"];
+        let found = ["0x10", "12x10", "0", "8", "3.5", "NaN", "0", "inf"];
         for (rules, found) in wrong.iter().zip(found) {
             let message = rules.check().unwrap_err().to_string();
             assert!(message.contains(&format!("`{found}`")), "{message}");
         }
         assert_eq!(Rules { width: 2, height: 2, colours: 1, ..default() }.check(), Ok(()));
-        assert_eq!(Rules { width: 10, height: 10, colours: 7, ..default() }.check(), Ok(()));
+        assert_eq!(Rules { width: 11, height: 10, colours: 7, ..default() }.check(), Ok(()));
     }
 
     #[test]

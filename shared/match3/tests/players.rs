@@ -90,7 +90,9 @@ fn thinking_players_find_the_best_move_there_is() {
 
 #[test]
 fn boards_on_which_nothing_can_happen_score_nothing() {
-    for (width, height, colours) in [(2, 2, 5), (1, 1, 1), (5, 10, 1), (1, 2, 3), (1, 62, 1), (21, 1, 1)] {
+    for (width, height, colours) in
+        [(2, 2, 5), (1, 1, 1), (5, 10, 1), (1, 2, 3), (1, 63, 1), (1, 127, 1), (32, 1, 1), (64, 1, 1)]
+    {
         let rules = Rules { width, height, colours, ..Rules::default() };
         let game = Game::new(&rules).unwrap();
         let board = Board::from_seed(&rules, 1);

@@ -156,7 +156,10 @@ fn any_rules() -> impl Strategy<Value = Rules> {
         Just((10, 10)),
         Just((2, 2)),
         Just((1, 30)),
-        Just((20, 1)),
+        Just((32, 1)),
+        Just((11, 10)),
+        Just((1, 63)),
+        Just((7, 8)),
         (1_u8..8, 1_u8..8)
     ];
     let initial =
