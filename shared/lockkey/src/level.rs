@@ -24,6 +24,19 @@ pub struct Fixture {
 ///
 /// A lock blocks its cell. A key opens one lock of its colour and is used up.
 /// Where every colour has one lock and one key the level is *paired*, and is played in the order of the colours.
+///
+/// Its text form is a map that can be drawn in any editor:
+///
+/// ```text
+/// #######
+/// #<.A.>#
+/// #.#####
+/// #....a#
+/// #######
+/// ```
+///
+/// Cells stand at odd rows and columns, what joins or divides them between: `#` is wall, `.` is open. A cell may
+/// hold the entry `<`, the exit `>`, a key `a` to `z` or a lock `A` to `Z`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     pub(crate) grid: Grid,

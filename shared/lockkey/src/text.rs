@@ -1,14 +1,4 @@
-//! The text form of a level: a map of characters that can be drawn in any editor.
-//!
-//! ```text
-//! #######
-//! #<.A.>#
-//! #.#####
-//! #....a#
-//! #######
-//! ```
-//! Cells stand at odd rows and columns, what joins or divides them between: `#` is wall, `.` is open. A cell may
-//! hold the entry `<`, the exit `>`, a key `a` to `z` or a lock `A` to `Z`.
+//! The text form of a level, as [`Level`] describes it.
 
 use crate::grid::{Cell, Direction, Grid};
 use crate::level::{Colour, Fixture, Level, LevelError};

@@ -6,6 +6,7 @@ use crate::lanes;
 use crate::planes::Field;
 use crate::player::Player;
 use crate::random::Stream;
+use crate::rating::RateError;
 use crate::rules::{Rules, RulesError};
 use crate::word::Word;
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,7 @@ impl Game {
     /// The n-th play of a seed is the same however the plays are divided among calls.
     ///
     /// # Errors
-    /// When the board does not fit the rules.
+    /// When board or player do not fit.
     pub fn plays(
         &self,
         board: &Board,
@@ -126,8 +127,9 @@ impl Game {
         seed: u64,
         first: u64,
         plays: &mut [Play],
-    ) -> Result<(), BoardError> {
+    ) -> Result<(), RateError> {
         board.check(self.rules())?;
+        player.check()?;
         match &self.0 {
             Width::Narrow(engine) if player == Player::Random && lanes::can_play(&engine.rules) => {
                 lanes::play_all(engine, &engine.planes(board), seed, first, plays);

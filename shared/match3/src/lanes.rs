@@ -198,9 +198,9 @@ impl Plays {
         let cell = self.block(engine, bits) & next;
 
         let stride = u64::from(engine.field.stride);
-        let sideways = (bits & Lanes::all(1)).is_zero();
-        let shift = sideways.choose(Lanes::all(1), Lanes::all(stride));
-        let pairs = sideways.choose(Lanes::all(engine.pairs[0]), Lanes::all(engine.pairs[1]));
+        let upright = (bits & Lanes::all(1)).is_zero();
+        let shift = upright.choose(Lanes::all(1), Lanes::all(stride));
+        let pairs = upright.choose(Lanes::all(engine.pairs[0]), Lanes::all(engine.pairs[1]));
         let forwards = (bits & Lanes::all(2)).is_zero();
         let mut lower = forwards.choose(cell, cell.down(shift)) & pairs;
         if !engine.rules.into_empty {

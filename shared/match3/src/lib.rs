@@ -3,7 +3,7 @@
 //! A [`Board`] comes from a text, a 32-bit seed or one gene a cell. A [`Game`] is a set of [`Rules`] ready to play:
 //! move by move ([`Game::play`]), or whole plays of a simulated [`Player`] by the thousand ([`Game::plays`]), from which
 //! follows how likely a board is passed ([`Game::rate`], and [`Game::rate_for`], which spends its plays
-//! where they matter). Boards live in bit planes; random plays go eight at a time through the lanes of a vector.
+//! where they matter). Boards live in bit planes; random plays go side by side through the lanes of a vector.
 //!
 //! It is deliberately no search for boards: nothing here evolves, and nothing is random but by a seed.
 //!

@@ -222,7 +222,6 @@ impl Game {
         seed: u64,
         sampling: &Sampling,
     ) -> Result<Rating, RateError> {
-        player.check()?;
         sampling.check()?;
         let mut tally = Tally::new(self.rules().pass);
         let mut plays = [Play::default(); BATCH];
@@ -251,10 +250,14 @@ impl Game {
         seed: u64,
         plays: u32,
     ) -> Result<Vec<f64>, RateError> {
-        player.check()?;
-        let mut all = vec![Play::default(); plays as usize];
-        self.plays(board, player, seed, 0, &mut all)?;
-        Ok(all.iter().map(|play| play.score).collect())
+        let mut scores = Vec::with_capacity(plays as usize);
+        let mut batch = [Play::default(); BATCH];
+        while scores.len() < plays as usize {
+            let batch = &mut batch[..BATCH.min(plays as usize - scores.len())];
+            self.plays(board, player, seed, scores.len() as u64, batch)?;
+            scores.extend(batch.iter().map(|play| play.score));
+        }
+        Ok(scores)
     }
 }
 
