@@ -3,7 +3,9 @@
 // What goes wrong in a helper of a test should fail the test.
 #![allow(clippy::unwrap_used)]
 
-use match3::{Board, Direction, Game, InitialMatches, Move, Outcome, Play, Player, Rules, Score, Stream};
+use match3::{
+    Board, Direction, Game, InitialMatches, Level, Move, Outcome, Play, Player, Rules, Score, Stream,
+};
 use proptest::prelude::*;
 
 type Grid = Vec<Vec<u8>>;
@@ -220,6 +222,25 @@ proptest! {
             let expected = random_play(&board, &rules, seed.into(), index);
             prop_assert_eq!((found.scoring_moves, found.waves), (expected.scoring_moves, expected.waves));
             prop_assert!((found.score - expected.score).abs() <= 1e-9 * expected.score, "{:?}", rules);
+        }
+    }
+
+    #[test]
+    fn text_of_any_kind_is_read_or_refused(text in "[.1-9 x\n]{0,60}|\\PC{0,40}", rules in any::<[u8; 3]>()) {
+        if let Ok(board) = text.parse::<Board>() {
+            prop_assert_eq!(board.to_string().parse::<Board>(), Ok(board.clone()));
+            // Whatever can be read is rated or refused.
+            if let Ok(level) = Level::of_board(board) {
+                let json = level.to_json(None, None).to_string();
+                prop_assert_eq!(Level::from_json(&json).unwrap(), level);
+                prop_assert!(Level::from_json(&json[..json.len() - 1 - usize::from(rules[0]) % 20]).is_err());
+            }
+        }
+        let [width, height, colours] = rules;
+        let rules = Rules { width, height, colours, moves: 5, ..Rules::default() };
+        if let Ok(game) = Game::new(&rules) {
+            let rating = game.rate(&Board::from_seed(&rules, 1), Player::Random, 1, 9).unwrap();
+            prop_assert!(rating.mean >= 0.0 && rating.error.is_finite());
         }
     }
 
