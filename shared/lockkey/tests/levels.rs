@@ -1,6 +1,6 @@
 //! What levels built from genes have in common, and what is proved of those with coloured keys.
 
-// What goes wrong in a helper of a test should fail the test.
+// Whatever goes wrong beside the assertions should fail a test as well.
 #![allow(clippy::unwrap_used)]
 
 use lockkey::{

@@ -1,6 +1,6 @@
 //! A* with ordinary containers, and the `pathfinding` crate, against the fast search.
 
-// What goes wrong in a helper of a test should fail the test.
+// Whatever goes wrong beside the assertions should fail a test as well.
 #![allow(clippy::unwrap_used)]
 
 use lockkey::{Blueprint, Builder, Cell, Direction, Level, Maze, Method, Rater};

@@ -1,6 +1,6 @@
 //! Players against each other and against what is known of them.
 
-// What goes wrong in a helper of a test should fail the test.
+// Whatever goes wrong beside the assertions should fail a test as well.
 #![allow(clippy::unwrap_used)]
 
 use match3::{Board, Direction, Game, Move, Play, Player, Rules, Stream};

@@ -1,6 +1,6 @@
 //! A slow and obvious simulator on a plain grid of bytes, and the fast one against it, move by move.
 
-// What goes wrong in a helper of a test should fail the test.
+// Whatever goes wrong beside the assertions should fail a test as well.
 #![allow(clippy::unwrap_used)]
 
 use match3::{
