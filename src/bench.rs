@@ -3,6 +3,8 @@
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
 mod evolution;
+mod lockkey;
+mod match3;
 mod maze;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -34,7 +36,7 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    [evolution::benches(), maze::benches()].concat()
+    [evolution::benches(), lockkey::benches(), match3::benches(), maze::benches()].concat()
 }
 
 impl Figure {

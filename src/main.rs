@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod export;
 mod failure;
+mod level;
 mod local;
 mod progress;
 mod reference;
@@ -53,6 +54,8 @@ enum Command {
     Export(export::Arguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
+    /// Look at, rate or export a single lock-and-key or Match-3 level
+    Level(level::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -79,5 +82,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
+        Command::Level(arguments) => Ok(level::run(&arguments)),
     }
 }

@@ -1,0 +1,323 @@
+//! `atoll level`: single levels of either game, from a file or standard input.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use lockkey::Method;
+use match3::{Game, Player};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use thiserror::Error;
+
+/// Files larger than this are no levels.
+const LARGEST: u64 = 1 << 20;
+
+#[derive(Parser)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a level as text, and what it is
+    Show {
+        #[command(flatten)]
+        source: Source,
+        /// One JSON object on stdout
+        #[arg(long)]
+        json: bool,
+    },
+    /// Measure how hard a level is
+    Rate {
+        #[command(flatten)]
+        source: Source,
+        #[command(flatten)]
+        playing: Playing,
+        /// One JSON object on stdout
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a level in another form
+    Export {
+        #[command(flatten)]
+        source: Source,
+        #[command(flatten)]
+        playing: Playing,
+        /// What to write
+        #[arg(long, value_enum)]
+        to: Form,
+        /// Where to write it, stdout if not given; the tile sheet of a Tiled map goes beside it
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+struct Source {
+    /// A level as text or JSON; stdin if not given or `-`
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// How a Match-3 board is played; lock-and-key levels need no playing.
+#[derive(clap::Args)]
+struct Playing {
+    /// Who plays a Match-3 board: random, greedy, look-ahead:DEPTH or mixture:SKILL
+    #[arg(long, default_value = "random")]
+    player: Player,
+    /// How often a Match-3 board is played
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    plays: u32,
+    /// The seed of the plays
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// The text form
+    Text,
+    /// JSON with the level's figures
+    Json,
+    /// A picture; of a lock-and-key level with the visited cells as a heat map and the way
+    Svg,
+    /// A picture of the scores of a Match-3 board
+    Histogram,
+    /// A map for the Tiled editor
+    Tiled,
+}
+
+#[derive(Debug, Error)]
+enum Problem {
+    #[error("cannot read {name}: {error}")]
+    Unreadable { name: String, error: io::Error },
+    #[error("expected a level of at most {LARGEST} bytes in {name}, found more")]
+    TooLarge { name: String },
+    #[error("expected text in {name}, found bytes that are not UTF-8")]
+    NotText { name: String },
+    #[error("{name}: {error}")]
+    Malformed { name: String, error: Box<dyn std::error::Error> },
+    #[error("expected a Match-3 level for a histogram of scores, found a lock-and-key level")]
+    NoScores,
+    #[error("cannot write {name}: {error}")]
+    Unwritable { name: String, error: io::Error },
+}
+
+impl Problem {
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Unreadable { .. }
+            | Self::TooLarge { .. }
+            | Self::NotText { .. }
+            | Self::Malformed { .. } => ExitCode::from(78),
+            Self::NoScores => ExitCode::from(2),
+            Self::Unwritable { .. } => ExitCode::FAILURE,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match execute(&arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            problem.exit_code()
+        }
+    }
+}
+
+fn execute(command: &Command) -> Result<(), Problem> {
+    match command {
+        Command::Show { source, json } => {
+            let level = read(source)?;
+            write_out(None, &if *json { line(&level.description()) } else { level.shown() })
+        }
+        Command::Rate { source, playing, json } => {
+            let level = read(source)?;
+            let rating =
+                level.rating(playing).map_err(|error| Problem::Malformed { name: source.name(), error })?;
+            write_out(None, &if *json { line(&rating) } else { listing(&rating) })
+        }
+        Command::Export { source, playing, to, output } => export(source, playing, *to, output.as_deref()),
+    }
+}
+
+fn export(source: &Source, playing: &Playing, to: Form, output: Option<&Path>) -> Result<(), Problem> {
+    let level = read(source)?;
+    write_out(output, &level.exported(to, playing, &source.name())?)?;
+    match output {
+        Some(output) if to == Form::Tiled => {
+            let (name, sheet) = level.tile_sheet();
+            write_out(Some(&output.with_file_name(name)), &sheet)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+/// Keys and values, one a line.
+fn listing(value: &Value) -> String {
+    let entries = value.as_object().into_iter().flatten();
+    entries.map(|(key, value)| format!("{key:<12} {value}\n")).collect::<Vec<_>>().concat()
+}
+
+impl Source {
+    fn name(&self) -> String {
+        match &self.file {
+            Some(file) if file.as_os_str() != "-" => file.display().to_string(),
+            _ => "stdin".to_owned(),
+        }
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read>> {
+        match &self.file {
+            Some(file) if file.as_os_str() != "-" => Ok(Box::new(File::open(file)?)),
+            _ => Ok(Box::new(io::stdin())),
+        }
+    }
+}
+
+fn read(source: &Source) -> Result<Level, Problem> {
+    let name = source.name();
+    let mut bytes = vec![];
+    let read = source.open().and_then(|reader| reader.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Problem::Unreadable { name: name.clone(), error })?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Problem::TooLarge { name });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Problem::NotText { name: name.clone() })?;
+    Level::parse(&text).map_err(|error| Problem::Malformed { name, error })
+}
+
+fn write_out(file: Option<&Path>, text: &str) -> Result<(), Problem> {
+    let (name, written) = match file {
+        Some(file) => (file.display().to_string(), std::fs::write(file, text)),
+        None => ("to stdout".to_owned(), io::stdout().write_all(text.as_bytes())),
+    };
+    written.map_err(|error| Problem::Unwritable { name, error })
+}
+
+/// A level of either game.
+enum Level {
+    LockKey(lockkey::Level),
+    Match3(match3::Level),
+}
+
+type Malformed = Box<dyn std::error::Error>;
+
+impl Level {
+    /// Tells the games apart by the `format` key of an object, or by the walls that only one of them has.
+    fn parse(text: &str) -> Result<Self, Malformed> {
+        if !text.trim_start().starts_with('{') {
+            return Ok(if text.contains(['#', '<', '>']) {
+                Self::LockKey(text.parse()?)
+            } else {
+                Self::Match3(match3::Level::of_board(text.parse()?)?)
+            });
+        }
+        let value: Value = serde_json::from_str(text)?;
+        match value["format"].as_str().unwrap_or("") {
+            lockkey::FORMAT => Ok(Self::LockKey(lockkey::Level::from_json(text)?)),
+            match3::FORMAT => Ok(Self::Match3(match3::Level::from_json(text)?)),
+            found => Err(format!(
+                "expected the format `{}` or `{}`, found `{found}`",
+                lockkey::FORMAT,
+                match3::FORMAT
+            )
+            .into()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::LockKey(level) => level.to_string(),
+            Self::Match3(level) => level.board.to_string(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let mut description = self.description();
+        if let Some(object) = description.as_object_mut() {
+            object.remove("rows");
+        }
+        format!("{}{}", self.text(), listing(&description))
+    }
+
+    fn description(&self) -> Value {
+        let rows: Vec<String> = self.text().lines().map(str::to_owned).collect();
+        match self {
+            Self::LockKey(level) => json!({
+                "game": "lock-key",
+                "width": level.grid().width(),
+                "height": level.grid().height(),
+                "locks": level.locks().len(),
+                "keys": level.keys().len(),
+                "paired": level.is_paired(),
+                "fault": level.validate().err().map(|fault| fault.to_string()),
+                "idle_locks": level.idle_locks(),
+                "rows": rows,
+            }),
+            Self::Match3(level) => json!({ "game": "match3", "rules": level.rules, "rows": rows }),
+        }
+    }
+
+    fn rating(&self, playing: &Playing) -> Result<Value, Malformed> {
+        match self {
+            Self::LockKey(level) => {
+                let mut figures = json!(level.difficulty()?);
+                merge(&mut figures, json!(level.verdict()));
+                Ok(figures)
+            }
+            Self::Match3(level) => Ok(json!(rate(level, playing)?)),
+        }
+    }
+
+    fn exported(&self, to: Form, playing: &Playing, name: &str) -> Result<String, Problem> {
+        let malformed = |error: Malformed| Problem::Malformed { name: name.to_owned(), error };
+        Ok(match (to, self) {
+            (Form::Text, level) => level.text(),
+            (Form::Json, Self::LockKey(level)) => {
+                let mut object = level.to_json(None);
+                object["proof"] = json!(level.verdict());
+                line(&object)
+            }
+            (Form::Json, Self::Match3(level)) => {
+                line(&level.to_json(Some(&rate(level, playing).map_err(malformed)?), None))
+            }
+            (Form::Svg, Self::LockKey(level)) => level.to_svg(level.survey(Method::Plain).ok().as_ref()),
+            (Form::Svg, Self::Match3(level)) => level.board.to_svg(),
+            (Form::Histogram, Self::LockKey(_)) => return Err(Problem::NoScores),
+            (Form::Histogram, Self::Match3(level)) => histogram(level, playing).map_err(malformed)?,
+            (Form::Tiled, Self::LockKey(level)) => line(&level.to_tiled()),
+            (Form::Tiled, Self::Match3(level)) => line(&level.to_tiled()),
+        })
+    }
+
+    fn tile_sheet(&self) -> (&'static str, String) {
+        match self {
+            Self::LockKey(_) => (lockkey::TILE_SHEET, lockkey::tile_sheet()),
+            Self::Match3(_) => (match3::TILE_SHEET, match3::tile_sheet()),
+        }
+    }
+}
+
+fn rate(level: &match3::Level, playing: &Playing) -> Result<match3::Rating, Malformed> {
+    Ok(Game::new(&level.rules)?.rate(&level.board, playing.player, playing.seed, playing.plays)?)
+}
+
+fn histogram(level: &match3::Level, playing: &Playing) -> Result<String, Malformed> {
+    let game = Game::new(&level.rules)?;
+    let scores = game.scores(&level.board, playing.player, playing.seed, playing.plays)?;
+    Ok(match3::histogram_svg(&scores, level.rules.pass))
+}
+
+fn merge(object: &mut Value, other: Value) {
+    if let (Some(object), Value::Object(other)) = (object.as_object_mut(), other) {
+        object.extend(other);
+    }
+}

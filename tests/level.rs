@@ -1,0 +1,126 @@
+//! `atoll level` on real files, as a designer would call it.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const MAZE: &str = "\
+###########
+#.#.#....a#
+#.#.#.###.#
+#>#...#..<#
+#.#####.#.#
+#...#..B#.#
+###.#.###.#
+#.....#b.A#
+###########
+";
+
+const TRAP: &str = "#############\n#..A.<.a.A.>#\n#############\n";
+
+const BOARD: &str = "1234\n4321\n1143\n2212\n";
+
+fn atoll(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_atoll"))
+        .arg("level")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    // A command that refuses its arguments does not read its input.
+    let _ = child.stdin.take().expect("stdin is piped").write_all(input.as_bytes());
+    child.wait_with_output().expect("the command ends")
+}
+
+fn output(arguments: &[&str], input: &str) -> String {
+    let output = atoll(arguments, input);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command writes text");
+    assert!(output.status.success(), "{arguments:?}: {}", text(output.stderr));
+    assert!(output.stderr.is_empty(), "{arguments:?}: {}", text(output.stderr));
+    text(output.stdout)
+}
+
+fn json(arguments: &[&str], input: &str) -> Value {
+    serde_json::from_str(&output(arguments, input)).expect("one JSON object")
+}
+
+#[test]
+fn show_says_what_a_level_is() {
+    let shown = output(&["show"], MAZE);
+    assert!(shown.starts_with(MAZE) && shown.contains("paired       true"), "{shown}");
+    let value = json(&["show", "--json", "-"], BOARD);
+    assert_eq!((&value["game"], &value["rules"]["width"]), (&"match3".into(), &4.into()));
+    assert_eq!(value["rows"][1], "4321");
+}
+
+#[test]
+fn rate_measures_either_game() {
+    let value = json(&["rate", "--json"], MAZE);
+    assert_eq!(value["verdict"], "safe");
+    assert!(value["plain"].as_u64() >= value["steps"].as_u64());
+    assert_eq!(json(&["rate", "--json"], TRAP)["verdict"], "trap");
+    let random = json(&["rate", "--json", "--plays", "2000"], BOARD);
+    let greedy = json(&["rate", "--json", "--plays", "200", "--player", "greedy"], BOARD);
+    assert_eq!(random["plays"], 2000);
+    assert!(greedy["mean"].as_f64() > random["mean"].as_f64());
+    assert!(output(&["rate"], MAZE).contains("optimised"));
+}
+
+#[test]
+fn every_form_can_be_read_back_or_drawn() {
+    for level in [MAZE, TRAP, BOARD] {
+        assert_eq!(output(&["export", "--to", "text"], level), level);
+        let json = output(&["export", "--to", "json", "--plays", "64"], level);
+        assert_eq!(output(&["export", "--to", "text"], &json), level);
+        assert!(output(&["export", "--to", "svg"], level).starts_with("<svg"));
+        let map: Value = serde_json::from_str(&output(&["export", "--to", "tiled"], level)).expect("JSON");
+        assert_eq!((&map["type"], &map["orientation"]), (&"map".into(), &"orthogonal".into()));
+    }
+    assert!(output(&["export", "--to", "histogram", "--plays", "64"], BOARD).starts_with("<svg"));
+}
+
+#[test]
+fn a_tiled_map_is_written_with_its_tile_sheet() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tiled");
+    std::fs::create_dir_all(&folder).expect("a folder for the map");
+    let map = folder.join("maze.tmj");
+    output(&["export", "--to", "tiled", "--output", map.to_str().expect("a plain path")], MAZE);
+    let map: Value = serde_json::from_slice(&std::fs::read(map).expect("the map")).expect("JSON");
+    let sheet = map["tilesets"][0]["image"].as_str().expect("the sheet's name");
+    assert!(std::fs::read_to_string(folder.join(sheet)).expect("the sheet").starts_with("<svg"));
+}
+
+#[test]
+fn bad_levels_are_refused_with_78_and_the_reason() {
+    let refused = |arguments: &[&str], input: &str, reason: &str| {
+        let output = atoll(arguments, input);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(78), "{message}");
+        assert!(message.contains(reason), "{message}");
+        assert!(output.stdout.is_empty());
+    };
+    refused(&["show"], "", "stdin: expected at least one row of blocks, found none");
+    refused(&["show"], "###\n#<#\n###\n", "stdin: expected one exit `>`, found `0`");
+    refused(&["rate"], "{\"format\": \"atoll.go/1\"}", "found `atoll.go/1`");
+    refused(&["rate"], "{", "EOF while parsing");
+    refused(&["rate"], "#########\n#<.A.>.a#\n#########\n", "key `a` at (3, 0) is out of reach");
+    refused(&["rate"], &"1".repeat(2 << 20), "at most 1048576 bytes");
+    refused(&["show", "/nowhere/at/all"], "", "cannot read /nowhere/at/all");
+    refused(&["rate"], "19\n11\n", "expected 1 to 7 colours, found `9`");
+}
+
+#[test]
+fn wrong_usage_is_refused_with_2() {
+    for arguments in [
+        &["export", "--to", "histogram"][..],
+        &["export", "--to", "png"],
+        &["rate", "--player", "lucky"],
+        &["rate", "--plays", "0"],
+        &["paint"],
+    ] {
+        assert_eq!(atoll(arguments, MAZE).status.code(), Some(2), "{arguments:?}");
+    }
+}
