@@ -13,7 +13,7 @@ struct Step(u32);
 
 impl Step {
     fn new(gene: u8, points: u8, cell: Cell) -> Self {
-        Self(u32::from(gene) | u32::from(points) << 8 | u32::from(cell) * LANES as u32 * (1 << 16))
+        Self(u32::from(gene) + (u32::from(points) << 8) + ((u32::from(cell) * LANES as u32) << 16))
     }
 
     #[inline]
@@ -23,7 +23,7 @@ impl Step {
 
     #[inline]
     fn points(self) -> u32 {
-        self.0 >> 8 & 0xff
+        (self.0 >> 8) & 0xff
     }
 
     #[inline]

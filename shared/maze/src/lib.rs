@@ -19,9 +19,13 @@
 mod board;
 mod chokudai;
 mod direction;
+mod drawing;
 mod evaluator;
+mod exact;
 mod heap;
 mod mersenne;
+mod notation;
+mod relaxation;
 mod simple;
 mod solution;
 mod taken;
@@ -30,6 +34,8 @@ pub use board::{Board, BoardError, Cell, MAX_CELLS, MAX_POINTS, MAX_TURNS, Place
 pub use chokudai::{Chokudai, Horizon, MAX_SEARCH_MEMORY, SearchError};
 pub use direction::Direction;
 pub use evaluator::Evaluator;
+pub use exact::{Exact, ExactError};
 pub use mersenne::MersenneTwister;
+pub use notation::{MAX_BOARD_BYTES, NotationError};
 pub use simple::{greedy, greedy_with_random_ties, random};
 pub use solution::{BlockedMove, Solution};

@@ -33,6 +33,11 @@ impl TakenRows {
     }
 
     #[inline]
+    pub(crate) fn set(&mut self, row: usize, from: &[u64]) {
+        self.bits[row * self.words..(row + 1) * self.words].copy_from_slice(from);
+    }
+
+    #[inline]
     pub(crate) fn insert(&mut self, row: usize, cell: Cell) {
         self.bits[row * self.words + usize::from(cell / 64)] |= 1 << (cell % 64);
     }
