@@ -99,6 +99,19 @@ impl Evaluator {
         Some(score)
     }
 
+    /// Repairs `genes` by r1, and writes down the cells they lead through, the start first.
+    pub(crate) fn trace(&self, genes: &mut [u8], cells: &mut Vec<Cell>) {
+        let mut row = self.start;
+        cells.clear();
+        cells.push((row / LANES) as Cell);
+        for gene in genes {
+            let step = self.step(row, *gene);
+            *gene = step.gene();
+            row = step.row();
+            cells.push((row / LANES) as Cell);
+        }
+    }
+
     /// Repair r3: every gene that leads nowhere is replaced by a random possible direction.
     pub fn repair_randomly(&self, genes: &mut [u8], mut random: impl FnMut() -> u64) {
         let mut row = self.start;

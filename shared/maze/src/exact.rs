@@ -3,11 +3,10 @@
 use crate::board::{Board, Cell, Place, Turns};
 use crate::chokudai::{Chokudai, Horizon};
 use crate::direction::Direction;
-use crate::relaxation::Relaxation;
+use crate::relaxation::{BoundError, Relaxation};
 use crate::solution::Solution;
 use crate::taken::{Names, TakenRows, is_taken, word_of};
 use std::cmp::Reverse;
-use thiserror::Error;
 
 /// Exact search within limits: proves its answer optimal, or says what no path can exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -25,31 +24,10 @@ impl Default for Exact {
     }
 }
 
-/// Why an exact search can't be begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ExactError {
-    /// The game is too long for the bounds' number format.
-    #[error("expected at most {} turns for an exact search, found `{turns}`", Relaxation::MAX_TURNS)]
-    Turns {
-        /// Turns asked for.
-        turns: usize,
-    },
-    /// The bounds alone would not fit.
-    #[error(
-        "expected an exact search that fits in {allowed} bytes, found one that needs at least `{needed}`"
-    )]
-    Memory {
-        /// Bytes it would take.
-        needed: usize,
-        /// Bytes it may take.
-        allowed: usize,
-    },
-}
-
 /// Moves that relaxed walks remember, and states kept in each layer: each stage costs more and proves more than the one before.
 const STAGES: [(usize, usize); 6] =
     [(3, 1 << 10), (3, 1 << 13), (5, 1 << 13), (5, 1 << 16), (5, 1 << 19), (5, 1 << 22)];
-const PRICE_ROUNDS: usize = 100;
+pub(crate) const PRICE_ROUNDS: usize = 100;
 
 /// Fewer are no use: nothing can be cut off before the first moves fill the memory of relaxed walks.
 const LEAST_WIDTH: usize = 1 << 10;
@@ -58,40 +36,27 @@ impl Exact {
     /// Searches the best path there is. [`Solution::bound`] is always given: equal to the score it proves the path optimal.
     ///
     /// # Errors
-    /// When the game is too long or the board too large for the limits.
-    pub fn solve(&self, board: &Board, turns: Turns) -> Result<Solution, ExactError> {
-        self.check(board, turns)?;
+    /// When the game is too long or the board too large for bounds within the limits.
+    pub fn solve(&self, board: &Board, turns: Turns) -> Result<Solution, BoundError> {
+        let mut relaxation = Relaxation::new(board, turns, STAGES[0].0, self.max_memory)?;
         let mut best = first_answer(board, turns);
-        let mut relaxation: Option<Relaxation<'_>> = None;
+        tighten(&mut relaxation, &mut best);
         let mut states_left = self.max_states;
         for (digits, width) in STAGES {
             let needed = Relaxation::memory_needed(board, turns.count(), digits);
             let width = self.affordable(board, turns, states_left, needed).min(width);
-            if best.is_proved() || width < LEAST_WIDTH || needed > self.max_memory {
+            if best.is_proved() || width < LEAST_WIDTH {
                 break;
             }
-            if relaxation.as_ref().is_none_or(|last| last.memory().digits() != digits) {
-                let mut tighter = Relaxation::new(board, turns.count(), digits);
-                let bound = tighter.tighten(PRICE_ROUNDS, best.score) / tighter.scale();
-                lower(&mut best, bound);
-                relaxation = Some(tighter);
+            if relaxation.memory().digits() != digits {
+                relaxation = Relaxation::new(board, turns, digits, self.max_memory)?;
+                tighten(&mut relaxation, &mut best);
             }
-            if let Some(relaxation) = relaxation.as_ref().filter(|_| !best.is_proved()) {
-                let found = Sweep::new(board, relaxation, best.score, width).run(turns.count());
-                states_left = states_left.saturating_sub(found.states);
-                found.improve(&mut best);
-            }
+            let found = Sweep::new(board, &relaxation, best.score, width).run(turns.count());
+            states_left = states_left.saturating_sub(found.states);
+            found.improve(&mut best);
         }
         Ok(best)
-    }
-
-    fn check(&self, board: &Board, turns: Turns) -> Result<(), ExactError> {
-        if turns.count() > Relaxation::MAX_TURNS {
-            return Err(ExactError::Turns { turns: turns.count() });
-        }
-        let (needed, allowed) =
-            (Relaxation::memory_needed(board, turns.count(), STAGES[0].0), self.max_memory);
-        if needed > allowed { Err(ExactError::Memory { needed, allowed }) } else { Ok(()) }
     }
 
     /// The widest layers that the remaining states and memory allow.
@@ -105,7 +70,7 @@ impl Exact {
 }
 
 /// A good path to begin with, and the bound that needs no thought: so many cells of the most points.
-fn first_answer(board: &Board, turns: Turns) -> Solution {
+pub(crate) fn first_answer(board: &Board, turns: Turns) -> Solution {
     let beam = Chokudai { width: 64, beams: 1, replan: false, horizon: Horizon::Remaining, distinct: true };
     let mut points: Vec<u32> =
         (0..board.cells() as Cell).filter_map(|cell| board.points(cell)).map(u32::from).collect();
@@ -113,6 +78,11 @@ fn first_answer(board: &Board, turns: Turns) -> Solution {
     let bound = points.iter().take(turns.count()).sum();
     let found = beam.solve(board, turns).expect("a beam of 64 fits in memory for any board and game");
     Solution { bound: Some(bound), ..found }
+}
+
+fn tighten(relaxation: &mut Relaxation, best: &mut Solution) {
+    let bound = relaxation.tighten(PRICE_ROUNDS, best.score) / relaxation.scale();
+    lower(best, bound);
 }
 
 fn lower(best: &mut Solution, bound: u32) {
@@ -173,7 +143,7 @@ impl Found {
 /// One pass through all turns that keeps the `width` most promising states of each.
 struct Sweep<'a> {
     board: &'a Board,
-    relaxation: &'a Relaxation<'a>,
+    relaxation: &'a Relaxation,
     /// What is known already: only states that can be better are of interest.
     score: u32,
     width: usize,
@@ -186,7 +156,7 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(board: &'a Board, relaxation: &'a Relaxation<'a>, score: u32, width: usize) -> Self {
+    fn new(board: &'a Board, relaxation: &'a Relaxation, score: u32, width: usize) -> Self {
         let contested = (0..board.cells() as Cell)
             .map(|cell| (cell, board.place(cell), relaxation.granted(cell)))
             .filter(|&(_, _, granted)| granted > 0)

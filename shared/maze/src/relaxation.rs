@@ -5,13 +5,15 @@
 //! cell is visited or not. Every split gives a bound; [`Relaxation::tighten`] looks for the one that gives the lowest,
 //! by subgradient steps (a Lagrangian relaxation of "every cell pays once").
 
-use crate::board::{Board, Cell, MAX_POINTS};
+use crate::board::{Board, Cell, MAX_POINTS, Turns};
 use crate::direction::Direction;
+use thiserror::Error;
 
 /// The last moves of a walk: the newest in the highest digit, a direction to a digit.
 ///
 /// A step leads to the other colour of the chequered board, so what it may come back to was left an odd number of moves ago:
 /// an even number of digits would remember no more than one fewer.
+#[derive(Clone, Debug)]
 pub(crate) struct Memory {
     digits: usize,
     /// For direction x memories + memory: all ones if that step leads to a cell not remembered, else 0.
@@ -67,6 +69,7 @@ fn remembers(digits: usize, memory: usize, way: Direction) -> bool {
 }
 
 /// Cells in the order of their distance from the start.
+#[derive(Clone, Debug)]
 struct Reach {
     cells: Vec<Cell>,
     distances: Vec<usize>,
@@ -98,9 +101,32 @@ impl Reach {
     }
 }
 
+/// The longest game for which bounds are known: its sums fit their number format, with a few units to a point.
+pub const MAX_BOUND_TURNS: usize = 1000;
+
+/// Why no bound can be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BoundError {
+    /// The game is too long.
+    #[error("expected at most {MAX_BOUND_TURNS} turns for a bound, found `{turns}`")]
+    Turns {
+        /// Turns asked for.
+        turns: usize,
+    },
+    /// The bounds would not fit in memory.
+    #[error("expected bounds that fit in {allowed} bytes, found a board and turns that need `{needed}`")]
+    Memory {
+        /// Bytes they would take.
+        needed: usize,
+        /// Bytes they may take.
+        allowed: usize,
+    },
+}
+
 /// Best sums of relaxed walks, by moves left, cell and memory.
-pub(crate) struct Relaxation<'a> {
-    board: &'a Board,
+#[derive(Clone, Debug)]
+pub(crate) struct Relaxation {
+    board: Board,
     turns: usize,
     scale: u32,
     memory: Memory,
@@ -111,10 +137,7 @@ pub(crate) struct Relaxation<'a> {
     layers: Vec<Vec<i16>>,
 }
 
-impl<'a> Relaxation<'a> {
-    /// The longest game whose sums, in units, fit their type with at least a few units to a point.
-    pub(crate) const MAX_TURNS: usize = 1000;
-
+impl Relaxation {
     /// Bytes that a relaxation takes.
     pub(crate) fn memory_needed(board: &Board, turns: usize, digits: usize) -> usize {
         let reach = Reach::new(board);
@@ -123,20 +146,40 @@ impl<'a> Relaxation<'a> {
     }
 
     /// With the whole points as prices, and memories of `digits` moves, at least 2.
-    pub(crate) fn new(board: &'a Board, turns: usize, digits: usize) -> Self {
+    pub(crate) fn new(
+        board: &Board,
+        turns: Turns,
+        digits: usize,
+        max_memory: usize,
+    ) -> Result<Self, BoundError> {
+        let turns = turns.count();
+        if turns > MAX_BOUND_TURNS {
+            return Err(BoundError::Turns { turns });
+        }
+        let needed = Self::memory_needed(board, turns, digits);
+        if needed > max_memory {
+            return Err(BoundError::Memory { needed, allowed: max_memory });
+        }
+        let mut relaxation = Self::with_full_prices(board.clone(), turns, Memory::new(digits));
+        relaxation.compute();
+        Ok(relaxation)
+    }
+
+    fn with_full_prices(board: Board, turns: usize, memory: Memory) -> Self {
         let scale = i16::MAX as u32 / (u32::from(MAX_POINTS) * turns as u32);
-        let reach = Reach::new(board);
-        let memory = Memory::new(digits);
+        let reach = Reach::new(&board);
         let layers = (0..=turns).map(|left| vec![0; reach.within(turns - left) * memory.count()]).collect();
         let points = |cell| i16::from(board.points(cell).unwrap_or(0));
         let prices = (0..board.cells() as Cell).map(|cell| points(cell) * scale as i16).collect();
-        let mut relaxation = Self { board, turns, scale, memory, reach, prices, layers };
-        relaxation.compute();
-        relaxation
+        Self { board, turns, scale, memory, reach, prices, layers }
     }
 
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    pub(crate) fn turns(&self) -> usize {
+        self.turns
     }
 
     /// Units to a point.
@@ -146,7 +189,13 @@ impl<'a> Relaxation<'a> {
 
     /// The part of a cell's points that is granted without a visit, in units.
     pub(crate) fn granted(&self, cell: Cell) -> u32 {
-        self.most(cell) - self.prices[usize::from(cell)] as u32
+        self.most(cell) - self.price(cell)
+    }
+
+    /// What a first visit to a cell pays, in units.
+    #[inline]
+    pub(crate) fn price(&self, cell: Cell) -> u32 {
+        self.prices[usize::from(cell)] as u32
     }
 
     fn most(&self, cell: Cell) -> u32 {
@@ -206,7 +255,7 @@ impl<'a> Relaxation<'a> {
             .moves(cell)
             .map(|(way, next)| (way, next, self.memory.fresh(way)[memory] != 0))
             .find(|&(way, next, paid)| {
-                let price = if paid { self.prices[usize::from(next)] as u32 } else { 0 };
+                let price = if paid { self.price(next) } else { 0 };
                 price + self.best(left - 1, next, self.memory.after(memory, way)) == sum
             })
             .expect("a sum is reached by one of the moves")

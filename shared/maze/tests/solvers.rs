@@ -150,9 +150,9 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         assert!(matches!(huge, Err(SearchError::Memory { .. })), "{huge:?}");
     }
     let long = Exact::default().solve(&board, turns(MAX_TURNS)).unwrap_err();
-    assert_eq!(long.to_string(), "expected at most 1000 turns for an exact search, found `10000`");
+    assert_eq!(long.to_string(), "expected at most 1000 turns for a bound, found `10000`");
     let large = Exact { max_memory: 1 << 20, ..Exact::default() }.solve(&board, turns(1000)).unwrap_err();
-    assert!(large.to_string().starts_with("expected an exact search that fits in 1048576 bytes"), "{large}");
+    assert!(large.to_string().starts_with("expected bounds that fit in 1048576 bytes"), "{large}");
 }
 
 #[test]
