@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod level;
 mod local;
+mod maze;
 mod progress;
 mod reference;
 mod run;
@@ -83,5 +84,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Export(arguments) => export::run(arguments).await,
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
         Command::Level(arguments) => Ok(level::run(&arguments)),
+        Command::Maze(arguments) => Ok(maze::run(&arguments)),
     }
 }

@@ -5,6 +5,7 @@ use crate::direction::Direction;
 use crate::heap::{Heap, Keyed};
 use crate::solution::Solution;
 use crate::taken::{Names, TakenRows, is_taken, word_of};
+use std::hint::select_unpredictable;
 use thiserror::Error;
 
 /// The most memory a search may need, in bytes.
@@ -98,30 +99,85 @@ impl Chokudai {
         let expanded = self.width.saturating_mul(self.beams).saturating_mul(turns.count());
         let state = 4 * size_of::<Entered>() + size_of::<Expanded>();
         let names = if self.distinct { 4 * 2 * size_of::<u64>() } else { 0 };
-        let sets = self.rows(turns).saturating_mul(TakenRows::words_of(board) * size_of::<u64>());
+        let sets = self.ring(turns).saturating_mul(TakenRows::words_of(board) * size_of::<u64>());
         expanded.saturating_mul(state + names).saturating_add(sets)
     }
 
-    /// A single beam never looks back beyond the last layer, so two layers of sets are enough for it.
-    fn rows(&self, turns: Turns) -> usize {
+    /// How many sets of expanded states are kept, a power of two. A single beam never looks back beyond the last layer, so two layers of
+    /// them are enough for it.
+    fn ring(&self, turns: Turns) -> usize {
         let layers = if self.beams == 1 { 2 } else { turns.count().saturating_mul(self.beams) };
-        self.width.saturating_mul(layers).saturating_add(1)
+        self.width.saturating_mul(layers).checked_next_power_of_two().unwrap_or(usize::MAX)
     }
 }
 
-/// A state waiting in its layer.
+/// A state waiting in its layer, in one word: score, parent, cell and move. Scores take 20 bits and parents 28, which
+/// [`MAX_SEARCH_MEMORY`] keeps them below.
 #[derive(Clone, Copy, Debug)]
-struct Entered {
-    score: u32,
-    parent: u32,
-    cell: Cell,
-    way: Direction,
+struct Entered(u64);
+
+const SCORE_SHIFT: u32 = 44;
+const PARENT_SHIFT: u32 = 16;
+
+impl Entered {
+    /// A move to a cell by somebody without score or parent.
+    fn by_move(way: Direction, cell: Cell, points: u8) -> Self {
+        Self((u64::from(points) << SCORE_SHIFT) + (u64::from(cell) << 2) + u64::from(way.gene()))
+    }
+
+    /// The state after a move that pays, or does not pay any more.
+    #[inline]
+    fn after(self, parent: usize, step: Self, pays: bool) -> Self {
+        let unpaid = step.0 & ((1 << PARENT_SHIFT) - 1);
+        let score = self.0 >> SCORE_SHIFT << SCORE_SHIFT;
+        Self(score + ((parent as u64) << PARENT_SHIFT) + select_unpredictable(pays, step.0, unpaid))
+    }
+
+    #[inline]
+    fn score(self) -> u32 {
+        (self.0 >> SCORE_SHIFT) as u32
+    }
+
+    #[inline]
+    fn parent(self) -> usize {
+        (self.0 >> PARENT_SHIFT) as usize & 0xfff_ffff
+    }
+
+    #[inline]
+    fn cell(self) -> Cell {
+        self.0 as Cell >> 2
+    }
+
+    #[inline]
+    fn way(self) -> Direction {
+        Direction::from_gene(self.0 as u8)
+    }
+}
+
+/// The moves from a cell in search order.
+#[derive(Clone, Copy, Debug)]
+struct Exits {
+    steps: [Entered; 4],
+    count: usize,
+}
+
+impl Exits {
+    fn new(board: &Board, from: Cell) -> Self {
+        let mut exits = Self { steps: [Entered(0); 4], count: 0 };
+        for way in Direction::SEARCH_ORDER {
+            if let Some(cell) = board.step(from, way) {
+                exits.steps[exits.count] = Entered::by_move(way, cell, board.points(cell).unwrap_or(0));
+                exits.count += 1;
+            }
+        }
+        exits
+    }
 }
 
 impl Keyed for Entered {
     #[inline]
     fn key(self) -> u32 {
-        self.score
+        self.score()
     }
 }
 
@@ -134,18 +190,17 @@ struct Expanded {
     name: u64,
 }
 
-/// The root is its own parent, and its set stays in row 0.
-const ROOT: u32 = 0;
-
+/// One state is the root of all: it is its own parent, and its set stays in row 0.
 struct Search<'a> {
     board: &'a Board,
     options: Chokudai,
+    exits: Vec<Exits>,
     root: Cell,
     layers: Vec<Heap<Entered>>,
     names: Vec<Names>,
     expanded: Vec<Expanded>,
     taken: TakenRows,
-    rows: usize,
+    ring: usize,
     evaluations: u64,
 }
 
@@ -159,16 +214,17 @@ impl<'a> Search<'a> {
         if needed > MAX_SEARCH_MEMORY {
             return Err(SearchError::Memory { needed });
         }
-        let rows = options.rows(turns);
+        let ring = options.ring(turns);
         Ok(Self {
             board,
             options,
+            exits: (0..board.cells() as Cell).map(|cell| Exits::new(board, cell)).collect(),
             root: board.start(),
             layers: vec![Heap::new(); turns.count() + 1],
             names: vec![Names::default(); if options.distinct { turns.count() + 1 } else { 0 }],
             expanded: Vec::new(),
-            taken: TakenRows::new(board, rows),
-            rows,
+            taken: TakenRows::new(board, ring + 1),
+            ring,
             evaluations: 0,
         })
     }
@@ -178,68 +234,65 @@ impl<'a> Search<'a> {
         self.layers.iter_mut().for_each(Heap::clear);
         self.names.iter_mut().for_each(Names::clear);
         self.expanded.clear();
-        self.layers[0].push(Entered { score: 0, parent: ROOT, cell: self.root, way: Direction::Up });
-        for _ in 0..self.options.beams {
+        self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0));
+        for beams_left in (0..self.options.beams).rev() {
             for layer in 0..depth {
-                for _ in 0..self.options.width {
-                    let Some(state) = self.layers[layer].pop() else { break };
+                for states_left in (0..self.options.width).rev() {
+                    // The last one may stay where it is: nobody will look at its layer again.
+                    let is_last = beams_left + states_left == 0;
+                    let waiting = &mut self.layers[layer];
+                    let Some(state) = (if is_last { waiting.top() } else { waiting.pop() }) else { break };
                     self.expand(layer, state);
                 }
             }
         }
         let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
-        self.path_to(*best, depth)
+        self.path_to(best, depth)
     }
 
     fn expand(&mut self, layer: usize, state: Entered) {
         let index = self.expanded.len();
-        let (parent, row) = (self.row(state.parent as usize), self.row(index));
-        let mut name = self.expanded.get(state.parent as usize).map_or(0, |parent| parent.name);
-        if index > 0 {
-            name ^= self.gain_word(parent, state.cell);
-            self.taken.copy(parent, row);
-            self.taken.insert(row, state.cell);
-        }
-        self.expanded.push(Expanded { parent: state.parent, way: state.way, name });
-        for way in Direction::SEARCH_ORDER {
-            let Some(cell) = self.board.step(state.cell, way) else { continue };
-            self.evaluations += 1;
-            let score = state.score + self.gain(row, cell);
-            if self.is_new(layer + 1, row, name, cell) {
-                self.layers[layer + 1].push(Entered { score, parent: index as u32, cell, way });
+        let row = self.row(index);
+        let name = if index == 0 { 0 } else { self.inherit(row, state) };
+        self.expanded.push(Expanded { parent: state.parent() as u32, way: state.way(), name });
+        let taken = self.taken.row(row);
+        let next = &mut self.layers[layer + 1];
+        let exits = &self.exits[usize::from(state.cell())];
+        self.evaluations += exits.count as u64;
+        for &step in exits.steps.iter().take(exits.count) {
+            let pays = !is_taken(taken, step.cell());
+            let is_new = !self.options.distinct || {
+                let place = word_of(self.exits.len() as u64 + u64::from(step.cell()));
+                self.names[layer + 1].insert(name ^ taking_word(self.board, taken, step.cell()) ^ place)
+            };
+            if is_new {
+                next.push(state.after(index, step, pays));
             }
         }
+    }
+
+    /// Makes the set of a state from its parent's, and gives its name.
+    #[inline]
+    fn inherit(&mut self, row: usize, state: Entered) -> u64 {
+        let parent = self.row(state.parent());
+        let mut name = self.expanded[state.parent()].name;
+        if self.options.distinct {
+            name ^= taking_word(self.board, self.taken.row(parent), state.cell());
+        }
+        self.taken.copy(parent, row);
+        self.taken.insert(row, state.cell());
+        name
     }
 
     /// Where the set of an expanded state is kept: a ring behind the root's.
     #[inline]
     fn row(&self, index: usize) -> usize {
-        if index == 0 { 0 } else { 1 + (index - 1) % (self.rows - 1) }
-    }
-
-    /// The points still to be had in a cell.
-    #[inline]
-    fn gain(&self, row: usize, cell: Cell) -> u32 {
-        if is_taken(self.taken.row(row), cell) { 0 } else { u32::from(self.board.points(cell).unwrap_or(0)) }
-    }
-
-    fn is_new(&mut self, layer: usize, row: usize, name: u64, cell: Cell) -> bool {
-        if !self.options.distinct {
-            return true;
-        }
-        let place = word_of((self.board.cells() + usize::from(cell)) as u64);
-        let name = name ^ self.gain_word(row, cell) ^ place;
-        self.names[layer].insert(name)
-    }
-
-    /// What taking a cell changes in the name of the set: nothing, when it has no points left.
-    fn gain_word(&self, row: usize, cell: Cell) -> u64 {
-        if self.options.distinct && self.gain(row, cell) > 0 { word_of(u64::from(cell)) } else { 0 }
+        if index == 0 { 0 } else { 1 + ((index - 1) & (self.ring - 1)) }
     }
 
     fn path_to(&self, state: Entered, depth: usize) -> Vec<Direction> {
-        let mut path = vec![state.way; depth];
-        let mut index = state.parent as usize;
+        let mut path = vec![state.way(); depth];
+        let mut index = state.parent();
         for way in path[..depth - 1].iter_mut().rev() {
             *way = self.expanded[index].way;
             index = self.expanded[index].parent as usize;
@@ -250,8 +303,14 @@ impl<'a> Search<'a> {
     /// Makes a move for good, and gives its points.
     fn advance(&mut self, way: Direction) -> u32 {
         self.root = self.board.step(self.root, way).expect("plans consist of possible moves");
-        let gain = self.gain(0, self.root);
+        let pays = !is_taken(self.taken.row(0), self.root);
         self.taken.insert(0, self.root);
-        gain
+        if pays { u32::from(self.board.points(self.root).unwrap_or(0)) } else { 0 }
     }
+}
+
+/// What taking a cell changes in the name of a set: nothing, when it has no points left.
+fn taking_word(board: &Board, taken: &[u64], cell: Cell) -> u64 {
+    let pays = board.points(cell) != Some(0) && !is_taken(taken, cell);
+    if pays { word_of(u64::from(cell)) } else { 0 }
 }

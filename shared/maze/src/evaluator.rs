@@ -13,7 +13,7 @@ struct Step(u32);
 
 impl Step {
     fn new(gene: u8, points: u8, cell: Cell) -> Self {
-        Self(u32::from(gene) | u32::from(points) << 8 | u32::from(cell) * LANES as u32 * (1 << 16))
+        Self(u32::from(gene) + (u32::from(points) << 8) + ((u32::from(cell) * LANES as u32) << 16))
     }
 
     #[inline]
@@ -23,7 +23,7 @@ impl Step {
 
     #[inline]
     fn points(self) -> u32 {
-        self.0 >> 8 & 0xff
+        (self.0 >> 8) & 0xff
     }
 
     #[inline]
@@ -97,6 +97,19 @@ impl Evaluator {
             score += take(&mut self.marks[row], walk, step.points());
         }
         Some(score)
+    }
+
+    /// Repairs `genes` by r1, and writes down the cells they lead through, the start first.
+    pub(crate) fn trace(&self, genes: &mut [u8], cells: &mut Vec<Cell>) {
+        let mut row = self.start;
+        cells.clear();
+        cells.push((row / LANES) as Cell);
+        for gene in genes {
+            let step = self.step(row, *gene);
+            *gene = step.gene();
+            row = step.row();
+            cells.push((row / LANES) as Cell);
+        }
     }
 
     /// Repair r3: every gene that leads nowhere is replaced by a random possible direction.

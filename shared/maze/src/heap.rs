@@ -24,8 +24,9 @@ impl<T: Keyed> Heap<T> {
         self.items.clear();
     }
 
-    pub(crate) fn top(&self) -> Option<&T> {
-        self.items.first()
+    #[inline]
+    pub(crate) fn top(&self) -> Option<T> {
+        self.items.first().copied()
     }
 
     #[inline]
@@ -47,10 +48,11 @@ impl<T: Keyed> Heap<T> {
     fn rise(&mut self, mut hole: usize, item: T) {
         while hole > 0 {
             let parent = (hole - 1) / 2;
-            if self.items[parent].key() >= item.key() {
+            let above = self.items[parent];
+            if above.key() >= item.key() {
                 break;
             }
-            self.items[hole] = self.items[parent];
+            self.items[hole] = above;
             hole = parent;
         }
         self.items[hole] = item;

@@ -19,9 +19,15 @@
 mod board;
 mod chokudai;
 mod direction;
+mod drawing;
 mod evaluator;
+mod exact;
 mod heap;
 mod mersenne;
+mod notation;
+mod relaxation;
+mod router;
+mod segment;
 mod simple;
 mod solution;
 mod taken;
@@ -30,6 +36,11 @@ pub use board::{Board, BoardError, Cell, MAX_CELLS, MAX_POINTS, MAX_TURNS, Place
 pub use chokudai::{Chokudai, Horizon, MAX_SEARCH_MEMORY, SearchError};
 pub use direction::Direction;
 pub use evaluator::Evaluator;
+pub use exact::Exact;
 pub use mersenne::MersenneTwister;
+pub use notation::{MAX_BOARD_BYTES, NotationError};
+pub use relaxation::{BoundError, MAX_BOUND_TURNS};
+pub use router::{Guide, Meeting, Router};
+pub use segment::Planning;
 pub use simple::{greedy, greedy_with_random_ties, random};
 pub use solution::{BlockedMove, Solution};

@@ -11,18 +11,12 @@ pub fn random(board: &Board, turns: Turns, mut random: impl FnMut() -> u64) -> S
 
 /// Always takes the move that gives most at once; among equals the first in [`Direction::SEARCH_ORDER`].
 pub fn greedy(board: &Board, turns: Turns) -> Solution {
-    move_by_move(board, turns, |choices| first_best(choices))
+    move_by_move(board, turns, first_best)
 }
 
 /// As [`greedy`], but a random one among equals: what seeds a population with more than copies of one path.
 pub fn greedy_with_random_ties(board: &Board, turns: Turns, mut random: impl FnMut() -> u64) -> Solution {
-    move_by_move(board, turns, |choices| {
-        let most = choices[first_best(choices)].gain;
-        let best =
-            choices.iter().enumerate().filter(|(_, choice)| choice.gain == most).map(|(index, _)| index);
-        let chosen = pick(best.clone().count(), random());
-        best.clone().nth(chosen).expect("the pick is below their number")
-    })
+    move_by_move(board, turns, |choices| random_best(choices, random()))
 }
 
 /// A possible move and the points it would give.
@@ -57,6 +51,14 @@ fn first_best(choices: &[Choice]) -> usize {
     let best =
         |best: usize, index: usize| if choices[index].gain > choices[best].gain { index } else { best };
     (1..choices.len()).fold(0, best)
+}
+
+fn random_best(choices: &[Choice], random: u64) -> usize {
+    let most = choices[first_best(choices)].gain;
+    let is_best = |index: &usize| choices[*index].gain == most;
+    let best = (0..choices.len()).filter(is_best);
+    let chosen = pick(best.clone().count(), random);
+    best.clone().nth(chosen).expect("the pick is below their number")
 }
 
 /// One of `count` equally likely indices.

@@ -27,9 +27,30 @@ impl TakenRows {
         &self.bits[row * self.words..(row + 1) * self.words]
     }
 
+    pub(crate) fn clear(&mut self, row: usize) {
+        self.bits[row * self.words..(row + 1) * self.words].fill(0);
+    }
+
+    /// Adds empty sets, so that there are at least `rows`.
+    pub(crate) fn grow(&mut self, rows: usize) {
+        self.bits.resize(self.bits.len().max(rows * self.words), 0);
+    }
+
+    /// Exchanges `count` sets from `first` on with those from `second` on, which lie behind them.
+    pub(crate) fn swap(&mut self, first: usize, second: usize, count: usize) {
+        let (before, behind) = self.bits.split_at_mut(second * self.words);
+        let size = count * self.words;
+        before[first * self.words..][..size].swap_with_slice(&mut behind[..size]);
+    }
+
     #[inline]
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
         self.bits.copy_within(from * self.words..(from + 1) * self.words, to * self.words);
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, row: usize, from: &[u64]) {
+        self.bits[row * self.words..(row + 1) * self.words].copy_from_slice(from);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use maze::{Board, Chokudai, Turns, greedy};
+use maze::{Board, Chokudai, Exact, Turns, greedy};
 
 /// One row of the table of seed-0 boards.
 struct Row {
@@ -56,5 +56,22 @@ fn chokudai_scores_are_the_published_ones() {
     for row in rows() {
         let found = Chokudai::default().solve(&row.board(), row.turns).unwrap();
         assert_eq!(found.score, row.chokudai, "{} at {:?}", row.side, row.turns);
+    }
+}
+
+#[test]
+fn the_exact_solver_proves_every_optimum_also_the_two_left_open() {
+    for row in rows() {
+        let board = row.board();
+        let found = Exact::default().solve(&board, row.turns).unwrap();
+        assert!(found.is_proved(), "{} at {:?}: {} of {:?}", row.side, row.turns, found.score, found.bound);
+        assert_eq!(board.collect(&found.path), Ok(found.score));
+        assert!(
+            (row.low..=row.high).contains(&found.score),
+            "{} at {:?}: {}",
+            row.side,
+            row.turns,
+            found.score
+        );
     }
 }

@@ -1,0 +1,294 @@
+//! `atoll maze`: boards of the number-collecting maze printed and solved.
+
+use crate::bench::thread_cpu_seconds;
+use maze::{
+    Board, BoundError, Chokudai, Exact, Horizon, MAX_BOARD_BYTES, MersenneTwister, SearchError, Solution,
+    Turns,
+};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Solve one board
+    Solve(Solve),
+    /// Print or draw one board
+    Board(Show),
+}
+
+/// Which board: from a file, or drawn from a seed.
+#[derive(clap::Args)]
+struct Source {
+    /// Read the board from this file, as text or JSON (`-`: standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["width", "height", "seed", "walls"])]
+    board: Option<PathBuf>,
+    /// Columns
+    #[arg(long, default_value_t = 10)]
+    width: usize,
+    /// Rows
+    #[arg(long, default_value_t = 10)]
+    height: usize,
+    /// Seed of the board
+    #[arg(long, default_value_t = 0)]
+    seed: u32,
+    /// Percentage of cells that become walls
+    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    walls: u8,
+}
+
+#[derive(clap::Args)]
+struct Solve {
+    #[command(flatten)]
+    source: Source,
+    /// Turns of the game
+    #[arg(long)]
+    turns: usize,
+    /// How to solve it
+    #[arg(long, value_enum)]
+    algorithm: Algorithm,
+    #[command(flatten)]
+    options: Options,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+    /// Also draw the path as SVG to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Algorithm {
+    /// Possible moves at random
+    Random,
+    /// The best next move
+    Greedy,
+    /// Beam search, as the study ran it unless told otherwise
+    Beam,
+    /// Chokudai search, as the study ran it unless told otherwise
+    Chokudai,
+    /// The optimum with a proof, or what no path can exceed
+    Exact,
+}
+
+/// What concerns single algorithms; each has its own defaults.
+#[derive(clap::Args)]
+struct Options {
+    /// beam, chokudai: states expanded in each turn
+    #[arg(long, value_name = "STATES", default_value_t = 2)]
+    beam_width: usize,
+    /// chokudai: beams sent out
+    #[arg(long, default_value_t = 2)]
+    beams: usize,
+    /// beam, chokudai: search once rather than before every move
+    #[arg(long)]
+    plan_once: bool,
+    /// beam, chokudai: enter equal states only once
+    #[arg(long)]
+    distinct: bool,
+    /// beam, chokudai: look up to the end of the game or always as far as it is long [default: full for beam, remaining for chokudai]
+    #[arg(long, value_enum)]
+    horizon: Option<HorizonName>,
+    /// random: seed of the moves
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    random_seed: u32,
+    /// exact: states expanded at most
+    #[arg(long, value_name = "STATES", default_value_t = Exact::default().max_states)]
+    max_states: u64,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum HorizonName {
+    Full,
+    Remaining,
+}
+
+#[derive(clap::Args)]
+struct Show {
+    #[command(flatten)]
+    source: Source,
+    /// What to print
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// A character for each cell, as can be read back
+    Text,
+    /// As can be read back
+    Json,
+    /// For people
+    Drawing,
+    /// A picture
+    Svg,
+}
+
+/// What went wrong, and the exit code it deserves.
+struct Failure {
+    message: String,
+    code: u8,
+}
+
+impl Failure {
+    const USAGE: u8 = 2;
+    const BAD_FILE: u8 = 78;
+
+    fn usage(error: &dyn std::error::Error) -> Self {
+        Self { message: error.to_string(), code: Self::USAGE }
+    }
+
+    fn file(path: &Path, error: impl std::fmt::Display) -> Self {
+        Self { message: format!("{}: {error}", path.display()), code: Self::BAD_FILE }
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        Self::usage(&error)
+    }
+}
+
+impl From<BoundError> for Failure {
+    fn from(error: BoundError) -> Self {
+        Self::usage(&error)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let done = match &arguments.command {
+        Command::Solve(solve) => solve.run(),
+        Command::Board(show) => show.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+impl Source {
+    fn load(&self) -> Result<Board, Failure> {
+        match &self.board {
+            Some(path) => {
+                let text = read_limited(path).map_err(|error| Failure::file(path, error))?;
+                Board::read(&text).map_err(|error| Failure::file(path, error))
+            }
+            None => Board::generate_walled(self.width, self.height, self.seed, self.walls)
+                .map_err(|error| Failure::usage(&error)),
+        }
+    }
+}
+
+/// Reads no more than shows that a file is too long for a board.
+fn read_limited(path: &Path) -> io::Result<String> {
+    let source: Box<dyn Read> =
+        if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
+    let mut text = String::new();
+    source.take(MAX_BOARD_BYTES as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+impl Show {
+    fn run(&self) -> Result<(), Failure> {
+        let board = self.source.load()?;
+        let no_path = "the empty path is possible everywhere";
+        match self.format {
+            Format::Text => print!("{board}"),
+            Format::Json => println!("{}", board.to_json()),
+            Format::Drawing => print!("{}", board.draw(&[]).expect(no_path)),
+            Format::Svg => print!("{}", board.to_svg(&[]).expect(no_path)),
+        }
+        Ok(())
+    }
+}
+
+impl Solve {
+    fn run(&self) -> Result<(), Failure> {
+        let board = self.source.load()?;
+        let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
+        let start = thread_cpu_seconds();
+        let solution = self.options.solve(self.algorithm, &board, turns)?;
+        let cpu_seconds = thread_cpu_seconds() - start;
+        if let Some(path) = &self.svg {
+            let svg = board.to_svg(&solution.path).expect("solvers give possible paths");
+            std::fs::write(path, svg)
+                .map_err(|error| Failure { message: format!("{}: {error}", path.display()), code: 1 })?;
+        }
+        if self.json {
+            println!("{}", self.to_json(&board, &solution, cpu_seconds));
+        } else {
+            print_solution(&board, &solution, cpu_seconds);
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, board: &Board, solution: &Solution, cpu_seconds: f64) -> serde_json::Value {
+        let algorithm = clap::ValueEnum::to_possible_value(&self.algorithm);
+        serde_json::json!({
+            "algorithm": algorithm.map(|value| value.get_name().to_owned()),
+            "width": board.width(),
+            "height": board.height(),
+            "turns": self.turns,
+            "score": solution.score,
+            "path": solution.letters(),
+            "proved": solution.is_proved(),
+            "bound": solution.bound,
+            "evaluations": solution.evaluations,
+            "cpu_seconds": cpu_seconds,
+        })
+    }
+}
+
+fn print_solution(board: &Board, solution: &Solution, cpu_seconds: f64) {
+    let standing = match solution.bound {
+        _ if solution.is_proved() => "proved optimal".to_owned(),
+        Some(bound) => format!("no path exceeds {bound}"),
+        None => "not proved".to_owned(),
+    };
+    println!("score        {} ({standing})", solution.score);
+    println!("path         {}", solution.letters());
+    println!("evaluations  {}", solution.evaluations);
+    println!("cpu seconds  {cpu_seconds:.6}");
+    print!("{}", board.draw(&solution.path).expect("solvers give possible paths"));
+}
+
+impl Options {
+    fn solve(&self, algorithm: Algorithm, board: &Board, turns: Turns) -> Result<Solution, Failure> {
+        Ok(match algorithm {
+            Algorithm::Random => maze::random(board, turns, self.source()),
+            Algorithm::Greedy => maze::greedy(board, turns),
+            Algorithm::Beam => self.search(Chokudai::beam(self.beam_width)).solve(board, turns)?,
+            Algorithm::Chokudai => {
+                let search = Chokudai { width: self.beam_width, beams: self.beams, ..Chokudai::default() };
+                self.search(search).solve(board, turns)?
+            }
+            Algorithm::Exact => {
+                Exact { max_states: self.max_states, ..Exact::default() }.solve(board, turns)?
+            }
+        })
+    }
+
+    fn search(&self, search: Chokudai) -> Chokudai {
+        let horizon = match self.horizon {
+            Some(HorizonName::Full) => Horizon::Full,
+            Some(HorizonName::Remaining) => Horizon::Remaining,
+            None => search.horizon,
+        };
+        Chokudai { replan: !self.plan_once, distinct: self.distinct, horizon, ..search }
+    }
+
+    fn source(&self) -> impl FnMut() -> u64 {
+        let mut random = MersenneTwister::new(self.random_seed);
+        move || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32())
+    }
+}

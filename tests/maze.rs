@@ -1,0 +1,121 @@
+//! `atoll maze`, as people and scripts call it.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn atoll(arguments: &str, input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_atoll"))
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn solve(arguments: &str) -> Value {
+    serde_json::from_str(&stdout(&atoll(&format!("maze solve --json {arguments}"), ""))).unwrap()
+}
+
+#[test]
+fn every_algorithm_solves_the_published_board() {
+    let board = "--width 20 --height 20 --seed 0 --turns 45";
+    for (algorithm, score) in [("greedy", 284), ("beam", 298), ("chokudai", 309), ("exact", 322)] {
+        let answer = solve(&format!("{board} --algorithm {algorithm}"));
+        assert_eq!((&answer["algorithm"], &answer["score"]), (&algorithm.into(), &score.into()));
+        assert_eq!(answer["path"].as_str().unwrap().len(), 45);
+        assert_eq!(answer["proved"], algorithm == "exact");
+        assert!(
+            answer["evaluations"].as_u64().unwrap() > 0 && answer["cpu_seconds"].as_f64().unwrap() >= 0.0
+        );
+    }
+    assert_eq!(solve(&format!("{board} --algorithm exact"))["bound"], 322);
+}
+
+#[test]
+fn random_moves_follow_their_seed() {
+    let path =
+        |seed: u32| solve(&format!("--turns 30 --algorithm random --random-seed {seed}"))["path"].clone();
+    assert_eq!(path(1), path(1));
+    assert_ne!(path(1), path(2));
+}
+
+#[test]
+fn options_reach_the_search() {
+    let wide =
+        solve("--turns 30 --algorithm beam --beam-width 500 --plan-once --distinct --horizon remaining");
+    let narrow = solve("--turns 30 --algorithm beam");
+    assert_eq!(narrow["score"], 189);
+    assert!((190..=205).contains(&wide["score"].as_u64().unwrap()), "{wide}");
+    let stopped = solve("--turns 50 --algorithm exact --max-states 0");
+    assert_eq!(stopped["proved"], false);
+    assert!(stopped["bound"].as_u64() >= Some(322));
+}
+
+#[test]
+fn a_board_that_was_printed_is_read_back() {
+    for format in ["text", "json"] {
+        let printed = stdout(&atoll(
+            &format!("maze board --width 7 --height 4 --seed 5 --walls 20 --format {format}"),
+            "",
+        ));
+        let again = stdout(&atoll(&format!("maze board --board - --format {format}"), &printed));
+        assert_eq!(printed, again);
+    }
+    assert!(stdout(&atoll("maze board --format svg", "")).starts_with("<svg"));
+    assert!(stdout(&atoll("maze board --format drawing", "")).contains('@'));
+}
+
+#[test]
+fn what_can_not_be_played_is_refused_with_the_reason() {
+    let solve = "maze solve --algorithm greedy --turns";
+    let cases = [
+        (format!("{solve} 5 --board -"), "12\n3@5", 78, "-: expected rows of 2 cells, found `3` in row 1"),
+        (
+            format!("{solve} 5 --board -"),
+            "1x\n3@",
+            78,
+            "-: expected a digit, `#` or `@`, found `x` in column 1 of row 0",
+        ),
+        (format!("{solve} 5 --board -"), "#\n@", 78, "-: expected a cell to move to"),
+        (format!("{solve} 5 --board no-such-file"), "", 78, "no-such-file: "),
+        (
+            format!("{solve} 5 --width 0"),
+            "",
+            2,
+            "expected a board of 2 to 16384 cells, found width `0` and height `10`",
+        ),
+        (format!("{solve} 5 --width 1 --height 1"), "", 2, "expected a board of 2 to 16384 cells"),
+        (format!("{solve} 0"), "", 2, "expected 1 to 10000 turns, found `0`"),
+        (format!("{solve} 99999999"), "", 2, "expected 1 to 10000 turns, found `99999999`"),
+        (
+            "maze solve --algorithm exact --turns 5000".to_owned(),
+            "",
+            2,
+            "expected at most 1000 turns for a bound, found `5000`",
+        ),
+        (
+            "maze solve --algorithm beam --turns 5 --beam-width 0".to_owned(),
+            "",
+            2,
+            "expected a width and a number of beams of at least 1",
+        ),
+    ];
+    for (arguments, input, code, reason) in cases {
+        let output = atoll(&arguments, input);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {message}");
+        assert!(message.starts_with(&format!("error: {reason}")), "{arguments}: {message}");
+        assert!(output.stdout.is_empty());
+    }
+}
