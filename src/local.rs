@@ -77,12 +77,15 @@ impl<'a> Drive<'a> {
                     progress.show(&self.gauges.total());
                     self.look_at_the_clock().await?;
                 }
-                () = stop.asked(), if deadline.is_none() => {
+                () = stop.asked() => {
+                    // Whoever asks twice is in a hurry.
+                    if deadline.is_some() {
+                        break;
+                    }
                     self.stop.ask();
                     deadline = Some(tokio::time::Instant::now() + PATIENCE);
                     progress.say("stopping at the next generation …");
                 }
-                () = stop.asked_again(), if deadline.is_some() => break,
                 () = until(deadline) => break,
             }
             if self.keeper.archipelago().end().is_some() {

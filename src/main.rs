@@ -55,6 +55,8 @@ enum Command {
     Export(export::Arguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
+    /// Print and solve number-collecting mazes
+    Maze(maze::Arguments),
     /// Look at, rate or export a single lock-and-key or Match-3 level
     Level(level::Arguments),
 }

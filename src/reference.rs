@@ -93,7 +93,7 @@ impl<'a> Reference<'a> {
                 let mut values: Vec<String> =
                     several.iter().filter(|one| one["type"] != "null").map(|one| self.value(one)).collect();
                 values.dedup();
-                return if tables { self.kinds(several) } else { values.join(", or ") };
+                return if tables { kinds(several) } else { values.join(", or ") };
             }
         }
         let kind = match &schema["type"] {
@@ -109,12 +109,6 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn kinds(&self, variants: &'a [Json]) -> String {
-        let kinds = variants.iter().filter_map(|one| one["properties"]["kind"]["const"].as_str());
-        let kinds: Vec<String> = kinds.map(|kind| format!("`{kind}`")).collect();
-        format!("a table of kind {}", kinds.join(", "))
-    }
-
     /// What a key means; where words can be chosen, what each of them means.
     fn meaning(&self, property: &'a Json) -> String {
         let words = self.resolved(property)["oneOf"].as_array().into_iter().flatten();
@@ -127,6 +121,12 @@ impl<'a> Reference<'a> {
     fn line(&mut self, text: &str) {
         writeln!(self.text, "{text}").expect("writing into a string does not fail");
     }
+}
+
+fn kinds(variants: &[Json]) -> String {
+    let kinds = variants.iter().filter_map(|one| one["properties"]["kind"]["const"].as_str());
+    let kinds: Vec<String> = kinds.map(|kind| format!("`{kind}`")).collect();
+    format!("a table of kind {}", kinds.join(", "))
 }
 
 fn text(schema: &Json, key: &str) -> String {

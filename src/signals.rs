@@ -26,23 +26,12 @@ impl Signals {
         Ok(Self { interrupt, terminate, asked: None })
     }
 
-    /// Waits until one comes; answers at once if one came before.
+    /// Waits until the next one comes.
     pub(crate) async fn asked(&mut self) {
-        if self.asked.is_none() {
-            self.asked = Some(self.next().await);
-        }
-    }
-
-    /// Waits until another one comes: somebody is in a hurry.
-    pub(crate) async fn asked_again(&mut self) {
-        self.asked = Some(self.next().await);
-    }
-
-    async fn next(&mut self) -> Asked {
-        tokio::select! {
+        self.asked = Some(tokio::select! {
             _ = self.interrupt.recv() => Asked::Interrupt,
             _ = self.terminate.recv() => Asked::Terminate,
-        }
+        });
     }
 
     /// The code that tells others by which signal we were stopped.

@@ -1,6 +1,10 @@
 //! Sets of taken cells, and short names for them.
 
 use crate::board::{Board, Cell};
+#[expect(
+    clippy::disallowed_types,
+    reason = "only asked whether it holds a name; its order is never seen"
+)]
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -76,6 +80,7 @@ pub(crate) fn word_of(number: u64) -> u64 {
 }
 
 /// Names of states met before; names are random words already, so they are their own hashes.
+#[expect(clippy::disallowed_types, reason = "only asked whether it holds a name; its order is never seen")]
 pub(crate) type Names = HashSet<u64, BuildHasherDefault<NameHasher>>;
 
 /// Passes a name through.
