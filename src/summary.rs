@@ -59,7 +59,7 @@ pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), F
         number(champion.fitness),
         champion.generation
     );
-    println!("  champion      {}", show_genome(&champion.genome));
+    println!("  champion      {}", shortened(&keeper.experiment().file().problem.show(&champion.genome)));
     println!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
     println!("  time          {}", duration::show(driven.time));
     println!("  digest        {digest}");
@@ -77,11 +77,11 @@ pub(crate) fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// The first genes of a genome, as many as fit on a line.
-fn show_genome(genome: &[f64]) -> String {
+/// As much of a text as fits on a line.
+fn shortened(text: &str) -> String {
     const WIDTH: usize = 72;
-    let symbols = genome.iter().all(|gene| gene.fract() == 0.0 && (0.0..10.0).contains(gene));
-    let genes: Vec<String> = genome.iter().map(|&gene| number(gene)).collect();
-    let text = genes.join(if symbols { "" } else { " " });
-    if text.len() > WIDTH { format!("{}… ({} genes)", &text[..WIDTH], genome.len()) } else { text }
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.trim_end().to_owned(),
+    }
 }

@@ -354,6 +354,11 @@ impl Findings<'_> {
                     Some("use `ga`, `crowding` or `map-elites`"),
                 );
             }
+            Algorithm::MapElites(_) if !traits.absolute => {
+                let message = "expected an algorithm for relative fitness, found `map-elites`, whose archive compares \
+                               individuals of different generations";
+                self.add(&format!("{prefix}algorithm.kind"), message, Some("use `ga`, `es` or `crowding`"));
+            }
             Algorithm::MapElites(archive) if archive.bins.len() != traits.axes.len() => {
                 let names: Vec<&str> = traits.axes.iter().map(|axis| axis.name).collect();
                 let message = format!(

@@ -124,6 +124,15 @@ impl ProblemSpec {
         self.pose(Describe)
     }
 
+    /// A genome as its problem writes it, or else number by number.
+    pub fn show(&self, genome: &[f64]) -> String {
+        match self {
+            Self::Maze(_) => genome.iter().map(|&gene| maze::letter(gene)).collect(),
+            Self::Onemax(_) => genome.iter().map(|gene| format!("{gene}")).collect(),
+            Self::Rastrigin(_) => genome.iter().map(|gene| format!("{gene:.6} ")).collect(),
+        }
+    }
+
     /// What evolves the problem's islands in a setting.
     pub fn evolver(&self, setting: Setting) -> Result<Arc<dyn Evolver>, ProblemError> {
         self.pose(Settle(setting))

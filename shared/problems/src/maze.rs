@@ -43,6 +43,11 @@ impl Maze {
     }
 }
 
+/// The direction of a gene, as people write it: up, down, left, right.
+pub(crate) fn letter(gene: f64) -> char {
+    *['U', 'D', 'L', 'R'].get(gene as usize).unwrap_or(&'?')
+}
+
 /// The maze as a problem to evolve, with repair r1: a step into the edge becomes the nearest possible direction, and
 /// the gene is rewritten.
 pub(crate) struct MazeWalk {
