@@ -75,7 +75,8 @@ pub(crate) fn word_of(number: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Names of states met before; names are random words already, so they are their own hashes.
+/// Names of states met before. Two states share a name by chance once in 2^64 pairs, which is taken for never; names are random
+/// words already, so they are their own hashes.
 pub(crate) type Names = HashSet<u64, BuildHasherDefault<NameHasher>>;
 
 /// Passes a name through.
