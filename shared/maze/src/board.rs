@@ -136,7 +136,8 @@ impl Board {
         Ok(board)
     }
 
-    /// The board of `seed` without walls, as the study draws it: the row of the start, its column, then the points of every other cell, row by row.
+    /// The board of `seed` without walls, as the study draws it: the row of the start, its column, then the
+    /// points of every other cell, row by row.
     ///
     /// # Errors
     /// When a side is 0, the board has a single cell, or more than [`MAX_CELLS`].
@@ -144,8 +145,9 @@ impl Board {
         Self::generate_walled(width, height, seed, 0)
     }
 
-    /// The board of `seed` with the same start and points as [`Board::generate`], after which every other cell becomes a wall
-    /// with the given probability in percent. Should they enclose the start, the first of its neighbours by number of direction opens.
+    /// The board of `seed` with the same start and points as [`Board::generate`], after which every other
+    /// cell becomes a wall with the given probability in percent. Should they enclose the start, the first of
+    /// its neighbours by number of direction opens.
     ///
     /// # Errors
     /// As [`Board::generate`], and when `wall_percent` is above 100.

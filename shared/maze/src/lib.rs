@@ -1,12 +1,13 @@
 //! The number-collecting maze and its solvers.
 //!
-//! A character starts on a board of cells worth 0 to 9 points. Each turn it must move one cell up, down, left or right
-//! and takes that cell's points, once; after a given number of turns the sum counts.
+//! A character starts on a board of cells worth 0 to 9 points. Each turn it must move one cell up, down, left
+//! or right and takes that cell's points, once; after a given number of turns the sum counts.
 //!
-//! The crate holds what such games need: [`Board`]s, the [`Evaluator`] that scores genomes, the solvers [`random`], [`greedy`], beam and
-//! [`Chokudai`] search, the [`Exact`] one that proves its answers, and with [`Router`] the operators of a genetic algorithm that
-//! knows what a path is. It runs no genetic algorithm itself, and it draws nothing at random: that comes from a seed or from
-//! a source that the caller passes in, so equal calls give equal answers everywhere.
+//! The crate holds what such games need: [`Board`]s, the [`Evaluator`] that scores genomes, the solvers
+//! [`random`], [`greedy`], beam and [`Chokudai`] search, the [`Exact`] one that proves its answers, and with
+//! [`Router`] the operators of a genetic algorithm that knows what a path is. It runs no genetic algorithm
+//! itself, and it draws nothing at random: that comes from a seed or from a source that the caller passes in,
+//! so equal calls give equal answers everywhere.
 //!
 //! ```
 //! use maze::{Board, Evaluator, Exact, Turns, greedy};
