@@ -93,7 +93,8 @@ struct Options {
     /// beam, chokudai: enter equal states only once
     #[arg(long)]
     distinct: bool,
-    /// beam, chokudai: look up to the end of the game or always as far as it is long [default: full for beam, remaining for chokudai]
+    /// beam, chokudai: look up to the end of the game or always as far as it is long [default: full for beam,
+    /// remaining for chokudai]
     #[arg(long, value_enum)]
     horizon: Option<HorizonName>,
     /// random: seed of the moves

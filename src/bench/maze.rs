@@ -22,7 +22,8 @@ fn paths(turns: usize) -> Figure {
     lower_by(|figure| figure.rate, figures)
 }
 
-/// Whole games of 50 turns a second, on the board that gains less over the reference; it copies the board for each state.
+/// Whole games of 50 turns a second, on the board that gains less over the reference; it copies the board for
+/// each state.
 fn searches(search: Chokudai) -> Figure {
     let figures = on_both_boards(|board| {
         Figure::new("games/s", search_rate(board, search), plain_search_rate(board, search))

@@ -136,7 +136,8 @@ impl Board {
         Ok(board)
     }
 
-    /// The board of `seed` without walls, as the study draws it: the row of the start, its column, then the points of every other cell, row by row.
+    /// The board of `seed` without walls, as the study draws it: the row of the start, its column, then the
+    /// points of every other cell, row by row.
     ///
     /// # Errors
     /// When a side is 0, the board has a single cell, or more than [`MAX_CELLS`].
@@ -144,8 +145,9 @@ impl Board {
         Self::generate_walled(width, height, seed, 0)
     }
 
-    /// The board of `seed` with the same start and points as [`Board::generate`], after which every other cell becomes a wall
-    /// with the given probability in percent. Should they enclose the start, the first of its neighbours by number of direction opens.
+    /// The board of `seed` with the same start and points as [`Board::generate`], after which every other
+    /// cell becomes a wall with the given probability in percent. Should they enclose the start, the first of
+    /// its neighbours by number of direction opens.
     ///
     /// # Errors
     /// As [`Board::generate`], and when `wall_percent` is above 100.
@@ -160,27 +162,27 @@ impl Board {
             return Err(BoardError::Walls { percent: wall_percent });
         }
         let mut random = MersenneTwister::new(seed);
-        let mut below = |limit: usize| random.next_u32() as usize % limit;
-        let y = below(height);
-        let start = Place { x: below(width), y };
-        let start_cell = y * width + start.x;
-        let mut cells: Vec<Option<u8>> = (0..width * height)
-            .map(|cell| Some(if cell == start_cell { 0 } else { below(10) as u8 }))
-            .collect();
-        if wall_percent > 0 {
-            let open = Self::new(width, height, start, &cells)?;
-            let keep = open.moves(open.start).next().map(|(_, cell)| usize::from(cell));
-            for cell in (0..cells.len()).filter(|&cell| cell != start_cell) {
-                if below(100) < usize::from(wall_percent) {
-                    cells[cell] = None;
-                }
-            }
-            let enclosed = open.moves(open.start).all(|(_, cell)| cells[usize::from(cell)].is_none());
-            if let (true, Some(cell)) = (enclosed, keep) {
-                cells[cell] = open.points(cell as Cell);
-            }
-        }
+        let open = Self::draw_open(width, height, &mut random)?;
+        if wall_percent == 0 { Ok(open) } else { open.with_walls(wall_percent, &mut random) }
+    }
+
+    fn draw_open(width: usize, height: usize, random: &mut MersenneTwister) -> Result<Self, BoardError> {
+        let y = below(height, random);
+        let start = Place { x: below(width, random), y };
+        let draw = |cell| if cell == y * width + start.x { 0 } else { below(10, random) as u8 };
+        let cells: Vec<Option<u8>> = (0..width * height).map(draw).map(Some).collect();
         Self::new(width, height, start, &cells)
+    }
+
+    fn with_walls(&self, percent: u8, random: &mut MersenneTwister) -> Result<Self, BoardError> {
+        let mut draw = |cell| cell != self.start && below(100, random) < usize::from(percent);
+        let walls: Vec<bool> = (0..self.cells() as Cell).map(&mut draw).collect();
+        let is_enclosed = self.moves(self.start).all(|(_, cell)| walls[usize::from(cell)]);
+        let way_out = self.moves(self.start).map(|(_, cell)| cell).next().filter(|_| is_enclosed);
+        let is_wall = |cell: Cell| walls[usize::from(cell)] && way_out != Some(cell);
+        let cells: Vec<Option<u8>> =
+            (0..self.cells() as Cell).map(|cell| self.points(cell).filter(|_| !is_wall(cell))).collect();
+        Self::new(self.width, self.height, self.place(self.start), &cells)
     }
 
     /// Columns.
@@ -250,6 +252,11 @@ impl Board {
         };
         (self.points[cell] != WALL && self.points[next] != WALL).then_some(next)
     }
+}
+
+/// As the study draws: the remainder, whose slight preference for low values is part of its boards.
+fn below(limit: usize, random: &mut MersenneTwister) -> usize {
+    random.next_u32() as usize % limit
 }
 
 fn check_size(width: usize, height: usize) -> Result<(), BoardError> {

@@ -21,10 +21,11 @@ pub enum Horizon {
     Remaining,
 }
 
-/// Chokudai search: several narrow beams one after the other, each going on with the states that those before it left over.
+/// Chokudai search: several narrow beams one after the other, each going on with the states that those before
+/// it left over.
 ///
-/// In every turn of a beam the `width` best states of the layer are taken out and all their moves entered in the next layer;
-/// the answer leads to the best state of the last layer.
+/// In every turn of a beam the `width` best states of the layer are taken out and all their moves entered in
+/// the next layer; the answer leads to the best state of the last layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Chokudai {
@@ -67,7 +68,8 @@ pub enum SearchError {
 }
 
 impl Chokudai {
-    /// Beam search: a single beam of the given width; otherwise the setting that reproduces the published beam scores (with width 2).
+    /// Beam search: a single beam of the given width; otherwise the setting that reproduces the published
+    /// beam scores (with width 2).
     pub fn beam(width: usize) -> Self {
         Self { width, beams: 1, horizon: Horizon::Full, ..Self::default() }
     }
@@ -103,16 +105,16 @@ impl Chokudai {
         expanded.saturating_mul(state + names).saturating_add(sets)
     }
 
-    /// How many sets of expanded states are kept, a power of two. A single beam never looks back beyond the last layer, so two layers of
-    /// them are enough for it.
+    /// How many sets of expanded states are kept, a power of two. A single beam never looks back beyond the
+    /// last layer, so two layers of them are enough for it.
     fn ring(&self, turns: Turns) -> usize {
         let layers = if self.beams == 1 { 2 } else { turns.count().saturating_mul(self.beams) };
         self.width.saturating_mul(layers).checked_next_power_of_two().unwrap_or(usize::MAX)
     }
 }
 
-/// A state waiting in its layer, in one word: score, parent, cell and move. Scores take 20 bits and parents 28, which
-/// [`MAX_SEARCH_MEMORY`] keeps them below.
+/// A state waiting in its layer, in one word: score, parent, cell and move. Scores take 20 bits and parents
+/// 28, which [`MAX_SEARCH_MEMORY`] keeps them below.
 #[derive(Clone, Copy, Debug)]
 struct Entered(u64);
 

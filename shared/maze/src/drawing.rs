@@ -37,8 +37,8 @@ impl Trail {
 }
 
 impl Board {
-    /// The board for a terminal, three columns to a cell: `@` the start, `[5]` cells on the path, `<5>` where it ends, `###` walls,
-    /// `·` cells without points.
+    /// The board for a terminal, three columns to a cell: `@` the start, `[5]` cells on the path, `<5>` where
+    /// it ends, `###` walls, `·` cells without points.
     ///
     /// # Errors
     /// When the path is not possible on this board.
@@ -68,7 +68,8 @@ impl Board {
         }
     }
 
-    /// The board as an SVG picture: points shaded by worth, walls dark, the path a line from a ring at the start to a dot.
+    /// The board as an SVG picture: points shaded by worth, walls dark, the path a line from a ring at the
+    /// start to a dot.
     ///
     /// # Errors
     /// When the path is not possible on this board.
@@ -76,7 +77,8 @@ impl Board {
         let trail = Trail::new(self, path)?;
         let (width, height) = (self.width() * SIDE, self.height() * SIDE);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n"
         );
         for cell in 0..self.cells() as Cell {
@@ -112,7 +114,8 @@ impl Board {
         write!(
             svg,
             "<circle cx=\"{x}\" cy=\"{y}\" r=\"8\" fill=\"none\" stroke=\"#d62728\" stroke-width=\"2\"/>\n\
-             <polyline points=\"{}\" fill=\"none\" stroke=\"#d62728\" stroke-width=\"3\" stroke-opacity=\"0.6\" stroke-linejoin=\"round\"/>\n\
+             <polyline points=\"{}\" fill=\"none\" stroke=\"#d62728\" \
+             stroke-width=\"3\" stroke-opacity=\"0.6\" stroke-linejoin=\"round\"/>\n\
              <circle cx=\"{end_x}\" cy=\"{end_y}\" r=\"5\" fill=\"#d62728\"/>\n",
             points.join(" ")
         )

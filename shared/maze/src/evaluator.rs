@@ -7,7 +7,8 @@ use crate::direction::Direction;
 const LANES: usize = 4;
 const TABLE: usize = MAX_CELLS * LANES;
 
-/// What one gene does in one cell, in one word: the gene as repaired by r1, the points of the next cell, and 4 x that cell.
+/// What one gene does in one cell, in one word: the gene as repaired by r1, the points of the next cell, and
+/// 4 x that cell.
 #[derive(Clone, Copy, Debug)]
 struct Step(u32);
 
@@ -32,9 +33,11 @@ impl Step {
     }
 }
 
-/// Scores genomes on one board: a gene for each turn, 0 to 3 for up, down, left and right, of which only the two lowest bits count.
+/// Scores genomes on one board: a gene for each turn, 0 to 3 for up, down, left and right, of which only the
+/// two lowest bits count.
 ///
-/// It keeps the marks of the cells already taken from one call to the next, so every thread has its own.
+/// It keeps the marks of the cells already taken from one call to the next, so every thread has its own (half
+/// a megabyte).
 ///
 /// ```
 /// use maze::{Board, Evaluator};
@@ -134,8 +137,8 @@ impl Evaluator {
         choices.clone().nth(chosen as usize).expect("a cell that was entered can be left")
     }
 
-    /// Scores a whole population with repair r1, several genomes at a time: each takes the first `turns` bytes of a row
-    /// of `stride` bytes. `scores` receives one score for each row.
+    /// Scores a whole population with repair r1, several genomes at a time: each takes the first `turns`
+    /// bytes of a row of `stride` bytes. `scores` receives one score for each row.
     ///
     /// # Panics
     /// When `turns` exceeds `stride`, or the rows are fewer than the scores.

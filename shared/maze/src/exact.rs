@@ -1,4 +1,5 @@
-//! The optimum, with a proof: layers of distinct states, cut off where even a relaxed walk could not do better than what is known.
+//! The optimum, with a proof: layers of distinct states, cut off where even a relaxed walk could not do
+//! better than what is known.
 
 use crate::board::{Board, Cell, Place, Turns};
 use crate::chokudai::{Chokudai, Horizon};
@@ -24,16 +25,20 @@ impl Default for Exact {
     }
 }
 
-/// Moves that relaxed walks remember, and states kept in each layer: each stage costs more and proves more than the one before.
+/// Moves that relaxed walks remember, and states kept in each layer: each stage costs more and proves more
+/// than the one before.
 const STAGES: [(usize, usize); 6] =
     [(3, 1 << 10), (3, 1 << 13), (5, 1 << 13), (5, 1 << 16), (5, 1 << 19), (5, 1 << 22)];
+
+/// Prices hardly improve after so many rounds.
 pub(crate) const PRICE_ROUNDS: usize = 100;
 
 /// Fewer are no use: nothing can be cut off before the first moves fill the memory of relaxed walks.
 const LEAST_WIDTH: usize = 1 << 10;
 
 impl Exact {
-    /// Searches the best path there is. [`Solution::bound`] is always given: equal to the score it proves the path optimal.
+    /// Searches the best path there is. [`Solution::bound`] is always given: equal to the score it proves the
+    /// path optimal.
     ///
     /// # Errors
     /// When the game is too long or the board too large for bounds within the limits.

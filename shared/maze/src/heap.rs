@@ -1,10 +1,11 @@
 //! A binary heap whose order among equals is part of its contract.
 //!
-//! The searches of the study keep their states in one, and which of two equal scores comes out first decides their results;
-//! the standard library promises nothing about it.
+//! The searches of the study keep their states in one, and which of two equal scores comes out first decides
+//! their results; the standard library promises nothing about it.
 
-/// The highest key comes out first. A new item rises only above strictly lower ones; the hole of the item taken out sinks
-/// to the bottom along the higher children (the right one of equals), and the last item rises from there.
+/// The highest key comes out first. A new item rises only above strictly lower ones; the hole of the item
+/// taken out sinks to the bottom along the higher children (the right one of equals), and the last item rises
+/// from there.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap<T> {
     items: Vec<T>,

@@ -1,19 +1,26 @@
 //! The number-collecting maze and its solvers.
 //!
-//! A character starts on a board of cells worth 0 to 9 points. Each turn it must move one cell up, down, left or right
-//! and takes that cell's points, once; after a given number of turns the sum counts.
+//! A character starts on a board of cells worth 0 to 9 points. Each turn it must move one cell up, down, left
+//! or right and takes that cell's points, once; after a given number of turns the sum counts.
 //!
-//! The crate holds boards, the evaluation of genomes, and the classic solvers. It draws nothing at random by itself:
-//! whatever is random comes from a seed or from a source that the caller passes in. It runs no genetic algorithm.
+//! The crate holds what such games need: [`Board`]s, the [`Evaluator`] that scores genomes, the solvers
+//! [`random`], [`greedy`], beam and [`Chokudai`] search, the [`Exact`] one that proves its answers, and with
+//! [`Router`] the operators of a genetic algorithm that knows what a path is. It runs no genetic algorithm
+//! itself, and it draws nothing at random: that comes from a seed or from a source that the caller passes in,
+//! so equal calls give equal answers everywhere.
 //!
 //! ```
-//! use maze::{Board, Evaluator};
+//! use maze::{Board, Evaluator, Exact, Turns, greedy};
 //!
 //! let board = Board::generate(10, 10, 0)?;
-//! let mut genes = [2, 0, 2, 0, 2];
-//! let score = Evaluator::new(&board).score(&mut genes);
-//! assert!(score > 0);
-//! # Ok::<(), maze::BoardError>(())
+//! let turns = Turns::new(20)?;
+//! let quick = greedy(&board, turns);
+//! let best = Exact::default().solve(&board, turns)?;
+//! assert_eq!((quick.score, best.score, best.is_proved()), (124, 141, true));
+//!
+//! let mut genes: Vec<u8> = best.path.iter().map(|way| way.gene()).collect();
+//! assert_eq!(Evaluator::new(&board).score(&mut genes), 141);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod board;

@@ -1,7 +1,7 @@
 //! Boards as text and as JSON.
 //!
-//! Text has a line for each row and a character for each cell: a digit for its points, `#` for a wall, `@` for the start.
-//! Empty lines at the end and lines that begin with `//` are skipped.
+//! Text has a line for each row and a character for each cell: a digit for its points, `#` for a wall, `@`
+//! for the start. Empty lines at the end and lines that begin with `//` are skipped.
 //!
 //! ```text
 //! 31#4

@@ -1,9 +1,11 @@
-//! An upper bound on what can still be collected: walks that remember only their last few moves, and prices on contested cells.
+//! An upper bound on what can still be collected: walks that remember only their last few moves, and prices
+//! on contested cells.
 //!
-//! A relaxed walk takes the points of a cell again once it has forgotten that it was there. To make that dear, the points of a cell
-//! are split in two: a price, paid at every visit that the walk takes for its first, and the rest, granted once whether the
-//! cell is visited or not. Every split gives a bound; [`Relaxation::tighten`] looks for the one that gives the lowest,
-//! by subgradient steps (a Lagrangian relaxation of "every cell pays once").
+//! A relaxed walk takes the points of a cell again once it has forgotten that it was there. To make that
+//! dear, the points of a cell are split in two: a price, paid at every visit that the walk takes for its
+//! first, and the rest, granted once whether the cell is visited or not. Every split gives a bound;
+//! [`Relaxation::tighten`] looks for the one that gives the lowest, by subgradient steps (a Lagrangian
+//! relaxation of "every cell pays once").
 
 use crate::board::{Board, Cell, MAX_POINTS, Turns};
 use crate::direction::Direction;
@@ -11,8 +13,8 @@ use thiserror::Error;
 
 /// The last moves of a walk: the newest in the highest digit, a direction to a digit.
 ///
-/// A step leads to the other colour of the chequered board, so what it may come back to was left an odd number of moves ago:
-/// an even number of digits would remember no more than one fewer.
+/// A step leads to the other colour of the chequered board, so what it may come back to was left an odd
+/// number of moves ago: an even number of digits would remember no more than one fewer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     digits: usize,
@@ -101,7 +103,8 @@ impl Reach {
     }
 }
 
-/// The longest game for which bounds are known: its sums fit their number format, with a few units to a point.
+/// The longest game for which bounds are known: its sums fit their number format, with a few units to a
+/// point.
 pub const MAX_BOUND_TURNS: usize = 1000;
 
 /// Why no bound can be computed.
@@ -261,8 +264,9 @@ impl Relaxation {
             .expect("a sum is reached by one of the moves")
     }
 
-    /// Lowers the price of what the best walk visits more than once and raises that of what it leaves, for a number of rounds or until
-    /// the bound falls to `target` points; keeps the best prices seen, and gives their bound in units.
+    /// Lowers the price of what the best walk visits more than once and raises that of what it leaves, for a
+    /// number of rounds or until the bound falls to `target` points; keeps the best prices seen, and gives
+    /// their bound in units.
     pub(crate) fn tighten(&mut self, rounds: usize, target: u32) -> u32 {
         const PATIENCE: usize = 10;
         let (mut bound, mut visits) = self.best_walk();
@@ -288,7 +292,8 @@ impl Relaxation {
         lowest
     }
 
-    /// One step against the gradient, as long as would lower the bound by `fall` units if it were straight; false when it is level.
+    /// One step against the gradient, as long as would lower the bound by `fall` units if it were straight;
+    /// false when it is level.
     fn reprice(&mut self, fall: f64, visits: &[i32]) -> bool {
         let pulls: Vec<i32> = (0..visits.len()).map(|cell| self.pull(cell as Cell, visits[cell])).collect();
         let norm: i32 = pulls.iter().map(|pull| pull * pull).sum();
@@ -305,7 +310,8 @@ impl Relaxation {
     }
 }
 
-/// Raises the sums of a cell to what one move offers, for all memories at once; four by four they differ in their oldest move alone.
+/// Raises the sums of a cell to what one move offers, for all memories at once; four by four they differ in
+/// their oldest move alone.
 fn raise(sums: &mut [i16], after: &[i16], fresh: &[i16], price: i16) {
     for ((sums, after), fresh) in
         sums.chunks_exact_mut(16).zip(after.chunks_exact(4)).zip(fresh.chunks_exact(16))

@@ -1,8 +1,8 @@
 //! Operators that know what a path is, for genetic algorithms whose children shall be better than chance.
 //!
-//! A gene means little without those before it: cut two genomes and join them, and the second half walks somewhere else than in its parent.
-//! These operators keep the cells where they are: a tail planned anew from where the path stands, a detour between two cells of the path,
-//! a crossover where two paths meet.
+//! A gene means little without those before it: cut two genomes and join them, and the second half walks
+//! somewhere else than in its parent. These operators keep the cells where they are: a tail planned anew from
+//! where the path stands, a detour between two cells of the path, a crossover where two paths meet.
 
 use crate::board::{Board, Cell, Turns};
 use crate::direction::Direction;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// The most memory a guide may take, in bytes.
 const MAX_GUIDE_MEMORY: usize = 1 << 28;
 
-/// What may still be collected from each cell with so many moves left: an estimate from above, the same whoever computes it.
-/// Many routers can share one.
+/// What may still be collected from each cell with so many moves left: an estimate from above, the same
+/// whoever computes it. Many routers can share one.
 #[derive(Clone, Debug)]
 pub struct Guide {
     relaxation: Relaxation,
@@ -24,7 +24,8 @@ pub struct Guide {
 }
 
 impl Guide {
-    /// Computes the estimates for a board and a number of turns; tenths of a second for 30x30 cells and 50 turns.
+    /// Computes the estimates for a board and a number of turns; tenths of a second for 30x30 cells and 50
+    /// turns.
     ///
     /// # Errors
     /// When the game is too long or the board too large.
@@ -50,7 +51,8 @@ pub struct Meeting {
     pub other_turn: usize,
 }
 
-/// Changes paths on one board. Genomes have a gene for each turn; genes that lead nowhere are repaired by r1 on the way.
+/// Changes paths on one board. Genomes have a gene for each turn; genes that lead nowhere are repaired by r1
+/// on the way.
 ///
 /// It keeps its working space from one call to the next, so every thread has its own.
 #[derive(Clone, Debug)]
@@ -66,7 +68,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// Without a guide, tails are planned by the points they collect; with one, also by what they leave for later.
+    /// Without a guide, tails are planned by the points they collect; with one, also by what they leave for
+    /// later.
     pub fn new(board: &Board, guide: Option<Arc<Guide>>) -> Self {
         Self {
             board: board.clone(),
@@ -79,7 +82,8 @@ impl Router {
         }
     }
 
-    /// Plans all moves of a path from turn `from` on anew. `guided` asks for the guide's advice, if there is one.
+    /// Plans all moves of a path from turn `from` on anew. `guided` asks for the guide's advice, if there is
+    /// one.
     ///
     /// # Panics
     /// When `from` lies beyond the path, or the guide that is asked was made for another number of turns.
@@ -129,9 +133,10 @@ impl Router {
         write(&mut genes[from..to], self.segment.plan(stretch, to - from, planning, random));
     }
 
-    /// Makes the most promising child that walks as `first` does to a cell where both paths come by, in whatever turn,
-    /// and goes on as `second` does from there. Where that ends too early, the rest is planned. `None`, and `child` is
-    /// worth nothing, when the paths meet nowhere but where the child would be one of them.
+    /// Makes the most promising child that walks as `first` does to a cell where both paths come by, in
+    /// whatever turn, and goes on as `second` does from there. Where that ends too early, the rest is
+    /// planned. `None`, and `child` is worth nothing, when the paths meet nowhere but where the child would
+    /// be one of them.
     ///
     /// # Panics
     /// When the three are not equally long.

@@ -12,7 +12,8 @@ use std::cmp::Reverse;
 pub struct Planning {
     /// States kept for each turn, 1 to [`Planning::MAX_WIDTH`].
     pub width: usize,
-    /// Every state's worth is raised by a random part of so many points, so that equal calls give different stretches.
+    /// Every state's worth is raised by a random part of so many points, so that equal calls give different
+    /// stretches.
     pub noise: u32,
 }
 
@@ -101,7 +102,8 @@ struct State {
 /// The working space of a beam, kept from one stretch to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    /// Row 0 holds the cells taken elsewhere on the path; two halves behind it the sets of this layer and the next.
+    /// Row 0 holds the cells taken elsewhere on the path; two halves behind it the sets of this layer and the
+    /// next.
     taken: TakenRows,
     half: usize,
     layer: Vec<State>,

@@ -69,8 +69,9 @@ pub(crate) fn is_taken(row: &[u64], cell: Cell) -> bool {
     row[usize::from(cell / 64)] >> (cell % 64) & 1 == 1
 }
 
-/// A pseudo-random word for each number, the same for ever: the state mixer of `SplitMix64`.
-/// Sets of cells are named by the exclusive or of their members' words, so that a name follows from its predecessor's in one step.
+/// A pseudo-random word for each number, the same for ever: the state mixer of `SplitMix64`. Sets of cells
+/// are named by the exclusive or of their members' words, so that a name follows from its predecessor's in
+/// one step.
 #[inline]
 pub(crate) fn word_of(number: u64) -> u64 {
     let mut word = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -79,7 +80,8 @@ pub(crate) fn word_of(number: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Names of states met before; names are random words already, so they are their own hashes.
+/// Names of states met before. Two states share a name by chance once in 2^64 pairs, which is taken for
+/// never; names are random words already, so they are their own hashes.
 #[expect(clippy::disallowed_types, reason = "only asked whether it holds a name; its order is never seen")]
 pub(crate) type Names = HashSet<u64, BuildHasherDefault<NameHasher>>;
 

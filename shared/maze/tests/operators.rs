@@ -1,4 +1,5 @@
-//! The operators that know what a path is: what they keep, what they improve, and what a small population reaches with them.
+//! The operators that know what a path is: what they keep, what they improve, and what a small population
+//! reaches with them.
 
 #![allow(clippy::unwrap_used)]
 

@@ -44,7 +44,8 @@ fn searches() -> impl Strategy<Value = Chokudai> {
     )
 }
 
-/// The optimum by trying every move from every distinct state, where a state is a cell and the set of cells taken.
+/// The optimum by trying every move from every distinct state, where a state is a cell and the set of cells
+/// taken.
 fn best_of_all(board: &Board, turns: usize) -> u32 {
     let mut layer = HashMap::from([((board.start(), 0u128), 0)]);
     for _ in 0..turns {
