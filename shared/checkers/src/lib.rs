@@ -5,9 +5,16 @@ mod perft;
 mod position;
 mod random;
 mod squares;
+mod evaluator;
 mod fen;
+mod network;
+mod score;
 
+pub use evaluator::{Evaluator, Material, RandomOpinion};
+pub use fen::{FenError, FenReason};
 pub use moves::Move;
+pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, Path};
+pub use score::Score;
 pub use perft::{perft, perft_merged};
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use squares::{Square, Squares};
