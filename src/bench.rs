@@ -2,6 +2,8 @@
 //!
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
+mod checkers;
+
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -31,7 +33,7 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    vec![]
+    checkers::benches()
 }
 
 impl Figure {
