@@ -12,6 +12,8 @@ pub(super) fn benches() -> Vec<Bench> {
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, Path::best())),
         ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, Path::best())),
         ("checkers.search_weighted", measure_search),
+        ("checkers.searches4", || measure_searches(4)),
+        ("checkers.searches6", || measure_searches(6)),
     ];
     if Path::Avx2.is_available() {
         benches.push(("checkers.eval_weighted_avx2", || {
@@ -124,6 +126,8 @@ fn recorded_requests(network: &Arc<Network>) -> Vec<Request> {
         search.forget();
         search.run(&mut recorder, &position, &Limits::depth(4));
     }
+    if let Ok(n) = std::env::var("GROUP") { let n: usize = n.parse().unwrap();
+      for r in &mut recorder.requests { let p=r.parent; let mut all: Vec<Position> = p.legal_moves().iter().map(|m| p.play(m)).collect(); if r.children[0].side_to_move()==p.side_to_move() {continue} while all.len()<n {let x=all[0]; all.push(x)} all.truncate(n); r.children = all; } }
     recorder.requests
 }
 
@@ -155,4 +159,15 @@ impl Evaluator for Plain {
     fn evaluate(&mut self, position: &Position) -> Score {
         Score::from_value(self.0.reference_value(position))
     }
+}
+
+fn measure_searches(depth: u32) -> Figure {
+    let network = network(NodeKind::Weighted);
+    let positions = positions();
+    let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+    let mut evaluator = NetworkEvaluator::new(network.clone());
+    let (mut n, mut e) = (0, 0);
+    for p in &positions { search.forget(); let f = search.run(&mut evaluator, p, &Limits::depth(depth)).unwrap(); n += f.nodes; e += f.evaluations; }
+    eprintln!("depth {depth}: nodes {} evals {} per search", n / positions.len() as u64, e / positions.len() as u64);
+    Figure::new("searches", rate(|| positions.iter().map(|p| {search.forget(); search.run(&mut evaluator, p, &Limits::depth(depth)); 1}).sum()), 1.0)
 }

@@ -30,8 +30,8 @@ impl<const N: usize> Sums<N> {
 /// What each piece on each square adds to the sums, seen by the side to move from its own back row.
 pub(super) struct FirstLayer<const N: usize> {
     biases: Sums<N>,
-    men: [Sums<N>; 32],
-    kings: [Sums<N>; 32],
+    /// Men on the 32 squares, then kings.
+    columns: [Sums<N>; 64],
     /// What 1 in a sum stands for: a power of two.
     unit: f32,
 }
@@ -48,8 +48,7 @@ impl<const N: usize> FirstLayer<N> {
         };
         Self {
             biases: rounded(biases, 1.0),
-            men: men.each_ref().map(|column| rounded(column, 1.0)),
-            kings: men.each_ref().map(|column| rounded(column, king)),
+            columns: std::array::from_fn(|i| rounded(&men[i % 32], if i < 32 { 1.0 } else { king })),
             unit: (1.0 / scale) as f32,
         }
     }
@@ -66,30 +65,41 @@ impl<const N: usize> FirstLayer<N> {
             Side::Black => 0,
             Side::White => 31,
         };
-        for (columns, before, after) in [
-            (&self.men, [before.men(side), before.men(!side)], [after.men(side), after.men(!side)]),
-            (&self.kings, [before.kings(side), before.kings(!side)], [after.kings(side), after.kings(!side)]),
-        ] {
-            for square in gone(before[0], after[0]) {
-                sums.subtract(&columns[square.index() ^ turn]);
-            }
-            for square in gone(after[0], before[0]) {
-                sums.add(&columns[square.index() ^ turn]);
-            }
-            for square in gone(before[1], after[1]) {
-                sums.add(&columns[square.index() ^ turn]);
-            }
-            for square in gone(after[1], before[1]) {
-                sums.subtract(&columns[square.index() ^ turn]);
-            }
+        let own = [men_and_kings(before, side), men_and_kings(after, side)];
+        let other = [men_and_kings(before, !side), men_and_kings(after, !side)];
+        let (own_gone, own_new) = (own[0] & !own[1], own[1] & !own[0]);
+        let (other_gone, other_new) = (other[0] & !other[1], other[1] & !other[0]);
+        for piece in bits(own_new | other_gone) {
+            sums.add(&self.columns[piece ^ turn]);
+        }
+        for piece in bits(own_gone | other_new) {
+            sums.subtract(&self.columns[piece ^ turn]);
+        }
+        // Where one side's piece gave way to the same of the other, the column counts twice.
+        for piece in bits(own_new & other_gone) {
+            sums.add(&self.columns[piece ^ turn]);
+        }
+        for piece in bits(own_gone & other_new) {
+            sums.subtract(&self.columns[piece ^ turn]);
         }
     }
 }
 
-/// What is in `before` but not in `after`.
+/// A side's men on the low 32 bits, its kings on the high ones.
 #[inline(always)]
-fn gone(before: Squares, after: Squares) -> Squares {
-    before & !after
+fn men_and_kings(position: &Position, side: Side) -> u64 {
+    u64::from(position.men(side).0) | u64::from(position.kings(side).0) << 32
+}
+
+/// The places of the bits that are set, each below 64.
+#[inline(always)]
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = set.trailing_zeros() as usize;
+        let found = set != 0;
+        set &= set.wrapping_sub(1);
+        found.then_some(lowest & 63)
+    })
 }
 
 /// The inverse of the finest power of two in which the fullest imaginable board stays within an i32.
@@ -118,13 +128,14 @@ impl<const N: usize> Tracker<N> {
         Self { boards: [empty; 2], sums: [layer.biases; 2] }
     }
 
-    /// The sums of `position` as `side` sees it.
+    /// Makes `position`, as `side` sees it, the board whose sums are known.
     #[inline(always)]
-    pub(super) fn follow(&mut self, layer: &FirstLayer<N>, side: Side, position: &Position) -> &Sums<N> {
-        let (board, sums) = (&mut self.boards[side as usize], &mut self.sums[side as usize]);
-        layer.change(sums, side, board, position);
-        *board = *position;
-        sums
+    pub(super) fn follow(&mut self, layer: &FirstLayer<N>, side: Side, position: &Position) {
+        // A copy, so that the compiler knows that it overlaps nothing and keeps it in registers.
+        let mut sums = self.sums[side as usize];
+        layer.change(&mut sums, side, &self.boards[side as usize], position);
+        self.sums[side as usize] = sums;
+        self.boards[side as usize] = *position;
     }
 
     /// The sums of a position near the one that was followed last, which stays as it is.

@@ -10,6 +10,12 @@ use super::layers::{Body, Tail};
 use crate::position::Position;
 use crate::score::Score;
 
+/// The values of a layer's nodes, or their weights. Aligned, because a value is broadcast soon after its vector
+/// was stored, which is slow across cache lines.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Row<const N: usize>(pub(super) [f32; N]);
+
 /// Which instructions evaluate a network. All give the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Path {
@@ -33,7 +39,14 @@ impl Path {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.is_available(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("popcnt")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx512 | Self::Avx2 => false,
             Self::Plain => true,
@@ -109,13 +122,13 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx2,fma")]
+#[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
     job.on::<super::lanes::Avx512, 3, 1, true>();
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
     job.on::<super::lanes::Avx2, 5, 2, false>();
 }
@@ -136,18 +149,21 @@ pub(super) fn dense<
 >(
     rows: &[[f32; ROW]],
     biases: &[f32; ROW],
-    inputs: &[[f32; INPUTS]; LEAVES],
+    inputs: &[Row<INPUTS>; LEAVES],
 ) -> [[V; VECTORS]; LEAVES] {
-    if TOGETHER {
-        dense_block::<V, ROW, INPUTS, VECTORS, PARTS, LEAVES>(rows, biases, inputs)
-    } else {
-        let mut nodes = [[V::splat(0.0); VECTORS]; LEAVES];
-        for (nodes, inputs) in nodes.iter_mut().zip(inputs) {
-            let block = std::slice::from_ref(inputs).try_into().expect("a slice of one");
-            [*nodes] = dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 1>(rows, biases, block);
-        }
-        nodes
+    let mut nodes = [[V::splat(0.0); VECTORS]; LEAVES];
+    let mut done = 0;
+    while TOGETHER && done + 2 <= LEAVES {
+        let block = inputs[done..done + 2].try_into().expect("a slice of two");
+        [nodes[done], nodes[done + 1]] = dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 2>(rows, biases, block);
+        done += 2;
     }
+    while done < LEAVES {
+        let block = inputs[done..=done].try_into().expect("a slice of one");
+        [nodes[done]] = dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 1>(rows, biases, block);
+        done += 1;
+    }
+    nodes
 }
 
 #[inline(always)]
@@ -161,7 +177,7 @@ fn dense_block<
 >(
     rows: &[[f32; ROW]],
     biases: &[f32; ROW],
-    inputs: &[[f32; INPUTS]; LEAVES],
+    inputs: &[Row<INPUTS>; LEAVES],
 ) -> [[V; VECTORS]; LEAVES] {
     let zero = V::splat(0.0);
     let biases: [V; VECTORS] = std::array::from_fn(|v| V::load(&biases[v * V::WIDTH..]));
@@ -171,7 +187,7 @@ fn dense_block<
         for part in 0..PARTS {
             let weights: [V; VECTORS] = std::array::from_fn(|v| V::load(&rows[part][v * V::WIDTH..]));
             for leaf in 0..LEAVES {
-                let input = V::splat(inputs[leaf][block * PARTS + part]);
+                let input = V::splat(inputs[leaf].0[block * PARTS + part]);
                 for v in 0..VECTORS {
                     parts[part][leaf][v] = weights[v].mul_add(input, parts[part][leaf][v]);
                 }
@@ -181,14 +197,14 @@ fn dense_block<
     fold_parts(parts)
 }
 
-/// Adds partial sums in pairs: (0 + 1) + (2 + 3).
+/// Adds partial sums in pairs: (0 + 1) + (2 + 3), or (0 + 1) + 2.
 #[inline(always)]
 fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const LEAVES: usize>(
     mut parts: [[[V; VECTORS]; LEAVES]; PARTS],
 ) -> [[V; VECTORS]; LEAVES] {
     let mut distance = 1;
     while distance < PARTS {
-        for part in (0..PARTS).step_by(2 * distance) {
+        for part in (0..PARTS - distance).step_by(2 * distance) {
             for leaf in 0..LEAVES {
                 for v in 0..VECTORS {
                     parts[part][leaf][v] = parts[part][leaf][v].add(parts[part + distance][leaf][v]);
@@ -204,12 +220,20 @@ fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const LEAVES: 
 #[inline(always)]
 pub(super) fn activate<V: Lanes, const VECTORS: usize, const LEAVES: usize, const ROW: usize>(
     nodes: &[[V; VECTORS]; LEAVES],
-) -> [[f32; ROW]; LEAVES] {
-    let mut rows = [[0.0; ROW]; LEAVES];
+) -> [Row<ROW>; LEAVES] {
+    let mut rows = [Row([0.0; ROW]); LEAVES];
     for (row, nodes) in rows.iter_mut().zip(nodes) {
         for (v, node) in nodes.iter().enumerate() {
-            node.tanh().store(&mut row[v * V::WIDTH..]);
+            node.tanh().store(&mut row.0[v * V::WIDTH..]);
         }
     }
+    keep_in_memory(&rows);
     rows
+}
+
+/// Keeps the rows in memory, where to broadcast one value is to load it; from registers, where the compiler
+/// would leave them, each takes shuffles.
+#[inline(always)]
+pub(super) fn keep_in_memory<T>(rows: &T) {
+    std::hint::black_box(rows);
 }

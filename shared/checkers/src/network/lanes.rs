@@ -93,7 +93,8 @@ impl Lanes for Plain {
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_lanes {
     ($name:ident, $doc:literal, $vector:ty, $width:literal, $splat:ident, $load:ident, $load_integers:ident,
-     $convert:ident, $store:ident, $add:ident, $mul:ident, $div:ident, $mul_add:ident, $min:ident, $max:ident) => {
+     $convert:ident, $store:ident, $add:ident, $mul:ident, $div:ident, $mul_add:ident,
+     $min:ident, $max:ident) => {
         #[doc = $doc]
         #[derive(Clone, Copy)]
         pub(in crate::network) struct $name($vector);
@@ -171,3 +172,21 @@ mod x86 {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{Avx2, Avx512};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tanh(x: f32) -> f32 {
+        Plain::splat(x).tanh().0[0]
+    }
+
+    #[test]
+    fn tanh_is_close_odd_and_at_most_one() {
+        for step in 0..2_000_000 {
+            let x = step as f32 * 1e-5;
+            assert!((tanh(x) - libm::tanhf(x)).abs() < 2e-6, "tanh {x} is {}", tanh(x));
+            assert!(tanh(x) <= 1.0 && tanh(-x).to_bits() == (-tanh(x)).to_bits());
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The layers of a network, laid out for vectors.
 
 use super::first_layer::{FirstLayer, Sums};
-use super::kernel::{activate, dense};
+use super::kernel::{Row, activate, dense, keep_in_memory};
 use super::lanes::Lanes;
 use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
@@ -13,7 +13,7 @@ pub(super) const WIDE_ROW: usize = 48;
 /// The 10 narrow nodes, padded to a full vector.
 pub(super) const NARROW_ROW: usize = 16;
 /// Inputs of the wide layer: the sub-boards in two partial sums.
-const WIDE_INPUTS: usize = SUB_BOARDS + 1;
+const WIDE_INPUTS: usize = SUB_BOARDS + 2;
 
 /// From a position's first-layer sums to the wide nodes before tanh.
 pub(super) trait Body<const N: usize> {
@@ -62,14 +62,15 @@ impl Body<SUB_BOARD_ROW> for WeightedBody {
         sums: &[Sums<SUB_BOARD_ROW>; LEAVES],
     ) -> [[V; VECTORS]; LEAVES] {
         let unit = V::splat(self.first.unit());
-        let mut nodes = [[0.0; SUB_BOARD_ROW]; LEAVES];
+        let mut nodes = [Row([0.0; SUB_BOARD_ROW]); LEAVES];
         for (nodes, sums) in nodes.iter_mut().zip(sums) {
             for v in 0..SUB_BOARD_ROW / V::WIDTH {
                 let at = v * V::WIDTH;
-                V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes[at..]);
+                V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes.0[at..]);
             }
         }
-        dense::<V, WIDE_ROW, SUB_BOARD_ROW, VECTORS, 2, LEAVES, TOGETHER>(&self.rows, &self.biases, &nodes)
+        keep_in_memory(&nodes);
+        dense::<V, WIDE_ROW, SUB_BOARD_ROW, VECTORS, 3, LEAVES, TOGETHER>(&self.rows, &self.biases, &nodes)
     }
 }
 
@@ -167,7 +168,7 @@ impl Tail {
         let narrow = activate::<V, NARROW_VECTORS, LEAVES, NARROW_ROW>(&narrow);
         let mut outputs = [0.0; NARROW_ROW];
         for leaf in 0..LEAVES {
-            outputs[leaf] = self.direct.mul_add(pieces[leaf], self.output_bias + self.weigh(&narrow[leaf]));
+            outputs[leaf] = self.direct.mul_add(pieces[leaf], self.output_bias + self.weigh(&narrow[leaf].0));
         }
         V::load(&outputs).tanh().store(&mut outputs);
         std::array::from_fn(|leaf| outputs[leaf])
@@ -176,13 +177,10 @@ impl Tail {
     /// The narrow nodes' weighted sum, added up in pairs.
     #[inline(always)]
     fn weigh(&self, narrow: &[f32; NARROW_ROW]) -> f32 {
-        let mut terms: [f32; NARROW_ROW] = std::array::from_fn(|node| narrow[node] * self.output[node]);
-        for half in [8, 4, 2, 1] {
-            for node in 0..half {
-                terms[node] += terms[node + half];
-            }
-        }
-        terms[0]
+        let terms: [f32; 16] = std::array::from_fn(|i| narrow[i] * self.output[i]);
+        let terms: [f32; 8] = std::array::from_fn(|i| terms[i] + terms[i + 8]);
+        let terms: [f32; 4] = std::array::from_fn(|i| terms[i] + terms[i + 4]);
+        (terms[0] + terms[2]) + (terms[1] + terms[3])
     }
 }
 
