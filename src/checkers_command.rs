@@ -1,8 +1,8 @@
 //! `atoll checkers`: count moves, and ask a player for one.
 
 use checkers::{
-    DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator, Player,
-    PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
+    DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
+    Player, PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -98,7 +98,10 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
     let leaves = count(&position, arguments.depth);
     if arguments.json {
         let Perft { depth, merge, .. } = arguments;
-        println!("{}", json!({ "fen": position.to_string(), "depth": depth, "merge": merge, "leaves": leaves }));
+        println!(
+            "{}",
+            json!({ "fen": position.to_string(), "depth": depth, "merge": merge, "leaves": leaves })
+        );
     } else {
         println!("{leaves}");
     }

@@ -2,7 +2,8 @@
 
 use super::{Bench, Figure, rate};
 use checkers::{
-    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Path, Position, Reuse, Score, Search, perft,
+    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Path, Position, Reuse, Score, Search,
+    perft,
 };
 use std::sync::Arc;
 
@@ -16,9 +17,7 @@ pub(super) fn benches() -> Vec<Bench> {
         ("checkers.searches6", || measure_searches(6)),
     ];
     if Path::Avx2.is_available() {
-        benches.push(("checkers.eval_weighted_avx2", || {
-            measure_evaluations(NodeKind::Weighted, Path::Avx2)
-        }));
+        benches.push(("checkers.eval_weighted_avx2", || measure_evaluations(NodeKind::Weighted, Path::Avx2)));
     }
     benches
 }
@@ -55,10 +54,13 @@ fn measure_search() -> Figure {
     let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
     let mut run = |evaluator: &mut dyn FnMut(&mut Search, &Position) -> u64, positions: &[Position]| {
         rate(|| {
-            positions.iter().map(|position| {
-                search.forget();
-                evaluator(&mut search, position)
-            }).sum()
+            positions
+                .iter()
+                .map(|position| {
+                    search.forget();
+                    evaluator(&mut search, position)
+                })
+                .sum()
         })
     };
     let mut evaluator = NetworkEvaluator::new(network.clone());
@@ -126,8 +128,22 @@ fn recorded_requests(network: &Arc<Network>) -> Vec<Request> {
         search.forget();
         search.run(&mut recorder, &position, &Limits::depth(4));
     }
-    if let Ok(n) = std::env::var("GROUP") { let n: usize = n.parse().unwrap();
-      for r in &mut recorder.requests { let p=r.parent; let mut all: Vec<Position> = p.legal_moves().iter().map(|m| p.play(m)).collect(); if r.children[0].side_to_move()==p.side_to_move() {continue} while all.len()<n {let x=all[0]; all.push(x)} all.truncate(n); r.children = all; } }
+    if let Ok(n) = std::env::var("GROUP") {
+        let n: usize = n.parse().unwrap();
+        for r in &mut recorder.requests {
+            let p = r.parent;
+            let mut all: Vec<Position> = p.legal_moves().iter().map(|m| p.play(m)).collect();
+            if r.children[0].side_to_move() == p.side_to_move() {
+                continue;
+            }
+            while all.len() < n {
+                let x = all[0];
+                all.push(x)
+            }
+            all.truncate(n);
+            r.children = all;
+        }
+    }
     recorder.requests
 }
 
@@ -167,7 +183,29 @@ fn measure_searches(depth: u32) -> Figure {
     let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
     let mut evaluator = NetworkEvaluator::new(network.clone());
     let (mut n, mut e) = (0, 0);
-    for p in &positions { search.forget(); let f = search.run(&mut evaluator, p, &Limits::depth(depth)).unwrap(); n += f.nodes; e += f.evaluations; }
-    eprintln!("depth {depth}: nodes {} evals {} per search", n / positions.len() as u64, e / positions.len() as u64);
-    Figure::new("searches", rate(|| positions.iter().map(|p| {search.forget(); search.run(&mut evaluator, p, &Limits::depth(depth)); 1}).sum()), 1.0)
+    for p in &positions {
+        search.forget();
+        let f = search.run(&mut evaluator, p, &Limits::depth(depth)).unwrap();
+        n += f.nodes;
+        e += f.evaluations;
+    }
+    eprintln!(
+        "depth {depth}: nodes {} evals {} per search",
+        n / positions.len() as u64,
+        e / positions.len() as u64
+    );
+    Figure::new(
+        "searches",
+        rate(|| {
+            positions
+                .iter()
+                .map(|p| {
+                    search.forget();
+                    search.run(&mut evaluator, p, &Limits::depth(depth));
+                    1
+                })
+                .sum()
+        }),
+        1.0,
+    )
 }

@@ -108,10 +108,10 @@ struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], PlayerFileError> {
-        let (field, rest) = self.0.split_first_chunk().ok_or(PlayerFileError::Length {
-            expected: HEADER,
-            found: self.0.len(),
-        })?;
+        let (field, rest) = self
+            .0
+            .split_first_chunk()
+            .ok_or(PlayerFileError::Length { expected: HEADER, found: self.0.len() })?;
         self.0 = rest;
         Ok(*field)
     }

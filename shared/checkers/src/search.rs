@@ -96,7 +96,7 @@ impl Budget {
         let late = |deadline| {
             nodes.is_multiple_of(Self::NODES_BETWEEN_LOOKS_AT_THE_CLOCK) && Instant::now() >= deadline
         };
-        nodes > self.nodes || self.deadline.is_some_and(late)
+        nodes >= self.nodes || self.deadline.is_some_and(late)
     }
 }
 
@@ -153,7 +153,12 @@ impl Search {
     }
 
     /// The best move, or nothing if there is no legal move.
-    pub fn run<E: Evaluator>(&mut self, evaluator: &mut E, position: &Position, limits: &Limits) -> Option<Found> {
+    pub fn run<E: Evaluator>(
+        &mut self,
+        evaluator: &mut E,
+        position: &Position,
+        limits: &Limits,
+    ) -> Option<Found> {
         self.prepare(position, limits);
         let budget = Budget::UNLIMITED;
         let mut tree = Tree { search: self, evaluator, budget, nodes: 1, evaluations: 0, stopped: false };
@@ -181,7 +186,8 @@ impl Search {
 
     /// True if searching deeper can't change anything: the end of the game is within the depth that was searched.
     fn is_settled(&self, depth: u32) -> bool {
-        let ends_within = |score: Score| score.win_in().or(score.lost_in()).is_some_and(|plies| plies <= depth);
+        let ends_within =
+            |score: Score| score.win_in().or(score.lost_in()).is_some_and(|plies| plies <= depth);
         match self.lines.as_slice() {
             [] => true,
             [line] => ends_within(line.score),
@@ -223,9 +229,13 @@ impl<E: Evaluator> Tree<'_, E> {
         for place in line..self.search.roots.len() {
             let root = self.search.roots[place];
             // A move that comes earlier among the legal ones wins a tie.
-            let floor = best.map_or(-Score::INFINITE, |(_, other, score)| {
-                if root.index < other.index { score.below() } else { score }
-            });
+            let floor =
+                best.map_or(
+                    -Score::INFINITE,
+                    |(_, other, score)| {
+                        if root.index < other.index { score.below() } else { score }
+                    },
+                );
             let score = self.root_score(&position.play(&root.mv), floor, depth, best.is_none());
             if self.stopped {
                 return None;

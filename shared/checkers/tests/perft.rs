@@ -4,8 +4,7 @@ use checkers::{Position, perft, perft_merged};
 
 #[test]
 fn initial_position() {
-    const LEAVES: [u64; 10] =
-        [7, 49, 302, 1_469, 7_361, 36_768, 179_740, 845_931, 3_963_680, 18_391_564];
+    const LEAVES: [u64; 10] = [7, 49, 302, 1_469, 7_361, 36_768, 179_740, 845_931, 3_963_680, 18_391_564];
     for (depth, leaves) in (1..).zip(LEAVES) {
         assert_eq!(perft(&Position::START, depth), leaves, "depth {depth}");
         assert_eq!(perft_merged(&Position::START, depth), leaves, "depth {depth}, merged");

@@ -1,6 +1,9 @@
 //! The search against a plain minimax.
 
-use checkers::{Evaluator, Found, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse, Score, Search};
+use checkers::{
+    Evaluator, Found, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse, Score,
+    Search,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -67,7 +70,12 @@ fn best_of(evaluator: &mut impl Evaluator, position: &Position, depth: u32) -> V
 }
 
 /// Checks one search, alone and in a row, with and without its table.
-fn check<E: Evaluator>(mut evaluator: E, position: &Position, depth: u32, searches: &mut [Search]) -> Result<(), TestCaseError> {
+fn check<E: Evaluator>(
+    mut evaluator: E,
+    position: &Position,
+    depth: u32,
+    searches: &mut [Search],
+) -> Result<(), TestCaseError> {
     let expected = best_of(&mut evaluator, position, depth);
     for search in searches {
         let found = search.run(&mut evaluator, position, &Limits::depth(depth));
@@ -94,7 +102,7 @@ fn searches() -> [Search; 3] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     /// Games of several positions with one searcher each, so that tables hold what earlier moves left there.
     #[test]

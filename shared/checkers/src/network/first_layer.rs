@@ -106,7 +106,8 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
 fn finest_scale<const N: usize>(biases: &[f64; N], men: &[[f64; N]; 32], king: f64) -> f64 {
     const ROOM: f64 = (i32::MAX - 64) as f64;
     let heaviest = king.abs().max(1.0);
-    let fullest = |node: usize| biases[node].abs() + men.iter().map(|c| c[node].abs()).sum::<f64>() * heaviest;
+    let fullest =
+        |node: usize| biases[node].abs() + men.iter().map(|c| c[node].abs()).sum::<f64>() * heaviest;
     let largest = (0..N).map(fullest).fold(0.0, f64::max);
     let mut scale = FirstLayer::<N>::FINEST;
     while largest * scale > ROOM {
@@ -124,7 +125,8 @@ pub(super) struct Tracker<const N: usize> {
 
 impl<const N: usize> Tracker<N> {
     pub(super) fn new(layer: &FirstLayer<N>) -> Self {
-        let empty = Position { black: Squares::NONE, white: Squares::NONE, kings: Squares::NONE, side: Side::Black };
+        let empty =
+            Position { black: Squares::NONE, white: Squares::NONE, kings: Squares::NONE, side: Side::Black };
         Self { boards: [empty; 2], sums: [layer.biases; 2] }
     }
 

@@ -155,7 +155,8 @@ pub(super) fn dense<
     let mut done = 0;
     while TOGETHER && done + 2 <= LEAVES {
         let block = inputs[done..done + 2].try_into().expect("a slice of two");
-        [nodes[done], nodes[done + 1]] = dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 2>(rows, biases, block);
+        [nodes[done], nodes[done + 1]] =
+            dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 2>(rows, biases, block);
         done += 2;
     }
     while done < LEAVES {

@@ -159,14 +159,38 @@ mod x86 {
     use std::arch::x86_64::*;
 
     x86_lanes!(
-        Avx2, "Eight lanes of AVX2 and FMA.", __m256, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_loadu_si256,
-        _mm256_cvtepi32_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_mul_ps, _mm256_div_ps, _mm256_fmadd_ps,
-        _mm256_min_ps, _mm256_max_ps
+        Avx2,
+        "Eight lanes of AVX2 and FMA.",
+        __m256,
+        8,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_loadu_si256,
+        _mm256_cvtepi32_ps,
+        _mm256_storeu_ps,
+        _mm256_add_ps,
+        _mm256_mul_ps,
+        _mm256_div_ps,
+        _mm256_fmadd_ps,
+        _mm256_min_ps,
+        _mm256_max_ps
     );
     x86_lanes!(
-        Avx512, "Sixteen lanes of AVX-512.", __m512, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_loadu_si512,
-        _mm512_cvtepi32_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_mul_ps, _mm512_div_ps, _mm512_fmadd_ps,
-        _mm512_min_ps, _mm512_max_ps
+        Avx512,
+        "Sixteen lanes of AVX-512.",
+        __m512,
+        16,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_loadu_si512,
+        _mm512_cvtepi32_ps,
+        _mm512_storeu_ps,
+        _mm512_add_ps,
+        _mm512_mul_ps,
+        _mm512_div_ps,
+        _mm512_fmadd_ps,
+        _mm512_min_ps,
+        _mm512_max_ps
     );
 }
 

@@ -116,7 +116,13 @@ mod tests {
         let covered: Vec<u32> = SUB_BOARD_SQUARES.iter().map(|squares| squares.count()).collect();
         assert_eq!(covered.iter().sum::<u32>() as usize, SQUARE_WEIGHTS);
         let by_size = [36, 25, 16, 9, 4, 1].map(|n| n as usize);
-        let ends: Vec<usize> = by_size.iter().scan(0, |end, n| { *end += n; Some(*end) }).collect();
+        let ends: Vec<usize> = by_size
+            .iter()
+            .scan(0, |end, n| {
+                *end += n;
+                Some(*end)
+            })
+            .collect();
         let weights: Vec<u32> =
             by_size.iter().zip(&ends).map(|(n, end)| covered[end - n..*end].iter().sum()).collect();
         assert_eq!(weights, [162, 200, 200, 162, 98, 32]);

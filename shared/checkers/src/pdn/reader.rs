@@ -187,7 +187,8 @@ impl Reader<'_> {
             return Err(place.error(PdnReason::Header(name)));
         }
         let inside = self.cursor.place;
-        let value = self.read_quoted().ok_or_else(|| place.error(PdnReason::Unclosed("the end of a header")))?;
+        let value =
+            self.read_quoted().ok_or_else(|| place.error(PdnReason::Unclosed("the end of a header")))?;
         self.cursor.skip_blanks();
         if self.cursor.next() != Some(']') {
             return Err(place.error(PdnReason::Header(name)));

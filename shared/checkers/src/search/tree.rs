@@ -83,9 +83,10 @@ impl<E: Evaluator> Tree<'_, E> {
     }
 
     fn visit(&mut self) {
-        self.nodes += 1;
         if self.budget.is_spent(self.nodes) {
             self.stopped = true;
+        } else {
+            self.nodes += 1;
         }
     }
 

@@ -58,7 +58,11 @@ fn scattered(random: &mut Random) -> Position {
         if (black | white).meets(square) {
             continue;
         }
-        if i % 2 == 0 { black |= square } else { white |= square }
+        if i % 2 == 0 {
+            black |= square
+        } else {
+            white |= square
+        }
         let crowned = if i % 2 == 0 { Squares::BOTTOM_ROW } else { Squares::TOP_ROW };
         if random.below(2) == 0 || square.meets(crowned) {
             kings |= square;
@@ -69,7 +73,8 @@ fn scattered(random: &mut Random) -> Position {
 
 /// The same game seen from the other side of the table.
 pub(crate) fn turned(position: &Position) -> Position {
-    let turn = |squares: Squares| -> Squares { squares.map(|s| Square::new(33 - s.number()).unwrap()).collect() };
+    let turn =
+        |squares: Squares| -> Squares { squares.map(|s| Square::new(33 - s.number()).unwrap()).collect() };
     let kings = position.kings(Side::Black) | position.kings(Side::White);
     let (black, white) = (turn(position.pieces(Side::White)), turn(position.pieces(Side::Black)));
     Position::new(black, white, turn(kings), !position.side_to_move()).unwrap()
