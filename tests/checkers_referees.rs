@@ -1,6 +1,6 @@
 //! Our rules against those of two other libraries, move by move through random games.
 
-use checkers::{DrawRules, Game, Move, Player, Position, RandomPlayer};
+use checkers::{DrawRules, Game, Move, Player, Position, RandomPlayer, Square};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn random_game(start: Position, seed: u64, longest: u32) -> Value {
 }
 
 fn squares(mv: &Move) -> Vec<u8> {
-    mv.squares().map(|square| square.number()).collect()
+    mv.squares().map(Square::number).collect()
 }
 
 /// How many plies the referee compared; it stops the test where it disagrees.

@@ -13,8 +13,6 @@ pub(super) fn benches() -> Vec<Bench> {
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, Path::best())),
         ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, Path::best())),
         ("checkers.search_weighted", measure_search),
-        ("checkers.searches4", || measure_searches(4)),
-        ("checkers.searches6", || measure_searches(6)),
     ];
     if Path::Avx2.is_available() {
         benches.push(("checkers.eval_weighted_avx2", || measure_evaluations(NodeKind::Weighted, Path::Avx2)));
@@ -36,14 +34,15 @@ fn plain_perft(position: &Position, depth: u32) -> u64 {
     position.legal_moves().iter().map(|mv| plain_perft(&position.play(mv), depth - 1)).sum()
 }
 
-/// Evaluations a second, asked for exactly as searches asked for them, against the plain reference.
+/// Evaluations a second over the leaves of real searches, those of one parent asked for together, against the
+/// plain reference.
 fn measure_evaluations(kind: NodeKind, path: Path) -> Figure {
     let network = network(kind);
-    let requests = recorded_requests(&network);
+    let families = families(&network);
     let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).expect("asked for where available");
-    let fast = rate(|| requests.iter().map(|request| request.ask(&mut evaluator)).sum());
+    let fast = rate(|| families.iter().map(|family| family.evaluate(&mut evaluator)).sum());
     let mut plain = Plain(network);
-    let slow = rate(|| requests.iter().take(1000).map(|request| request.ask(&mut plain)).sum());
+    let slow = rate(|| families.iter().take(100).map(|family| family.evaluate(&mut plain)).sum());
     Figure::new("evaluations", fast, slow)
 }
 
@@ -105,65 +104,52 @@ fn positions() -> Vec<Position> {
     positions
 }
 
-/// What a search asked an evaluator.
-struct Request {
+/// A position one move before the leaves, and all the leaves that follow.
+struct Family {
     parent: Position,
-    children: Vec<Position>,
+    leaves: Vec<Position>,
 }
 
-impl Request {
-    fn ask(&self, evaluator: &mut impl Evaluator) -> u64 {
+impl Family {
+    fn of(parent: Position) -> Self {
+        let children = parent.legal_moves().into_iter().map(|mv| parent.play(&mv));
+        Self { parent, leaves: children.filter(|child| !child.must_capture() && !child.is_lost()).collect() }
+    }
+
+    fn evaluate(&self, evaluator: &mut impl Evaluator) -> u64 {
         let mut scores = [Score::EVEN; 64];
-        evaluator.evaluate_children(&self.parent, &self.children, &mut scores[..self.children.len()]);
+        evaluator.evaluate_children(&self.parent, &self.leaves, &mut scores[..self.leaves.len()]);
         std::hint::black_box(&scores);
-        self.children.len() as u64
+        self.leaves.len() as u64
     }
 }
 
-/// The requests of searches four plies deep, as in evolution.
-fn recorded_requests(network: &Arc<Network>) -> Vec<Request> {
-    let mut recorder = Recorder { evaluator: NetworkEvaluator::new(network.clone()), requests: Vec::new() };
+/// The families that searches four plies deep looked at, as in evolution.
+fn families(network: &Arc<Network>) -> Vec<Family> {
+    let mut recorder = Recorder { evaluator: NetworkEvaluator::new(network.clone()), parents: Vec::new() };
     let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
     for position in positions() {
         search.forget();
         search.run(&mut recorder, &position, &Limits::depth(4));
     }
-    if let Ok(n) = std::env::var("GROUP") {
-        let n: usize = n.parse().unwrap();
-        for r in &mut recorder.requests {
-            let p = r.parent;
-            let mut all: Vec<Position> = p.legal_moves().iter().map(|m| p.play(m)).collect();
-            if r.children[0].side_to_move() == p.side_to_move() {
-                continue;
-            }
-            while all.len() < n {
-                let x = all[0];
-                all.push(x)
-            }
-            all.truncate(n);
-            r.children = all;
-        }
-    }
-    recorder.requests
+    recorder.parents.into_iter().map(Family::of).collect()
 }
 
-/// Writes down what it is asked.
+/// Writes down whose children it is asked for.
 struct Recorder {
     evaluator: NetworkEvaluator,
-    requests: Vec<Request>,
+    parents: Vec<Position>,
 }
 
 impl Evaluator for Recorder {
     fn evaluate(&mut self, position: &Position) -> Score {
-        let mut scores = [Score::EVEN];
-        self.evaluate_children(position, std::slice::from_ref(position), &mut scores);
-        scores[0]
+        self.evaluator.evaluate(position)
     }
 
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
         self.evaluator.evaluate_children(parent, children, scores);
-        if !children.is_empty() {
-            self.requests.push(Request { parent: *parent, children: children.to_vec() });
+        if !children.is_empty() && self.parents.last() != Some(parent) {
+            self.parents.push(*parent);
         }
     }
 }
@@ -175,37 +161,4 @@ impl Evaluator for Plain {
     fn evaluate(&mut self, position: &Position) -> Score {
         Score::from_value(self.0.reference_value(position))
     }
-}
-
-fn measure_searches(depth: u32) -> Figure {
-    let network = network(NodeKind::Weighted);
-    let positions = positions();
-    let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
-    let mut evaluator = NetworkEvaluator::new(network.clone());
-    let (mut n, mut e) = (0, 0);
-    for p in &positions {
-        search.forget();
-        let f = search.run(&mut evaluator, p, &Limits::depth(depth)).unwrap();
-        n += f.nodes;
-        e += f.evaluations;
-    }
-    eprintln!(
-        "depth {depth}: nodes {} evals {} per search",
-        n / positions.len() as u64,
-        e / positions.len() as u64
-    );
-    Figure::new(
-        "searches",
-        rate(|| {
-            positions
-                .iter()
-                .map(|p| {
-                    search.forget();
-                    search.run(&mut evaluator, p, &Limits::depth(depth));
-                    1
-                })
-                .sum()
-        }),
-        1.0,
-    )
 }

@@ -61,7 +61,7 @@ impl fmt::Display for Position {
         write!(f, "{}", self.side_to_move().letter())?;
         for side in [Side::White, Side::Black] {
             write!(f, ":{}", side.letter())?;
-            for (i, square) in self.pieces(side).enumerate() {
+            for (i, square) in self.pieces(side).into_iter().enumerate() {
                 let comma = if i > 0 { "," } else { "" };
                 let king = if self.kings(side).contains(square) { "K" } else { "" };
                 write!(f, "{comma}{king}{square}")?;
@@ -88,6 +88,10 @@ impl FromStr for Position {
         Position::new(board.black, board.white, board.kings, side)
             .map_err(|invalid| FenError { column: 1, reason: invalid.into() })
     }
+}
+
+fn error_at(index: usize, reason: FenReason) -> FenError {
+    FenError { column: index + 1, reason }
 }
 
 /// The pieces read so far.
@@ -152,11 +156,7 @@ impl Reader {
 
     fn unexpected(&mut self, expected: &'static str) -> FenError {
         let found = self.peek();
-        self.error_at(self.next, FenReason::Unexpected { expected, found })
-    }
-
-    fn error_at(&self, index: usize, reason: FenReason) -> FenError {
-        FenError { column: index + 1, reason }
+        error_at(self.next, FenReason::Unexpected { expected, found })
     }
 
     fn side(&mut self) -> Result<Side, FenError> {
@@ -174,7 +174,7 @@ impl Reader {
         let start = self.next;
         let side = self.side()?;
         if board.listed.contains(&side) {
-            return Err(self.error_at(start, FenReason::SideTwice(side)));
+            return Err(error_at(start, FenReason::SideTwice(side)));
         }
         board.listed.push(side);
         if matches!(self.peek(), None | Some(':' | '.')) {
@@ -194,10 +194,10 @@ impl Reader {
         let first = self.square()?;
         let last = if self.accept('-') { self.square()? } else { first };
         if last < first {
-            return Err(self.error_at(start, FenReason::BadRange(first, last)));
+            return Err(error_at(start, FenReason::BadRange(first, last)));
         }
-        for square in Squares::ALL.skip_while(|s| *s < first).take_while(|s| *s <= last) {
-            board.put(side, square, king).map_err(|reason| self.error_at(start, reason))?;
+        for square in Squares::ALL.into_iter().skip_while(|s| *s < first).take_while(|s| *s <= last) {
+            board.put(side, square, king).map_err(|reason| error_at(start, reason))?;
         }
         Ok(())
     }
@@ -210,6 +210,6 @@ impl Reader {
         let digits: String = self.characters[start..].iter().take_while(|c| c.is_ascii_digit()).collect();
         self.next += digits.len();
         let square = digits.parse().ok().and_then(Square::new);
-        square.ok_or_else(|| self.error_at(start, FenReason::NoSquare(digits)))
+        square.ok_or_else(|| error_at(start, FenReason::NoSquare(digits)))
     }
 }

@@ -48,4 +48,4 @@ pub use player_file::PlayerFileError;
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
-pub use squares::{Square, Squares};
+pub use squares::{Square, Squares, SquaresIter};

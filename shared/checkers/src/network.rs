@@ -5,6 +5,12 @@
 //!
 //! Two networks with the same weights judge alike to the last bit on every machine and every [`Path`].
 
+#![allow(
+    clippy::inline_always,
+    reason = "the forward pass must be compiled as a whole for each path's instructions"
+)]
+#![allow(clippy::needless_range_loop, reason = "leaves, nodes and vectors index several arrays at once")]
+
 mod first_layer;
 mod kernel;
 mod lanes;
@@ -132,16 +138,21 @@ enum Trackers {
 impl NetworkEvaluator {
     /// On the best path of this machine.
     pub fn new(network: Arc<Network>) -> Self {
-        Self::on_path(network, Path::best()).expect("the best path is an available one")
+        Self::with_path(network, Path::best())
     }
 
     /// On a path of choice, if this machine has it.
     pub fn on_path(network: Arc<Network>, path: Path) -> Option<Self> {
+        path.is_available().then(|| Self::with_path(network, path))
+    }
+
+    /// The path must be available.
+    fn with_path(network: Arc<Network>, path: Path) -> Self {
         let trackers = match &network.body {
             Body::Weighted(body) => Trackers::Weighted(Box::new(Tracker::new(body.first()))),
             Body::Sum(body) => Trackers::Sum(Box::new(Tracker::new(body.first()))),
         };
-        path.is_available().then_some(Self { network, path, trackers })
+        Self { network, path, trackers }
     }
 
     /// The network it evaluates with.

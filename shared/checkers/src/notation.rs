@@ -53,9 +53,10 @@ impl fmt::Display for Choices<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moves: Vec<String> = self.0.legal_moves().iter().map(ToString::to_string).collect();
         let side = self.0.side_to_move();
-        match moves.is_empty() {
-            true => write!(f, "{side} has no legal move"),
-            false => write!(f, "{side} can play {}", moves.join(" ")),
+        if moves.is_empty() {
+            write!(f, "{side} has no legal move")
+        } else {
+            write!(f, "{side} can play {}", moves.join(" "))
         }
     }
 }

@@ -61,9 +61,9 @@ impl Network {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((self.weights().len() as u32).to_le_bytes());
-        SHAPE.iter().for_each(|nodes| bytes.extend(nodes.to_le_bytes()));
+        bytes.extend(SHAPE.iter().flat_map(|nodes| nodes.to_le_bytes()));
         bytes.extend(kind_number(self.kind()).to_le_bytes());
-        self.weights().iter().for_each(|weight| bytes.extend(weight.to_le_bytes()));
+        bytes.extend(self.weights().iter().flat_map(|weight| weight.to_le_bytes()));
         bytes.extend(checksum(&bytes).to_le_bytes());
         bytes
     }

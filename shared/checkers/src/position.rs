@@ -125,7 +125,8 @@ impl Position {
     }
 
     fn one_piece_a_square(&self) -> Result<(), InvalidPosition> {
-        (self.black & self.white).next().map_or(Ok(()), |square| Err(InvalidPosition::Overlap(square)))
+        let shared = self.black & self.white;
+        shared.into_iter().next().map_or(Ok(()), |square| Err(InvalidPosition::Overlap(square)))
     }
 
     fn kings_are_pieces(&self) -> Result<(), InvalidPosition> {

@@ -190,16 +190,28 @@ impl Not for Squares {
     }
 }
 
-/// Lowest square first.
-impl Iterator for Squares {
+impl IntoIterator for Squares {
+    type Item = Square;
+    type IntoIter = SquaresIter;
+    #[inline]
+    fn into_iter(self) -> SquaresIter {
+        SquaresIter(self)
+    }
+}
+
+/// The squares of a set, the lowest first.
+#[derive(Clone, Debug)]
+pub struct SquaresIter(Squares);
+
+impl Iterator for SquaresIter {
     type Item = Square;
     #[inline]
     fn next(&mut self) -> Option<Square> {
-        if self.is_empty() {
+        if self.0.is_empty() {
             return None;
         }
-        let first = self.first();
-        self.0 &= self.0 - 1;
+        let first = self.0.first();
+        self.0.0 &= self.0.0 - 1;
         Some(first)
     }
 }

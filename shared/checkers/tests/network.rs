@@ -1,4 +1,5 @@
 //! The fast network against the plain one, and against itself.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Evaluator, Move, Network, NetworkEvaluator, NodeKind, Path, Position, Score};
 use proptest::prelude::*;

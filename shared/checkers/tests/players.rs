@@ -1,4 +1,5 @@
 //! Players, their games, and their files.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     DrawRules, Evaluator, Game, Limits, Network, NetworkError, NetworkEvaluator, NetworkPlayer, NodeKind,

@@ -1,4 +1,5 @@
 //! The rules against a slow generator that knows rows, columns and pieces, not bits.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Move, Piece, Position, Side, Square, perft, perft_merged};
 use proptest::prelude::*;

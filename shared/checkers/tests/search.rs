@@ -1,4 +1,5 @@
 //! The search against a plain minimax.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     Evaluator, Found, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse, Score,

@@ -1,4 +1,5 @@
 //! FEN, move notation and PDN: what is written can be read, and nothing that is read can do harm.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Comment, Tag};
 use checkers::{

@@ -40,8 +40,8 @@ impl<const N: usize> FirstLayer<N> {
     /// The finest unit ever used, as its inverse.
     const FINEST: f64 = (1 << 20) as f64;
 
-    /// Rounds biases and men's columns, and these times `king` for kings, to the finest unit that can't overflow.
-    pub(super) fn new(biases: &[f64; N], men: &[[f64; N]; 32], king: f64) -> Self {
+    /// Rounds biases and the 32 men's columns, and these times `king` for kings, to the finest unit that can't overflow.
+    pub(super) fn new(biases: &[f64; N], men: &[[f64; N]], king: f64) -> Self {
         let scale = finest_scale(biases, men, king);
         let rounded = |column: &[f64; N], factor: f64| {
             Sums(column.map(|weight| (weight * factor * scale).round_ties_even() as i32))
@@ -103,7 +103,7 @@ fn bits(mut set: u64) -> impl Iterator<Item = usize> {
 }
 
 /// The inverse of the finest power of two in which the fullest imaginable board stays within an i32.
-fn finest_scale<const N: usize>(biases: &[f64; N], men: &[[f64; N]; 32], king: f64) -> f64 {
+fn finest_scale<const N: usize>(biases: &[f64; N], men: &[[f64; N]], king: f64) -> f64 {
     const ROOM: f64 = (i32::MAX - 64) as f64;
     let heaviest = king.abs().max(1.0);
     let fullest =

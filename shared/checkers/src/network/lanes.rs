@@ -156,7 +156,12 @@ macro_rules! x86_lanes {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::Lanes;
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{
+        __m256, __m512, _mm256_add_ps, _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
+        _mm256_loadu_si256, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps,
+        _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_div_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
+        _mm512_loadu_si512, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps,
+    };
 
     x86_lanes!(
         Avx2,

@@ -36,10 +36,10 @@ impl WeightedBody {
     pub(super) fn new(weights: &[f32]) -> Self {
         let layout = Layout::of(NodeKind::Weighted);
         let mut biases = [0.0; SUB_BOARD_ROW];
-        let mut men = [[0.0; SUB_BOARD_ROW]; 32];
+        let mut men = vec![[0.0; SUB_BOARD_ROW]; 32];
         let mut next = weights[layout.first].iter().map(|w| f64::from(*w));
         for (node, squares) in SUB_BOARD_SQUARES.into_iter().enumerate() {
-            for (square, weight) in squares.zip(&mut next) {
+            for (square, weight) in squares.into_iter().zip(&mut next) {
                 men[square.index()][node] = weight;
             }
             biases[node] = next.next().expect("a bias follows each node's weights");
@@ -84,10 +84,12 @@ impl SumBody {
     pub(super) fn new(weights: &[f32]) -> Self {
         let layout = Layout::of(NodeKind::Sum);
         let mut biases = [0.0; WIDE_ROW];
-        let mut men = [[0.0; WIDE_ROW]; 32];
+        let mut men = vec![[0.0; WIDE_ROW]; 32];
         for (node, row) in weights[layout.wide].chunks_exact(SUB_BOARDS + 1).enumerate() {
             for (squares, weight) in SUB_BOARD_SQUARES.into_iter().zip(row) {
-                squares.for_each(|square| men[square.index()][node] += f64::from(*weight));
+                for square in squares {
+                    men[square.index()][node] += f64::from(*weight);
+                }
             }
             biases[node] = f64::from(row[SUB_BOARDS]);
         }

@@ -50,7 +50,11 @@ fn weighted_nodes(weights: &[f32], board: &[f32; 32]) -> [f32; SUB_BOARDS] {
     let mut nodes = [0.0; SUB_BOARDS];
     let mut weights = weights.iter();
     for (node, squares) in nodes.iter_mut().zip(SUB_BOARD_SQUARES) {
-        let sum: f32 = squares.zip(&mut weights).map(|(square, weight)| weight * board[square.index()]).sum();
+        let sum: f32 = squares
+            .into_iter()
+            .zip(&mut weights)
+            .map(|(square, weight)| weight * board[square.index()])
+            .sum();
         let bias = weights.next().expect("a bias follows each node's weights");
         *node = tanhf(sum + bias);
     }
@@ -60,7 +64,7 @@ fn weighted_nodes(weights: &[f32], board: &[f32; 32]) -> [f32; SUB_BOARDS] {
 fn sum_nodes(board: &[f32; 32]) -> [f32; SUB_BOARDS] {
     let mut nodes = [0.0; SUB_BOARDS];
     for (node, squares) in nodes.iter_mut().zip(SUB_BOARD_SQUARES) {
-        *node = squares.map(|square| board[square.index()]).sum();
+        *node = squares.into_iter().map(|square| board[square.index()]).sum();
     }
     nodes
 }

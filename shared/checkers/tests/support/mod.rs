@@ -1,5 +1,5 @@
 //! Random positions, networks and the numbers they are made of, for the tests.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use checkers::{Network, NodeKind, Position, Side, Square, Squares};
 
@@ -59,9 +59,9 @@ fn scattered(random: &mut Random) -> Position {
             continue;
         }
         if i % 2 == 0 {
-            black |= square
+            black |= square;
         } else {
-            white |= square
+            white |= square;
         }
         let crowned = if i % 2 == 0 { Squares::BOTTOM_ROW } else { Squares::TOP_ROW };
         if random.below(2) == 0 || square.meets(crowned) {
@@ -73,8 +73,9 @@ fn scattered(random: &mut Random) -> Position {
 
 /// The same game seen from the other side of the table.
 pub(crate) fn turned(position: &Position) -> Position {
-    let turn =
-        |squares: Squares| -> Squares { squares.map(|s| Square::new(33 - s.number()).unwrap()).collect() };
+    let turn = |squares: Squares| -> Squares {
+        squares.into_iter().map(|s| Square::new(33 - s.number()).unwrap()).collect()
+    };
     let kings = position.kings(Side::Black) | position.kings(Side::White);
     let (black, white) = (turn(position.pieces(Side::White)), turn(position.pieces(Side::Black)));
     Position::new(black, white, turn(kings), !position.side_to_move()).unwrap()
