@@ -25,7 +25,7 @@ use crate::evaluator::Evaluator;
 use crate::position::Position;
 use crate::score::Score;
 use first_layer::Tracker;
-use kernel::Job;
+use kernel::{Job, Nodes};
 use layers::{Body as _, SUB_BOARD_ROW, SumBody, Tail, WIDE_ROW, WeightedBody};
 use std::sync::Arc;
 
@@ -127,6 +127,7 @@ pub struct NetworkEvaluator {
     network: Arc<Network>,
     path: Path,
     trackers: Trackers,
+    nodes: Box<Nodes>,
 }
 
 #[derive(Clone)]
@@ -152,7 +153,7 @@ impl NetworkEvaluator {
             Body::Weighted(body) => Trackers::Weighted(Box::new(Tracker::new(body.first()))),
             Body::Sum(body) => Trackers::Sum(Box::new(Tracker::new(body.first()))),
         };
-        Self { network, path, trackers }
+        Self { network, path, trackers, nodes: Box::new(Nodes::ZERO) }
     }
 
     /// The network it evaluates with.
@@ -169,13 +170,14 @@ impl Evaluator for NetworkEvaluator {
     }
 
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
-        let (positions, path, tail) = (children, self.path, &self.network.tail);
+        let (positions, path) = (children, self.path);
+        let (tail, nodes) = (&self.network.tail, &mut *self.nodes);
         match (&self.network.body, &mut self.trackers) {
             (Body::Weighted(body), Trackers::Weighted(tracker)) => {
-                Job { body: &**body, tail, tracker, parent, positions, scores }.run(path);
+                Job { body: &**body, tail, tracker, nodes, parent, positions, scores }.run(path);
             }
             (Body::Sum(body), Trackers::Sum(tracker)) => {
-                Job { body: &**body, tail, tracker, parent, positions, scores }.run(path);
+                Job { body: &**body, tail, tracker, nodes, parent, positions, scores }.run(path);
             }
             _ => unreachable!("trackers are made for their network's body"),
         }

@@ -87,7 +87,7 @@ proptest! {
 
 fn recorded_game(seed: u64, value: &str, remark: &str) -> PdnGame {
     let mut random = Random::new(seed);
-    let start = if seed % 2 == 0 { Position::START } else { random_position(&mut random, 60) };
+    let start = if seed.is_multiple_of(2) { Position::START } else { random_position(&mut random, 60) };
     let mut game = Game::from_position(start, DrawRules { max_plies: 90, ..DrawRules::default() });
     let mut player = RandomPlayer::new();
     player.new_game(seed);

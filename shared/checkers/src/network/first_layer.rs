@@ -12,8 +12,6 @@ use crate::squares::Squares;
 pub(super) struct Sums<const N: usize>(pub(super) [i32; N]);
 
 impl<const N: usize> Sums<N> {
-    pub(super) const ZERO: Self = Self([0; N]);
-
     // Wrapping, because overflow checks would keep the loops from becoming vectors: `FirstLayer::new` chooses
     // a unit with which no board overflows.
     #[inline(always)]

@@ -1,12 +1,13 @@
 //! The forward pass, written once and compiled for each kind of vector.
 //!
 //! Sums run over the inputs in a fixed order, in a fixed number of partial sums, with fused multiply-add: so
-//! every path gives the same bits, however many leaves are evaluated together.
+//! every path gives the same bits, however many leaves are evaluated together. Leaves go through each layer one
+//! after the other, so that the processor has something to do while it waits for the end of a sum.
 #![allow(unsafe_code)]
 
 use super::first_layer::{Sums, Tracker};
 use super::lanes::{Lanes, Plain};
-use super::layers::{Body, Tail};
+use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tail, WIDE_ROW};
 use crate::position::Position;
 use crate::score::Score;
 
@@ -59,11 +60,32 @@ impl Path {
     }
 }
 
+/// Leaves that go through the layers together.
+const LEAVES: usize = 8;
+
+/// The nodes of the leaves on their way through the layers. They stay in memory on purpose: to broadcast a value
+/// from there is one load, and from a register several shuffles.
+#[derive(Clone)]
+pub(super) struct Nodes {
+    pub(super) first: [Row<SUB_BOARD_ROW>; LEAVES],
+    pub(super) wide: [Row<WIDE_ROW>; LEAVES],
+    pub(super) narrow: [Row<NARROW_ROW>; LEAVES],
+}
+
+impl Nodes {
+    pub(super) const ZERO: Self = Self {
+        first: [Row([0.0; SUB_BOARD_ROW]); LEAVES],
+        wide: [Row([0.0; WIDE_ROW]); LEAVES],
+        narrow: [Row([0.0; NARROW_ROW]); LEAVES],
+    };
+}
+
 /// Positions to evaluate, all with the same side to move and near `parent`.
 pub(super) struct Job<'a, B, const N: usize> {
     pub(super) body: &'a B,
     pub(super) tail: &'a Tail,
     pub(super) tracker: &'a mut Tracker<N>,
+    pub(super) nodes: &'a mut Nodes,
     pub(super) parent: &'a Position,
     pub(super) positions: &'a [Position],
     pub(super) scores: &'a mut [Score],
@@ -80,133 +102,116 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Path::Avx2 => unsafe { avx2(self) },
-            _ => self.on::<Plain, 5, 2, false>(),
+            _ => self.on::<Plain, 5, 2, 1>(),
         }
     }
 
-    /// Four leaves at a time while there are as many: it hides the latency of the narrow layers.
+    /// Wide and narrow nodes fill so many vectors; the registers have room for the sums of `PAIR` leaves.
     #[inline(always)]
-    fn on<V: Lanes, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const TOGETHER: bool>(mut self) {
+    fn on<V: Lanes, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
         let Some(first) = self.positions.first() else { return };
-        self.tracker.follow(self.body.first(), first.side_to_move(), self.parent);
-        let mut done = 0;
-        while done < self.positions.len() {
-            done += match self.positions.len() - done {
-                1 => self.leaves::<V, WIDE_VECTORS, NARROW_VECTORS, TOGETHER, 1>(done),
-                2 | 3 => self.leaves::<V, WIDE_VECTORS, NARROW_VECTORS, TOGETHER, 2>(done),
-                _ => self.leaves::<V, WIDE_VECTORS, NARROW_VECTORS, TOGETHER, 4>(done),
-            };
+        let layer = self.body.first();
+        self.tracker.follow(layer, first.side_to_move(), self.parent);
+        for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
+            self.body.wide::<V, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
+            self.tail.narrow::<V, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
+            for ((score, position), narrow) in scores.iter_mut().zip(positions).zip(&self.nodes.narrow) {
+                *score = Score::from_value(self.tail.value(position, narrow));
+            }
         }
-    }
-
-    /// Evaluates the `LEAVES` positions from `start` on.
-    #[inline(always)]
-    fn leaves<V: Lanes, const W: usize, const R: usize, const TOGETHER: bool, const LEAVES: usize>(
-        &mut self,
-        start: usize,
-    ) -> usize {
-        let positions = &self.positions[start..start + LEAVES];
-        let first = self.body.first();
-        let mut sums = [Sums::ZERO; LEAVES];
-        for (sums, position) in sums.iter_mut().zip(positions) {
-            *sums = self.tracker.look_at(first, position);
-        }
-        let wide = self.body.wide::<V, W, LEAVES, TOGETHER>(&sums);
-        let pieces = std::array::from_fn(|leaf| self.tail.pieces(&positions[leaf]));
-        let values = self.tail.value::<V, W, R, LEAVES, TOGETHER>(&wide, &pieces);
-        for (score, value) in self.scores[start..].iter_mut().zip(values) {
-            *score = Score::from_value(value);
-        }
-        LEAVES
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
-    job.on::<super::lanes::Avx512, 3, 1, true>();
+    job.on::<super::lanes::Avx512, 3, 1, 2>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
-    job.on::<super::lanes::Avx2, 5, 2, false>();
+    job.on::<super::lanes::Avx2, 5, 2, 1>();
 }
 
-/// The inputs of a layer's nodes before tanh, for several leaves: `VECTORS` vectors of nodes, summed over the
-/// inputs in `PARTS` partial sums of which the first starts with the biases.
-///
-/// `TOGETHER` keeps all leaves in registers at once and loads each weight once; otherwise leaf by leaf.
-#[inline(always)]
-pub(super) fn dense<
-    V: Lanes,
-    const ROW: usize,
-    const INPUTS: usize,
-    const VECTORS: usize,
-    const PARTS: usize,
-    const LEAVES: usize,
-    const TOGETHER: bool,
->(
-    rows: &[[f32; ROW]],
-    biases: &[f32; ROW],
-    inputs: &[Row<INPUTS>; LEAVES],
-) -> [[V; VECTORS]; LEAVES] {
-    let mut nodes = [[V::splat(0.0); VECTORS]; LEAVES];
-    let mut done = 0;
-    while TOGETHER && done + 2 <= LEAVES {
-        let block = inputs[done..done + 2].try_into().expect("a slice of two");
-        [nodes[done], nodes[done + 1]] =
-            dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 2>(rows, biases, block);
-        done += 2;
-    }
-    while done < LEAVES {
-        let block = inputs[done..=done].try_into().expect("a slice of one");
-        [nodes[done]] = dense_block::<V, ROW, INPUTS, VECTORS, PARTS, 1>(rows, biases, block);
-        done += 1;
-    }
-    nodes
+/// A layer's weights by input, a row for the nodes of each, and its biases.
+#[repr(C, align(64))]
+pub(super) struct Layer<const ROW: usize, const INPUTS: usize> {
+    pub(super) rows: [Row<ROW>; INPUTS],
+    pub(super) biases: Row<ROW>,
 }
 
-#[inline(always)]
-fn dense_block<
-    V: Lanes,
-    const ROW: usize,
-    const INPUTS: usize,
-    const VECTORS: usize,
-    const PARTS: usize,
-    const LEAVES: usize,
->(
-    rows: &[[f32; ROW]],
-    biases: &[f32; ROW],
-    inputs: &[Row<INPUTS>; LEAVES],
-) -> [[V; VECTORS]; LEAVES] {
-    let zero = V::splat(0.0);
-    let biases: [V; VECTORS] = std::array::from_fn(|v| V::load(&biases[v * V::WIDTH..]));
-    let mut parts = [[[zero; VECTORS]; LEAVES]; PARTS];
-    parts[0] = [biases; LEAVES];
-    for (block, rows) in rows.chunks_exact(PARTS).enumerate() {
-        for part in 0..PARTS {
-            let weights: [V; VECTORS] = std::array::from_fn(|v| V::load(&rows[part][v * V::WIDTH..]));
-            for leaf in 0..LEAVES {
-                let input = V::splat(inputs[leaf].0[block * PARTS + part]);
-                for v in 0..VECTORS {
-                    parts[part][leaf][v] = weights[v].mul_add(input, parts[part][leaf][v]);
+impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
+    /// The nodes of each leaf: tanh of their sums over the inputs, which run in `PARTS` partial sums, the first
+    /// starting with the bias. `PAIR` leaves at a time share the loads of the weights.
+    #[inline(always)]
+    pub(super) fn activate<
+        V: Lanes,
+        const VECTORS: usize,
+        const PARTS: usize,
+        const PAIR: usize,
+        const FROM: usize,
+    >(
+        &self,
+        inputs: &[Row<FROM>],
+        nodes: &mut [Row<ROW>],
+    ) {
+        let (pairs, rest) = inputs.as_chunks::<PAIR>();
+        let (node_pairs, node_rest) = nodes.as_chunks_mut::<PAIR>();
+        for (inputs, nodes) in pairs.iter().zip(node_pairs) {
+            self.activate_block::<V, VECTORS, PARTS, PAIR, FROM>(inputs, nodes);
+        }
+        for (inputs, nodes) in rest.iter().zip(node_rest) {
+            let (inputs, nodes) = (std::array::from_ref(inputs), std::array::from_mut(nodes));
+            self.activate_block::<V, VECTORS, PARTS, 1, FROM>(inputs, nodes);
+        }
+    }
+
+    #[inline(always)]
+    fn activate_block<
+        V: Lanes,
+        const VECTORS: usize,
+        const PARTS: usize,
+        const BLOCK: usize,
+        const FROM: usize,
+    >(
+        &self,
+        inputs: &[Row<FROM>; BLOCK],
+        nodes: &mut [Row<ROW>; BLOCK],
+    ) {
+        let load =
+            |row: &Row<ROW>| -> [V; VECTORS] { std::array::from_fn(|v| V::load(&row.0[v * V::WIDTH..])) };
+        let mut parts = [[[V::splat(0.0); VECTORS]; BLOCK]; PARTS];
+        parts[0] = [load(&self.biases); BLOCK];
+        for (block, rows) in self.rows.as_chunks::<PARTS>().0.iter().enumerate() {
+            for part in 0..PARTS {
+                let weights = load(&rows[part]);
+                for leaf in 0..BLOCK {
+                    let input = V::splat(inputs[leaf].0[block * PARTS + part]);
+                    for v in 0..VECTORS {
+                        parts[part][leaf][v] = weights[v].mul_add(input, parts[part][leaf][v]);
+                    }
                 }
             }
         }
+        let sums = fold_parts(parts);
+        for leaf in 0..BLOCK {
+            for v in 0..VECTORS {
+                sums[leaf][v].tanh().store(&mut nodes[leaf].0[v * V::WIDTH..]);
+            }
+        }
     }
-    fold_parts(parts)
 }
 
 /// Adds partial sums in pairs: (0 + 1) + (2 + 3), or (0 + 1) + 2.
 #[inline(always)]
-fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const LEAVES: usize>(
-    mut parts: [[[V; VECTORS]; LEAVES]; PARTS],
-) -> [[V; VECTORS]; LEAVES] {
+fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const BLOCK: usize>(
+    mut parts: [[[V; VECTORS]; BLOCK]; PARTS],
+) -> [[V; VECTORS]; BLOCK] {
     let mut distance = 1;
     while distance < PARTS {
         for part in (0..PARTS - distance).step_by(2 * distance) {
-            for leaf in 0..LEAVES {
+            for leaf in 0..BLOCK {
                 for v in 0..VECTORS {
                     parts[part][leaf][v] = parts[part][leaf][v].add(parts[part + distance][leaf][v]);
                 }
@@ -217,24 +222,11 @@ fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const LEAVES: 
     parts[0]
 }
 
-/// tanh of every node, as one row for each leaf.
+/// tanh of a first layer's sums, each worth `unit`.
 #[inline(always)]
-pub(super) fn activate<V: Lanes, const VECTORS: usize, const LEAVES: usize, const ROW: usize>(
-    nodes: &[[V; VECTORS]; LEAVES],
-) -> [Row<ROW>; LEAVES] {
-    let mut rows = [Row([0.0; ROW]); LEAVES];
-    for (row, nodes) in rows.iter_mut().zip(nodes) {
-        for (v, node) in nodes.iter().enumerate() {
-            node.tanh().store(&mut row.0[v * V::WIDTH..]);
-        }
+pub(super) fn activate_sums<V: Lanes, const ROW: usize>(sums: &Sums<ROW>, unit: f32, nodes: &mut Row<ROW>) {
+    let unit = V::splat(unit);
+    for at in (0..ROW).step_by(V::WIDTH) {
+        V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes.0[at..]);
     }
-    keep_in_memory(&rows);
-    rows
-}
-
-/// Keeps the rows in memory, where to broadcast one value is to load it; from registers, where the compiler
-/// would leave them, each takes shuffles.
-#[inline(always)]
-pub(super) fn keep_in_memory<T>(rows: &T) {
-    std::hint::black_box(rows);
 }

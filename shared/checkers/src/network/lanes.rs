@@ -90,6 +90,48 @@ impl Lanes for Plain {
     }
 }
 
+/// A single lane.
+impl Lanes for f32 {
+    const WIDTH: usize = 1;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        from[0]
+    }
+    #[inline(always)]
+    fn load_integers(from: &[i32]) -> Self {
+        from[0] as f32
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        to[0] = self;
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self + other
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self * other
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self / other
+    }
+    #[inline(always)]
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        f32::mul_add(self, factor, addend)
+    }
+    #[inline(always)]
+    fn clamp(self, limit: f32) -> Self {
+        f32::clamp(self, -limit, limit)
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_lanes {
     ($name:ident, $doc:literal, $vector:ty, $width:literal, $splat:ident, $load:ident, $load_integers:ident,
@@ -207,7 +249,7 @@ mod tests {
     use super::*;
 
     fn tanh(x: f32) -> f32 {
-        Plain::splat(x).tanh().0[0]
+        Lanes::tanh(x)
     }
 
     #[test]

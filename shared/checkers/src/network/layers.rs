@@ -1,7 +1,7 @@
 //! The layers of a network, laid out for vectors.
 
-use super::first_layer::{FirstLayer, Sums};
-use super::kernel::{Row, activate, dense, keep_in_memory};
+use super::first_layer::{FirstLayer, Tracker};
+use super::kernel::{Layer, Nodes, Row, activate_sums};
 use super::lanes::Lanes;
 use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
@@ -12,24 +12,30 @@ pub(super) const SUB_BOARD_ROW: usize = 96;
 pub(super) const WIDE_ROW: usize = 48;
 /// The 10 narrow nodes, padded to a full vector.
 pub(super) const NARROW_ROW: usize = 16;
-/// Inputs of the wide layer: the sub-boards in two partial sums.
-const WIDE_INPUTS: usize = SUB_BOARDS + 2;
+/// Partial sums of the wide layer: as many as fit into the registers of AVX2.
+const WIDE_PARTS: usize = 3;
+/// Inputs of the wide layer: the sub-boards, padded to full parts.
+const WIDE_INPUTS: usize = SUB_BOARDS.next_multiple_of(WIDE_PARTS);
+/// Partial sums of the narrow layer.
+const NARROW_PARTS: usize = 4;
 
-/// From a position's first-layer sums to the wide nodes before tanh.
+/// From positions to their wide nodes.
 pub(super) trait Body<const N: usize> {
     fn first(&self) -> &FirstLayer<N>;
-    fn wide<V: Lanes, const VECTORS: usize, const LEAVES: usize, const TOGETHER: bool>(
+
+    /// Calculates the wide nodes of positions near the one that `tracker` follows.
+    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
         &self,
-        sums: &[Sums<N>; LEAVES],
-    ) -> [[V; VECTORS]; LEAVES];
+        tracker: &Tracker<N>,
+        positions: &[Position],
+        nodes: &mut Nodes,
+    );
 }
 
 /// Weighted sub-boards: tanh, then the wide layer.
-#[repr(C, align(64))]
 pub(super) struct WeightedBody {
-    rows: [[f32; WIDE_ROW]; WIDE_INPUTS],
-    biases: [f32; WIDE_ROW],
     first: FirstLayer<SUB_BOARD_ROW>,
+    wide: Layer<WIDE_ROW, WIDE_INPUTS>,
 }
 
 impl WeightedBody {
@@ -44,9 +50,8 @@ impl WeightedBody {
             }
             biases[node] = next.next().expect("a bias follows each node's weights");
         }
-        let (rows, wide_biases) = transposed(&weights[layout.wide], SUB_BOARDS);
         let first = FirstLayer::new(&biases, &men, f64::from(weights[layout.king]));
-        Self { rows, biases: wide_biases, first }
+        Self { first, wide: transposed(&weights[layout.wide], SUB_BOARDS) }
     }
 }
 
@@ -57,25 +62,25 @@ impl Body<SUB_BOARD_ROW> for WeightedBody {
     }
 
     #[inline(always)]
-    fn wide<V: Lanes, const VECTORS: usize, const LEAVES: usize, const TOGETHER: bool>(
+    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
         &self,
-        sums: &[Sums<SUB_BOARD_ROW>; LEAVES],
-    ) -> [[V; VECTORS]; LEAVES] {
-        let unit = V::splat(self.first.unit());
-        let mut nodes = [Row([0.0; SUB_BOARD_ROW]); LEAVES];
-        for (nodes, sums) in nodes.iter_mut().zip(sums) {
-            for v in 0..SUB_BOARD_ROW / V::WIDTH {
-                let at = v * V::WIDTH;
-                V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes.0[at..]);
-            }
+        tracker: &Tracker<SUB_BOARD_ROW>,
+        positions: &[Position],
+        nodes: &mut Nodes,
+    ) {
+        for (position, first) in positions.iter().zip(&mut nodes.first) {
+            let sums = tracker.look_at(&self.first, position);
+            activate_sums::<V, SUB_BOARD_ROW>(&sums, self.first.unit(), first);
         }
-        keep_in_memory(&nodes);
-        dense::<V, WIDE_ROW, SUB_BOARD_ROW, VECTORS, 3, LEAVES, TOGETHER>(&self.rows, &self.biases, &nodes)
+        let leaves = positions.len();
+        self.wide.activate::<V, VECTORS, WIDE_PARTS, PAIR, SUB_BOARD_ROW>(
+            &nodes.first[..leaves],
+            &mut nodes.wide[..leaves],
+        );
     }
 }
 
 /// Plain sums: folded into the wide layer, whose nodes are then sums over the squares themselves.
-#[repr(C, align(64))]
 pub(super) struct SumBody {
     first: FirstLayer<WIDE_ROW>,
 }
@@ -104,22 +109,23 @@ impl Body<WIDE_ROW> for SumBody {
     }
 
     #[inline(always)]
-    fn wide<V: Lanes, const VECTORS: usize, const LEAVES: usize, const TOGETHER: bool>(
+    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
         &self,
-        sums: &[Sums<WIDE_ROW>; LEAVES],
-    ) -> [[V; VECTORS]; LEAVES] {
-        let unit = V::splat(self.first.unit());
-        let node = |leaf: usize, v: usize| V::load_integers(&sums[leaf].0[v * V::WIDTH..]).mul(unit);
-        std::array::from_fn(|leaf| std::array::from_fn(|v| node(leaf, v)))
+        tracker: &Tracker<WIDE_ROW>,
+        positions: &[Position],
+        nodes: &mut Nodes,
+    ) {
+        for (position, wide) in positions.iter().zip(&mut nodes.wide) {
+            let sums = tracker.look_at(&self.first, position);
+            activate_sums::<V, WIDE_ROW>(&sums, self.first.unit(), wide);
+        }
     }
 }
 
 /// From the wide nodes to the value.
-#[repr(C, align(64))]
 pub(super) struct Tail {
-    rows: [[f32; NARROW_ROW]; WIDE],
-    biases: [f32; NARROW_ROW],
-    output: [f32; NARROW_ROW],
+    narrow: Layer<NARROW_ROW, WIDE>,
+    output: Row<NARROW_ROW>,
     output_bias: f32,
     direct: f32,
     king: f32,
@@ -128,76 +134,64 @@ pub(super) struct Tail {
 impl Tail {
     pub(super) fn new(kind: NodeKind, weights: &[f32]) -> Self {
         let layout = Layout::of(kind);
-        let (rows, biases) = transposed(&weights[layout.narrow], WIDE);
         let last = &weights[layout.output];
-        let mut output = [0.0; NARROW_ROW];
-        output[..NARROW].copy_from_slice(&last[..NARROW]);
-        let (direct, king) = (weights[layout.direct], weights[layout.king]);
-        Self { rows, biases, output, output_bias: last[NARROW], direct, king }
-    }
-
-    /// The sum of all pieces as the side to move counts them.
-    #[inline(always)]
-    pub(super) fn pieces(&self, position: &Position) -> f32 {
-        let lead = |count: &dyn Fn(Side) -> u32| {
-            let side = position.side_to_move();
-            count(side) as i32 - count(!side) as i32
-        };
-        let men = lead(&|side| position.men(side).count()) as f32;
-        let kings = lead(&|side| position.kings(side).count()) as f32;
-        kings.mul_add(self.king, men)
-    }
-
-    /// The value of each leaf, from its wide nodes before tanh and its sum of pieces.
-    #[inline(always)]
-    pub(super) fn value<
-        V: Lanes,
-        const WIDE_VECTORS: usize,
-        const NARROW_VECTORS: usize,
-        const LEAVES: usize,
-        const TOGETHER: bool,
-    >(
-        &self,
-        wide: &[[V; WIDE_VECTORS]; LEAVES],
-        pieces: &[f32; LEAVES],
-    ) -> [f32; LEAVES] {
-        let wide = activate::<V, WIDE_VECTORS, LEAVES, WIDE_ROW>(wide);
-        let narrow = dense::<V, NARROW_ROW, WIDE_ROW, NARROW_VECTORS, 4, LEAVES, TOGETHER>(
-            &self.rows,
-            &self.biases,
-            &wide,
-        );
-        let narrow = activate::<V, NARROW_VECTORS, LEAVES, NARROW_ROW>(&narrow);
-        let mut outputs = [0.0; NARROW_ROW];
-        for leaf in 0..LEAVES {
-            outputs[leaf] = self.direct.mul_add(pieces[leaf], self.output_bias + self.weigh(&narrow[leaf].0));
+        let mut output = Row([0.0; NARROW_ROW]);
+        output.0[..NARROW].copy_from_slice(&last[..NARROW]);
+        Self {
+            narrow: transposed(&weights[layout.narrow], WIDE),
+            output,
+            output_bias: last[NARROW],
+            direct: weights[layout.direct],
+            king: weights[layout.king],
         }
-        V::load(&outputs).tanh().store(&mut outputs);
-        std::array::from_fn(|leaf| outputs[leaf])
+    }
+
+    /// Calculates the narrow nodes of the first `leaves` leaves.
+    #[inline(always)]
+    pub(super) fn narrow<V: Lanes, const VECTORS: usize, const PAIR: usize>(
+        &self,
+        leaves: usize,
+        nodes: &mut Nodes,
+    ) {
+        self.narrow.activate::<V, VECTORS, NARROW_PARTS, PAIR, WIDE_ROW>(
+            &nodes.wide[..leaves],
+            &mut nodes.narrow[..leaves],
+        );
+    }
+
+    /// The value of a position from its narrow nodes.
+    #[inline(always)]
+    pub(super) fn value(&self, position: &Position, narrow: &Row<NARROW_ROW>) -> f32 {
+        Lanes::tanh(self.direct.mul_add(self.pieces(position), self.output_bias + self.weigh(narrow)))
     }
 
     /// The narrow nodes' weighted sum, added up in pairs.
     #[inline(always)]
-    fn weigh(&self, narrow: &[f32; NARROW_ROW]) -> f32 {
-        let terms: [f32; 16] = std::array::from_fn(|i| narrow[i] * self.output[i]);
+    fn weigh(&self, narrow: &Row<NARROW_ROW>) -> f32 {
+        let terms: [f32; 16] = std::array::from_fn(|i| narrow.0[i] * self.output.0[i]);
         let terms: [f32; 8] = std::array::from_fn(|i| terms[i] + terms[i + 8]);
         let terms: [f32; 4] = std::array::from_fn(|i| terms[i] + terms[i + 4]);
         (terms[0] + terms[2]) + (terms[1] + terms[3])
     }
+
+    /// The sum of all pieces as the side to move counts them.
+    #[inline(always)]
+    fn pieces(&self, position: &Position) -> f32 {
+        let side = position.side_to_move();
+        let count = |side: Side| (position.men(side).count() as i32, position.kings(side).count() as i32);
+        let (own, other) = (count(side), count(!side));
+        ((own.1 - other.1) as f32).mul_add(self.king, (own.0 - other.0) as f32)
+    }
 }
 
 /// A layer's weights by input instead of by node, padded with zeros, and its biases.
-fn transposed<const ROW: usize, const INPUTS: usize>(
-    weights: &[f32],
-    inputs: usize,
-) -> ([[f32; ROW]; INPUTS], [f32; ROW]) {
-    let mut rows = [[0.0; ROW]; INPUTS];
-    let mut biases = [0.0; ROW];
+fn transposed<const ROW: usize, const INPUTS: usize>(weights: &[f32], inputs: usize) -> Layer<ROW, INPUTS> {
+    let mut layer = Layer { rows: [Row([0.0; ROW]); INPUTS], biases: Row([0.0; ROW]) };
     for (node, weights) in weights.chunks_exact(inputs + 1).enumerate() {
-        for (row, weight) in rows.iter_mut().zip(&weights[..inputs]) {
-            row[node] = *weight;
+        for (row, weight) in layer.rows.iter_mut().zip(&weights[..inputs]) {
+            row.0[node] = *weight;
         }
-        biases[node] = weights[inputs];
+        layer.biases.0[node] = weights[inputs];
     }
-    (rows, biases)
+    layer
 }
