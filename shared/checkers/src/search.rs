@@ -1,6 +1,6 @@
 //! Search: which move is best, looking a number of moves ahead.
 //!
-//! Principal variation search with iterative deepening, a transposition table, move ordering, and extension at
+//! Principal variation search with iterative deepening (two plies at a time), a transposition table, move ordering, and extension at
 //! the leaves while a capture is pending. The best move is the first of the legal moves with the highest score,
 //! whatever the order in which they were tried, so with [`Reuse::Never`] or [`Reuse::EqualDepth`] a search to a
 //! fixed depth finds the move and the score of a plain minimax.
@@ -27,7 +27,7 @@ pub const MAX_DEPTH: u32 = 64;
 /// Captures at the leaves go on for as long as there are pieces.
 const MAX_PLY: usize = MAX_DEPTH as usize + 2 * Position::PIECES_A_SIDE as usize;
 
-/// How far to search, and what to find. Whatever the limits, the first ply is always searched.
+/// How far to search, and what to find. Whatever the limits, the first pass of one or two plies is completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Moves to look ahead, 1 to [`MAX_DEPTH`]; other values count as the nearest of these.
@@ -201,18 +201,22 @@ impl<E: Evaluator> Tree<'_, E> {
     fn deepen(&mut self, position: &Position, limits: &Limits) -> u32 {
         let budget = Budget::new(limits);
         let deepest = limits.depth.clamp(1, MAX_DEPTH);
-        for depth in 1..=deepest {
+        let mut searched = 0;
+        // Two plies at a time: what is best for the side to move after an odd number of plies is a poor guide to
+        // an even one.
+        for depth in (1..=deepest).filter(|depth| (deepest - depth).is_multiple_of(2)) {
             self.best_lines(position, depth);
             if self.stopped {
-                return depth - 1;
+                break;
             }
+            searched = depth;
             std::mem::swap(&mut self.search.lines, &mut self.search.drafts);
             if self.search.is_settled(depth) {
-                return depth;
+                break;
             }
             self.budget = budget;
         }
-        deepest
+        searched
     }
 
     /// Finds the best lines at this depth, and brings their moves to the front for the next.

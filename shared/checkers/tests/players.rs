@@ -109,7 +109,7 @@ fn limits_are_kept_and_always_leave_a_move() {
     let found = search.run(&mut evaluator, &Position::START, &few).unwrap();
     assert!(found.nodes <= 5000 && found.depth >= 4, "{found:?}");
     let none = Limits { nodes: Some(0), ..Limits::depth(64) };
-    assert_eq!(search.run(&mut evaluator, &Position::START, &none).unwrap().depth, 1);
+    assert_eq!(search.run(&mut evaluator, &Position::START, &none).unwrap().depth, 2);
     let short = Limits { time: Some(std::time::Duration::ZERO), ..Limits::depth(64) };
     let found = search.run(&mut evaluator, &Position::START, &short).unwrap();
     assert!(found.depth < 64 && found.nodes < 100_000, "{found:?}");
