@@ -25,7 +25,7 @@ pub(crate) struct Perft {
     #[arg(long)]
     fen: Option<String>,
     /// Moves to play
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=DEEPEST_PERFT))]
     depth: u32,
     /// Count moves of one position that lead to the same position once
     #[arg(long)]
@@ -70,6 +70,9 @@ enum InputError {
     #[error("--fen: expected a position with a legal move, found `{0}`")]
     NoMove(Position),
 }
+
+/// Nobody lives to see deeper ones, and each move takes some of the stack.
+const DEEPEST_PERFT: i64 = 40;
 
 /// The exit code for an input that can't be used.
 const BAD_INPUT: u8 = 78;

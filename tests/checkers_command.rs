@@ -80,6 +80,7 @@ fn mistakes_are_told_with_their_exit_code() {
         (vec!["best", "--player", "no/such/file", "--depth", "1"], 78, "--player no/such/file"),
         (vec!["best", "--player", "random", "--fen", "W:W:B1", "--depth", "1"], 78, "with a legal move"),
         (vec!["best", "--player", "random", "--depth", "0"], 2, "invalid value '0'"),
+        (vec!["perft", "--depth", "4000000000"], 2, "invalid value '4000000000'"),
         (vec!["perft"], 2, "--depth"),
     ] {
         let output = atoll(&arguments);

@@ -2,20 +2,22 @@
 
 use super::{Bench, Figure, rate};
 use checkers::{
-    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Path, Position, Reuse, Score, Search,
-    perft,
+    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score, Search,
+    SimdPath, perft,
 };
 use std::sync::Arc;
 
 pub(super) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = vec![
         ("checkers.perft", measure_perft),
-        ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, Path::best())),
-        ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, Path::best())),
+        ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),
+        ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, SimdPath::best())),
         ("checkers.search_weighted", measure_search),
     ];
-    if Path::Avx2.is_available() {
-        benches.push(("checkers.eval_weighted_avx2", || measure_evaluations(NodeKind::Weighted, Path::Avx2)));
+    if SimdPath::Avx2.is_available() {
+        benches.push(("checkers.eval_weighted_avx2", || {
+            measure_evaluations(NodeKind::Weighted, SimdPath::Avx2)
+        }));
     }
     benches
 }
@@ -36,7 +38,7 @@ fn plain_perft(position: &Position, depth: u32) -> u64 {
 
 /// Evaluations a second over the leaves of real searches, those of one parent asked for together, against the
 /// plain reference.
-fn measure_evaluations(kind: NodeKind, path: Path) -> Figure {
+fn measure_evaluations(kind: NodeKind, path: SimdPath) -> Figure {
     let network = network(kind);
     let families = families(&network);
     let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).expect("asked for where available");

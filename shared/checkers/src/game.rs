@@ -30,6 +30,7 @@ impl Default for DrawRules {
 
 /// Why a game was drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum DrawReason {
     /// A position came back too often.
     Repetition,
@@ -41,6 +42,7 @@ pub enum DrawReason {
 
 /// How a game ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Outcome {
     /// One side could no longer move; the other one won.
     Win(Side),

@@ -39,7 +39,7 @@ pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use moves::Move;
-pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, Path};
+pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
 pub use notation::MoveError;
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};

@@ -3,7 +3,7 @@
 //! The side to move sees the board from its own back row with its own pieces positive, so one network plays
 //! both sides: for White the board is turned and the signs are swapped. A man is 1, a king what the network says.
 //!
-//! Two networks with the same weights judge alike to the last bit on every machine and every [`Path`].
+//! Two networks with the same weights judge alike to the last bit on every machine and every [`SimdPath`].
 
 #![allow(
     clippy::inline_always,
@@ -18,7 +18,7 @@ mod layers;
 mod reference;
 mod shape;
 
-pub use kernel::Path;
+pub use kernel::SimdPath;
 pub use shape::NodeKind;
 
 use crate::evaluator::Evaluator;
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Network {
 #[derive(Clone)]
 pub struct NetworkEvaluator {
     network: Arc<Network>,
-    path: Path,
+    path: SimdPath,
     trackers: Trackers,
     nodes: Box<Nodes>,
 }
@@ -139,16 +139,16 @@ enum Trackers {
 impl NetworkEvaluator {
     /// On the best path of this machine.
     pub fn new(network: Arc<Network>) -> Self {
-        Self::with_path(network, Path::best())
+        Self::with_path(network, SimdPath::best())
     }
 
     /// On a path of choice, if this machine has it.
-    pub fn on_path(network: Arc<Network>, path: Path) -> Option<Self> {
+    pub fn on_path(network: Arc<Network>, path: SimdPath) -> Option<Self> {
         path.is_available().then(|| Self::with_path(network, path))
     }
 
     /// The path must be available.
-    fn with_path(network: Arc<Network>, path: Path) -> Self {
+    fn with_path(network: Arc<Network>, path: SimdPath) -> Self {
         let trackers = match &network.body {
             Body::Weighted(body) => Trackers::Weighted(Box::new(Tracker::new(body.first()))),
             Body::Sum(body) => Trackers::Sum(Box::new(Tracker::new(body.first()))),

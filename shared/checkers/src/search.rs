@@ -130,7 +130,7 @@ impl Search {
     /// Bits of a table that suits searches of a few plies: it stays in the processor's cache.
     pub const SMALL_TABLE: u32 = 14;
     /// Larger tables are cut to this.
-    pub const LARGEST_TABLE: u32 = 28;
+    pub const LARGEST_TABLE: u32 = 24;
 
     /// A searcher with a table of 2^`table_bits` entries of 28 bytes.
     pub fn new(table_bits: u32, reuse: Reuse) -> Self {

@@ -1,7 +1,7 @@
 //! The fast network against the plain one, and against itself.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
-use checkers::{Evaluator, Move, Network, NetworkEvaluator, NodeKind, Path, Position, Score};
+use checkers::{Evaluator, Move, Network, NetworkEvaluator, NodeKind, Position, Score, SimdPath};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn kinds() -> impl Strategy<Value = NodeKind> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn agrees_with_the_plain_reference(kind in kinds(), seed: u64) {
@@ -36,7 +36,7 @@ proptest! {
             let parent = random_position(&mut random, 80);
             let children: Vec<Position> = parent.legal_moves().iter().map(|mv| parent.play(mv)).collect();
             let alone: Vec<Score> = children.iter().map(|child| best.evaluate(child)).collect();
-            for path in Path::available() {
+            for path in SimdPath::available() {
                 let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).unwrap();
                 let mut together = vec![Score::EVEN; children.len()];
                 evaluator.evaluate_children(&parent, &children, &mut together);

@@ -19,7 +19,7 @@ pub(super) struct Row<const N: usize>(pub(super) [f32; N]);
 
 /// Which instructions evaluate a network. All give the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Path {
+pub enum SimdPath {
     /// Sixteen lanes.
     Avx512,
     /// Eight lanes, with FMA.
@@ -28,7 +28,7 @@ pub enum Path {
     Plain,
 }
 
-impl Path {
+impl SimdPath {
     /// The paths that this machine can take, the best first.
     pub fn available() -> Vec<Self> {
         [Self::Avx512, Self::Avx2, Self::Plain].into_iter().filter(|path| path.is_available()).collect()
@@ -94,14 +94,14 @@ pub(super) struct Job<'a, B, const N: usize> {
 impl<B: Body<N>, const N: usize> Job<'_, B, N> {
     /// Does the job on `path`, which must be available.
     #[inline]
-    pub(super) fn run(self, path: Path) {
+    pub(super) fn run(self, path: SimdPath) {
         match path {
             // SAFETY: evaluators are made with available paths only.
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => unsafe { avx512(self) },
+            SimdPath::Avx512 => unsafe { avx512(self) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => unsafe { avx2(self) },
+            SimdPath::Avx2 => unsafe { avx2(self) },
             _ => self.on::<Plain, 5, 2, 1>(),
         }
     }

@@ -129,7 +129,7 @@ struct Draft {
     game: PdnGame,
     position: Position,
     announced: Option<PdnResult>,
-    /// Moves or a remark have come: a header now would begin another game.
+    /// Moves have come: a header now would begin another game.
     under_way: bool,
 }
 
@@ -227,7 +227,6 @@ impl Reader<'_> {
     fn add_comment(&mut self, text: &str) {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('}', ")");
         if let Some(draft) = &mut self.game {
-            draft.under_way = true;
             draft.game.comments.push(Comment { after: draft.game.moves.len(), text });
         }
     }
