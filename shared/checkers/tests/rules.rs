@@ -24,17 +24,20 @@ impl Board {
         Self { pieces, side: position.side_to_move() }
     }
 
-    fn at(&self, (row, column): (i32, i32)) -> Option<Option<Piece>> {
-        let inside = (0..8).contains(&row) && (0..8).contains(&column);
-        inside.then(|| self.pieces[row as usize][column as usize])
+    fn is_inside((row, column): (i32, i32)) -> bool {
+        (0..8).contains(&row) && (0..8).contains(&column)
+    }
+
+    fn at(&self, (row, column): (i32, i32)) -> Option<Piece> {
+        Self::is_inside((row, column)).then(|| self.pieces[row as usize][column as usize]).flatten()
     }
 
     fn is_empty(&self, at: (i32, i32)) -> bool {
-        self.at(at) == Some(None)
+        Self::is_inside(at) && self.at(at).is_none()
     }
 
     fn is_enemy(&self, at: (i32, i32)) -> bool {
-        matches!(self.at(at), Some(Some(Piece::Man(side) | Piece::King(side))) if side != self.side)
+        matches!(self.at(at), Some(Piece::Man(side) | Piece::King(side)) if side != self.side)
     }
 
     /// The directions in which a piece of the side to move may go.
@@ -66,7 +69,7 @@ impl Board {
     fn legal_moves(&mut self) -> BTreeSet<Vec<u8>> {
         let (mut captures, mut steps) = (Vec::new(), Vec::new());
         for at in (0..8).flat_map(|row| (0..8).map(move |column| (row, column))) {
-            let Some(Some(piece @ (Piece::Man(side) | Piece::King(side)))) = self.at(at) else { continue };
+            let Some(piece @ (Piece::Man(side) | Piece::King(side))) = self.at(at) else { continue };
             if side != self.side {
                 continue;
             }

@@ -115,7 +115,7 @@ proptest! {
             let kind = [NodeKind::Weighted, NodeKind::Sum][kind];
             Arc::new(random_network(kind, &mut random))
         });
-        for _ in 0..(1 + 10 / depth) {
+        for _ in 0..=(10 / depth) {
             match &network {
                 Some(network) => check(NetworkEvaluator::new(network.clone()), &position, depth, &mut searches)?,
                 None if kind == 2 => check(Material { seed }, &position, depth, &mut searches)?,

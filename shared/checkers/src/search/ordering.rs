@@ -7,7 +7,7 @@ use crate::position::Side;
 /// What earlier cut-offs tell about moves.
 pub(super) struct Ordering {
     /// How often a move of each side cut off, weighted by depth.
-    history: [[u32; 1024]; 2],
+    history: Box<[[u32; 1024]; 2]>,
     /// The last two steps that cut off at each ply.
     killers: Vec<[Hint; 2]>,
 }
@@ -20,11 +20,11 @@ impl Ordering {
     const HISTORY_LIMIT: u32 = 1 << 28;
 
     pub(super) fn new(plies: usize) -> Self {
-        Self { history: [[0; 1024]; 2], killers: vec![[Hint::NONE; 2]; plies] }
+        Self { history: Box::new([[0; 1024]; 2]), killers: vec![[Hint::NONE; 2]; plies] }
     }
 
     pub(super) fn clear(&mut self) {
-        self.history = [[0; 1024]; 2];
+        *self.history = [[0; 1024]; 2];
         self.killers.fill([Hint::NONE; 2]);
     }
 

@@ -6,6 +6,10 @@ use crate::evaluator::Evaluator;
 use crate::moves::Move;
 use crate::position::Position;
 use crate::score::Score;
+use std::ops::Range;
+
+/// Leaves of one node that are evaluated together once the first has not cut off.
+const LEAVES_TOGETHER: usize = 4;
 
 /// The scores that matter: at most `alpha` is too bad for the side to move, at least `beta` too good for the
 /// other to allow it.
@@ -48,6 +52,11 @@ struct Best {
     window: Window,
 }
 
+/// True if nothing is pending: the side to move can move and need not capture.
+fn is_leaf(position: &Position) -> bool {
+    !position.must_capture() && position.can_step()
+}
+
 /// One search under way.
 pub(super) struct Tree<'a, E> {
     pub(super) search: &'a mut Search,
@@ -60,9 +69,6 @@ pub(super) struct Tree<'a, E> {
 }
 
 impl<E: Evaluator> Tree<'_, E> {
-    /// Leaves that are evaluated together once the first has not cut off.
-    const LEAVES_TOGETHER: usize = 4;
-
     /// The score of a position `ply` moves below the root: exact if inside the window, else a bound on its side.
     pub(super) fn score(&mut self, position: &Position, window: Window, depth: u32, ply: usize) -> Score {
         self.visit();
@@ -70,8 +76,7 @@ impl<E: Evaluator> Tree<'_, E> {
             return Score::EVEN;
         }
         self.search.variations.clear(ply);
-        let quiet = !position.must_capture();
-        if depth == 0 && quiet {
+        if depth == 0 && !position.must_capture() {
             return self.leaf(position, ply);
         }
         let place = Place { depth, ply };
@@ -187,42 +192,30 @@ impl<E: Evaluator> Tree<'_, E> {
                 return;
             }
             index = next;
-            together = Self::LEAVES_TOGETHER;
+            together = LEAVES_TOGETHER;
         }
     }
 
     /// Some moves of a frontier node; true if one cut off.
-    fn few(
-        &mut self,
-        position: &Position,
-        indices: std::ops::Range<usize>,
-        place: Place,
-        best: &mut Best,
-    ) -> bool {
-        let mut children = [*position; 4];
-        let mut leaves = [*position; 4];
-        let mut scores = [Score::EVEN; 4];
-        let mut leaf_count = 0;
-        let mut is_leaf = [false; 4];
-        for (i, index) in indices.clone().enumerate() {
-            let mv = self.pick(index);
-            children[i] = position.play(&mv);
-            is_leaf[i] = !children[i].must_capture() && children[i].can_step();
-            if is_leaf[i] {
-                leaves[leaf_count] = children[i];
-                leaf_count += 1;
+    fn few(&mut self, position: &Position, moves: Range<usize>, place: Place, best: &mut Best) -> bool {
+        let mut children = [*position; LEAVES_TOGETHER];
+        let mut leaves = [*position; LEAVES_TOGETHER];
+        let mut scores = [Score::EVEN; LEAVES_TOGETHER];
+        let mut count = 0;
+        for (child, index) in children.iter_mut().zip(moves.clone()) {
+            *child = position.play(&self.pick(index));
+            if is_leaf(child) {
+                leaves[count] = *child;
+                count += 1;
             }
         }
-        self.evaluator.evaluate_children(position, &leaves[..leaf_count], &mut scores[..leaf_count]);
-        self.evaluations += leaf_count as u64;
-        let mut next_score = scores.iter();
-        for (i, index) in indices.enumerate() {
-            let score = if is_leaf[i] {
-                self.visit();
-                self.search.variations.clear(place.ply + 1);
-                -*next_score.next().expect("a score for each leaf")
-            } else {
-                self.child(&children[i], place, best, false)
+        self.evaluator.evaluate_children(position, &leaves[..count], &mut scores[..count]);
+        self.evaluations += count as u64;
+        let mut evaluated = leaves.iter().zip(scores).take(count).peekable();
+        for (child, index) in children.iter().zip(moves) {
+            let score = match evaluated.next_if(|(leaf, _)| *leaf == child) {
+                Some((_, score)) => -self.visit_leaf(score, place.ply + 1),
+                None => self.child(child, place, best, false),
             };
             let mv = self.search.moves[index].1;
             if self.stopped || self.offer(best, score, &mv, position, place) {
@@ -230,6 +223,13 @@ impl<E: Evaluator> Tree<'_, E> {
             }
         }
         false
+    }
+
+    /// Takes a leaf that is already evaluated into the tree.
+    fn visit_leaf(&mut self, score: Score, ply: usize) -> Score {
+        self.visit();
+        self.search.variations.clear(ply);
+        score
     }
 
     /// Takes a move's score into account; true if it is too good for the other side to allow.
