@@ -109,9 +109,12 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
     /// Wide and narrow nodes fill so many vectors; the registers have room for the sums of `PAIR` leaves.
     #[inline(always)]
     fn on<V: Lanes, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
-        let Some(first) = self.positions.first() else { return };
-        let layer = self.body.first();
-        self.tracker.follow(layer, first.side_to_move(), self.parent);
+        let (side, nearby) = match self.positions {
+            [] => return,
+            [only] => (only.side_to_move(), only),
+            [first, ..] => (first.side_to_move(), self.parent),
+        };
+        self.tracker.follow(self.body.first(), side, nearby);
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
             self.body.wide::<V, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
             self.tail.narrow::<V, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
