@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::first_layer::{Sums, Tracker};
-use super::lanes::{Lanes, Plain};
+use super::lanes::{Lanes, Plain, Vectors};
 use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tail, WIDE_ROW};
 use crate::position::Position;
 use crate::score::Score;
@@ -102,13 +102,14 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             SimdPath::Avx2 => unsafe { avx2(self) },
-            _ => self.on::<Plain, 5, 2, 1>(),
+            _ => self.on::<Plain, 4, 2, 1>(),
         }
     }
 
-    /// Wide and narrow nodes fill so many vectors; the registers have room for the sums of `PAIR` leaves.
+    /// Wide nodes fill so many vectors and a half one, narrow nodes so many; the registers have room for the
+    /// sums of `PAIR` leaves.
     #[inline(always)]
-    fn on<V: Lanes, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
+    fn on<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
         let (side, nearby) = match self.positions {
             [] => return,
             [only] => (only.side_to_move(), only),
@@ -116,8 +117,8 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
         };
         self.tracker.follow(self.body.first(), side, nearby);
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
-            self.body.wide::<V, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
-            self.tail.narrow::<V, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
+            self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
+            self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
             for ((score, position), narrow) in scores.iter_mut().zip(positions).zip(&self.nodes.narrow) {
                 *score = Score::from_value(self.tail.value(position, narrow));
             }
@@ -128,13 +129,13 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
-    job.on::<super::lanes::Avx512, 3, 1, 2>();
+    job.on::<super::lanes::Avx512, 2, 1, 2>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
-    job.on::<super::lanes::Avx2, 5, 2, 1>();
+    job.on::<super::lanes::Avx2, 4, 2, 1>();
 }
 
 /// A layer's weights by input, a row for the nodes of each, and its biases.
@@ -146,11 +147,13 @@ pub(super) struct Layer<const ROW: usize, const INPUTS: usize> {
 
 impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
     /// The nodes of each leaf: tanh of their sums over the inputs, which run in `PARTS` partial sums, the first
-    /// starting with the bias. `PAIR` leaves at a time share the loads of the weights.
+    /// starting with the bias. `PAIR` leaves at a time share the loads of the weights. The nodes fill `VECTORS`
+    /// vectors and `HALVES` half ones.
     #[inline(always)]
     pub(super) fn activate<
-        V: Lanes,
+        P: Vectors,
         const VECTORS: usize,
+        const HALVES: usize,
         const PARTS: usize,
         const PAIR: usize,
         const FROM: usize,
@@ -162,18 +165,19 @@ impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
         let (pairs, rest) = inputs.as_chunks::<PAIR>();
         let (node_pairs, node_rest) = nodes.as_chunks_mut::<PAIR>();
         for (inputs, nodes) in pairs.iter().zip(node_pairs) {
-            self.activate_block::<V, VECTORS, PARTS, PAIR, FROM>(inputs, nodes);
+            self.activate_block::<P, VECTORS, HALVES, PARTS, PAIR, FROM>(inputs, nodes);
         }
         for (inputs, nodes) in rest.iter().zip(node_rest) {
             let (inputs, nodes) = (std::array::from_ref(inputs), std::array::from_mut(nodes));
-            self.activate_block::<V, VECTORS, PARTS, 1, FROM>(inputs, nodes);
+            self.activate_block::<P, VECTORS, HALVES, PARTS, 1, FROM>(inputs, nodes);
         }
     }
 
     #[inline(always)]
     fn activate_block<
-        V: Lanes,
+        P: Vectors,
         const VECTORS: usize,
+        const HALVES: usize,
         const PARTS: usize,
         const BLOCK: usize,
         const FROM: usize,
@@ -182,25 +186,56 @@ impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
         inputs: &[Row<FROM>; BLOCK],
         nodes: &mut [Row<ROW>; BLOCK],
     ) {
-        let load =
-            |row: &Row<ROW>| -> [V; VECTORS] { std::array::from_fn(|v| V::load(&row.0[v * V::WIDTH..])) };
-        let mut parts = [[[V::splat(0.0); VECTORS]; BLOCK]; PARTS];
-        parts[0] = [load(&self.biases); BLOCK];
+        let middle = VECTORS * P::Full::WIDTH;
+        let mut full = Parts::<P::Full, VECTORS, BLOCK, PARTS>::new(&self.biases.0);
+        let mut half = Parts::<P::Half, HALVES, BLOCK, PARTS>::new(&self.biases.0[middle..]);
         for (block, rows) in self.rows.as_chunks::<PARTS>().0.iter().enumerate() {
             for part in 0..PARTS {
-                let weights = load(&rows[part]);
-                for leaf in 0..BLOCK {
-                    let input = V::splat(inputs[leaf].0[block * PARTS + part]);
-                    for v in 0..VECTORS {
-                        parts[part][leaf][v] = weights[v].mul_add(input, parts[part][leaf][v]);
-                    }
-                }
+                let inputs = std::array::from_fn(|leaf| inputs[leaf].0[block * PARTS + part]);
+                full.add(part, &rows[part].0, &inputs);
+                half.add(part, &rows[part].0[middle..], &inputs);
             }
         }
-        let sums = fold_parts(parts);
+        full.activate(nodes, 0);
+        half.activate(nodes, middle);
+    }
+}
+
+/// The partial sums of some vectors of nodes, for several leaves.
+struct Parts<V, const VECTORS: usize, const BLOCK: usize, const PARTS: usize>([[[V; VECTORS]; BLOCK]; PARTS]);
+
+impl<V: Lanes, const VECTORS: usize, const BLOCK: usize, const PARTS: usize> Parts<V, VECTORS, BLOCK, PARTS> {
+    #[inline(always)]
+    fn load(row: &[f32]) -> [V; VECTORS] {
+        std::array::from_fn(|v| V::load(&row[v * V::WIDTH..]))
+    }
+
+    #[inline(always)]
+    fn new(biases: &[f32]) -> Self {
+        let mut parts = [[[V::splat(0.0); VECTORS]; BLOCK]; PARTS];
+        parts[0] = [Self::load(biases); BLOCK];
+        Self(parts)
+    }
+
+    /// Adds one input of each leaf, by its row of weights.
+    #[inline(always)]
+    fn add(&mut self, part: usize, row: &[f32], inputs: &[f32; BLOCK]) {
+        let weights = Self::load(row);
+        for leaf in 0..BLOCK {
+            let input = V::splat(inputs[leaf]);
+            for v in 0..VECTORS {
+                self.0[part][leaf][v] = weights[v].mul_add(input, self.0[part][leaf][v]);
+            }
+        }
+    }
+
+    /// Puts tanh of the whole sums into the nodes from `start` on.
+    #[inline(always)]
+    fn activate<const ROW: usize>(self, nodes: &mut [Row<ROW>; BLOCK], start: usize) {
+        let sums = fold_parts(self.0);
         for leaf in 0..BLOCK {
             for v in 0..VECTORS {
-                sums[leaf][v].tanh().store(&mut nodes[leaf].0[v * V::WIDTH..]);
+                sums[leaf][v].tanh().store(&mut nodes[leaf].0[start + v * V::WIDTH..]);
             }
         }
     }

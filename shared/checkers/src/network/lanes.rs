@@ -37,6 +37,13 @@ pub(super) trait Lanes: Copy {
     }
 }
 
+/// The vectors of a path: full ones, and those of eight lanes for what fills no full one. Half vectors are
+/// loaded by a port that full ones leave idle.
+pub(super) trait Vectors {
+    type Full: Lanes;
+    type Half: Lanes;
+}
+
 /// Eight lanes without any vector instruction; on processors whose basic set has fused multiply-add the
 /// compiler makes vectors of them.
 #[derive(Clone, Copy)]
@@ -88,6 +95,11 @@ impl Lanes for Plain {
     fn clamp(self, limit: f32) -> Self {
         Self(self.0.map(|lane| lane.clamp(-limit, limit)))
     }
+}
+
+impl Vectors for Plain {
+    type Full = Self;
+    type Half = Self;
 }
 
 /// A single lane.
@@ -243,6 +255,18 @@ mod x86 {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
+impl Vectors for Avx512 {
+    type Full = Self;
+    type Half = Avx2;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Vectors for Avx2 {
+    type Full = Self;
+    type Half = Self;
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use super::first_layer::{FirstLayer, Tracker};
 use super::kernel::{Layer, Nodes, Row, activate_sums};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Vectors};
 use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
 
@@ -24,7 +24,7 @@ pub(super) trait Body<const N: usize> {
     fn first(&self) -> &FirstLayer<N>;
 
     /// Calculates the wide nodes of positions near the one that `tracker` follows.
-    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
+    fn wide<P: Vectors, const VECTORS: usize, const PAIR: usize>(
         &self,
         tracker: &Tracker<N>,
         positions: &[Position],
@@ -62,7 +62,7 @@ impl Body<SUB_BOARD_ROW> for WeightedBody {
     }
 
     #[inline(always)]
-    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
+    fn wide<P: Vectors, const VECTORS: usize, const PAIR: usize>(
         &self,
         tracker: &Tracker<SUB_BOARD_ROW>,
         positions: &[Position],
@@ -70,10 +70,10 @@ impl Body<SUB_BOARD_ROW> for WeightedBody {
     ) {
         for (position, first) in positions.iter().zip(&mut nodes.first) {
             let sums = tracker.look_at(&self.first, position);
-            activate_sums::<V, SUB_BOARD_ROW>(&sums, self.first.unit(), first);
+            activate_sums::<P::Full, SUB_BOARD_ROW>(&sums, self.first.unit(), first);
         }
         let leaves = positions.len();
-        self.wide.activate::<V, VECTORS, WIDE_PARTS, PAIR, SUB_BOARD_ROW>(
+        self.wide.activate::<P, VECTORS, 1, WIDE_PARTS, PAIR, SUB_BOARD_ROW>(
             &nodes.first[..leaves],
             &mut nodes.wide[..leaves],
         );
@@ -109,7 +109,7 @@ impl Body<WIDE_ROW> for SumBody {
     }
 
     #[inline(always)]
-    fn wide<V: Lanes, const VECTORS: usize, const PAIR: usize>(
+    fn wide<P: Vectors, const VECTORS: usize, const PAIR: usize>(
         &self,
         tracker: &Tracker<WIDE_ROW>,
         positions: &[Position],
@@ -117,7 +117,7 @@ impl Body<WIDE_ROW> for SumBody {
     ) {
         for (position, wide) in positions.iter().zip(&mut nodes.wide) {
             let sums = tracker.look_at(&self.first, position);
-            activate_sums::<V, WIDE_ROW>(&sums, self.first.unit(), wide);
+            activate_sums::<P::Full, WIDE_ROW>(&sums, self.first.unit(), wide);
         }
     }
 }
@@ -148,12 +148,12 @@ impl Tail {
 
     /// Calculates the narrow nodes of the first `leaves` leaves.
     #[inline(always)]
-    pub(super) fn narrow<V: Lanes, const VECTORS: usize, const PAIR: usize>(
+    pub(super) fn narrow<P: Vectors, const VECTORS: usize, const PAIR: usize>(
         &self,
         leaves: usize,
         nodes: &mut Nodes,
     ) {
-        self.narrow.activate::<V, VECTORS, NARROW_PARTS, PAIR, WIDE_ROW>(
+        self.narrow.activate::<P, VECTORS, 0, NARROW_PARTS, PAIR, WIDE_ROW>(
             &nodes.wide[..leaves],
             &mut nodes.narrow[..leaves],
         );
