@@ -25,7 +25,13 @@ impl Score {
     /// An evaluator's opinion, cut to -1 to 1; NaN counts as 0.
     #[inline]
     pub fn from_value(value: f32) -> Self {
-        Self((value.clamp(-1.0, 1.0) * Self::ONE) as i32)
+        Self::from_bounded(value.clamp(-1.0, 1.0))
+    }
+
+    /// [`Score::from_value`] of what is known to lie between -1 and 1.
+    #[inline]
+    pub(crate) fn from_bounded(value: f32) -> Self {
+        Self((value * Self::ONE) as i32)
     }
 
     /// The opinion as a number; a proved win is 1, a proved loss -1.

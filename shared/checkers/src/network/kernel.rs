@@ -120,7 +120,7 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
             self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
             self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
             for ((score, position), narrow) in scores.iter_mut().zip(positions).zip(&self.nodes.narrow) {
-                *score = Score::from_value(self.tail.value(position, narrow));
+                *score = Score::from_bounded(self.tail.value(position, narrow));
             }
         }
     }
