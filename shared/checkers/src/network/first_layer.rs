@@ -142,8 +142,10 @@ impl<const N: usize> Tracker<N> {
     #[inline(always)]
     pub(super) fn look_at(&self, layer: &FirstLayer<N>, position: &Position) -> Sums<N> {
         let side = position.side_to_move();
-        let mut sums = self.sums[side as usize];
-        layer.change(&mut sums, side, &self.boards[side as usize], position);
+        let (mut sums, board) = (self.sums[side as usize], &self.boards[side as usize]);
+        if board != position {
+            layer.change(&mut sums, side, board, position);
+        }
         sums
     }
 }

@@ -268,3 +268,19 @@ pub(super) fn activate_sums<V: Lanes, const ROW: usize>(sums: &Sums<ROW>, unit: 
         V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes.0[at..]);
     }
 }
+
+/// [`activate_sums`] with one division for two nodes half a row apart.
+#[inline(always)]
+pub(super) fn activate_sums_in_pairs<V: Lanes, const ROW: usize>(
+    sums: &Sums<ROW>,
+    unit: f32,
+    nodes: &mut Row<ROW>,
+) {
+    let unit = V::splat(unit);
+    for at in (0..ROW / 2).step_by(V::WIDTH) {
+        let load = |at: usize| V::load_integers(&sums.0[at..]).mul(unit);
+        let (near, far) = load(at).tanh_pair(load(at + ROW / 2));
+        near.store(&mut nodes.0[at..]);
+        far.store(&mut nodes.0[at + ROW / 2..]);
+    }
+}

@@ -1,7 +1,7 @@
 //! The layers of a network, laid out for vectors.
 
 use super::first_layer::{FirstLayer, Tracker};
-use super::kernel::{Layer, Nodes, Row, activate_sums};
+use super::kernel::{Layer, Nodes, Row, activate_sums, activate_sums_in_pairs};
 use super::lanes::{Lanes, Vectors};
 use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
@@ -70,7 +70,7 @@ impl Body<SUB_BOARD_ROW> for WeightedBody {
     ) {
         for (position, first) in positions.iter().zip(&mut nodes.first) {
             let sums = tracker.look_at(&self.first, position);
-            activate_sums::<P::Full, SUB_BOARD_ROW>(&sums, self.first.unit(), first);
+            activate_sums_in_pairs::<P::Full, SUB_BOARD_ROW>(&sums, self.first.unit(), first);
         }
         let leaves = positions.len();
         self.wide.activate::<P, VECTORS, 1, WIDE_PARTS, PAIR, SUB_BOARD_ROW>(
