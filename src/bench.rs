@@ -2,6 +2,7 @@
 //!
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
+mod checkers;
 mod evolution;
 mod lockkey;
 mod match3;
@@ -36,7 +37,8 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    [evolution::benches(), lockkey::benches(), match3::benches(), maze::benches()].concat()
+    [checkers::benches(), evolution::benches(), lockkey::benches(), match3::benches(), maze::benches()]
+        .concat()
 }
 
 impl Figure {

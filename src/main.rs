@@ -7,6 +7,7 @@
 
 mod bench;
 mod check;
+mod checkers;
 mod clock;
 mod export;
 mod failure;
@@ -55,7 +56,10 @@ enum Command {
     Export(export::Arguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
-    /// Print and solve number-collecting mazes
+    /// Checkers: count moves, ask a player for one
+    #[command(subcommand)]
+    Checkers(checkers::Command),
+    /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
     /// Look at, rate or export a single lock-and-key or Match-3 level
     Level(level::Arguments),
@@ -87,5 +91,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
         Command::Level(arguments) => Ok(level::run(&arguments)),
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
+        Command::Checkers(command) => Ok(checkers::run(&command)),
     }
 }

@@ -1,1 +1,51 @@
-//! English checkers: rules, search and the neural evaluator.
+//! English checkers: the rules, a search, and the neural evaluator of Chellapilla and Fogel.
+//!
+//! A library of its own: positions on bitboards with [`Position::legal_moves`], FEN, move notation and PDN;
+//! games with their draw rules ([`Game`]); an exact search ([`Search`]) over any [`Evaluator`]; networks
+//! ([`Network`]) that judge a position alike on every machine, to the last bit; and [`Player`]s made of these.
+//!
+//! It deliberately knows nothing of evolution, opening books or endgame databases, never starts a thread, never
+//! draws randomness but from seeds it was given, and looks at a clock only where a search has a time limit.
+//!
+//! ```
+//! use checkers::{DrawRules, Game, Outcome, PlayerSpec, Side};
+//!
+//! let mut thinker = PlayerSpec::Material { depth: 4 }.build();
+//! let mut gambler = PlayerSpec::Random.build();
+//! thinker.new_game(1);
+//! gambler.new_game(2);
+//! let mut game = Game::new(DrawRules::default());
+//! let outcome = game.play_out(&mut *thinker, &mut *gambler);
+//! assert_eq!(outcome, Outcome::Win(Side::Black));
+//! ```
+
+mod evaluator;
+mod fen;
+mod game;
+mod moves;
+mod network;
+mod notation;
+mod pdn;
+mod perft;
+mod player;
+mod player_file;
+mod position;
+mod random;
+mod score;
+mod search;
+mod squares;
+
+pub use evaluator::{Evaluator, Material, RandomOpinion};
+pub use fen::{FenError, FenReason};
+pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
+pub use moves::Move;
+pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
+pub use notation::MoveError;
+pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
+pub use perft::{perft, perft_merged};
+pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer};
+pub use player_file::PlayerFileError;
+pub use position::{InvalidPosition, Piece, Position, Side};
+pub use score::Score;
+pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
+pub use squares::{Square, Squares, SquaresIter};

@@ -126,10 +126,13 @@ impl ProblemSpec {
 
     /// A genome as its problem writes it, or else number by number.
     pub fn show(&self, genome: &[f64]) -> String {
+        let joined = |between: &str, show: fn(&f64) -> String| {
+            genome.iter().map(show).collect::<Vec<_>>().join(between)
+        };
         match self {
             Self::Maze(_) => genome.iter().map(|&gene| maze::letter(gene)).collect(),
-            Self::Onemax(_) => genome.iter().map(|gene| format!("{gene}")).collect(),
-            Self::Rastrigin(_) => genome.iter().map(|gene| format!("{gene:.6} ")).collect(),
+            Self::Onemax(_) => joined("", f64::to_string),
+            Self::Rastrigin(_) => joined(" ", |gene| format!("{gene:.6}")),
         }
     }
 

@@ -1,0 +1,274 @@
+//! A game from its first position to its end, with the rules under which it is drawn.
+
+use crate::moves::Move;
+use crate::player::Player;
+use crate::position::{Position, Side};
+use crate::squares::Squares;
+
+/// When a game is drawn. These are rules of a game; searches know nothing of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
+pub struct DrawRules {
+    /// A position, with the same side to move, that stands on the board for this many times.
+    pub repetitions: Option<u32>,
+    /// Plies in a row without a capture or a man's move.
+    pub quiet_plies: Option<u32>,
+    /// Plies of the whole game: every game ends.
+    pub max_plies: u32,
+}
+
+impl Default for DrawRules {
+    /// The third repetition, 40 moves a side without progress, or 500 a side in all.
+    fn default() -> Self {
+        Self { repetitions: Some(3), quiet_plies: Some(80), max_plies: 1000 }
+    }
+}
+
+/// Why a game was drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum DrawReason {
+    /// A position came back too often.
+    Repetition,
+    /// Nothing was captured and no man moved for too long.
+    NoProgress,
+    /// The game lasted too long.
+    TooLong,
+}
+
+/// How a game ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum Outcome {
+    /// One side could no longer move; the other one won.
+    Win(Side),
+    /// Nobody won.
+    Draw(DrawReason),
+}
+
+impl Outcome {
+    /// 1 if `side` won, -1 if it lost, 0 for a draw.
+    pub fn points(self, side: Side) -> i32 {
+        match self {
+            Self::Win(winner) if winner == side => 1,
+            Self::Win(_) => -1,
+            Self::Draw(_) => 0,
+        }
+    }
+}
+
+/// Why a move was not played.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PlayError {
+    /// It is not legal in the current position.
+    #[error("expected a legal move, found `{mv}` in {position}")]
+    Illegal {
+        /// The move.
+        mv: Move,
+        /// Where it can't be played.
+        position: Position,
+    },
+    /// The game has ended.
+    #[error("expected a game under way, found `{mv}` after its end")]
+    Over {
+        /// The move.
+        mv: Move,
+    },
+}
+
+/// A game: where it started, what was played, and whether it is over. It keeps its memory from game to game.
+#[derive(Clone, Debug)]
+pub struct Game {
+    rules: DrawRules,
+    start: Position,
+    position: Position,
+    moves: Vec<Move>,
+    /// Positions since the last capture or man's move, which can't come back; the current one is the last.
+    recent: Vec<Position>,
+    outcome: Option<Outcome>,
+}
+
+impl Game {
+    /// A game from the initial position.
+    pub fn new(rules: DrawRules) -> Self {
+        Self::from_position(Position::START, rules)
+    }
+
+    /// A game from any position.
+    pub fn from_position(start: Position, rules: DrawRules) -> Self {
+        let (moves, recent) = (Vec::new(), Vec::new());
+        let mut game = Self { rules, start, position: start, moves, recent, outcome: None };
+        game.restart(start);
+        game
+    }
+
+    /// Starts again from `start`, under the same rules.
+    pub fn restart(&mut self, start: Position) {
+        self.start = start;
+        self.position = start;
+        self.moves.clear();
+        self.recent.clear();
+        self.recent.push(start);
+        self.outcome = self.judge();
+    }
+
+    /// Where it started.
+    pub fn start(&self) -> &Position {
+        &self.start
+    }
+
+    /// Where it is now.
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// What was played.
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// How it ended, if it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// Plays a move.
+    ///
+    /// # Errors
+    /// If it is not legal, or the game is over; nothing is played then.
+    pub fn play(&mut self, mv: Move) -> Result<(), PlayError> {
+        if self.outcome.is_some() {
+            return Err(PlayError::Over { mv });
+        }
+        let mut legal = false;
+        self.position.for_each_move(|other| legal |= other == mv);
+        if !legal {
+            return Err(PlayError::Illegal { mv, position: self.position });
+        }
+        self.advance(mv);
+        Ok(())
+    }
+
+    /// Lets two players finish the game. A player that resigns by choosing nothing or an illegal move loses.
+    pub fn play_out(&mut self, black: &mut dyn Player, white: &mut dyn Player) -> Outcome {
+        loop {
+            if let Some(outcome) = self.outcome {
+                return outcome;
+            }
+            let side = self.position.side_to_move();
+            let player: &mut dyn Player = match side {
+                Side::Black => &mut *black,
+                Side::White => &mut *white,
+            };
+            let played = player.choose(self).is_some_and(|mv| self.play(mv).is_ok());
+            if !played {
+                self.outcome = Some(Outcome::Win(!side));
+            }
+        }
+    }
+
+    fn advance(&mut self, mv: Move) {
+        let progress = mv.is_capture() || !self.position.kings.meets(Squares::from(mv.from()));
+        if progress {
+            self.recent.clear();
+        }
+        self.position = self.position.play(&mv);
+        self.recent.push(self.position);
+        self.moves.push(mv);
+        self.outcome = self.judge();
+    }
+
+    fn judge(&self) -> Option<Outcome> {
+        if self.position.is_lost() {
+            Some(Outcome::Win(!self.position.side_to_move()))
+        } else if self.rules.repetitions.is_some_and(|limit| self.repetitions() >= limit.max(1)) {
+            Some(Outcome::Draw(DrawReason::Repetition))
+        } else if self.rules.quiet_plies.is_some_and(|limit| self.quiet_plies() >= limit.max(1)) {
+            Some(Outcome::Draw(DrawReason::NoProgress))
+        } else if self.moves.len() >= self.rules.max_plies as usize {
+            Some(Outcome::Draw(DrawReason::TooLong))
+        } else {
+            None
+        }
+    }
+
+    /// How often the current position has stood on the board.
+    fn repetitions(&self) -> u32 {
+        self.recent.iter().filter(|position| **position == self.position).count() as u32
+    }
+
+    fn quiet_plies(&self) -> u32 {
+        self.recent.len() as u32 - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shuffle(game: &mut Game, moves: &[&str]) {
+        for text in moves {
+            game.play(game.position().parse_move(text).unwrap()).unwrap();
+        }
+    }
+
+    fn kings(rules: DrawRules) -> Game {
+        Game::from_position("B:WK32:BK1".parse().unwrap(), rules)
+    }
+
+    const ROUND: [&str; 4] = ["1-6", "32-27", "6-1", "27-32"];
+
+    #[test]
+    fn the_third_time_is_a_draw() {
+        let mut game = kings(DrawRules::default());
+        shuffle(&mut game, &ROUND);
+        assert_eq!(game.outcome(), None);
+        shuffle(&mut game, &ROUND);
+        assert_eq!(game.outcome(), Some(Outcome::Draw(DrawReason::Repetition)));
+        let mv = game.moves()[0];
+        assert_eq!(game.play(mv), Err(PlayError::Over { mv }));
+    }
+
+    #[test]
+    fn no_progress_is_a_draw() {
+        let mut game = kings(DrawRules { repetitions: None, quiet_plies: Some(6), max_plies: 100 });
+        shuffle(&mut game, &ROUND);
+        assert_eq!(game.outcome(), None);
+        shuffle(&mut game, &ROUND[..2]);
+        assert_eq!(game.outcome(), Some(Outcome::Draw(DrawReason::NoProgress)));
+    }
+
+    #[test]
+    fn men_and_captures_are_progress() {
+        let rules = DrawRules { repetitions: None, quiet_plies: Some(3), max_plies: 100 };
+        let mut game = Game::new(rules);
+        shuffle(&mut game, &["11-15", "23-19", "8-11", "22-17", "11-16", "24-20"]);
+        assert_eq!(game.outcome(), None);
+    }
+
+    #[test]
+    fn every_game_ends() {
+        let mut game = kings(DrawRules { repetitions: None, quiet_plies: None, max_plies: 4 });
+        shuffle(&mut game, &ROUND);
+        assert_eq!(game.outcome(), Some(Outcome::Draw(DrawReason::TooLong)));
+    }
+
+    #[test]
+    fn whoever_cannot_move_has_lost() {
+        let stuck = Game::from_position("W:W:B1".parse().unwrap(), DrawRules::default());
+        assert_eq!(stuck.outcome(), Some(Outcome::Win(Side::Black)));
+        assert_eq!(Outcome::Win(Side::Black).points(Side::White), -1);
+    }
+
+    #[test]
+    fn illegal_moves_are_refused_and_change_nothing() {
+        let mut game = Game::new(DrawRules::default());
+        let foreign = "W:W22:B1".parse::<Position>().unwrap().legal_moves()[0];
+        assert!(matches!(game.play(foreign), Err(PlayError::Illegal { .. })));
+        assert_eq!(game.position(), &Position::START);
+    }
+}

@@ -1,0 +1,286 @@
+//! The forward pass, written once and compiled for each kind of vector.
+//!
+//! Sums run over the inputs in a fixed order, in a fixed number of partial sums, with fused multiply-add: so
+//! every path gives the same bits, however many leaves are evaluated together. Leaves go through each layer one
+//! after the other, so that the processor has something to do while it waits for the end of a sum.
+#![allow(unsafe_code)]
+
+use super::first_layer::{Sums, Tracker};
+use super::lanes::{Lanes, Plain, Vectors};
+use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tail, WIDE_ROW};
+use crate::position::Position;
+use crate::score::Score;
+
+/// The values of a layer's nodes, or their weights. Aligned, because a value is broadcast soon after its vector
+/// was stored, which is slow across cache lines.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Row<const N: usize>(pub(super) [f32; N]);
+
+/// Which instructions evaluate a network. All give the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SimdPath {
+    /// Sixteen lanes.
+    Avx512,
+    /// Eight lanes, with FMA.
+    Avx2,
+    /// Whatever the compiler makes of plain code.
+    Plain,
+}
+
+impl SimdPath {
+    /// The paths that this machine can take, the best first.
+    pub fn available() -> Vec<Self> {
+        [Self::Avx512, Self::Avx2, Self::Plain].into_iter().filter(|path| path.is_available()).collect()
+    }
+
+    /// True if this machine has the instructions.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("popcnt")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Plain => true,
+        }
+    }
+
+    /// The best path of this machine.
+    pub fn best() -> Self {
+        [Self::Avx512, Self::Avx2].into_iter().find(|path| path.is_available()).unwrap_or(Self::Plain)
+    }
+}
+
+/// Leaves that go through the layers together.
+const LEAVES: usize = 8;
+
+/// The nodes of the leaves on their way through the layers. They stay in memory on purpose: to broadcast a value
+/// from there is one load, and from a register several shuffles.
+#[derive(Clone)]
+pub(super) struct Nodes {
+    pub(super) first: [Row<SUB_BOARD_ROW>; LEAVES],
+    pub(super) wide: [Row<WIDE_ROW>; LEAVES],
+    pub(super) narrow: [Row<NARROW_ROW>; LEAVES],
+}
+
+impl Nodes {
+    pub(super) const ZERO: Self = Self {
+        first: [Row([0.0; SUB_BOARD_ROW]); LEAVES],
+        wide: [Row([0.0; WIDE_ROW]); LEAVES],
+        narrow: [Row([0.0; NARROW_ROW]); LEAVES],
+    };
+}
+
+/// Positions to evaluate, all with the same side to move and near `parent`.
+pub(super) struct Job<'a, B, const N: usize> {
+    pub(super) body: &'a B,
+    pub(super) tail: &'a Tail,
+    pub(super) tracker: &'a mut Tracker<N>,
+    pub(super) nodes: &'a mut Nodes,
+    pub(super) parent: &'a Position,
+    pub(super) positions: &'a [Position],
+    pub(super) scores: &'a mut [Score],
+}
+
+impl<B: Body<N>, const N: usize> Job<'_, B, N> {
+    /// Does the job on `path`, which must be available.
+    #[inline]
+    pub(super) fn run(self, path: SimdPath) {
+        match path {
+            // SAFETY: evaluators are made with available paths only.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx512 => unsafe { avx512(self) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx2 => unsafe { avx2(self) },
+            _ => self.on::<Plain, 4, 2, 1>(),
+        }
+    }
+
+    /// Wide nodes fill so many vectors and a half one, narrow nodes so many; the registers have room for the
+    /// sums of `PAIR` leaves.
+    #[inline(always)]
+    fn on<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
+        let (side, nearby) = match self.positions {
+            [] => return,
+            [only] => (only.side_to_move(), only),
+            [first, ..] => (first.side_to_move(), self.parent),
+        };
+        self.tracker.follow(self.body.first(), side, nearby);
+        for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
+            self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
+            self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
+            for ((score, position), narrow) in scores.iter_mut().zip(positions).zip(&self.nodes.narrow) {
+                *score = Score::from_bounded(self.tail.value(position, narrow));
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
+    job.on::<super::lanes::Avx512, 2, 1, 2>();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
+    job.on::<super::lanes::Avx2, 4, 2, 1>();
+}
+
+/// A layer's weights by input, a row for the nodes of each, and its biases.
+#[repr(C, align(64))]
+pub(super) struct Layer<const ROW: usize, const INPUTS: usize> {
+    pub(super) rows: [Row<ROW>; INPUTS],
+    pub(super) biases: Row<ROW>,
+}
+
+impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
+    /// The nodes of each leaf: tanh of their sums over the inputs, which run in `PARTS` partial sums, the first
+    /// starting with the bias. `PAIR` leaves at a time share the loads of the weights. The nodes fill `VECTORS`
+    /// vectors and `HALVES` half ones.
+    #[inline(always)]
+    pub(super) fn activate<
+        P: Vectors,
+        const VECTORS: usize,
+        const HALVES: usize,
+        const PARTS: usize,
+        const PAIR: usize,
+        const FROM: usize,
+    >(
+        &self,
+        inputs: &[Row<FROM>],
+        nodes: &mut [Row<ROW>],
+    ) {
+        let (pairs, rest) = inputs.as_chunks::<PAIR>();
+        let (node_pairs, node_rest) = nodes.as_chunks_mut::<PAIR>();
+        for (inputs, nodes) in pairs.iter().zip(node_pairs) {
+            self.activate_block::<P, VECTORS, HALVES, PARTS, PAIR, FROM>(inputs, nodes);
+        }
+        for (inputs, nodes) in rest.iter().zip(node_rest) {
+            let (inputs, nodes) = (std::array::from_ref(inputs), std::array::from_mut(nodes));
+            self.activate_block::<P, VECTORS, HALVES, PARTS, 1, FROM>(inputs, nodes);
+        }
+    }
+
+    #[inline(always)]
+    fn activate_block<
+        P: Vectors,
+        const VECTORS: usize,
+        const HALVES: usize,
+        const PARTS: usize,
+        const BLOCK: usize,
+        const FROM: usize,
+    >(
+        &self,
+        inputs: &[Row<FROM>; BLOCK],
+        nodes: &mut [Row<ROW>; BLOCK],
+    ) {
+        let middle = VECTORS * P::Full::WIDTH;
+        let mut full = Parts::<P::Full, VECTORS, BLOCK, PARTS>::new(&self.biases.0);
+        let mut half = Parts::<P::Half, HALVES, BLOCK, PARTS>::new(&self.biases.0[middle..]);
+        for (block, rows) in self.rows.as_chunks::<PARTS>().0.iter().enumerate() {
+            for part in 0..PARTS {
+                let inputs = std::array::from_fn(|leaf| inputs[leaf].0[block * PARTS + part]);
+                full.add(part, &rows[part].0, &inputs);
+                half.add(part, &rows[part].0[middle..], &inputs);
+            }
+        }
+        full.activate(nodes, 0);
+        half.activate(nodes, middle);
+    }
+}
+
+/// The partial sums of some vectors of nodes, for several leaves.
+struct Parts<V, const VECTORS: usize, const BLOCK: usize, const PARTS: usize>([[[V; VECTORS]; BLOCK]; PARTS]);
+
+impl<V: Lanes, const VECTORS: usize, const BLOCK: usize, const PARTS: usize> Parts<V, VECTORS, BLOCK, PARTS> {
+    #[inline(always)]
+    fn load(row: &[f32]) -> [V; VECTORS] {
+        std::array::from_fn(|v| V::load(&row[v * V::WIDTH..]))
+    }
+
+    #[inline(always)]
+    fn new(biases: &[f32]) -> Self {
+        let mut parts = [[[V::splat(0.0); VECTORS]; BLOCK]; PARTS];
+        parts[0] = [Self::load(biases); BLOCK];
+        Self(parts)
+    }
+
+    /// Adds one input of each leaf, by its row of weights.
+    #[inline(always)]
+    fn add(&mut self, part: usize, row: &[f32], inputs: &[f32; BLOCK]) {
+        let weights = Self::load(row);
+        for leaf in 0..BLOCK {
+            let input = V::splat(inputs[leaf]);
+            for v in 0..VECTORS {
+                self.0[part][leaf][v] = weights[v].mul_add(input, self.0[part][leaf][v]);
+            }
+        }
+    }
+
+    /// Puts tanh of the whole sums into the nodes from `start` on.
+    #[inline(always)]
+    fn activate<const ROW: usize>(self, nodes: &mut [Row<ROW>; BLOCK], start: usize) {
+        let sums = fold_parts(self.0);
+        for leaf in 0..BLOCK {
+            for v in 0..VECTORS {
+                sums[leaf][v].tanh().store(&mut nodes[leaf].0[start + v * V::WIDTH..]);
+            }
+        }
+    }
+}
+
+/// Adds partial sums in pairs: (0 + 1) + (2 + 3), or (0 + 1) + 2.
+#[inline(always)]
+fn fold_parts<V: Lanes, const VECTORS: usize, const PARTS: usize, const BLOCK: usize>(
+    mut parts: [[[V; VECTORS]; BLOCK]; PARTS],
+) -> [[V; VECTORS]; BLOCK] {
+    let mut distance = 1;
+    while distance < PARTS {
+        for part in (0..PARTS - distance).step_by(2 * distance) {
+            for leaf in 0..BLOCK {
+                for v in 0..VECTORS {
+                    parts[part][leaf][v] = parts[part][leaf][v].add(parts[part + distance][leaf][v]);
+                }
+            }
+        }
+        distance *= 2;
+    }
+    parts[0]
+}
+
+/// tanh of a first layer's sums, each worth `unit`.
+#[inline(always)]
+pub(super) fn activate_sums<V: Lanes, const ROW: usize>(sums: &Sums<ROW>, unit: f32, nodes: &mut Row<ROW>) {
+    let unit = V::splat(unit);
+    for at in (0..ROW).step_by(V::WIDTH) {
+        V::load_integers(&sums.0[at..]).mul(unit).tanh().store(&mut nodes.0[at..]);
+    }
+}
+
+/// [`activate_sums`] with one division for two nodes half a row apart.
+#[inline(always)]
+pub(super) fn activate_sums_in_pairs<V: Lanes, const ROW: usize>(
+    sums: &Sums<ROW>,
+    unit: f32,
+    nodes: &mut Row<ROW>,
+) {
+    let unit = V::splat(unit);
+    for at in (0..ROW / 2).step_by(V::WIDTH) {
+        let load = |at: usize| V::load_integers(&sums.0[at..]).mul(unit);
+        let (near, far) = load(at).tanh_pair(load(at + ROW / 2));
+        near.store(&mut nodes.0[at..]);
+        far.store(&mut nodes.0[at + ROW / 2..]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Players: whatever chooses moves.
+
+use crate::evaluator::Material;
+use crate::game::Game;
+use crate::moves::Move;
+use crate::network::{Network, NetworkEvaluator};
+use crate::random::Stream;
+use crate::search::{Limits, Reuse, Search};
+use std::sync::Arc;
+
+/// Chooses moves. What it chooses in a game follows from the seed of that game and what was played in it.
+pub trait Player {
+    /// A new game begins; `seed` decides whatever the player leaves to chance in it.
+    fn new_game(&mut self, seed: u64);
+
+    /// A legal move, or nothing if there is none.
+    fn choose(&mut self, game: &Game) -> Option<Move>;
+}
+
+/// Which player, as experiments and the command line name it.
+#[derive(Clone, Debug)]
+pub enum PlayerSpec {
+    /// A network that looks some plies ahead.
+    Network {
+        /// What judges the leaves.
+        network: Arc<Network>,
+        /// Plies to look ahead.
+        depth: u32,
+    },
+    /// Counts pieces some plies ahead; equal counts are told apart at random.
+    Material {
+        /// Plies to look ahead.
+        depth: u32,
+    },
+    /// Plays any legal move.
+    Random,
+}
+
+impl PlayerSpec {
+    /// The player itself, with memory of its own. Call [`Player::new_game`] before the first game.
+    pub fn build(&self) -> Box<dyn Player + Send> {
+        match self {
+            Self::Network { network, depth } => Box::new(NetworkPlayer::new(network.clone(), *depth)),
+            Self::Material { depth } => Box::new(MaterialPlayer::new(*depth)),
+            Self::Random => Box::new(RandomPlayer::new()),
+        }
+    }
+}
+
+/// The only legal move, which needs no thought.
+fn forced(game: &Game) -> Option<Move> {
+    let mut moves = (None, 0);
+    game.position().for_each_move(|mv| moves = (Some(mv), moves.1 + 1));
+    moves.0.filter(|_| moves.1 == 1)
+}
+
+/// A network that looks a fixed number of plies ahead: chance plays no part.
+pub struct NetworkPlayer {
+    evaluator: NetworkEvaluator,
+    search: Search,
+    limits: Limits,
+}
+
+impl NetworkPlayer {
+    /// Plays with `network`, `depth` plies ahead.
+    pub fn new(network: Arc<Network>, depth: u32) -> Self {
+        let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+        Self { evaluator: NetworkEvaluator::new(network), search, limits: Limits::depth(depth) }
+    }
+
+    /// Plays with another network from the next game on, keeping the memory.
+    pub fn set_network(&mut self, network: Arc<Network>) {
+        self.evaluator = NetworkEvaluator::new(network);
+        self.search.forget();
+    }
+}
+
+impl Player for NetworkPlayer {
+    fn new_game(&mut self, _seed: u64) {
+        self.search.forget();
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        forced(game).or_else(|| {
+            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+        })
+    }
+}
+
+/// Counts pieces a fixed number of plies ahead; the game's seed tells equal counts apart.
+pub struct MaterialPlayer {
+    evaluator: Material,
+    search: Search,
+    limits: Limits,
+}
+
+impl MaterialPlayer {
+    /// Looks `depth` plies ahead.
+    pub fn new(depth: u32) -> Self {
+        let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+        Self { evaluator: Material { seed: 0 }, search, limits: Limits::depth(depth) }
+    }
+}
+
+impl Player for MaterialPlayer {
+    fn new_game(&mut self, seed: u64) {
+        self.evaluator.seed = seed;
+        self.search.forget();
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        forced(game).or_else(|| {
+            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+        })
+    }
+}
+
+/// Plays any legal move, each as likely as the others.
+pub struct RandomPlayer {
+    stream: Stream,
+}
+
+impl RandomPlayer {
+    /// A player whose first game has seed 0.
+    pub fn new() -> Self {
+        Self { stream: Stream::new(0) }
+    }
+}
+
+impl Default for RandomPlayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Player for RandomPlayer {
+    fn new_game(&mut self, seed: u64) {
+        self.stream = Stream::new(seed);
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        let moves = game.position().legal_moves();
+        (!moves.is_empty()).then(|| moves[self.stream.below(moves.len())])
+    }
+}

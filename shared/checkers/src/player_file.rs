@@ -1,0 +1,178 @@
+//! Player files: a network with a header that says what it is, and a checksum.
+//!
+//! All numbers are little-endian: the magic `ATOLL-CP`; the format version and the number of weights, 4 bytes
+//! each; the shape (nodes of each hidden layer: 91, 40, 10), 2 bytes each; the kind of nodes (0 weighted,
+//! 1 sum), 2 bytes; the weights in the order of [`Network::new`], 4 bytes each; the checksum of all before it
+//! (64-bit FNV-1a), 8 bytes.
+
+use crate::network::{Network, NetworkError, NodeKind};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"ATOLL-CP";
+const VERSION: u32 = 1;
+const SHAPE: [u16; 3] = [91, 40, 10];
+const HEADER: usize = 8 + 4 + 4 + 2 * 3 + 2;
+const CHECKSUM: usize = 8;
+
+/// Why bytes are no player file.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayerFileError {
+    /// The file can't be read.
+    #[error("expected a readable player file: {0}")]
+    Read(#[from] io::Error),
+    /// It starts like something else.
+    #[error("expected a player file that starts with ATOLL-CP, found `{0}`")]
+    Magic(String),
+    /// It was written by a newer release.
+    #[error("expected format version {VERSION}, found `{0}`")]
+    Version(u32),
+    /// Its network has another shape.
+    #[error("expected hidden layers of {SHAPE:?} nodes, found `{0:?}`")]
+    Shape([u16; 3]),
+    /// Its network has unknown nodes.
+    #[error("expected nodes of kind 0 (weighted) or 1 (sum), found `{0}`")]
+    Kind(u16),
+    /// It is cut short or too long.
+    #[error("expected {expected} bytes, found `{found}`")]
+    Length {
+        /// What its header makes it.
+        expected: usize,
+        /// What it is; one more than the longest player file for anything longer.
+        found: usize,
+    },
+    /// It was altered or damaged.
+    #[error("expected checksum {expected:016x}, found `{found:016x}`")]
+    Checksum {
+        /// That of its bytes.
+        expected: u64,
+        /// That which it carries.
+        found: u64,
+    },
+    /// Its weights are of no use.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+}
+
+impl Network {
+    /// The network as a player file.
+    pub fn to_player_file(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((self.weights().len() as u32).to_le_bytes());
+        bytes.extend(SHAPE.iter().flat_map(|nodes| nodes.to_le_bytes()));
+        bytes.extend(kind_number(self.kind()).to_le_bytes());
+        bytes.extend(self.weights().iter().flat_map(|weight| weight.to_le_bytes()));
+        bytes.extend(checksum(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// The network of a player file.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly what [`Network::to_player_file`] writes.
+    pub fn from_player_file(bytes: &[u8]) -> Result<Self, PlayerFileError> {
+        let mut fields = Fields(bytes);
+        let magic = fields.take::<8>()?;
+        if &magic != MAGIC {
+            return Err(PlayerFileError::Magic(magic.escape_ascii().to_string()));
+        }
+        let version = u32::from_le_bytes(fields.take()?);
+        if version != VERSION {
+            return Err(PlayerFileError::Version(version));
+        }
+        let count = u32::from_le_bytes(fields.take()?) as usize;
+        let kind = fields.kind()?;
+        check_length(kind, count, bytes.len())?;
+        check_sum(bytes)?;
+        let weights = &bytes[HEADER..bytes.len() - CHECKSUM];
+        let weights: Vec<f32> = weights.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        Ok(Self::new(kind, &weights)?)
+    }
+
+    /// Reads a player file.
+    ///
+    /// # Errors
+    /// If it can't be read, or is no player file.
+    pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
+        let longest = file_length(NodeKind::Weighted);
+        let mut bytes = Vec::new();
+        File::open(path)?.take(longest as u64 + 1).read_to_end(&mut bytes)?;
+        Self::from_player_file(&bytes)
+    }
+}
+
+/// What is still to be read of a header.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], PlayerFileError> {
+        let (field, rest) = self
+            .0
+            .split_first_chunk()
+            .ok_or(PlayerFileError::Length { expected: HEADER, found: self.0.len() })?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    /// The shape, which must be ours, and the kind of nodes.
+    fn kind(&mut self) -> Result<NodeKind, PlayerFileError> {
+        let mut shape = [0; 3];
+        for nodes in &mut shape {
+            *nodes = u16::from_le_bytes(self.take()?);
+        }
+        if shape != SHAPE {
+            return Err(PlayerFileError::Shape(shape));
+        }
+        match u16::from_le_bytes(self.take()?) {
+            0 => Ok(NodeKind::Weighted),
+            1 => Ok(NodeKind::Sum),
+            other => Err(PlayerFileError::Kind(other)),
+        }
+    }
+}
+
+const fn kind_number(kind: NodeKind) -> u16 {
+    match kind {
+        NodeKind::Weighted => 0,
+        NodeKind::Sum => 1,
+    }
+}
+
+const fn file_length(kind: NodeKind) -> usize {
+    HEADER + 4 * kind.weight_count() + CHECKSUM
+}
+
+fn check_length(kind: NodeKind, count: usize, found: usize) -> Result<(), PlayerFileError> {
+    let (expected, weights) = (file_length(kind), kind.weight_count());
+    if count != weights {
+        return Err(NetworkError::Count { kind, expected: weights, found: count }.into());
+    }
+    if found == expected { Ok(()) } else { Err(PlayerFileError::Length { expected, found }) }
+}
+
+fn check_sum(bytes: &[u8]) -> Result<(), PlayerFileError> {
+    let (content, carried) = bytes.split_last_chunk().expect("the length was checked");
+    let (expected, found) = (checksum(content), u64::from_le_bytes(*carried));
+    if expected == found { Ok(()) } else { Err(PlayerFileError::Checksum { expected, found }) }
+}
+
+/// 64-bit FNV-1a: any single altered byte changes it.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_gives_the_published_values() {
+        assert_eq!(checksum(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(checksum(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(checksum(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}

@@ -1,0 +1,166 @@
+//! Checkers: move generation, the network on the leaves of real searches, and whole searches.
+
+use super::{Bench, Figure, rate};
+use checkers::{
+    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score, Search,
+    SimdPath, perft,
+};
+use std::sync::Arc;
+
+pub(super) fn benches() -> Vec<Bench> {
+    let mut benches: Vec<Bench> = vec![
+        ("checkers.perft", measure_perft),
+        ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),
+        ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, SimdPath::best())),
+        ("checkers.search_weighted", measure_search),
+    ];
+    if SimdPath::Avx2.is_available() {
+        benches.push(("checkers.eval_weighted_avx2", || {
+            measure_evaluations(NodeKind::Weighted, SimdPath::Avx2)
+        }));
+    }
+    benches
+}
+
+/// Leaves a second, against a perft that plays every last move and keeps its moves on the heap.
+fn measure_perft() -> Figure {
+    let fast = rate(|| perft(&Position::START, 8));
+    let plain = rate(|| plain_perft(&Position::START, 6));
+    Figure::new("leaves", fast, plain)
+}
+
+fn plain_perft(position: &Position, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    position.legal_moves().iter().map(|mv| plain_perft(&position.play(mv), depth - 1)).sum()
+}
+
+/// Evaluations a second over the leaves of real searches, those of one parent asked for together, against the
+/// plain reference.
+fn measure_evaluations(kind: NodeKind, path: SimdPath) -> Figure {
+    let network = network(kind);
+    let families = families(&network);
+    let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).expect("asked for where available");
+    let fast = rate(|| families.iter().map(|family| family.evaluate(&mut evaluator)).sum());
+    let mut plain = Plain(network);
+    let slow = rate(|| families.iter().take(100).map(|family| family.evaluate(&mut plain)).sum());
+    Figure::new("evaluations", fast, slow)
+}
+
+/// Nodes a second of searches six plies deep, against the same searches with the plain reference at the leaves.
+fn measure_search() -> Figure {
+    let network = network(NodeKind::Weighted);
+    let positions = positions();
+    let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+    let mut run = |evaluator: &mut dyn FnMut(&mut Search, &Position) -> u64, positions: &[Position]| {
+        rate(|| {
+            positions
+                .iter()
+                .map(|position| {
+                    search.forget();
+                    evaluator(&mut search, position)
+                })
+                .sum()
+        })
+    };
+    let mut evaluator = NetworkEvaluator::new(network.clone());
+    let fast = run(&mut |search, position| nodes(search, &mut evaluator, position), &positions);
+    let mut plain = Plain(network);
+    let slow = run(&mut |search, position| nodes(search, &mut plain, position), &positions[..4]);
+    Figure::new("nodes", fast, slow)
+}
+
+fn nodes(search: &mut Search, evaluator: &mut impl Evaluator, position: &Position) -> u64 {
+    search.run(evaluator, position, &Limits::depth(6)).map_or(0, |found| found.nodes)
+}
+
+/// Weights as evolution starts with them.
+fn network(kind: NodeKind) -> Arc<Network> {
+    let mut bits = 1_u64;
+    let mut weights: Vec<f32> = (0..kind.weight_count())
+        .map(|_| {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((bits >> 40) as f32 / (1 << 23) as f32 - 1.0) * 0.2
+        })
+        .collect();
+    if let Some(king) = weights.last_mut() {
+        *king = 2.0;
+    }
+    Arc::new(Network::new(kind, &weights).expect("as many numbers as the kind wants"))
+}
+
+/// Every third position of a game between piece counters.
+fn positions() -> Vec<Position> {
+    let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+    let mut evaluator = Material { seed: 1 };
+    let mut position = Position::START;
+    let mut positions = vec![position];
+    for ply in 1..60 {
+        let Some(found) = search.run(&mut evaluator, &position, &Limits::depth(4)) else { break };
+        position = position.play(&found.best);
+        if ply % 3 == 0 {
+            positions.push(position);
+        }
+    }
+    positions
+}
+
+/// A position one move before the leaves, and all the leaves that follow.
+struct Family {
+    parent: Position,
+    leaves: Vec<Position>,
+}
+
+impl Family {
+    fn of(parent: Position) -> Self {
+        let children = parent.legal_moves().into_iter().map(|mv| parent.play(&mv));
+        Self { parent, leaves: children.filter(|child| !child.must_capture() && !child.is_lost()).collect() }
+    }
+
+    fn evaluate(&self, evaluator: &mut impl Evaluator) -> u64 {
+        let mut scores = [Score::EVEN; 64];
+        evaluator.evaluate_children(&self.parent, &self.leaves, &mut scores[..self.leaves.len()]);
+        std::hint::black_box(&scores);
+        self.leaves.len() as u64
+    }
+}
+
+/// The families that searches four plies deep looked at, as in evolution.
+fn families(network: &Arc<Network>) -> Vec<Family> {
+    let mut recorder = Recorder { evaluator: NetworkEvaluator::new(network.clone()), parents: Vec::new() };
+    let mut search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+    for position in positions() {
+        search.forget();
+        search.run(&mut recorder, &position, &Limits::depth(4));
+    }
+    recorder.parents.into_iter().map(Family::of).collect()
+}
+
+/// Writes down whose children it is asked for.
+struct Recorder {
+    evaluator: NetworkEvaluator,
+    parents: Vec<Position>,
+}
+
+impl Evaluator for Recorder {
+    fn evaluate(&mut self, position: &Position) -> Score {
+        self.evaluator.evaluate(position)
+    }
+
+    fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
+        self.evaluator.evaluate_children(parent, children, scores);
+        if !children.is_empty() && self.parents.last() != Some(parent) {
+            self.parents.push(*parent);
+        }
+    }
+}
+
+/// The plain reference as an evaluator.
+struct Plain(Arc<Network>);
+
+impl Evaluator for Plain {
+    fn evaluate(&mut self, position: &Position) -> Score {
+        Score::from_value(self.0.reference_value(position))
+    }
+}

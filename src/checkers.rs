@@ -1,0 +1,173 @@
+//! `atoll checkers`: count moves, and ask a player for one.
+
+use checkers::{
+    DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
+    Player, PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
+};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Count the ways of playing a number of moves
+    Perft(Perft),
+    /// The move that a player would make
+    Best(Best),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Perft {
+    /// The position [default: the initial one]
+    #[arg(long)]
+    fen: Option<String>,
+    /// Moves to play
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=DEEPEST_PERFT))]
+    depth: u32,
+    /// Count moves of one position that lead to the same position once
+    #[arg(long)]
+    merge: bool,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Best {
+    /// `material`, `random`, or the path of a player file
+    #[arg(long)]
+    player: String,
+    /// The position [default: the initial one]
+    #[arg(long)]
+    fen: Option<String>,
+    /// Moves to look ahead
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    depth: u32,
+    /// Milliseconds after which to take the best move found so far
+    #[arg(long)]
+    milliseconds: Option<u64>,
+    /// How many of the best moves to show
+    #[arg(long, default_value_t = 1)]
+    lines: usize,
+    /// Decides what the player leaves to chance
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a command failed: always an input that can't be used.
+#[derive(Debug, thiserror::Error)]
+enum InputError {
+    #[error("--fen: {0}")]
+    Fen(#[from] FenError),
+    #[error("--player {}: {error}", path.display())]
+    Player { path: PathBuf, error: PlayerFileError },
+    #[error("--fen: expected a position with a legal move, found `{0}`")]
+    NoMove(Position),
+}
+
+/// Nobody lives to see deeper ones, and each move takes some of the stack.
+const DEEPEST_PERFT: i64 = 40;
+
+/// The exit code for an input that can't be used.
+const BAD_INPUT: u8 = 78;
+
+pub(crate) fn run(command: &Command) -> ExitCode {
+    let done = match command {
+        Command::Perft(arguments) => run_perft(arguments),
+        Command::Best(arguments) => run_best(arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("atoll: {error}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn position(fen: Option<&str>) -> Result<Position, FenError> {
+    fen.map_or(Ok(Position::START), str::parse)
+}
+
+fn run_perft(arguments: &Perft) -> Result<(), InputError> {
+    let position = position(arguments.fen.as_deref())?;
+    let count = if arguments.merge { perft_merged } else { perft };
+    let leaves = count(&position, arguments.depth);
+    if arguments.json {
+        let Perft { depth, merge, .. } = arguments;
+        println!(
+            "{}",
+            json!({ "fen": position.to_string(), "depth": depth, "merge": merge, "leaves": leaves })
+        );
+    } else {
+        println!("{leaves}");
+    }
+    Ok(())
+}
+
+fn run_best(arguments: &Best) -> Result<(), InputError> {
+    let position = position(arguments.fen.as_deref())?;
+    let answer = match arguments.player.as_str() {
+        "random" => choose_at_random(&position, arguments),
+        "material" => search(&mut Material { seed: arguments.seed }, &position, arguments),
+        path => search(&mut load(Path::new(path))?, &position, arguments),
+    };
+    let answer = answer.ok_or(InputError::NoMove(position))?;
+    if arguments.json {
+        println!("{answer}");
+    } else {
+        println!("{}", answer["best"].as_str().unwrap_or_default());
+        eprintln!("{answer:#}");
+    }
+    Ok(())
+}
+
+fn load(path: &Path) -> Result<NetworkEvaluator, InputError> {
+    let network = Network::load(path).map_err(|error| InputError::Player { path: path.to_owned(), error })?;
+    Ok(NetworkEvaluator::new(Arc::new(network)))
+}
+
+fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
+    let mut player = RandomPlayer::new();
+    player.new_game(arguments.seed);
+    let best = player.choose(&Game::from_position(*position, DrawRules::default()))?;
+    Some(json!({ "best": best.to_string() }))
+}
+
+fn search(evaluator: &mut impl Evaluator, position: &Position, arguments: &Best) -> Option<Value> {
+    const TABLE_BITS: u32 = 20;
+    let mut search = Search::new(TABLE_BITS, Reuse::EqualDepth);
+    let limits = Limits {
+        time: arguments.milliseconds.map(Duration::from_millis),
+        lines: arguments.lines,
+        ..Limits::depth(arguments.depth)
+    };
+    let found = search.run(evaluator, position, &limits)?;
+    Some(answer(&found, &search))
+}
+
+fn answer(found: &Found, search: &Search) -> Value {
+    let lines: Vec<Value> = search
+        .lines()
+        .iter()
+        .map(|line| {
+            let moves: Vec<String> = line.moves.iter().map(ToString::to_string).collect();
+            json!({ "score": line.score.to_string(), "value": line.score.value(), "moves": moves })
+        })
+        .collect();
+    json!({
+        "best": found.best.to_string(),
+        "score": found.score.to_string(),
+        "value": found.score.value(),
+        "depth": found.depth,
+        "nodes": found.nodes,
+        "evaluations": found.evaluations,
+        "lines": lines,
+    })
+}
