@@ -1,9 +1,11 @@
 //! `atoll maze`: boards of the number-collecting maze printed and solved.
 
 use crate::bench::thread_cpu_seconds;
+use archipelago::solo;
+use experiment::Plan;
 use maze::{
-    Board, BoundError, Chokudai, Exact, Horizon, MAX_BOARD_BYTES, MersenneTwister, SearchError, Solution,
-    Turns,
+    Board, BoundError, Chokudai, Direction, Exact, Horizon, MAX_BOARD_BYTES, MersenneTwister, SearchError,
+    Solution, Turns,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -74,8 +76,34 @@ enum Algorithm {
     Beam,
     /// Chokudai search, as the study ran it unless told otherwise
     Chokudai,
+    /// The study's genetic algorithm; steps over the edge become the nearest possible ones
+    GaR1,
+    /// The same; a walk with a step over the edge gets the worst fitness
+    GaR2,
+    /// The same; steps over the edge become random possible ones
+    GaR3,
+    /// The study's enhanced genetic algorithm: half of its first walks are greedy, and an elite is carried over
+    Enhanced,
     /// The optimum with a proof, or what no path can exceed
     Exact,
+}
+
+impl Algorithm {
+    /// The problem's and the algorithm's keys of an experiment, for the genetic ones.
+    fn keys(self) -> Option<(&'static str, &'static str)> {
+        let plain = "crossover = { kind = \"one-point\", rate = 0.7 }, mutation = { rate = 0.1 }";
+        let enhanced = "crossover = { kind = \"two-point\", rate = 0.7 }, \
+                        mutation = { rate = { from = 0.3, to = 0.05 } }, elite = 0.2";
+        match self {
+            Self::GaR1 => Some(("repair = \"nearest\"", plain)),
+            Self::GaR2 => Some(("repair = \"worst\"", plain)),
+            Self::GaR3 => Some(("repair = \"random\"", plain)),
+            Self::Enhanced => {
+                Some(("founders = { kind = \"greedy\", share = 0.5, random_ties = true }", enhanced))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What concerns single algorithms; each has its own defaults.
@@ -97,7 +125,7 @@ struct Options {
     /// remaining for chokudai]
     #[arg(long, value_enum)]
     horizon: Option<HorizonName>,
-    /// random: seed of the moves
+    /// random, ga-r1, ga-r2, ga-r3, enhanced: seed of the moves
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     random_seed: u32,
     /// exact: states expanded at most
@@ -218,7 +246,10 @@ impl Solve {
         let board = self.source.load()?;
         let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
         let start = thread_cpu_seconds();
-        let solution = self.options.solve(self.algorithm, &board, turns)?;
+        let solution = match self.algorithm.keys() {
+            Some(keys) => evolve(&self.source, turns, keys, self.options.random_seed)?,
+            None => self.options.solve(self.algorithm, &board, turns)?,
+        };
         let cpu_seconds = thread_cpu_seconds() - start;
         if let Some(path) = &self.svg {
             let svg = board.to_svg(&solution.path).expect("solvers give possible paths");
@@ -250,6 +281,38 @@ impl Solve {
     }
 }
 
+/// The study's genetic algorithms, evolved on one island: 40 individuals and 20 generations for each turn.
+fn evolve(
+    source: &Source,
+    turns: Turns,
+    (problem, algorithm): (&str, &str),
+    seed: u32,
+) -> Result<Solution, Failure> {
+    if source.board.is_some() {
+        let message =
+            "expected a board drawn from a seed for a genetic algorithm, found `--board`".to_owned();
+        return Err(Failure { message, code: Failure::USAGE });
+    }
+    let Source { width, height, seed: board_seed, walls, .. } = source;
+    let (turns, population, generations) = (turns.count(), 40 * turns.count(), 20 * turns.count());
+    let text = format!(
+        "name = \"maze\"\nislands.count = 1\nbudget.generations = {generations}\n\
+         problem = {{ kind = \"maze\", width = {width}, height = {height}, board_seed = {board_seed}, \
+         walls = {walls}, turns = {turns}, {problem} }}\n\
+         algorithm = {{ kind = \"ga\", population = {population}, {algorithm} }}\n"
+    );
+    let Plan::Single(experiment) =
+        experiment::parse("maze", &text, Some(u64::from(seed))).map_err(|error| Failure::usage(&error))?
+    else {
+        unreachable!("there is neither a sweep nor a study in it");
+    };
+    let outcome = solo::evolve(&experiment, || false).map_err(|error| Failure::usage(&error))?;
+    let (state, standing) = &outcome.expect("nobody asks it to stop").islands[0];
+    let champion = experiment.evolver().champion(state).map_err(|error| Failure::usage(&error))?;
+    let path = champion.genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
+    Ok(Solution { path, score: champion.fitness as u32, bound: None, evaluations: standing.evaluations })
+}
+
 fn print_solution(board: &Board, solution: &Solution, cpu_seconds: f64) {
     let standing = match solution.bound {
         _ if solution.is_proved() => "proved optimal".to_owned(),
@@ -272,6 +335,9 @@ impl Options {
             Algorithm::Chokudai => {
                 let search = Chokudai { width: self.beam_width, beams: self.beams, ..Chokudai::default() };
                 self.search(search).solve(board, turns)?
+            }
+            Algorithm::GaR1 | Algorithm::GaR2 | Algorithm::GaR3 | Algorithm::Enhanced => {
+                unreachable!("genetic algorithms are evolved")
             }
             Algorithm::Exact => {
                 Exact { max_states: self.max_states, ..Exact::default() }.solve(board, turns)?

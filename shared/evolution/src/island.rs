@@ -4,7 +4,7 @@ use crate::algorithm::{Algorithm, Coming, Spare, Tally};
 use crate::gene::Gene;
 use crate::migration::{self, Departure, Immigrants, Policy, Transfer};
 use crate::population::{MisfitError, PackedPopulation, Population};
-use crate::problem::{Judging, Problem};
+use crate::problem::{Founder, Judging, Problem};
 use crate::random::{Key, Purpose};
 use crate::statistics::{Arrival, GenerationRow};
 use crate::topology::Edge;
@@ -98,7 +98,8 @@ impl<'a, P: Problem> Island<'a, P> {
         population.resize(algorithm.founders() as usize);
         for index in 0..population.len() {
             let (genome, steps) = population.genome_and_steps_mut(index);
-            problem.found(genome, &mut key.stream(index, Purpose::Founding));
+            let founder = Founder { index, count: algorithm.founders() as usize };
+            problem.found(founder, genome, &mut key.stream(index, Purpose::Founding));
             if let Some(steps) = steps {
                 steps.fill(algorithm.default_step());
             }

@@ -23,7 +23,8 @@ pub trait Problem: Send + Sync {
     fn cost(&self) -> Cost;
 
     /// Writes an individual of the founding population.
-    fn found(&self, genome: &mut [Self::Gene], stream: &mut Stream) {
+    fn found(&self, founder: Founder, genome: &mut [Self::Gene], stream: &mut Stream) {
+        let _ = founder;
         let domain = self.shape().domain;
         genome.fill_with(|| Self::Gene::random(domain, stream));
     }
@@ -42,6 +43,22 @@ pub trait Problem: Send + Sync {
     /// How far two genomes are apart, for crowding and for policies that look at similarity.
     fn distance(&self, one: &[Self::Gene], other: &[Self::Gene]) -> f64 {
         Self::Gene::distance(one, other)
+    }
+}
+
+/// One of those who found an island.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Founder {
+    /// Its index.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Founder {
+    /// Whether it belongs to the first so many of all, as a share.
+    pub fn is_among_first(self, share: f64) -> bool {
+        (self.index as f64) < (self.count as f64 * share).round()
     }
 }
 

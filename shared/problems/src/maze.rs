@@ -1,10 +1,11 @@
 //! The number-collecting maze: a genome is a walk, its fitness the points that it collects.
 
 use crate::ProblemError;
-use evolution::gene::{Alphabet, Shape};
+use evolution::gene::{Alphabet, Gene, Shape};
 use evolution::population::{Chunk, Cost, Population};
-use evolution::problem::{Judging, Problem};
-use maze::{Board, Evaluator, Turns};
+use evolution::problem::{Founder, Judging, Problem};
+use evolution::random::Stream;
+use maze::{Board, Chokudai, Evaluator, Exact, Solution, Turns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
@@ -21,15 +22,91 @@ pub struct Maze {
     pub height: u32,
     /// The seed that draws the board.
     pub board_seed: u32,
+    /// The percentage of cells that become walls.
+    #[schemars(range(min = 0, max = 90))]
+    pub walls: u8,
     /// Turns of a game, and so genes of a genome.
     #[schemars(range(min = 1, max = 10_000))]
     pub turns: u32,
+    /// What becomes of a gene that leads over the edge or into a wall.
+    pub repair: Repair,
+    /// Where the first walks come from.
+    pub founders: Founders,
 }
 
 impl Default for Maze {
     fn default() -> Self {
-        Self { width: 10, height: 10, board_seed: 0, turns: 20 }
+        Self {
+            width: 10,
+            height: 10,
+            board_seed: 0,
+            walls: 0,
+            turns: 20,
+            repair: Repair::Nearest,
+            founders: Founders::Genes,
+        }
     }
+}
+
+/// What becomes of a gene that leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// The nearest possible direction by number, the lower of two; the gene is rewritten (r1).
+    Nearest,
+    /// The walk gets the worst fitness (r2).
+    Worst,
+    /// A random possible direction; the gene is rewritten (r3).
+    Random,
+}
+
+/// Where the first walks come from. With a population of one and no generations they are the answer: so the paper's
+/// other solvers stand in a sweep beside the genetic algorithms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Founders {
+    /// Random genes.
+    Genes,
+    /// Random possible moves.
+    Walks,
+    /// The best next cell, move by move.
+    Greedy {
+        /// The share of the founders that is greedy; the others have random genes.
+        #[serde(default = "all")]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        share: f64,
+        /// Whether equally good cells are chosen from at random, rather than the first of right, left, down, up.
+        #[serde(default)]
+        random_ties: bool,
+    },
+    /// Beam search before every move.
+    Beam {
+        /// States expanded in each turn.
+        #[serde(default = "two")]
+        #[schemars(range(min = 1, max = 10_000))]
+        width: u32,
+    },
+    /// Chokudai search before every move.
+    Chokudai {
+        /// States expanded in each turn.
+        #[serde(default = "two")]
+        #[schemars(range(min = 1, max = 10_000))]
+        width: u32,
+        /// Beams sent out.
+        #[serde(default = "two")]
+        #[schemars(range(min = 1, max = 10_000))]
+        beams: u32,
+    },
+    /// The optimum, or the best that was found within the solver's limits.
+    Exact,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+fn two() -> u32 {
+    2
 }
 
 impl Maze {
@@ -38,9 +115,34 @@ impl Maze {
         let refused = |error: &dyn std::fmt::Display| ProblemError::new("problem", error);
         let turns = Turns::new(self.turns as usize).map_err(|error| refused(&error))?;
         let (width, height) = (self.width as usize, self.height as usize);
-        let board = Board::generate(width, height, self.board_seed).map_err(|error| refused(&error))?;
-        Ok(MazeWalk { turns: turns.count(), evaluator: Evaluator::new(&board), spare: Mutex::default() })
+        let board = Board::generate_walled(width, height, self.board_seed, self.walls);
+        let board = board.map_err(|error| refused(&error))?;
+        let solved = self.solve(&board, turns)?;
+        let evaluator = Evaluator::new(&board);
+        let (repair, founders) = (self.repair, self.founders.clone());
+        Ok(MazeWalk { board, turns, repair, founders, solved, evaluator, spare: Mutex::default() })
     }
+
+    /// The walk of a solver that gives one answer for each board.
+    fn solve(&self, board: &Board, turns: Turns) -> Result<Option<Vec<u8>>, ProblemError> {
+        let refused = |error: &dyn std::fmt::Display| ProblemError::new("problem.founders", error);
+        let search = |search: Chokudai| search.solve(board, turns).map_err(|error| refused(&error));
+        Ok(match self.founders {
+            Founders::Beam { width } => Some(genes(&search(Chokudai::beam(width as usize))?)),
+            Founders::Chokudai { width, beams } => {
+                let (width, beams) = (width as usize, beams as usize);
+                Some(genes(&search(Chokudai { width, beams, ..Chokudai::default() })?))
+            }
+            Founders::Exact => {
+                Some(genes(&Exact::default().solve(board, turns).map_err(|error| refused(&error))?))
+            }
+            Founders::Genes | Founders::Walks | Founders::Greedy { .. } => None,
+        })
+    }
+}
+
+fn genes(solution: &Solution) -> Vec<u8> {
+    solution.path.iter().map(|direction| direction.gene()).collect()
 }
 
 /// The direction of a gene, as people write it: up, down, left, right.
@@ -48,25 +150,48 @@ pub(crate) fn letter(gene: f64) -> char {
     *['U', 'D', 'L', 'R'].get(gene as usize).unwrap_or(&'?')
 }
 
-/// The maze as a problem to evolve, with repair r1: a step into the edge becomes the nearest possible direction, and
-/// the gene is rewritten.
+/// The maze as a problem to evolve.
 pub(crate) struct MazeWalk {
-    turns: usize,
+    board: Board,
+    turns: Turns,
+    repair: Repair,
+    founders: Founders,
+    solved: Option<Vec<u8>>,
     evaluator: Evaluator,
     /// An evaluator marks cells as it walks, so each thread needs one of its own; they are used again.
     spare: Mutex<Vec<Evaluator>>,
 }
 
+/// Less than any walk collects.
+const WORST: f64 = -1.0;
+
 impl MazeWalk {
-    fn judge_chunk(&self, chunk: Chunk<'_, u8>) {
+    fn judge_chunk(&self, chunk: Chunk<'_, u8>, judging: &Judging) {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let mut evaluator = spare().pop().unwrap_or_else(|| self.evaluator.clone());
-        let stride = chunk.stride();
-        let Chunk { rows, fitness, .. } = chunk;
-        let mut scores = vec![0; fitness.len()];
-        evaluator.score_rows(rows, stride, self.turns, &mut scores);
-        for (fitness, score) in fitness.iter_mut().zip(scores) {
-            *fitness = f64::from(score);
+        let (stride, turns) = (chunk.stride(), self.turns.count());
+        let Chunk { first, rows, fitness, .. } = chunk;
+        match self.repair {
+            Repair::Nearest => {
+                let mut scores = vec![0; fitness.len()];
+                evaluator.score_rows(rows, stride, turns, &mut scores);
+                for (fitness, score) in fitness.iter_mut().zip(scores) {
+                    *fitness = f64::from(score);
+                }
+            }
+            Repair::Worst => {
+                for (fitness, row) in fitness.iter_mut().zip(rows.chunks_exact(stride)) {
+                    *fitness = evaluator.score_strictly(&row[..turns]).map_or(WORST, f64::from);
+                }
+            }
+            Repair::Random => {
+                for (at, (fitness, row)) in fitness.iter_mut().zip(rows.chunks_exact_mut(stride)).enumerate()
+                {
+                    let mut stream = judging.stream(first + at);
+                    evaluator.repair_randomly(&mut row[..turns], || stream.bits());
+                    *fitness = f64::from(evaluator.score(&mut row[..turns]));
+                }
+            }
         }
         spare().push(evaluator);
     }
@@ -76,14 +201,80 @@ impl Problem for MazeWalk {
     type Gene = u8;
 
     fn shape(&self) -> Shape<u8> {
-        Shape { length: self.turns, domain: Alphabet(4) }
+        Shape { length: self.turns.count(), domain: Alphabet(4) }
     }
 
     fn judge(&self, population: &mut Population<u8>, judging: &Judging) -> u64 {
-        population.judge_chunks(judging.fresh.clone(), self.cost(), |chunk| self.judge_chunk(chunk))
+        population.judge_chunks(judging.fresh.clone(), self.cost(), |chunk| self.judge_chunk(chunk, judging))
     }
 
     fn cost(&self) -> Cost {
-        Cost { nanoseconds: 4 + 3 * self.turns as u64 / 2 }
+        Cost { nanoseconds: 4 + 3 * self.turns.count() as u64 / 2 }
+    }
+
+    fn found(&self, founder: Founder, genome: &mut [u8], stream: &mut Stream) {
+        if let Some(solved) = &self.solved {
+            return genome.copy_from_slice(solved);
+        }
+        let (board, turns) = (&self.board, self.turns);
+        let solution = match self.founders {
+            Founders::Walks => maze::random(board, turns, || stream.bits()),
+            Founders::Greedy { share, random_ties } if founder.is_among_first(share) => {
+                if random_ties {
+                    maze::greedy_with_random_ties(board, turns, || stream.bits())
+                } else {
+                    maze::greedy(board, turns)
+                }
+            }
+            _ => return genome.fill_with(|| u8::random(Alphabet(4), stream)),
+        };
+        genome.copy_from_slice(&genes(&solution));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProblemSpec;
+    use evolution::algorithm::{Algorithm, Ga};
+    use evolution::epoch::{EpochTask, run};
+    use evolution::island::{IslandSetting, Setting};
+    use evolution::migration::Policy;
+
+    /// The best of the founding population.
+    fn founded(maze: Maze, population: u32) -> f64 {
+        let algorithm = Algorithm::Ga(Ga { population, ..Ga::default() });
+        let own = IslandSetting { algorithm, policy: Policy::default() };
+        let setting = Setting { seed: 1, islands: vec![own], edges: vec![] };
+        let evolver = ProblemSpec::Maze(maze).evolver(setting).unwrap();
+        let task = EpochTask { island: 0, epoch: 0, until: 0, state: None, packets: vec![] };
+        run(&*evolver, &task).unwrap().standing.best
+    }
+
+    #[test]
+    fn solvers_found_populations_with_their_answers() {
+        // The published scores of these solvers on the board of seed 0, 20 x 20, 50 turns, and the proved optimum.
+        let on =
+            |founders| founded(Maze { width: 20, height: 20, turns: 50, founders, ..Maze::default() }, 1);
+        assert_eq!(on(Founders::Greedy { share: 1.0, random_ties: false }), 314.0);
+        assert_eq!(on(Founders::Beam { width: 2 }), 334.0);
+        assert_eq!(on(Founders::Chokudai { width: 2, beams: 2 }), 338.0);
+        assert_eq!(on(Founders::Exact), 359.0);
+    }
+
+    #[test]
+    fn repairs_do_what_they_say() {
+        let with = |repair| Maze { turns: 10, repair, ..Maze::default() };
+        // Of random walks of 30 steps near an edge hardly any is possible as it stands.
+        let strict = Maze { turns: 30, repair: Repair::Worst, width: 3, height: 3, ..Maze::default() };
+        assert_eq!(founded(strict, 20), WORST);
+        assert!(founded(with(Repair::Nearest), 200) > 30.0);
+        assert!(founded(with(Repair::Random), 200) > 30.0);
+    }
+
+    #[test]
+    fn half_of_the_founders_are_greedy() {
+        let founders = Founders::Greedy { share: 0.5, random_ties: true };
+        assert!(founded(Maze { turns: 15, founders, ..Maze::default() }, 100) >= 95.0);
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct Ga {
     /// Individuals on an island.
-    #[schemars(range(min = 2, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub population: u32,
     /// How many compete to be a parent.
     #[schemars(range(min = 1, max = 1000))]
