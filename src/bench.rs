@@ -70,7 +70,16 @@ pub(crate) fn rate(mut work: impl FnMut() -> u64) -> f64 {
 
 /// CPU time of the calling thread.
 pub(crate) fn thread_cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    seconds(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of all threads of this process.
+pub(crate) fn process_cpu_seconds() -> f64 {
+    seconds(ClockId::ProcessCPUTime)
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 

@@ -1,6 +1,6 @@
 //! `atoll maze`: boards of the number-collecting maze printed and solved.
 
-use crate::bench::thread_cpu_seconds;
+use crate::bench::process_cpu_seconds;
 use archipelago::solo;
 use experiment::Plan;
 use maze::{
@@ -245,12 +245,12 @@ impl Solve {
     fn run(&self) -> Result<(), Failure> {
         let board = self.source.load()?;
         let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
-        let start = thread_cpu_seconds();
+        let start = process_cpu_seconds();
         let solution = match self.algorithm.keys() {
             Some(keys) => evolve(&self.source, turns, keys, self.options.random_seed)?,
             None => self.options.solve(self.algorithm, &board, turns)?,
         };
-        let cpu_seconds = thread_cpu_seconds() - start;
+        let cpu_seconds = process_cpu_seconds() - start;
         if let Some(path) = &self.svg {
             let svg = board.to_svg(&solution.path).expect("solvers give possible paths");
             std::fs::write(path, svg)
