@@ -26,9 +26,9 @@ impl Signals {
         Ok(Self { interrupt, terminate, asked: None })
     }
 
-    /// Waits until one comes. A second one ends the process at once.
-    pub(crate) async fn asked(&mut self) {
-        if self.asked.is_none() {
+    /// Waits until one has come, or until one comes `again`.
+    pub(crate) async fn asked(&mut self, again: bool) {
+        if again || self.asked.is_none() {
             self.asked = Some(tokio::select! {
                 _ = self.interrupt.recv() => Asked::Interrupt,
                 _ = self.terminate.recv() => Asked::Terminate,

@@ -1,6 +1,6 @@
 //! Sweeps: one experiment over all combinations of some keys' values, several times each.
 
-use crate::document::{Document, KeyPath, Report};
+use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report};
 use crate::experiment::Experiment;
 use crate::file::{AxisKeys, SweepKeys};
 use evolution::digest::Digest;
@@ -53,9 +53,20 @@ impl Sweep {
             documents = along(&documents, number, axis)?;
         }
         let mut points = Vec::with_capacity(documents.len());
+        let mut problems: Vec<Problem> = vec![];
         for (values, document) in documents {
-            points.push(Point { values, experiment: crate::single(&document)? });
+            match check_point(&document) {
+                Ok(experiment) => points.push(Point { values, experiment }),
+                Err(report) => {
+                    for problem in report.problems {
+                        if problems.len() < MAX_PROBLEMS && !problems.contains(&problem) {
+                            problems.push(problem);
+                        }
+                    }
+                }
+            }
         }
+        document.conclude(problems)?;
         let name = points.first().map_or(String::new(), |point| point.experiment.name().to_owned());
         let text = document.to_toml();
         Ok(Self { name, keys: names, repeats: keys.repeats, text, points })
@@ -91,6 +102,17 @@ impl Sweep {
     pub fn run_id(&self) -> String {
         format!("{}-{}", self.name, &self.digest().to_string()[..8])
     }
+}
+
+/// A cell ends by what it has computed: by the clock it would end differently every time.
+fn check_point(document: &Document) -> Result<Experiment, Report> {
+    let experiment = crate::single(document)?;
+    if experiment.budget().wall_time.is_some() {
+        let message = "expected a budget by which every repetition ends alike, found `wall_time`";
+        let help = Some("use `generations`, `evaluations`, `target_fitness` or `stagnation`");
+        document.conclude(vec![document.problem("budget.wall_time", message, help)])?;
+    }
+    Ok(experiment)
 }
 
 /// The documents with each value of one more axis set in them.
