@@ -14,6 +14,8 @@ use worker::{Gauges, Job, Message, Pool, Stop};
 
 /// How often progress is shown and the clock is looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// The most epochs of an island that wait to be written: memory does not grow with the length of a run.
+const WAITING: usize = 256;
 /// How long a generation may go on after somebody asked to stop, before it is abandoned.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -155,6 +157,9 @@ impl<'a> Drive<'a> {
     /// Whether epochs that are done have to be written now, so that a crash in the next one costs no more than allowed.
     fn is_flush_due(&self) -> bool {
         let experiment = self.keeper.experiment();
+        if self.keeper.waiting() >= WAITING {
+            return true;
+        }
         match experiment.checkpoint_every() {
             CheckpointEvery::Generations(limit) => self.keeper.at_stake() + experiment.interval() > limit,
             // An epoch that goes on for longer than the other half has checkpoints of its own.

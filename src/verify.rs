@@ -90,7 +90,9 @@ async fn check_sweep(
 ) -> Result<(), Failure> {
     let name = plan.run_id();
     if !run.as_str().starts_with(&name) {
-        findings.problems.push(format!("experiment.toml: expected the sweep of `{run}`, found that of `{name}`"));
+        findings
+            .problems
+            .push(format!("experiment.toml: expected the sweep of `{run}`, found that of `{name}`"));
     }
     let cells: Vec<(u32, CellResult)> = sweep::done(store, run).await?.into_iter().collect();
     findings.epochs += cells.len() as u64;

@@ -34,7 +34,10 @@ fn small_but(from: &str, to: &str) -> String {
 
 #[test]
 fn misspelt_and_unknown_keys() {
-    refused(small_but("population", "popluation"), &["wrong.toml:3:", "popluation", "did you mean `population`?"]);
+    refused(
+        small_but("population", "popluation"),
+        &["wrong.toml:3:", "popluation", "did you mean `population`?"],
+    );
     refused(small_but("islands", "isles"), &["wrong.toml:4:1", "unknown key `isles`"]);
     refused(small_but("onemax", "onemacs"), &["wrong.toml:2:", "onemacs", "`onemax`"]);
     refused(small_but("count = 3", "count = 3, topology = \"rung\""), &["wrong.toml:4:", "rung", "ring"]);
@@ -54,12 +57,13 @@ fn wrong_types_and_ranges() {
 #[test]
 fn every_error_is_told_at_once() {
     let text = "name = \"Bad Name\"\nseed = -1\n[problem]\nkind = \"onemax\"\nlenght = 10\n[algorithm]\nkind = \"ga\"\n\
-                population = \"many\"\n[budget]\ngenerations = 1.5\nstagnate = 3\n";
+                population = \"many\"\n[budget]\ngenerations = 1.5\nstagnatoin = 3\n";
     let places = ["wrong.toml:2:", "wrong.toml:5:", "wrong.toml:8:", "wrong.toml:10:", "wrong.toml:11:"];
     refused(text, &places);
     refused(text, &["did you mean `length`?", "did you mean `stagnation`?"]);
     // And those that only show when the keys are looked at together.
-    let text = small_but("interval = 5", "interval = 5, count = 40").replace("count = 3", "count = 3, topology = \"hypercube\"");
+    let text = small_but("interval = 5", "interval = 5, count = 40")
+        .replace("count = 3", "count = 3, topology = \"hypercube\"");
     refused(text, &["wrong.toml:4:", "power of two"]);
 }
 
@@ -136,7 +140,8 @@ fn what_no_machine_could_hold() {
 #[test]
 fn an_elite_of_nearly_everybody_still_ends() {
     let place = Place::new();
-    let text = small_but("population = 12", "population = 5, elite = 0.9").replace("generations = 20", "evaluations = 100");
+    let text = small_but("population = 12", "population = 5, elite = 0.9")
+        .replace("generations = 20", "evaluations = 100");
     place.write("elite.toml", text);
     let found = place.json(&["run", "elite.toml", "--json"]);
     assert!(found["evaluations"].as_u64() >= Some(100), "{found}");
@@ -148,7 +153,10 @@ fn mistakes_in_sweeps() {
     refused(sweep("keys = [\"algorithm.popluation\"]\nvalues = [1]"), &["popluation", "did you mean"]);
     refused(sweep("keys = [\"seed\"]\nvalues = [1]"), &["wrong.toml:9:", "`seed`", "repeats"]);
     refused(sweep("keys = [\"algorithm.population\"]\nvalues = []"), &["wrong.toml:10:"]);
-    refused(sweep("keys = [\"problem.length\", \"migration.count\"]\nvalues = [[1, 2], 3]"), &["row of 2", "`3`"]);
+    refused(
+        sweep("keys = [\"problem.length\", \"migration.count\"]\nvalues = [[1, 2], 3]"),
+        &["row of 2", "`3`"],
+    );
     refused(sweep("keys = [\"algorithm..x\"]\nvalues = [1]"), &["wrong.toml:9:"]);
     // All wrong values of an axis, each where it stands.
     let values = "keys = [\"algorithm.population\"]\nvalues = [\n12,\n\"many\",\n-4,\n]";
@@ -175,12 +183,13 @@ fn mistakes_in_studies() {
 /// An unfinished run with checkpoints inside epochs.
 fn unfinished() -> (Place, String) {
     let place = Place::new();
-    let slow = small_but("length = 16", "length = 16, work = 100000").replace("generations = 20", "generations = 100000");
+    let slow = small_but("length = 16", "length = 16, work = 100000")
+        .replace("generations = 20", "generations = 100000");
     place.write("slow.toml", with_checkpoints(&slow.replace("interval = 5", "interval = 50"), "3"));
     let run = place.start(&["run", "slow.toml", "--threads", "2"]);
     support::until("there are states and checkpoints", || {
         let kept = place.kept(50);
-        kept.len() == 3 && kept.iter().all(|&generation| generation > 55)
+        kept.len() == 3 && kept.values().all(|&generation| generation > 55)
     });
     run.signal("TERM");
     run.finish().expect(143);
@@ -257,7 +266,10 @@ fn a_damaged_experiment_is_named() {
     std::fs::write(&path, right.replace("population", "popluation")).expect("it can be damaged");
     let finished = place.run(&["resume", &run]);
     assert!(matches!(finished.status.code(), Some(1 | 78)), "{finished:?}");
-    assert!(finished.stderr.contains("experiment.toml") && finished.stderr.contains("popluation"), "{finished:?}");
+    assert!(
+        finished.stderr.contains("experiment.toml") && finished.stderr.contains("popluation"),
+        "{finished:?}"
+    );
     let listed = place.run(&["runs", "--json"]);
     assert_eq!(listed.expect(0).json()[0]["state"], "damaged");
 }
@@ -268,7 +280,7 @@ fn survives_a_full_disk(limit: &dyn Fn(&Place) -> Command) {
     let text = small_but("length = 16", "length = 2000").replace("generations = 20", "generations = 100");
     place.write("big.toml", with_checkpoints(&text, "5"));
     let full = finish(&mut limit(&place));
-    full.expect_error(1, &["no room", "nothing is lost"][..1]);
+    full.expect_error(1, &["no room"]);
     let finished = place.json(&["run", "big.toml", "--json"]);
     let calm = Place::new();
     calm.write("big.toml", &text);
@@ -331,6 +343,7 @@ fn a_store_that_cannot_be() {
 fn bad_calls() {
     let place = Place::new();
     place.write("small.toml", SMALL);
+    place.json(&["run", "small.toml", "--json"]);
     for call in [
         &["rnu"][..],
         &["run"],
@@ -340,10 +353,6 @@ fn bad_calls() {
         &["resume", "../escape"],
         &["verify", ""],
     ] {
-        let finished = place.run(call);
-        if call[0] != "extend" || finished.status.code() != Some(1) {
-            finished.expect(2);
-        }
-        assert_eq!(finished.stdout, "", "{call:?}");
+        place.run(call).expect_error(2, &[]);
     }
 }

@@ -52,7 +52,8 @@ fn memory_is_constant_over_ten_thousand_generations() {
 /// CPU time in seconds, of processes that have ended, as the kernel counts it.
 fn cpu_of_children() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat.rsplit(')').next().expect("a name in parentheses").split_whitespace().collect();
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().expect("a name in parentheses").split_whitespace().collect();
     // User and system time of children that were waited for, in hundredths of a second.
     let ticks: f64 = fields[13..15].iter().map(|field| field.parse::<f64>().expect("a number")).sum();
     ticks / 100.0
@@ -61,8 +62,14 @@ fn cpu_of_children() -> f64 {
 /// CPU time in seconds that all processes of the machine have spent, and that was taken from it.
 fn cpu_of_everybody() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").expect("Linux");
-    let fields: Vec<f64> =
-        stat.lines().next().expect("a line").split_whitespace().skip(1).map(|f| f.parse().expect("a number")).collect();
+    let fields: Vec<f64> = stat
+        .lines()
+        .next()
+        .expect("a line")
+        .split_whitespace()
+        .skip(1)
+        .map(|f| f.parse().expect("a number"))
+        .collect();
     // Idle time and waiting for disks are no work; guests are counted in the user time already.
     (fields[..8].iter().sum::<f64>() - fields[3] - fields[4]) / 100.0
 }

@@ -309,7 +309,9 @@ impl Keeper {
         let extended = extended.map_err(|report| refused(report.to_string()))?;
         let done = self.archipelago.generation();
         if let Some(asked) = budget.generations.filter(|&asked| asked < done) {
-            return Err(refused(format!("expected more than the {done} generations it has, found `{asked}`")));
+            return Err(refused(format!(
+                "expected more than the {done} generations it has, found `{asked}`"
+            )));
         }
         let budget = serde_json::json!(budget).to_string();
         let complete = self.archipelago.complete_epochs();
@@ -377,6 +379,12 @@ impl Keeper {
     pub fn at_stake(&self) -> u64 {
         let islands = 0..self.experiment.setting().islands.len() as u32;
         islands.map(|island| self.ledger.at_stake(island)).max().unwrap_or(0)
+    }
+
+    /// The most epochs of an island that are not written yet.
+    pub fn waiting(&self) -> usize {
+        let islands = 0..self.experiment.setting().islands.len() as u32;
+        islands.map(|island| self.ledger.waiting(island)).max().unwrap_or(0)
     }
 
     /// Writes everything that is not written yet.

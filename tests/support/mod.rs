@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -13,69 +14,69 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a busy machine: whoever waits so long has found a defect.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder with experiments and a store, in which commands are run.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 /// What a command left behind.
 #[derive(Debug)]
-pub struct Finished {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.path().join("atoll-store")
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         std::fs::write(self.path().join(name), text).unwrap();
     }
 
     /// The command, in this folder.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.command_of(env!("CARGO_BIN_EXE_atoll"), arguments)
     }
 
     /// Any program, in this folder.
-    pub fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.path()).env_remove("ATOLL_STORE").stdin(Stdio::null());
         command
     }
 
     /// Runs the command to its end.
-    pub fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
         finish(&mut self.command(arguments))
     }
 
     /// Runs a command that succeeds, and reads the object it prints.
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let finished = self.run(arguments);
         finished.expect(0);
         finished.json()
     }
 
     /// Starts the command.
-    pub fn start(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running::start(&mut self.command(arguments))
     }
 
     /// The files of a run, in order; those that a killed process was just writing are not part of it.
-    pub fn objects(&self, run: &str) -> Vec<PathBuf> {
+    pub(crate) fn objects(&self, run: &str) -> Vec<PathBuf> {
         let mut files = vec![];
         collect(&self.store().join("runs").join(run), &mut files);
         files.retain(|file| !file.file_name().unwrap().to_string_lossy().contains('#'));
@@ -84,7 +85,7 @@ impl Place {
     }
 
     /// The name of the only run.
-    pub fn only_run(&self) -> String {
+    pub(crate) fn only_run(&self) -> String {
         let runs: Vec<String> = std::fs::read_dir(self.store().join("runs"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -93,23 +94,21 @@ impl Place {
         runs.into_iter().next().unwrap()
     }
 
-    /// The generation that is kept of each island of the only run, by the names of its objects.
-    pub fn kept(&self, interval: u64) -> Vec<u64> {
+    /// The generation up to which each island of the only run is kept, by the names of its objects.
+    pub(crate) fn kept(&self, interval: u64) -> BTreeMap<u64, u64> {
         let islands = match std::fs::read_dir(self.store().join("runs")).map(Iterator::count) {
             Ok(1) => self.store().join("runs").join(self.only_run()).join("islands"),
-            _ => return vec![],
+            _ => return BTreeMap::new(),
         };
-        let mut kept: Vec<(u64, u64)> = vec![];
-        for island in std::fs::read_dir(islands).into_iter().flatten() {
+        let kept = |island: std::io::Result<std::fs::DirEntry>| {
             let island = island.unwrap();
             let number: u64 = island.file_name().to_string_lossy().parse().unwrap();
             let names = std::fs::read_dir(island.path()).into_iter().flatten();
             let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
             let generation = names.filter_map(|name| generation_of(&name, interval)).max();
-            kept.push((number, generation.unwrap_or(0)));
-        }
-        kept.sort_unstable();
-        kept.into_iter().map(|(_, generation)| generation).collect()
+            (number, generation.unwrap_or(0))
+        };
+        std::fs::read_dir(islands).into_iter().flatten().map(kept).collect()
     }
 }
 
@@ -129,7 +128,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Runs a command to its end. Nothing that a person does may make it panic.
-pub fn finish(command: &mut Command) -> Finished {
+pub(crate) fn finish(command: &mut Command) -> Finished {
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let finished =
@@ -139,13 +138,13 @@ pub fn finish(command: &mut Command) -> Finished {
 }
 
 impl Finished {
-    pub fn expect(&self, code: i32) -> &Self {
+    pub(crate) fn expect(&self, code: i32) -> &Self {
         assert_eq!(self.status.code(), Some(code), "{self:#?}");
         self
     }
 
     /// It failed with this code, printed nothing on stdout, and said each of these things on stderr.
-    pub fn expect_error(&self, code: i32, said: &[&str]) {
+    pub(crate) fn expect_error(&self, code: i32, said: &[&str]) {
         self.expect(code);
         assert_eq!(self.stdout, "", "data only");
         for said in said {
@@ -158,13 +157,13 @@ impl Finished {
     }
 
     /// The one object on stdout.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }
 
 /// A command under way.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
     said: Vec<String>,
@@ -172,12 +171,14 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut stdout = child.stdout.take().unwrap();
         let (sender, lines) = channel();
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         let stdout = std::thread::spawn(move || {
             let mut text = String::new();
             stdout.read_to_string(&mut text).unwrap();
@@ -186,12 +187,12 @@ impl Running {
         Self { child, lines, said: vec![], stdout: Some(stdout) }
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until it says something on stderr.
-    pub fn wait_for(&mut self, said: &str) {
+    pub(crate) fn wait_for(&mut self, said: &str) {
         while !self.said.last().is_some_and(|line| line.contains(said)) {
             let line = self.lines.recv_timeout(PATIENCE);
             self.said.push(line.unwrap_or_else(|_| panic!("expected {said:?}, found {:?}", self.said)));
@@ -199,24 +200,24 @@ impl Running {
     }
 
     /// Whether it still runs.
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Sends a signal by its name.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success(), "{kill}");
     }
 
     /// Kills it at once.
-    pub fn kill(mut self) -> Finished {
+    pub(crate) fn kill(mut self) -> Finished {
         self.child.kill().unwrap();
         self.finish()
     }
 
     /// Waits for its end.
-    pub fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -238,13 +239,13 @@ impl Running {
 
 impl Finished {
     /// Whether it was killed.
-    pub fn was_killed(&self) -> bool {
+    pub(crate) fn was_killed(&self) -> bool {
         self.status.signal() == Some(9)
     }
 }
 
 /// Waits until a condition holds.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
@@ -253,19 +254,19 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Lets others run between two looks at a condition.
-pub fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(2));
 }
 
 /// Numbers that are the same in every run of a test (xorshift).
-pub struct Seeded(u64);
+pub(crate) struct Seeded(u64);
 
 impl Seeded {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -274,7 +275,7 @@ impl Seeded {
 }
 
 /// Eight islands in a ring walk through a maze.
-pub const MAZE: &str = r#"
+pub(crate) const MAZE: &str = r#"
 name = "maze"
 seed = 7
 problem = { kind = "maze", width = 12, height = 12, turns = 25 }
@@ -285,7 +286,7 @@ budget = { generations = 400 }
 "#;
 
 /// Eight islands in a ring go down Rastrigin's function, one of them by other means.
-pub const RASTRIGIN: &str = r#"
+pub(crate) const RASTRIGIN: &str = r#"
 name = "rastrigin"
 seed = 8
 problem = { kind = "rastrigin", dimensions = 10 }
@@ -308,6 +309,6 @@ migration = { replacement = "random", emigrants = "most-diverse" }
 "#;
 
 /// An experiment whose checkpoints are made every so often.
-pub fn with_checkpoints(experiment: &str, every: &str) -> String {
+pub(crate) fn with_checkpoints(experiment: &str, every: &str) -> String {
     format!("checkpoint.every = {every}\n{experiment}")
 }

@@ -166,7 +166,9 @@ pub enum CompletionError {
         last: u32,
     },
     /// It was run with another state or other immigrants than the island has: those of a past that was lost.
-    #[error("island {island}, epoch {epoch}: expected the island's own state and immigrants as its inputs, found others")]
+    #[error(
+        "island {island}, epoch {epoch}: expected the island's own state and immigrants as its inputs, found others"
+    )]
     Inputs {
         /// The island.
         island: u32,
@@ -495,7 +497,11 @@ impl Archipelago {
 
     /// The furthest generation that any island has come to.
     pub fn generation(&self) -> u64 {
-        (0..self.islands.len() as u32).filter_map(|i| self.standing(i)).map(|s| s.generation).max().unwrap_or(0)
+        (0..self.islands.len() as u32)
+            .filter_map(|i| self.standing(i))
+            .map(|s| s.generation)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Where an island stood at the end of its last epoch.

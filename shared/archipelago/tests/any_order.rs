@@ -186,8 +186,10 @@ impl Drive {
         let recall = |island: u32, epoch: u64| &self.histories[island as usize].recent[epoch as usize];
         for (island, history) in (0..).zip(&self.histories) {
             for mark in &history.marks {
-                let packet = |&(from, epoch): &(u32, u64)| {
-                    Packet { from, epoch, departure: recall(from, epoch).departure.clone().into() }
+                let packet = |&(from, epoch): &(u32, u64)| Packet {
+                    from,
+                    epoch,
+                    departure: recall(from, epoch).departure.clone().into(),
                 };
                 let Mark { epoch, digest, standing, took, .. } = mark;
                 let before = epoch.checked_sub(1).map(|before| recall(island, before).state.clone().into());

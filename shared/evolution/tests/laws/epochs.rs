@@ -39,7 +39,8 @@ fn two_epochs(world: &dyn Evolver) -> Vec<EpochOutcome> {
 fn second_tasks(world: &dyn Evolver, first: &[EpochOutcome]) -> Vec<EpochTask> {
     (0..3)
         .map(|island| {
-            let packet = |from: u32| Packet { from, epoch: 0, departure: first[from as usize].departure.clone() };
+            let packet =
+                |from: u32| Packet { from, epoch: 0, departure: first[from as usize].departure.clone() };
             let packets = world.setting().senders(island).into_iter().map(packet).collect();
             let state = Some(first[island as usize].state.clone());
             EpochTask { island, epoch: 1, until: 8, state, packets }

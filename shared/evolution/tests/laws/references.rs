@@ -3,7 +3,9 @@
 
 use crate::settings::{alone, archives, crowdings, gas};
 use crate::worlds::{Bowl, Rugged, genomes};
-use evolution::algorithm::{Algorithm, Crossover, CrossoverKind, Crowding, Ga, MapElites, Mutation, MutationUnit};
+use evolution::algorithm::{
+    Algorithm, Crossover, CrossoverKind, Crowding, Ga, MapElites, Mutation, MutationUnit,
+};
 use evolution::gene::{Gene, Shape};
 use evolution::island::Island;
 use evolution::problem::Problem;
@@ -129,8 +131,12 @@ fn ga_generation(ga: &Ga, parents: &[Vec<u8>], seed: u64, generation: u64) -> Ve
     order.sort_by(|&a, &b| fitness[b].total_cmp(&fitness[a]));
     let mut next: Vec<Vec<u8>> =
         order[..ga.elite_count() as usize].iter().map(|&index| parents[index].clone()).collect();
-    let breeding =
-        Breeding { shape: Rugged::SMALL.shape(), crossover: &ga.crossover, mutation: &ga.mutation, generation };
+    let breeding = Breeding {
+        shape: Rugged::SMALL.shape(),
+        crossover: &ga.crossover,
+        mutation: &ga.mutation,
+        generation,
+    };
     for pair in 0.. {
         if next.len() >= parents.len() {
             break;
@@ -144,12 +150,7 @@ fn ga_generation(ga: &Ga, parents: &[Vec<u8>], seed: u64, generation: u64) -> Ve
     next
 }
 
-fn crowding_generation(
-    crowding: &Crowding,
-    parents: &[Vec<u8>],
-    seed: u64,
-    generation: u64,
-) -> Vec<Vec<u8>> {
+fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, generation: u64) -> Vec<Vec<u8>> {
     let key = Key::new(seed, 0, generation);
     let Crowding { crossover, mutation, .. } = crowding;
     let breeding = Breeding { shape: Rugged::SMALL.shape(), crossover, mutation, generation };

@@ -24,8 +24,11 @@ pub(crate) fn mutations() -> impl Strategy<Value = Mutation> {
     let falling = (0.0..1.0, 0.0..1.0, 1u64..9)
         .prop_map(|(from, to, over)| Rate::Falling(FallingRate { from, to, over: Some(over) }));
     let units = prop_oneof![Just(MutationUnit::Individual), Just(MutationUnit::Gene)];
-    (prop_oneof![constant, falling], units, option::of(0.0..5.0))
-        .prop_map(|(rate, per, step)| Mutation { rate, per, step })
+    (prop_oneof![constant, falling], units, option::of(0.0..5.0)).prop_map(|(rate, per, step)| Mutation {
+        rate,
+        per,
+        step,
+    })
 }
 
 pub(crate) fn gas() -> impl Strategy<Value = Ga> {
@@ -65,7 +68,13 @@ pub(crate) fn strategies() -> impl Strategy<Value = Es> {
 
 pub(crate) fn archives() -> impl Strategy<Value = MapElites> {
     (prop::collection::vec(1u32..8, 2), 1u32..40, 1u32..40, crossovers(), mutations()).prop_map(
-        |(bins, founders, batch, crossover, mutation)| MapElites { bins, founders, batch, crossover, mutation },
+        |(bins, founders, batch, crossover, mutation)| MapElites {
+            bins,
+            founders,
+            batch,
+            crossover,
+            mutation,
+        },
     )
 }
 
