@@ -127,13 +127,26 @@ fn what_no_machine_could_hold() {
     refused(SMALL.replace(symbols, real).replace(ga, archive), &["wrong.toml:3:", "bins"]);
     let founders = "algorithm = { kind = \"map-elites\", bins = [9, 9], founders = 10000000 }";
     refused(SMALL.replace(symbols, real).replace(ga, founders), &["wrong.toml:3:", "MiB"]);
-    let all = "count = 100000, topology = \"fully-connected\"";
-    refused(small_but("count = 3", all), &["wrong.toml:4:", "edges", "9999900000"]);
-    let random = "count = 100000, topology = { kind = \"random-regular\", degree = 99999 }";
+    let all = "count = 10000, topology = \"fully-connected\"";
+    refused(small_but("count = 3", all), &["wrong.toml:4:", "edges", "99990000"]);
+    let random = "count = 10000, topology = { kind = \"random-regular\", degree = 9999 }";
     refused(small_but("count = 3", random), &["wrong.toml:4:", "edges"]);
     let steps = "algorithm = { kind = \"es\", sigma_min = 1e40, tau = 1e300 }";
     let real = "problem = { kind = \"rastrigin\", dimensions = 3 }";
     refused(SMALL.replace(symbols, real).replace(ga, steps), &["wrong.toml:3:", "1e30", "tau"]);
+}
+
+/// A sweep of a million cells is checked cell by cell, in the memory of one.
+#[test]
+fn sweeps_of_many_cells_do_not_fill_the_memory() {
+    let place = Place::new();
+    let values: Vec<String> = (2..6002).map(|value| value.to_string()).collect();
+    let axis = format!("keys = [\"algorithm.population\"]\nvalues = [{}]", values.join(", "));
+    place.write("sweep.toml", format!("{SMALL}\n[sweep]\nrepeats = 100\n[[sweep.axis]]\n{axis}\n"));
+    // Address space for threads and for a few copies of the file, but not for thousands of experiments.
+    let limited = "ulimit -v 400000; exec \"$0\" check sweep.toml --json";
+    let finished = finish(&mut place.command_of("sh", &["-c", limited, env!("CARGO_BIN_EXE_atoll")]));
+    assert_eq!(finished.expect(0).json()["ok"], true);
 }
 
 /// A genetic algorithm whose elite rounds up to everybody would never spend its evaluations.

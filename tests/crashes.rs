@@ -33,7 +33,7 @@ fn go_on_for(time: Duration) {
 
 /// Kills a run again and again at moments drawn from a seed, and finishes it.
 fn survive(checkpoint: &str, interval: u64, kills: u32, seed: u64) {
-    let text = experiment(checkpoint, interval, 600, 20_000);
+    let text = experiment(checkpoint, interval, 600, 150_000);
     let calm = Place::new();
     calm.write("experiment.toml", &text);
     let expected = calm.json(&["run", "experiment.toml", "--json"])["digest"].clone();
@@ -45,7 +45,7 @@ fn survive(checkpoint: &str, interval: u64, kills: u32, seed: u64) {
     let mut killed = 0;
     for _ in 0..kills {
         let run = place.start(&["run", "experiment.toml", "--threads", "2"]);
-        go_on_for(Duration::from_millis(moments.below(90)));
+        go_on_for(Duration::from_millis(moments.below(40)));
         killed += u32::from(run.kill().was_killed());
         let now = place.kept(interval);
         assert!(kept.iter().all(|(island, before)| now[island] >= *before), "{kept:?}, then {now:?}");
@@ -81,10 +81,10 @@ fn a_crash_costs_no_more_than_checkpoint_every() {
     // Generations that go on while the signal is on its way.
     const ON_THE_WAY: u64 = 6;
     let place = Place::new();
-    place.write("experiment.toml", experiment("20", INTERVAL, 1_000_000, 1_000_000));
+    place.write("experiment.toml", experiment("20", INTERVAL, 1_000_000, 500_000));
     let mut moments = Seeded::new(9);
     let mut lost_most = 0;
-    for _ in 0..6 {
+    for _ in 0..12 {
         let mut run = place.start(&["run", "experiment.toml", "--threads", "2"]);
         run.wait_for("run crashes");
         let before = place.kept(INTERVAL);

@@ -83,7 +83,7 @@ fn every_flipped_bit_is_found() {
     let (place, run) = small_run();
     let objects = place.objects(&run);
     assert!(objects.len() > 15, "{objects:?}");
-    let mut runner = TestRunner::new(Config { cases: 80, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
     let flip = (any::<Index>(), any::<Index>(), 0u8..8);
     let result = runner.run(&flip, |(object, byte, bit)| {
         let path = &objects[object.index(objects.len())];
