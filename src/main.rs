@@ -1,10 +1,5 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the command shows times; what it computes does not depend on them"
-)]
-
 mod bench;
 mod check;
 mod checkers;
@@ -79,6 +74,7 @@ fn main() -> ExitCode {
 }
 
 async fn execute(command: Command) -> Result<ExitCode, Failure> {
+    let _listening = signals::outlive_file_size_limits()?;
     match command {
         Command::Run(arguments) => run::run(arguments).await,
         Command::Resume(arguments) => run::resume(arguments).await,

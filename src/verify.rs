@@ -3,12 +3,15 @@
 use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::run_id;
+use crate::sweep::{self, CellResult};
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use coordinator::history::{Past, read_remains};
 use coordinator::keeper::RunHead;
+use coordinator::record::RunEvent;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use experiment::Sweep;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::{Kind, Place, RunId, Store};
@@ -40,8 +43,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     check_objects(&store, &run, &mut findings).await?;
     if findings.problems.is_empty() {
         let pool = arguments.how.pool()?;
-        match RunHead::read(&store, &run).await {
-            Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+        match sweep::stored(&store, &run).await {
+            Ok(Some(plan)) => check_sweep(&store, &run, &plan, &pool, &mut findings).await?,
+            Ok(None) => match RunHead::read(&store, &run).await {
+                Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+                Err(error) => findings.problems.push(error.to_string()),
+            },
             Err(error) => findings.problems.push(error.to_string()),
         }
     }
@@ -73,6 +80,35 @@ async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> R
     Ok(())
 }
 
+/// Computes the cells of a sweep again.
+async fn check_sweep(
+    store: &Store,
+    run: &RunId,
+    plan: &Sweep,
+    pool: &worker::Pool,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let name = plan.run_id();
+    if !run.as_str().starts_with(&name) {
+        findings
+            .problems
+            .push(format!("experiment.toml: expected the sweep of `{run}`, found that of `{name}`"));
+    }
+    let cells: Vec<(u32, CellResult)> = sweep::done(store, run).await?.into_iter().collect();
+    findings.epochs += cells.len() as u64;
+    let again = pool.install(|| sweep::compute_again(plan, &cells));
+    for ((number, cell), again) in cells.iter().zip(again) {
+        findings.recomputed += 1;
+        if again.as_ref() != Ok(cell) {
+            let found = again.map_or_else(|reason| reason, |again| again.digest.to_string());
+            findings
+                .problems
+                .push(format!("cell {number}: expected the digest {}, computed {found}", cell.digest));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the chain of digests from the founding on, and computes epochs again.
 async fn check_history(
     store: &Store,
@@ -82,11 +118,19 @@ async fn check_history(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let experiment = head.experiment.digest();
-    if let Some(coordinator::record::RunEvent::Created { experiment: created, .. }) = head.events.first()
-        && *created != experiment
-    {
-        findings.problems.push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
-        return Ok(());
+    if let Some(RunEvent::Created { experiment: created, text, .. }) = head.events.first() {
+        if *created != experiment {
+            findings
+                .problems
+                .push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
+            return Ok(());
+        }
+        if *text != head.text {
+            let found = head.text;
+            findings
+                .problems
+                .push(format!("experiment.toml was altered: expected the checksum {text}, found {found}"));
+        }
     }
     let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
     for (island, records) in past.records.iter().enumerate() {

@@ -3,11 +3,6 @@
 //! It deliberately does not know where epochs come from or where their outcomes go: a [`Job`] goes in, [`Message`]s
 //! come out, on one machine as in a cluster.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "when to checkpoint is a matter of time; what comes out is not"
-)]
-
 mod gauge;
 mod pool;
 

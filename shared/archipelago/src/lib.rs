@@ -4,6 +4,8 @@
 //! on the spot, which is how a worker computes a whole cell of a sweep. Nothing here reads a clock, stores anything
 //! or knows where an epoch is computed.
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod archipelago;
 pub mod schedule;
 pub mod solo;

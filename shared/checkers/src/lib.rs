@@ -19,6 +19,8 @@
 //! assert_eq!(outcome, Outcome::Win(Side::Black));
 //! ```
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod evaluator;
 mod fen;
 mod game;

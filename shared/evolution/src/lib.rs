@@ -41,6 +41,8 @@
 //! assert_eq!(island.champion().genome, [1; 20]);
 //! ```
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod algorithm;
 pub mod codec;
 pub mod digest;

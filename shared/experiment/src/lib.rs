@@ -18,6 +18,8 @@
 //! # Ok::<(), experiment::document::Report>(())
 //! ```
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod document;
 pub mod duration;
 mod estimate;

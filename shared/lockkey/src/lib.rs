@@ -21,6 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod blueprint;
 mod difficulty;
 mod file;

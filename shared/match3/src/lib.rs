@@ -19,6 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod board;
 mod engine;
 mod file;

@@ -1,0 +1,9 @@
+//! What holds of every generation, migration and epoch, whatever the parameters: laws as properties, and slow obvious
+//! references that draw from the same streams.
+
+mod epochs;
+mod generations;
+mod migrations;
+mod references;
+mod settings;
+mod worlds;
