@@ -3,18 +3,23 @@
 mod bench;
 mod check;
 mod clock;
+mod cluster;
+mod coordinator;
 mod export;
 mod failure;
 mod local;
 mod progress;
+mod remote;
 mod run;
 mod runs;
+mod settings;
 mod signals;
 mod store_argument;
 mod study;
 mod summary;
 mod sweep;
 mod verify;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -45,6 +50,18 @@ enum Command {
     Verify(verify::Arguments),
     /// Write a run's champions and statistics as JSON and CSV
     Export(export::Arguments),
+    /// Keep runs, and hand them out to workers
+    Coordinator(coordinator::Arguments),
+    /// Evolve islands for a coordinator
+    Worker(worker::Arguments),
+    /// Have a coordinator run an experiment, a sweep or a study
+    Submit(remote::SubmitArguments),
+    /// Watch a run of a coordinator until it has ended
+    Watch(remote::WatchArguments),
+    /// Hold back a run of a coordinator, or go on with it
+    Pause(remote::PauseArguments),
+    /// End a run of a coordinator without a result
+    Cancel(remote::CancelArguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
 }
@@ -72,6 +89,12 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
+        Command::Coordinator(arguments) => coordinator::run(arguments).await,
+        Command::Worker(arguments) => worker::run(arguments).await,
+        Command::Submit(arguments) => remote::submit(arguments).await,
+        Command::Watch(arguments) => remote::watch(arguments).await,
+        Command::Pause(arguments) => remote::pause(arguments).await,
+        Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
     }
 }

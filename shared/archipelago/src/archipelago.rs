@@ -290,6 +290,11 @@ impl Archipelago {
         self.task(island)
     }
 
+    /// The next epoch of an island, if it is ready, without beginning it.
+    pub fn peek(&self, island: u32) -> Option<EpochTask> {
+        self.ready().contains(&island).then(|| self.task(island))
+    }
+
     /// The next epoch of an island.
     fn task(&self, island: u32) -> EpochTask {
         let progress = &self.islands[island as usize];
@@ -465,6 +470,11 @@ impl Archipelago {
     /// Epochs that an island has done.
     pub fn done(&self, island: u32) -> u64 {
         self.islands[island as usize].done
+    }
+
+    /// Where an island stood after its last epoch; nothing before its founding.
+    pub fn standing(&self, island: u32) -> Option<Standing> {
+        self.islands[island as usize].recent.back().map(|last| last.standing)
     }
 
     /// The generations of the whole run, if they are known.
