@@ -16,7 +16,6 @@ use std::process::Stdio;
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
-use tokio_stream::wrappers::TcpListenerStream;
 
 /// The most runs at a time: a study is one and its experiments are others.
 const MAX_RUNS: usize = 10_000;
@@ -41,18 +40,18 @@ pub(crate) async fn work_off(
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
-    let incoming = TcpListenerStream::new(listener);
+    let incoming = coordinator::connections(listener);
     let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
     let mut coordinator = std::pin::pin!(coordinator);
     let mut remote = Remote::new(&url)?;
     let watched = async {
         let run = remote.submit(request).await?;
         // Workers come after the run: without one, they would be told that there is nothing to do.
-        let _workers = start(&url, how, workers)?;
+        let workers = start(&url, how, workers)?;
         let status = remote.watch(&run).await?;
         match status.state() {
             State::Failed => Err(Failure::Other(format!("run {run} failed: {}", status.reason))),
-            _ => Ok(_workers),
+            _ => Ok(workers),
         }
     };
     let mut watched = std::pin::pin!(watched);

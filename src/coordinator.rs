@@ -12,7 +12,6 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use store::{Nonce, Store};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -123,7 +122,7 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     if let Some(http) = &http {
         eprintln!("health and metrics at http://{}", address(http)?);
     }
-    let incoming = TcpListenerStream::new(listener);
+    let incoming = coordinator::connections(listener);
     let ending = coordinator::run(incoming, http, store, office, clock::now, signals.asked()).await?;
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,

@@ -24,4 +24,4 @@ mod service;
 
 pub use members::MemberError;
 pub use office::{Moment, Refusal, Settings};
-pub use serve::{Ending, ServeError, run};
+pub use serve::{Ending, ServeError, connections, run};

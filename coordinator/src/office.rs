@@ -129,6 +129,8 @@ pub(crate) struct Office {
     pub(crate) members: Members,
     pub(crate) runs: BTreeMap<String, Run>,
     pub(crate) counters: Counters,
+    /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
+    pub(crate) begun: bool,
     ticked: Duration,
 }
 
@@ -142,10 +144,12 @@ impl Office {
             members: Members::default(),
             runs: BTreeMap::new(),
             counters: Counters::default(),
+            begun: false,
             ticked: now.elapsed,
             settings,
         };
         office.take_up_all(now).await?;
+        office.begun = office.plan.has_open_runs();
         Ok(office)
     }
 
@@ -166,7 +170,7 @@ impl Office {
 
     /// Whether there is nothing left to do, and workers may know.
     pub(crate) fn is_done(&self) -> bool {
-        self.settings.exit_when_done && !self.plan.has_open_runs()
+        self.settings.exit_when_done && self.begun && !self.plan.has_open_runs()
     }
 
     /// Work for a worker: first what it was granted and does not know of, then what waits, then what is new, and if

@@ -265,6 +265,7 @@ impl Office {
             }
         }
         tracing::info!(run = %id, priority, "submitted");
+        self.begun = true;
         self.advance_studies(now).await;
         Ok(id.to_string())
     }

@@ -12,10 +12,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::Store;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_stream::Stream;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_stream::{Stream, StreamExt};
 use tonic::transport::Server;
 use tonic::transport::server::{Connected, Router};
 
@@ -25,10 +26,21 @@ const TICK: Duration = Duration::from_millis(100);
 const CLOSING: Duration = Duration::from_secs(2);
 /// How long to wait for workers to learn that there is nothing left to do.
 const LINGERING: Duration = Duration::from_secs(10);
+/// How long to wait for their goodbyes after that.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// How long one call may take, the longest wait included.
 const LONGEST_CALL: Duration = Duration::from_secs(300);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
 const WINDOW: u32 = 4 << 20;
+
+/// The connections of a listener. Small messages are sent at once: many an epoch is shorter than the delay otherwise.
+pub fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> + Send + 'static {
+    TcpListenerStream::new(listener).map(|connection| {
+        let connection = connection?;
+        connection.set_nodelay(true)?;
+        Ok(connection)
+    })
+}
 
 /// Why a coordinator could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -122,7 +134,6 @@ async fn router(desk: &Desk) -> Result<Router, ServeError> {
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         .max_concurrent_streams(256)
-        .tcp_nodelay(true)
         .add_service(worker)
         .add_service(operator)
         .add_service(health_service)
@@ -173,10 +184,23 @@ async fn all_done(desk: &Desk) {
     while !desk.office().await.is_done() {
         let _ = bell.changed().await;
     }
-    let deadline = tokio::time::Instant::now() + LINGERING;
+    let knows = |office: &Office, recently| office.members.all_know_the_end(recently);
+    linger(desk, &mut bell, LINGERING, knows).await;
+    // A goodbye that cannot be delivered would only make them wait.
+    linger(desk, &mut bell, GOODBYE, |office, _| office.members.count() == 0).await;
+}
+
+/// Waits for the workers, but not for long. The condition is told since when a worker counts as being there.
+async fn linger(
+    desk: &Desk,
+    bell: &mut watch::Receiver<u64>,
+    longest: Duration,
+    is_over: impl Fn(&Office, Duration) -> bool,
+) {
+    let deadline = tokio::time::Instant::now() + longest;
     while tokio::time::Instant::now() < deadline {
         let recently = desk.now().elapsed.saturating_sub(LINGERING);
-        if desk.office().await.members.all_know_the_end(recently) {
+        if is_over(&*desk.office().await, recently) {
             return;
         }
         let _ = tokio::time::timeout(TICK, bell.changed()).await;
