@@ -1,11 +1,12 @@
 //! What can go wrong in the command, and the exit code that says so.
 
+use coordinator::ServeError;
 use coordinator::keeper::KeepError;
 use coordinator::ledger::LedgerError;
 use experiment::LoadError;
 use experiment::document::Report;
 use store::{NameError, StoreError};
-use worker::PoolError;
+use worker::{PoolError, WorkerError};
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,15 @@ pub(crate) enum Failure {
     /// The threads.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// A bad setting, or an experiment that a coordinator refuses.
+    #[error("{0}")]
+    Config(String),
+    /// A coordinator that cannot serve.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// A worker that cannot go on.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -56,7 +66,7 @@ impl Failure {
     /// 78 for a bad experiment, 2 for a bad call, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Load(_) | Self::Report(_) => 78,
+            Self::Load(_) | Self::Report(_) | Self::Config(_) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

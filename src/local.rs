@@ -85,7 +85,7 @@ impl<'a> Drive<'a> {
                     progress.show(&self.gauges.total());
                     self.look_at_the_clock().await?;
                 }
-                () = stop.asked(deadline.is_some()) => {
+                () = stop.asked_or_again(deadline.is_some()) => {
                     if deadline.is_some() {
                         // Whoever asks twice does not want to wait.
                         break;

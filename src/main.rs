@@ -4,6 +4,8 @@ mod bench;
 mod check;
 mod checkers;
 mod clock;
+mod cluster;
+mod coordinator;
 mod export;
 mod failure;
 mod level;
@@ -11,14 +13,17 @@ mod local;
 mod maze;
 mod progress;
 mod reference;
+mod remote;
 mod run;
 mod runs;
+mod settings;
 mod signals;
 mod store_argument;
 mod study;
 mod summary;
 mod sweep;
 mod verify;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -49,6 +54,18 @@ enum Command {
     Verify(verify::Arguments),
     /// Write a run's champions and statistics as JSON and CSV
     Export(export::Arguments),
+    /// Keep runs, and hand them out to workers
+    Coordinator(coordinator::Arguments),
+    /// Evolve islands for a coordinator
+    Worker(worker::Arguments),
+    /// Have a coordinator run an experiment, a sweep or a study
+    Submit(remote::SubmitArguments),
+    /// Watch a run of a coordinator until it has ended
+    Watch(remote::WatchArguments),
+    /// Hold back a run of a coordinator, or go on with it
+    Pause(remote::PauseArguments),
+    /// End a run of a coordinator without a result
+    Cancel(remote::CancelArguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
     /// Checkers: count moves, ask a player for one
@@ -84,6 +101,12 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
+        Command::Coordinator(arguments) => coordinator::run(arguments).await,
+        Command::Worker(arguments) => worker::run(arguments).await,
+        Command::Submit(arguments) => remote::submit(arguments).await,
+        Command::Watch(arguments) => remote::watch(arguments).await,
+        Command::Pause(arguments) => remote::pause(arguments).await,
+        Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
         Command::Level(arguments) => Ok(level::run(&arguments)),
         Command::Maze(arguments) => Ok(maze::run(&arguments)),

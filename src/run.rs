@@ -6,10 +6,11 @@ use crate::local::{Drive, Ending};
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::store_argument::{StoreArgument, run_id};
-use crate::{study, summary, sweep};
+use crate::{cluster, study, summary, sweep};
 use coordinator::keeper::{Keeper, Opening, RunHead};
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
+use proto::v1::SubmitRequest;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -49,6 +50,9 @@ pub(crate) struct RunArguments {
     /// Start anew beside what is there, rather than go on with it
     #[arg(long)]
     fresh: bool,
+    /// Evolve in so many worker processes, rather than in this one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: Option<u16>,
 }
 
 #[derive(clap::Args)]
@@ -85,21 +89,52 @@ pub(crate) struct ExtendArguments {
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let plan = experiment::load(&arguments.file, arguments.seed)?;
     let store = arguments.how.store.create().await?;
+    let mut fresh = arguments.fresh;
+    let mut before = None;
+    if let Some(workers) = arguments.workers {
+        let start = Instant::now();
+        let mut signals = Signals::listen()?;
+        let request = request(&arguments)?;
+        if !cluster::work_off(&store, request, &arguments.how, workers, &mut signals).await? {
+            eprintln!("stopped; what was done is kept: go on with the same command");
+            return Ok(ExitCode::from(signals.exit_code()));
+        }
+        // Everything is in the store by now, where what follows finds it.
+        (fresh, before) = (false, Some(start.elapsed()));
+    }
     match plan {
-        Plan::Single(experiment) => single(&store, &experiment, arguments.fresh, &arguments.how).await,
-        Plan::Sweep(plan) => sweep::run(&store, &plan, arguments.fresh, &arguments.how).await,
-        Plan::Study(plan) => study::run(&store, &plan, arguments.fresh, &arguments.how).await,
+        Plan::Single(experiment) => single(&store, &experiment, fresh, &arguments.how, before).await,
+        Plan::Sweep(plan) => sweep::run(&store, &plan, fresh, &arguments.how).await,
+        Plan::Study(plan) => study::run(&store, &plan, fresh, &arguments.how).await,
     }
 }
 
-async fn single(store: &Store, experiment: &Experiment, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
+/// What a coordinator is asked for.
+fn request(arguments: &RunArguments) -> Result<SubmitRequest, Failure> {
+    let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
+    let file = arguments.file.display().to_string();
+    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh: arguments.fresh })
+}
+
+/// One experiment. Workers may have done it `before`, in that time.
+async fn single(
+    store: &Store,
+    experiment: &Experiment,
+    fresh: bool,
+    how: &How,
+    before: Option<Duration>,
+) -> Result<ExitCode, Failure> {
     let run = choose_id(store, &experiment.run_id(), fresh).await?;
     let mut keeper = Keeper::create(store, &run, experiment, None, opening()).await?;
     if keeper.experiment().file() != experiment.file() {
         eprintln!("the run keeps the checkpoints and retention it was begun with");
     }
     let mut signals = Signals::listen()?;
-    let drive = drive(&mut keeper, how, &mut signals).await?;
+    let mut drive = drive(&mut keeper, how, &mut signals).await?;
+    if let Some(time) = before {
+        drive.time = time;
+        drive.evaluations = keeper.archipelago().evaluations();
+    }
     conclude(&keeper, &drive, how, &signals)
 }
 

@@ -4,7 +4,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::progress::number;
 use crate::store_argument::StoreArgument;
-use crate::{summary, sweep};
+use crate::{remote, summary, sweep};
 use coordinator::history::Past;
 use coordinator::keeper::RunHead;
 use coordinator::record::RunEvent;
@@ -15,6 +15,9 @@ use store::{Place, RunId, Store, layout};
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArgument,
+    /// Those of a coordinator, rather than of a store
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
     /// One JSON array on stdout
     #[arg(long)]
     json: bool,
@@ -42,6 +45,9 @@ struct Row {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if let Some(url) = &arguments.coordinator {
+        return remote::runs(url, arguments.json).await;
+    }
     let store = arguments.store.open().await?;
     let mut rows = vec![];
     for run in all(&store).await? {

@@ -36,8 +36,13 @@ impl Signals {
         Ok(Self { interrupt, terminate, asked: None })
     }
 
+    /// Waits until one has come.
+    pub(crate) async fn asked(&mut self) {
+        self.asked_or_again(false).await;
+    }
+
     /// Waits until one has come, or until one comes `again`.
-    pub(crate) async fn asked(&mut self, again: bool) {
+    pub(crate) async fn asked_or_again(&mut self, again: bool) {
         if again || self.asked.is_none() {
             self.asked = Some(tokio::select! {
                 _ = self.interrupt.recv() => Asked::Interrupt,

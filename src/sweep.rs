@@ -5,8 +5,7 @@ use crate::local::{PATIENCE, until};
 use crate::progress::number;
 use crate::run::{How, choose_id};
 use crate::signals::Signals;
-use archipelago::solo;
-use bincode::{Decode, Encode};
+use archipelago::cell::{self, CellResult, sweep_digest};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, duration};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -17,18 +16,6 @@ use std::time::Instant;
 use store::{Kind, Place, RunId, Store, StoreError};
 use tokio::sync::mpsc;
 use worker::Stop;
-
-/// What one cell brought.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(crate) struct CellResult {
-    /// The digest of its run.
-    pub(crate) digest: Digest,
-    pub(crate) best: f64,
-    pub(crate) generations: u64,
-    pub(crate) evaluations: u64,
-    /// The best champion's genes.
-    pub(crate) genome: Vec<f64>,
-}
 
 /// The sweep that a run holds, if it is one.
 pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<Sweep>, Failure> {
@@ -122,7 +109,7 @@ async fn compute(
         while running <= pool.threads() && deadline.is_none() {
             let Some(&number) = waiting.next() else { break };
             let (cell, stop, sender) = (plan.cell(number), stop.clone(), sender.clone());
-            pool.spawn(move || drop(sender.blocking_send((number, evolve(&cell, &stop)))));
+            pool.spawn(move || drop(sender.blocking_send((number, cell::evolve(&cell, || stop.is_asked())))));
             running += 1;
         }
         if running == 0 {
@@ -131,14 +118,15 @@ async fn compute(
         tokio::select! {
             result = results.recv() => {
                 running -= 1;
-                if let (number, Some(result)) = result.expect("we hold a sender") {
-                    let result = result.map_err(|reason| Failure::Other(format!("cell {number} failed: {reason}")))?;
+                let (number, result) = result.expect("we hold a sender");
+                let result = result.map_err(|reason| Failure::Other(format!("cell {number} failed: {reason}")))?;
+                if let Some(result) = result {
                     store.create_value(&Place::Cell(number).in_run(run), Kind::Cell, &result).await?;
                     cells.insert(number, result);
                     bar.inc(1);
                 }
             }
-            () = signals.asked(deadline.is_some()) => {
+            () = signals.asked_or_again(deadline.is_some()) => {
                 if deadline.is_some() {
                     break;
                 }
@@ -152,33 +140,6 @@ async fn compute(
     Ok(())
 }
 
-/// A cell from its founding to its end; nothing if it was asked to stop.
-fn evolve(cell: &Cell, stop: &Stop) -> Option<Result<CellResult, String>> {
-    let outcome = match solo::evolve(&cell.experiment, || stop.is_asked()) {
-        Ok(outcome) => outcome?,
-        Err(error) => return Some(Err(error.to_string())),
-    };
-    let evolver = cell.experiment.evolver();
-    let mut result = CellResult {
-        digest: outcome.digest,
-        best: f64::NEG_INFINITY,
-        generations: 0,
-        evaluations: 0,
-        genome: vec![],
-    };
-    for (state, standing) in &outcome.islands {
-        result.generations = standing.generation;
-        result.evaluations += standing.evaluations;
-        if result.genome.is_empty() || standing.best > result.best {
-            match evolver.champion(state) {
-                Ok(champion) => (result.best, result.genome) = (champion.fitness, champion.genome),
-                Err(error) => return Some(Err(error.to_string())),
-            }
-        }
-    }
-    Some(Ok(result))
-}
-
 /// The results of cells, computed once more on the pool that this is called in. Numbers that the plan does not have are
 /// errors.
 pub(crate) fn compute_again(plan: &Sweep, cells: &[(u32, CellResult)]) -> Vec<Result<CellResult, String>> {
@@ -186,15 +147,10 @@ pub(crate) fn compute_again(plan: &Sweep, cells: &[(u32, CellResult)]) -> Vec<Re
         if *number >= plan.len() {
             return Err(format!("expected cells below {}", plan.len()));
         }
-        evolve(&plan.cell(*number), &Stop::default()).expect("nobody asks it to stop")
+        let result = cell::evolve(&plan.cell(*number), || false).map_err(|error| error.to_string())?;
+        Ok(result.expect("nobody asks it to stop"))
     };
     cells.par_iter().map(compute).collect()
-}
-
-fn sweep_digest(plan: &Sweep, results: &[CellResult]) -> Digest {
-    let own = plan.digest();
-    let parts = std::iter::once(&own.0[..]).chain(results.iter().map(|result| &result.digest.0[..]));
-    Digest::of_parts("atoll sweep digest", parts)
 }
 
 fn print_json(

@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::run_id;
-use crate::sweep::{self, CellResult};
+use crate::sweep;
+use archipelago::cell::CellResult;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use coordinator::history::{Past, read_remains};

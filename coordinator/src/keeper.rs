@@ -71,6 +71,14 @@ pub enum KeepError {
         /// Why.
         reason: String,
     },
+    /// A state that holds no champion.
+    #[error("island {island}: its state {error}")]
+    State {
+        /// The island.
+        island: usize,
+        /// Why.
+        error: evolution::codec::CodecError,
+    },
     /// The store, the journal or an epoch.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -354,11 +362,32 @@ impl Keeper {
 
     /// The next epoch that may be run, if there is one now.
     pub fn assign(&mut self) -> Option<Assignment> {
-        let island = *self.archipelago.ready().first()?;
+        self.assign_by(|_| 0)
+    }
+
+    /// The next epoch that may be run: of those that are equally early, an island of the lowest rank.
+    pub fn assign_by(&mut self, rank: impl Fn(u32) -> u8) -> Option<Assignment> {
+        let ready = self.archipelago.ready();
+        let island = ready.into_iter().min_by_key(|&island| (self.archipelago.done(island), rank(island)))?;
+        Some(self.begin(island))
+    }
+
+    /// The next epoch of an island, if it may be run and its inputs are these.
+    pub fn assign_known(&mut self, island: u32, epoch: u64, inputs: &Digest) -> Option<Assignment> {
+        let task = self.archipelago.peek(island).filter(|task| task.epoch == epoch)?;
+        (task.digest(&self.experiment.digest()) == *inputs).then(|| self.begin(island))
+    }
+
+    fn begin(&mut self, island: u32) -> Assignment {
         let mut task = self.archipelago.begin(island);
         let checkpoint = self.checkpoints[island as usize].take();
         let checkpoint = checkpoint.and_then(|checkpoint| take_up(&mut task, checkpoint));
-        Some(Assignment { task, checkpoint })
+        Assignment { task, checkpoint }
+    }
+
+    /// Writes an event to the run's journal before it is acted on.
+    pub async fn log(&mut self, event: &RunEvent) -> Result<(), KeepError> {
+        Ok(self.ledger.log(event).await?)
     }
 
     /// Takes an epoch's outcome.

@@ -55,6 +55,35 @@ pub enum RunEvent {
         /// For how long it has been worked on, in milliseconds.
         elapsed: u64,
     },
+    /// Its work comes before that of runs with a lower priority.
+    Prioritised {
+        /// The priority.
+        priority: i32,
+        /// When.
+        at: u64,
+    },
+    /// Its work is held back.
+    Paused {
+        /// When.
+        at: u64,
+    },
+    /// It goes on after it was paused, cancelled, or had failed.
+    Continued {
+        /// When.
+        at: u64,
+    },
+    /// Somebody ended it.
+    Cancelled {
+        /// When.
+        at: u64,
+    },
+    /// It cannot go on.
+    Failed {
+        /// Why.
+        reason: String,
+        /// When.
+        at: u64,
+    },
 }
 
 /// All that is kept for good of an epoch.

@@ -19,7 +19,8 @@ impl Gauge {
         self.best.store(standing.best.to_bits(), Relaxed);
     }
 
-    fn standing(&self) -> Standing {
+    /// Where the island stands.
+    pub fn standing(&self) -> Standing {
         Standing {
             generation: self.generation.load(Relaxed),
             evaluations: self.evaluations.load(Relaxed),

@@ -1,13 +1,22 @@
 //! The worker: epochs run on a pool of threads, generation by generation, with checkpoints in between.
 //!
-//! It deliberately does not know where epochs come from or where their outcomes go: a [`Job`] goes in, [`Message`]s
-//! come out, on one machine as in a cluster.
+//! A [`Pool`] deliberately does not know where epochs come from or where their outcomes go: a [`Job`] goes in,
+//! [`Message`]s come out, on one machine as in a cluster. [`run`] is what joins it to a coordinator: it pulls work,
+//! renews its leases, and delivers, through crashes and cuts on either side.
 
+mod backoff;
+mod cache;
+mod client;
 mod gauge;
+mod held;
 mod pool;
+mod session;
+mod supply;
 
+pub use client::{CallError, Identity, endpoint};
 pub use gauge::{Gauge, Gauges};
 pub use pool::{Job, Message, Pool, PoolError, Stop};
+pub use session::{Config, Departed, WorkerError, run};
 
 /// How many threads are worth starting: the cores that this process may use, as its cgroup and its affinity allow.
 pub fn available_threads() -> usize {

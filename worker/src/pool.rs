@@ -86,7 +86,8 @@ pub struct PoolError {
 
 /// A pool of threads that runs epochs side by side, and each one's evaluations over all threads when they are worth it.
 pub struct Pool {
-    threads: rayon::ThreadPool,
+    /// Nothing for a pool that does everything at once where it is asked, as simulations need.
+    threads: Option<rayon::ThreadPool>,
 }
 
 impl Pool {
@@ -96,18 +97,23 @@ impl Pool {
             .num_threads(threads)
             .thread_name(|number| format!("evolve-{number}"))
             .build()
-            .map(|threads| Self { threads })
+            .map(|threads| Self { threads: Some(threads) })
             .map_err(|error| PoolError { threads, reason: error.to_string() })
+    }
+
+    /// A pool without threads: whoever asks does the work, and waits until it is done.
+    pub fn inline() -> Self {
+        Self { threads: None }
     }
 
     /// How many threads there are.
     pub fn threads(&self) -> usize {
-        self.threads.current_num_threads()
+        self.threads.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
     }
 
     /// Runs a job when a thread is free. `send` may block: the job then waits, rather than run ahead of what is kept.
     pub fn run(&self, job: Job, send: impl Fn(Message) + Send + 'static) {
-        self.threads.spawn(move || {
+        self.spawn(move || {
             let message = catch_unwind(AssertUnwindSafe(|| job.run(&send))).unwrap_or_else(|panic| {
                 let reason = format!("it panicked: {}", panic_text(panic.as_ref()));
                 Message::Failed { task: job.task.clone(), reason }
@@ -118,16 +124,22 @@ impl Pool {
 
     /// Does something else on the pool, and waits for it.
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.threads.install(work)
+        match &self.threads {
+            Some(threads) => threads.install(work),
+            None => work(),
+        }
     }
 
     /// Does something else when a thread is free.
     pub fn spawn(&self, work: impl FnOnce() + Send + 'static) {
-        self.threads.spawn(work);
+        match &self.threads {
+            Some(threads) => threads.spawn(work),
+            None => work(),
+        }
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason")
 }

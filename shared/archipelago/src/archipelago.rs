@@ -304,6 +304,11 @@ impl Archipelago {
         self.task(island)
     }
 
+    /// The next epoch of an island, if it is ready, without beginning it.
+    pub fn peek(&self, island: u32) -> Option<EpochTask> {
+        self.ready().contains(&island).then(|| self.task(island))
+    }
+
     /// The next epoch of an island.
     fn task(&self, island: u32) -> EpochTask {
         let progress = &self.islands[island as usize];

@@ -1,12 +1,13 @@
 //! The islands of a run as a pure state machine: which epoch may run next, what it is given, and when the run ends.
 //!
 //! The coordinator drives an [`Archipelago`] with epochs that others compute; [`solo::evolve`] drives one to its end
-//! on the spot, which is how a worker computes a whole cell of a sweep. Nothing here reads a clock, stores anything
+//! on the spot, which is how a worker computes a whole [`cell`] of a sweep. Nothing here reads a clock, stores anything
 //! or knows where an epoch is computed.
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod archipelago;
+pub mod cell;
 pub mod schedule;
 pub mod solo;
 

@@ -2,6 +2,7 @@
 
 use crate::document::{Document, KeyPath, Report};
 use crate::experiment::Experiment;
+use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -12,6 +13,8 @@ pub struct Study {
     pub name: String,
     /// Its experiments, each after those whose champions it takes.
     pub parts: Vec<Part>,
+    /// The file it was made from, from which it can be read again.
+    pub text: String,
 }
 
 /// One experiment of a study.
@@ -40,7 +43,22 @@ impl Study {
         }
         document.conclude(problems)?;
         check_shapes(document, &parts)?;
-        Ok(Self { name, parts: in_order(document, parts)? })
+        Ok(Self { name, parts: in_order(document, parts)?, text: document.to_toml() })
+    }
+
+    /// The digest of all of its experiments, their budgets, and who is whose guest.
+    pub fn digest(&self) -> Digest {
+        let words = self.parts.iter().flat_map(|part| {
+            let guests = part.guests.clone().unwrap_or_default();
+            [part.name.clone(), guests, part.experiment.run_id()]
+        });
+        let words: Vec<String> = words.collect();
+        Digest::of_parts("atoll study", words.iter().map(String::as_bytes))
+    }
+
+    /// The name of its run.
+    pub fn run_id(&self) -> String {
+        format!("{}-{}", self.name, &self.digest().to_string()[..8])
     }
 }
 

@@ -1,0 +1,259 @@
+//! The epochs of one run: what is handed out, with what inputs, and what comes back.
+
+use crate::keeper::{Assignment, KeepError, Keeper};
+use crate::record::Labour;
+use crate::room::Room;
+use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::{EpochOutcome, EpochTask, Standing};
+use experiment::CheckpointEvery;
+use proto::convert::{Piece, body, digest_bytes};
+use proto::v1;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
+const REMEMBERED: usize = 8;
+
+/// A run whose epochs are handed out.
+pub(crate) struct Epochs {
+    keeper: Keeper,
+    experiment: Digest,
+    text: String,
+    open: BTreeMap<u32, Open>,
+    islands: Vec<Island>,
+    /// For how long somebody has worked on it since it was opened.
+    worked: Duration,
+    unflushed: Duration,
+}
+
+/// An epoch that is handed out.
+struct Open {
+    task: EpochTask,
+    inputs: Digest,
+    checkpoint: Option<(u64, Bytes)>,
+}
+
+/// What is known of an island beside the archipelago.
+struct Island {
+    standing: Standing,
+    /// Who delivered its last state, and so has it at hand.
+    holder: Option<String>,
+    delivered: VecDeque<(u64, Digest)>,
+}
+
+/// What became of something that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Accepted,
+    Repeated,
+    Unneeded,
+}
+
+impl Epochs {
+    pub(crate) fn new(keeper: Keeper) -> Self {
+        let experiment = keeper.experiment().digest();
+        let text = keeper.experiment().to_toml();
+        let unborn = Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY };
+        let count = keeper.experiment().setting().islands.len() as u32;
+        let island = |island: u32| Island {
+            standing: keeper.archipelago().standing(island).unwrap_or(unborn),
+            holder: None,
+            delivered: VecDeque::new(),
+        };
+        let islands = (0..count).map(island).collect();
+        let (worked, unflushed) = (Duration::ZERO, Duration::ZERO);
+        Self { keeper, experiment, text, open: BTreeMap::new(), islands, worked, unflushed }
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    pub(crate) fn keeper_mut(&mut self) -> &mut Keeper {
+        &mut self.keeper
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// For how long the run has been worked on, in milliseconds, restarts included.
+    pub(crate) fn elapsed(&self) -> u64 {
+        self.keeper.elapsed_before() + self.worked.as_millis() as u64
+    }
+
+    /// Where the run stands as far as its workers have told.
+    pub(crate) fn standing(&self) -> Standing {
+        let standings = || self.islands.iter().map(|island| island.standing);
+        Standing {
+            generation: standings().map(|standing| standing.generation).min().unwrap_or(0),
+            evaluations: standings().map(|standing| standing.evaluations).sum(),
+            best: standings().map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
+    pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
+        let islands = &self.islands;
+        let rank = |island: u32| match &islands[island as usize].holder {
+            Some(holder) if holder == worker => 0,
+            None => 1,
+            Some(_) => 2,
+        };
+        let assignment = self.keeper.assign_by(rank)?;
+        Some(self.hand_out(assignment))
+    }
+
+    fn hand_out(&mut self, Assignment { task, checkpoint }: Assignment) -> Piece {
+        let EpochTask { island, epoch, .. } = task;
+        let inputs = task.digest(&self.experiment);
+        self.open.insert(island, Open { task, inputs, checkpoint: checkpoint.map(|bytes| (0, bytes)) });
+        Piece::Epoch { island, epoch }
+    }
+
+    /// Takes up an epoch that somebody is working on, or has done, since before this coordinator came to be.
+    pub(crate) fn adopt(&mut self, island: u32, epoch: u64, inputs: &Digest) -> bool {
+        if let Some(open) = self.open_at(island, epoch) {
+            return open.inputs == *inputs;
+        }
+        if island as usize >= self.islands.len() {
+            return false;
+        }
+        let assignment = self.keeper.assign_known(island, epoch, inputs);
+        assignment.map(|assignment| self.hand_out(assignment)).is_some()
+    }
+
+    fn open_at(&self, island: u32, epoch: u64) -> Option<&Open> {
+        self.open.get(&island).filter(|open| open.task.epoch == epoch)
+    }
+
+    /// An epoch that is handed out, as a worker is told of it.
+    pub(crate) fn grant(&self, island: u32, epoch: u64, worker: &str, room: &mut Room) -> Option<v1::Task> {
+        let Open { task, inputs, checkpoint } = self.open_at(island, epoch)?;
+        let at_hand = self.islands[island as usize].holder.as_deref() == Some(worker);
+        let resumed = checkpoint.is_some();
+        let packets = task.packets.iter().map(|packet| v1::Packet {
+            from: packet.from,
+            epoch: packet.epoch,
+            departure: Some(body(&packet.departure, !resumed && room.takes(packet.departure.len()))),
+        });
+        let packets = packets.collect();
+        // Whoever begins at a checkpoint needs no state.
+        let state = task.state.as_ref().map(|state| {
+            let inline = !at_hand && !resumed && room.takes(state.len());
+            body(state, inline)
+        });
+        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, room.takes(bytes.len())));
+        Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, state, packets, checkpoint })
+    }
+
+    /// A body that a grant only named.
+    pub(crate) fn body(&self, island: u32, epoch: u64, digest: &Digest) -> Option<Bytes> {
+        let Open { task, checkpoint, .. } = self.open_at(island, epoch)?;
+        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| bytes);
+        let packets = task.packets.iter().map(|packet| &packet.departure);
+        let mut bodies = task.state.iter().chain(checkpoint).chain(packets);
+        bodies.find(|body| Digest::of(body) == *digest).cloned()
+    }
+
+    /// Notes where an island stands.
+    pub(crate) fn progress(&mut self, island: u32, standing: Standing) {
+        if let Some(island) = self.islands.get_mut(island as usize)
+            && standing.generation > island.standing.generation
+        {
+            island.standing = standing;
+        }
+    }
+
+    /// Takes the outcome of an epoch, from anybody who had the right inputs.
+    pub(crate) fn complete(
+        &mut self,
+        (island, epoch): (u32, u64),
+        inputs: &Digest,
+        outcome: EpochOutcome,
+        worker: &str,
+        labour: Labour,
+    ) -> Result<Fate, KeepError> {
+        if !self.adopt(island, epoch, inputs) {
+            return self.compare((island, epoch), inputs, outcome, labour);
+        }
+        let standing = outcome.standing;
+        let task = &self.open.get(&island).expect("it was just adopted").task;
+        self.keeper.complete(task, &outcome, labour)?;
+        self.open.remove(&island);
+        self.progress(island, standing);
+        let island = &mut self.islands[island as usize];
+        island.holder = Some(worker.to_owned());
+        island.delivered.push_back((epoch, *inputs));
+        if island.delivered.len() > REMEMBERED {
+            island.delivered.pop_front();
+        }
+        Ok(Fate::Accepted)
+    }
+
+    /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.
+    fn compare(
+        &mut self,
+        (island, epoch): (u32, u64),
+        inputs: &Digest,
+        outcome: EpochOutcome,
+        labour: Labour,
+    ) -> Result<Fate, KeepError> {
+        let known = self.islands.get(island as usize);
+        if known.is_none_or(|island| !island.delivered.contains(&(epoch, *inputs))) {
+            return Ok(Fate::Unneeded);
+        }
+        let task = EpochTask { island, epoch, until: 0, state: None, packets: vec![] };
+        self.keeper.complete(&task, &outcome, labour)?;
+        Ok(Fate::Repeated)
+    }
+
+    /// Keeps a checkpoint inside an epoch that is handed out. Answers whether it is further than what was kept.
+    pub(crate) async fn checkpoint(
+        &mut self,
+        (island, epoch): (u32, u64),
+        inputs: &Digest,
+        standing: Standing,
+        bytes: Bytes,
+    ) -> Result<bool, KeepError> {
+        if self.keeper.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
+            return Ok(false);
+        }
+        let elapsed = self.elapsed();
+        let open = self.open.get_mut(&island).expect("it was just adopted");
+        if open.checkpoint.as_ref().is_some_and(|(generation, _)| *generation >= standing.generation) {
+            return Ok(false);
+        }
+        self.keeper.checkpoint(&open.task, standing, &bytes, elapsed).await?;
+        open.checkpoint = Some((standing.generation, bytes));
+        self.progress(island, standing);
+        Ok(true)
+    }
+
+    /// Writes what a crash may not cost, after so many generations.
+    pub(crate) async fn flush_if_due(&mut self) -> Result<(), KeepError> {
+        let every = self.keeper.experiment().checkpoint_every();
+        if matches!(every, CheckpointEvery::Generations(limit) if self.keeper.at_stake() >= limit) {
+            self.keeper.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Notes that time has passed while somebody worked on it: time to write things down, or to end.
+    pub(crate) async fn pass(&mut self, time: Duration, now: u64) -> Result<(), KeepError> {
+        self.worked += time;
+        self.unflushed += time;
+        if let CheckpointEvery::Time(every) = self.keeper.experiment().checkpoint_every()
+            && self.unflushed >= every
+        {
+            self.keeper.flush().await?;
+            self.unflushed = Duration::ZERO;
+        }
+        let limit = self.keeper.archipelago().budget().wall_time;
+        if limit.is_some_and(|limit| Duration::from_millis(self.elapsed()) >= limit) {
+            self.keeper.end_now(now).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,516 @@
+//! The office: all runs, leases and workers of a coordinator, and what happens when somebody calls.
+//!
+//! It reads no clock and knows no network: whoever calls says when it is. It does wait for the store.
+
+use crate::cells::{self, Cells};
+use crate::epochs::{Epochs, Fate};
+use crate::keeper::KeepError;
+use crate::lease::{Leases, Terms, Verdict};
+use crate::ledger::LedgerError;
+use crate::members::{MemberError, Members};
+use crate::plan::{Plan, PlanError, RunState};
+use crate::record::Labour;
+use crate::room::Room;
+use crate::runs::{Activity, Run};
+use bytes::Bytes;
+use evolution::codec::{self, CodecError};
+use evolution::digest::Digest;
+use evolution::epoch::{EpochOutcome, Standing};
+use experiment::SEMANTICS;
+use experiment::document::Report;
+use proto::convert::{Piece, WireError, Work, digest_bytes};
+use proto::v1;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use store::{NameError, Nonce, Store, StoreError};
+
+/// When something happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Since the coordinator began: what leases are measured by.
+    pub elapsed: Duration,
+    /// Milliseconds since 1970: what people read.
+    pub unix: u64,
+}
+
+/// What a coordinator is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What leases are like.
+    pub terms: Terms,
+    /// Tells this coordinator from all others.
+    pub nonce: Nonce,
+    /// The version of the program.
+    pub version: String,
+    /// Whether workers are told to leave once all runs have ended.
+    pub exit_when_done: bool,
+    /// The most runs at a time.
+    pub max_runs: usize,
+}
+
+/// Why a call was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The worker.
+    #[error(transparent)]
+    Member(#[from] MemberError),
+    /// The state of the run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The message.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The bytes in it.
+    #[error("the delivered bytes: {0}")]
+    Codec(#[from] CodecError),
+    /// What was delivered cannot be right.
+    #[error("{0}")]
+    Corrupt(String),
+    /// The experiment.
+    #[error(transparent)]
+    Report(#[from] Report),
+    /// A name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Too much of something.
+    #[error("expected at most {most} {what}, found one more")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many are allowed.
+        most: usize,
+    },
+    /// Nobody needs the piece.
+    #[error("{0} is not handed out")]
+    NotOut(Work),
+    /// The store, or the run that it keeps.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Keep(error.into())
+    }
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) granted: u64,
+    pub(crate) hedged: u64,
+    pub(crate) expired: u64,
+    pub(crate) accepted: u64,
+    pub(crate) repeated: u64,
+    pub(crate) unneeded: u64,
+    pub(crate) failures: u64,
+    pub(crate) put_aside: u64,
+    pub(crate) checkpoints: u64,
+}
+
+/// An epoch as it was delivered.
+pub(crate) struct Delivery {
+    pub(crate) inputs: Digest,
+    /// The digest that the worker reported, and that of the bytes that came.
+    pub(crate) reported: Digest,
+    pub(crate) digest: Digest,
+    pub(crate) standing: Standing,
+    pub(crate) state: Bytes,
+    pub(crate) departure: Bytes,
+    pub(crate) statistics: Bytes,
+}
+
+/// All that a coordinator knows.
+pub(crate) struct Office {
+    pub(crate) store: Store,
+    pub(crate) settings: Settings,
+    pub(crate) plan: Plan,
+    pub(crate) leases: Leases,
+    pub(crate) members: Members,
+    pub(crate) runs: BTreeMap<String, Run>,
+    pub(crate) counters: Counters,
+    /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
+    pub(crate) begun: bool,
+    ticked: Duration,
+}
+
+impl Office {
+    /// Opens the store and takes up every run that has not ended.
+    pub(crate) async fn open(store: Store, settings: Settings, now: Moment) -> Result<Self, Refusal> {
+        let mut office = Self {
+            store,
+            plan: Plan::default(),
+            leases: Leases::new(settings.terms),
+            members: Members::default(),
+            runs: BTreeMap::new(),
+            counters: Counters::default(),
+            begun: false,
+            ticked: now.elapsed,
+            settings,
+        };
+        office.take_up_all(now).await?;
+        office.begun = office.plan.has_open_runs();
+        Ok(office)
+    }
+
+    pub(crate) fn join(&mut self, request: &v1::JoinRequest, now: Moment) -> Result<v1::JoinReply, Refusal> {
+        let v1::JoinRequest { worker, name, version, semantics, threads } = request;
+        if *semantics != SEMANTICS {
+            let (ours, theirs) = (self.settings.version.clone(), version.chars().take(40).collect());
+            let error = MemberError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
+            return Err(error.into());
+        }
+        self.members.join(worker, name, *threads, now.elapsed)?;
+        tracing::info!(worker = %name, version = %version, threads, "joined");
+        Ok(v1::JoinReply {
+            version: self.settings.version.clone(),
+            lease_milliseconds: self.settings.terms.lease.as_millis() as u64,
+        })
+    }
+
+    /// Whether there is nothing left to do, and workers may know.
+    pub(crate) fn is_done(&self) -> bool {
+        self.settings.exit_when_done && self.begun && !self.plan.has_open_runs()
+    }
+
+    /// Work for a worker: first what it was granted and does not know of, then what waits, then what is new, and if
+    /// it would have nothing at all, what somebody else has had for long.
+    pub(crate) fn acquire(
+        &mut self,
+        worker: &str,
+        slots: u32,
+        holding: &BTreeSet<Work>,
+        now: Moment,
+    ) -> Result<Vec<v1::Grant>, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let lost: Vec<Work> =
+            self.leases.held_by(worker).filter(|work| !holding.contains(work)).cloned().collect();
+        let mut lost = lost.into_iter();
+        let mut grants = vec![];
+        let mut room = Room::new();
+        while grants.len() < slots as usize && (grants.is_empty() || room.is_left()) {
+            let idle = holding.is_empty() && grants.is_empty();
+            let work = lost.next().or_else(|| self.next(worker)).or_else(|| self.hedge(worker, idle, now));
+            let Some(work) = work else { break };
+            self.leases.grant(&work, worker, now.elapsed);
+            match self.grant(&work, worker, &mut room) {
+                Some(grant) => grants.push(grant),
+                // Its run has ended meanwhile.
+                None => self.leases.remove(&work),
+            }
+        }
+        self.counters.granted += grants.len() as u64;
+        if grants.is_empty() && self.is_done() {
+            self.members.tell_the_end(worker);
+        }
+        Ok(grants)
+    }
+
+    fn next(&mut self, worker: &str) -> Option<Work> {
+        for run in self.plan.active() {
+            if let Some(work) = self.leases.waiting_for(worker, &run) {
+                return Some(work);
+            }
+            let piece = match &mut self.runs.get_mut(&run)?.activity {
+                Activity::Epochs(epochs) => epochs.next(worker),
+                Activity::Cells(cells) => cells.next(),
+                Activity::Study(_) | Activity::Closed(_) => None,
+            };
+            if let Some(piece) = piece {
+                return Some(Work { run, piece });
+            }
+        }
+        None
+    }
+
+    fn hedge(&mut self, worker: &str, idle: bool, now: Moment) -> Option<Work> {
+        let plan = &self.plan;
+        let work =
+            idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
+        self.counters.hedged += 1;
+        tracing::info!(%work, worker = %self.members.name(worker), "repeated by an idle worker");
+        Some(work)
+    }
+
+    fn grant(&self, work: &Work, worker: &str, room: &mut Room) -> Option<v1::Grant> {
+        let (text, task) = match (&self.runs.get(&work.run)?.activity, work.piece) {
+            (Activity::Epochs(epochs), Piece::Epoch { island, epoch }) => {
+                (epochs.text(), Some(epochs.grant(island, epoch, worker, room)?))
+            }
+            (Activity::Cells(cells), Piece::Cells { first, count }) if cells.wants(first, count) => {
+                (cells.text(), None)
+            }
+            _ => return None,
+        };
+        let plan = digest_bytes(&Digest::of(text.as_bytes()));
+        Some(v1::Grant { piece: Some(work.into()), plan, task })
+    }
+
+    /// The text of a run's experiment.
+    pub(crate) fn text(&mut self, worker: &str, run: &str, now: Moment) -> Result<String, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let unknown = || PlanError::Unknown(run.to_owned());
+        match &self.runs.get(run).ok_or_else(unknown)?.activity {
+            Activity::Epochs(epochs) => Ok(epochs.text().to_owned()),
+            Activity::Cells(cells) => Ok(cells.text().to_owned()),
+            Activity::Study(_) | Activity::Closed(_) => Err(PlanError::Ended(run.to_owned()).into()),
+        }
+    }
+
+    /// A body that a grant only named.
+    pub(crate) fn body(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        digest: &Digest,
+        now: Moment,
+    ) -> Result<Bytes, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let body = match (self.epochs(&work.run), work.piece) {
+            (Some(epochs), Piece::Epoch { island, epoch }) => epochs.body(island, epoch, digest),
+            _ => None,
+        };
+        body.ok_or_else(|| Refusal::NotOut(work.clone()))
+    }
+
+    fn epochs(&mut self, run: &str) -> Option<&mut Epochs> {
+        match &mut self.runs.get_mut(run)?.activity {
+            Activity::Epochs(epochs) => Some(epochs),
+            _ => None,
+        }
+    }
+
+    fn cells(&mut self, run: &str) -> Option<&mut Cells> {
+        match &mut self.runs.get_mut(run)?.activity {
+            Activity::Cells(cells) => Some(cells),
+            _ => None,
+        }
+    }
+
+    /// Renews a lease; answers whether the worker should go on.
+    pub(crate) fn renew(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: Option<&Digest>,
+        standing: Option<Standing>,
+        cells: u32,
+        now: Moment,
+    ) -> Result<bool, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let wanted = self.plan.is_active(&work.run)
+            && match work.piece {
+                Piece::Epoch { island, epoch } => {
+                    let adopt = |epochs: &mut Epochs| inputs.is_some_and(|i| epochs.adopt(island, epoch, i));
+                    self.epochs(&work.run).is_some_and(adopt)
+                }
+                Piece::Cells { first, count } => {
+                    self.cells(&work.run).is_some_and(|cells| cells.wants(first, count))
+                }
+            };
+        if !wanted {
+            self.leases.release(work, worker);
+            return Ok(false);
+        }
+        if !self.leases.knows(work) {
+            tracing::info!(%work, worker = %self.members.name(worker), "lease taken up again");
+            self.leases.grant(work, worker, now.elapsed);
+        }
+        if let (Piece::Epoch { island, .. }, Some(standing), Some(epochs)) =
+            (work.piece, standing, self.epochs(&work.run))
+        {
+            epochs.progress(island, standing);
+        }
+        let progress = standing.map_or(0, |standing| standing.evaluations) + u64::from(cells);
+        Ok(self.leases.renew(work, worker, progress, now.elapsed))
+    }
+
+    /// Keeps a checkpoint inside an epoch.
+    pub(crate) async fn checkpoint(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: &Digest,
+        standing: Standing,
+        bytes: Bytes,
+        now: Moment,
+    ) -> Result<(), Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
+        let Some(epochs) = self.epochs(&work.run) else { return Ok(()) };
+        if epochs.checkpoint((island, epoch), inputs, standing, bytes).await? {
+            self.counters.checkpoints += 1;
+            self.leases.advanced(work);
+        }
+        Ok(())
+    }
+
+    /// Takes an epoch that was delivered.
+    pub(crate) async fn complete_epoch(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        delivery: Delivery,
+        milliseconds: u64,
+        now: Moment,
+    ) -> Result<Fate, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let Piece::Epoch { island, epoch } = work.piece else { return Ok(Fate::Unneeded) };
+        let Delivery { inputs, reported, digest, standing, state, departure, statistics } = delivery;
+        if reported != digest {
+            let reason = format!("{work}: expected bytes with the digest {reported}, found {digest}");
+            return Err(self.corrupt(worker, &reason));
+        }
+        let statistics = codec::decode(&statistics)?;
+        let name = self.members.name(worker);
+        let Some(epochs) = self.epochs(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
+        let labour = Labour { worker: name, milliseconds, elapsed: epochs.elapsed() };
+        let outcome = EpochOutcome { state, departure, digest, standing, statistics };
+        let fate = match epochs.complete((island, epoch), &inputs, outcome, worker, labour) {
+            Err(KeepError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
+            fate => fate?,
+        };
+        if fate == Fate::Accepted {
+            self.leases.remove(work);
+            self.after_epoch(&work.run, now).await;
+        }
+        Ok(self.count(fate))
+    }
+
+    /// Takes results of cells.
+    pub(crate) async fn complete_cells(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        results: &[u8],
+        now: Moment,
+    ) -> Result<Fate, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        let results = cells::decode_results(results)?;
+        let mut fate = Fate::Unneeded;
+        for (number, result) in results {
+            let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
+            fate = match cells.complete(number, result).await {
+                Err(error @ StoreError::Differs { .. }) => {
+                    return Err(self.corrupt(worker, &error.to_string()));
+                }
+                fate => fate?,
+            };
+        }
+        if let (Piece::Cells { first, count }, Some(cells)) = (work.piece, self.cells(&work.run))
+            && !cells.wants(first, count)
+        {
+            self.leases.remove(work);
+        }
+        self.settle(&work.run.clone(), now).await;
+        Ok(self.count(fate))
+    }
+
+    fn count(&mut self, fate: Fate) -> Fate {
+        match fate {
+            Fate::Accepted => self.counters.accepted += 1,
+            Fate::Repeated => self.counters.repeated += 1,
+            Fate::Unneeded => self.counters.unneeded += 1,
+        }
+        fate
+    }
+
+    /// Puts a worker aside that delivered what cannot be.
+    fn corrupt(&mut self, worker: &str, reason: &str) -> Refusal {
+        tracing::error!(worker = %self.members.name(worker), reason, "put aside: its results cannot be trusted");
+        self.counters.put_aside += 1;
+        self.members.put_aside(worker, reason);
+        self.leases.release_all(worker);
+        Refusal::Corrupt(format!("corruption: {reason}; this worker is put aside"))
+    }
+
+    /// Takes work back, because its worker leaves it or cannot do it.
+    pub(crate) async fn release(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        failure: &str,
+        now: Moment,
+    ) -> Result<(), Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        if failure.is_empty() {
+            self.leases.release(work, worker);
+            return Ok(());
+        }
+        self.counters.failures += 1;
+        tracing::warn!(%work, worker = %self.members.name(worker), failure, "failed");
+        let reason: String = failure.chars().take(1000).collect();
+        if let Verdict::Poison(reason) = self.leases.fail(work, worker, &reason) {
+            self.fail(&work.run.clone(), &reason, now).await;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self, worker: &str, reason: &str) {
+        tracing::info!(worker = %self.members.name(worker), reason = %reason.chars().take(200).collect::<String>(), "left");
+        self.leases.release_all(worker);
+        self.members.leave(worker);
+    }
+
+    /// What an accepted epoch brings with it: something to be written, or the end.
+    async fn after_epoch(&mut self, run: &str, now: Moment) {
+        let Some(epochs) = self.epochs(run) else { return };
+        let written = epochs.flush_if_due().await;
+        self.note_trouble(run, written, now).await;
+        self.settle(run, now).await;
+    }
+
+    /// Lets time pass: leases run out, things are written down, budgets end.
+    pub(crate) async fn tick(&mut self, now: Moment) {
+        let passed = now.elapsed.saturating_sub(self.ticked);
+        self.ticked = now.elapsed;
+        for expired in self.leases.expire(now.elapsed) {
+            self.counters.expired += 1;
+            tracing::warn!(work = %expired.work, worker = %self.members.name(&expired.worker), "lease ran out");
+            if let Verdict::Poison(reason) = expired.verdict {
+                self.fail(&expired.work.run, &reason, now).await;
+            }
+        }
+        let silence = 20 * self.settings.terms.lease;
+        self.members.forget_silent(now.elapsed.saturating_sub(silence));
+        for run in self.plan.active() {
+            if self.leases.count(&run) > 0 {
+                self.pass(&run, passed, now).await;
+            }
+            self.settle(&run, now).await;
+        }
+    }
+
+    async fn pass(&mut self, run: &str, time: Duration, now: Moment) {
+        if let Some(cells) = self.cells(run) {
+            cells.pass(time);
+        }
+        let Some(epochs) = self.epochs(run) else { return };
+        let passed = epochs.pass(time, now.unix).await;
+        self.note_trouble(run, passed, now).await;
+    }
+
+    /// A store that fails may recover; a run that belongs to somebody else by now, or is damaged, does not.
+    pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), KeepError>, now: Moment) {
+        match result {
+            Ok(()) => {}
+            Err(KeepError::Ledger(LedgerError::Store(error))) => {
+                tracing::error!(run, %error, "cannot be written; trying again");
+            }
+            Err(error) => self.fail(run, &error.to_string(), now).await,
+        }
+    }
+
+    /// Ends a run that cannot go on.
+    pub(crate) async fn fail(&mut self, run: &str, reason: &str, now: Moment) {
+        tracing::error!(run, reason, "failed");
+        self.leases.remove_run(run);
+        self.plan.set(run, RunState::Failed(reason.to_owned()));
+        let event = crate::record::RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
+        if let Some(run) = self.runs.get_mut(run)
+            && let Err(error) = run.log(&event).await
+        {
+            tracing::error!(%error, "the failure could not be written down");
+        }
+    }
+}

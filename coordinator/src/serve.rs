@@ -1,0 +1,208 @@
+//! The coordinator as a server: from its listeners to its last word.
+
+use crate::http;
+use crate::office::{Office, Refusal, Settings};
+use crate::service::{Clock, Desk};
+use proto::MAX_MESSAGE;
+use proto::v1::operator_server::OperatorServer;
+use proto::v1::worker_server::WorkerServer;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use store::Store;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::transport::Server;
+use tonic::transport::server::{Connected, Router};
+
+/// How often time passes in the office.
+const TICK: Duration = Duration::from_millis(100);
+/// How long open calls may take to end. Waiting calls are told to; a silent connection is not waited for.
+const CLOSING: Duration = Duration::from_secs(2);
+/// How long to wait for workers to learn that there is nothing left to do.
+const LINGERING: Duration = Duration::from_secs(10);
+/// How long to wait for their goodbyes after that.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// How long one call may take, the longest wait included.
+const LONGEST_CALL: Duration = Duration::from_secs(300);
+/// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
+const WINDOW: u32 = 4 << 20;
+
+/// The connections of a listener. Small messages are sent at once: many an epoch is shorter than the delay otherwise.
+pub fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> + Send + 'static {
+    TcpListenerStream::new(listener).map(|connection| {
+        let connection = connection?;
+        connection.set_nodelay(true)?;
+        Ok(connection)
+    })
+}
+
+/// Why a coordinator could not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store.
+    #[error(transparent)]
+    Open(#[from] Refusal),
+    /// The network.
+    #[error("the coordinator cannot serve: {0}")]
+    Serve(String),
+}
+
+/// How a coordinator came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All runs have ended, and the workers know.
+    Done,
+    /// It was asked to stop; everything is kept.
+    Stopped,
+}
+
+/// Serves until it is asked to stop, or until all runs have ended if the settings say so.
+///
+/// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` tells
+/// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers do.
+pub async fn run<I, IO>(
+    incoming: I,
+    http: Option<TcpListener>,
+    store: Store,
+    settings: Settings,
+    unix: fn() -> u64,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Ending, ServeError>
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let clock = Clock::new(unix);
+    let door = Arc::new(OnceLock::new());
+    let _http = http.map(|listener| Aborting(tokio::spawn(serve_http(listener, door.clone()))));
+    let office = Office::open(store, settings, clock.now()).await?;
+    let (close, closing) = watch::channel(false);
+    let desk = Desk::new(office, clock, closing.clone());
+    let _ = door.set(desk.clone());
+    let mut server = Aborting(tokio::spawn(serve(router(&desk).await?, incoming, closing)));
+    let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
+    let ending = tokio::select! {
+        served = &mut server.0 => return Err(ended_early(served)),
+        () = shutdown => Ending::Stopped,
+        () = all_done(&desk) => Ending::Done,
+    };
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
+    let mut office = desk.office().await;
+    office.flush_all(desk.now()).await;
+    Ok(ending)
+}
+
+/// A task that ends with its owner.
+struct Aborting<T>(JoinHandle<T>);
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> ServeError {
+    let reason = match served {
+        Ok(Ok(())) => "its connections ended".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    ServeError::Serve(reason)
+}
+
+async fn router(desk: &Desk) -> Result<Router, ServeError> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<WorkerServer<Desk>>().await;
+    health.set_serving::<OperatorServer<Desk>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
+        .build_v1()
+        .map_err(|error| ServeError::Serve(error.to_string()))?;
+    let worker = WorkerServer::new(desk.clone()).max_decoding_message_size(MAX_MESSAGE);
+    let operator = OperatorServer::new(desk.clone()).max_decoding_message_size(MAX_MESSAGE);
+    Ok(Server::builder()
+        .timeout(LONGEST_CALL)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(2 * WINDOW)
+        .http2_keepalive_interval(Some(Duration::from_secs(10)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .max_concurrent_streams(256)
+        .add_service(worker)
+        .add_service(operator)
+        .add_service(health_service)
+        .add_service(reflection))
+}
+
+async fn serve<I, IO>(
+    router: Router,
+    incoming: I,
+    mut closing: watch::Receiver<bool>,
+) -> Result<(), tonic::transport::Error>
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let closed = async move {
+        let _ = closing.wait_for(|closing| *closing).await;
+    };
+    router.serve_with_incoming_shutdown(incoming, closed).await
+}
+
+async fn serve_http(listener: TcpListener, door: http::Door) {
+    if let Err(error) = axum::serve(listener, http::router(door)).await {
+        tracing::error!(%error, "health and metrics are not served any more");
+    }
+}
+
+async fn tick(desk: Desk) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let mut office = desk.office().await;
+        let open = office.plan.active().len();
+        let expired = office.counters.expired;
+        office.tick(desk.now()).await;
+        let changed = office.plan.active().len() != open || office.counters.expired != expired;
+        drop(office);
+        if changed {
+            desk.ring();
+        }
+    }
+}
+
+/// Waits until all runs have ended and the workers know, or have had the time to learn it.
+async fn all_done(desk: &Desk) {
+    let mut bell = desk.bell();
+    while !desk.office().await.is_done() {
+        let _ = bell.changed().await;
+    }
+    let knows = |office: &Office, recently| office.members.all_know_the_end(recently);
+    linger(desk, &mut bell, LINGERING, knows).await;
+    // A goodbye that cannot be delivered would only make them wait.
+    linger(desk, &mut bell, GOODBYE, |office, _| office.members.count() == 0).await;
+}
+
+/// Waits for the workers, but not for long. The condition is told since when a worker counts as being there.
+async fn linger(
+    desk: &Desk,
+    bell: &mut watch::Receiver<u64>,
+    longest: Duration,
+    is_over: impl Fn(&Office, Duration) -> bool,
+) {
+    let deadline = tokio::time::Instant::now() + longest;
+    while tokio::time::Instant::now() < deadline {
+        let recently = desk.now().elapsed.saturating_sub(LINGERING);
+        if is_over(&*desk.office().await, recently) {
+            return;
+        }
+        let _ = tokio::time::timeout(TICK, bell.changed()).await;
+    }
+}

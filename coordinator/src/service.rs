@@ -1,0 +1,341 @@
+//! What workers call, as gRPC: messages are checked and put together here, and everything else is the office's.
+
+use crate::epochs::Fate;
+use crate::keeper::KeepError;
+use crate::ledger::LedgerError;
+use crate::members::MemberError;
+use crate::office::{Delivery, Moment, Office, Refusal};
+use crate::plan::PlanError;
+use bytes::Bytes;
+use evolution::codec::MAX_ENCODED;
+use evolution::epoch::outcome_digest;
+use proto::chunks::{self, Assembly, ChunkError};
+use proto::convert::{self, WireError, Work};
+use proto::v1;
+use proto::v1::complete_reply::Fate as WireFate;
+use proto::v1::worker_server::Worker;
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::time::Instant;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// The longest that a call waits for something to happen.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often a worker that waits is looked at again: what others have had for long is repeated without a call.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most pieces of one call.
+const MOST_PIECES: usize = 4096;
+/// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
+const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
+
+/// The office's front: one caller at a time, and a bell that rings when something has changed.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    office: Arc<Mutex<Office>>,
+    changes: Arc<watch::Sender<u64>>,
+    closing: watch::Receiver<bool>,
+    clock: Clock,
+}
+
+/// What time it is.
+#[derive(Clone)]
+pub(crate) struct Clock {
+    start: Instant,
+    unix: fn() -> u64,
+}
+
+impl Clock {
+    pub(crate) fn new(unix: fn() -> u64) -> Self {
+        Self { start: Instant::now(), unix }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        Moment { elapsed: self.start.elapsed(), unix: (self.unix)() }
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
+        let changes = Arc::new(watch::Sender::new(1));
+        Self { office: Arc::new(Mutex::new(office)), changes, closing, clock }
+    }
+
+    pub(crate) async fn office(&self) -> MutexGuard<'_, Office> {
+        self.office.lock().await
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Says that something has changed.
+    pub(crate) fn ring(&self) {
+        self.changes.send_modify(|version| *version += 1);
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
+    pub(crate) fn bell(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Waits until something has changed, or for so long. An error if the coordinator goes away.
+    pub(crate) async fn wait(&self, bell: &mut watch::Receiver<u64>, until: Instant) -> Result<(), Status> {
+        let mut closing = self.closing.clone();
+        tokio::select! {
+            _ = bell.changed() => Ok(()),
+            () = tokio::time::sleep_until(until) => Ok(()),
+            _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
+        }
+    }
+}
+
+/// When a call that may wait has to answer.
+pub(crate) fn deadline(wait_milliseconds: u64) -> Instant {
+    Instant::now() + Duration::from_millis(wait_milliseconds).min(LONGEST_WAIT)
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let text = refusal.to_string();
+        match refusal {
+            Refusal::Member(MemberError::Unknown(_)) => Self::unauthenticated(text),
+            Refusal::Plan(PlanError::Unknown(_)) | Refusal::NotOut(_) => Self::not_found(text),
+            Refusal::Member(MemberError::Aside { .. }) | Refusal::Corrupt(_) => Self::permission_denied(text),
+            Refusal::Member(MemberError::TooMany) | Refusal::TooMany { .. } => Self::resource_exhausted(text),
+            Refusal::Member(MemberError::Semantics { .. }) | Refusal::Plan(PlanError::Ended(_)) => {
+                Self::failed_precondition(text)
+            }
+            Refusal::Member(MemberError::Name(_))
+            | Refusal::Wire(_)
+            | Refusal::Codec(_)
+            | Refusal::Report(_)
+            | Refusal::Name(_) => Self::invalid_argument(text),
+            Refusal::Keep(KeepError::Unknown { .. }) => Self::not_found(text),
+            Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => Self::unavailable(text),
+            Refusal::Keep(_) => Self::internal(text),
+        }
+    }
+}
+
+fn invalid(error: WireError) -> Status {
+    Refusal::from(error).into()
+}
+
+fn broken(error: ChunkError) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+/// Puts the chunks of a call together.
+async fn assemble<T>(
+    stream: &mut Streaming<T>,
+    length: u64,
+    chunk: impl Fn(T) -> Option<v1::Chunk>,
+) -> Result<Bytes, Status> {
+    let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(broken)?;
+    while let Some(part) = stream.message().await? {
+        let chunk =
+            chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
+        assembly.add(chunk).map_err(broken)?;
+    }
+    assembly.finish().map_err(broken)
+}
+
+fn no_head() -> Status {
+    Status::invalid_argument("expected a head as the first part, found something else")
+}
+
+#[tonic::async_trait]
+impl Worker for Desk {
+    async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
+        let reply = self.office().await.join(request.get_ref(), self.now())?;
+        self.ring();
+        Ok(Response::new(reply))
+    }
+
+    async fn acquire(
+        &self,
+        request: Request<v1::AcquireRequest>,
+    ) -> Result<Response<v1::AcquireReply>, Status> {
+        let v1::AcquireRequest { worker, slots, holding, wait_milliseconds } = request.into_inner();
+        if holding.len() > MOST_PIECES {
+            return Err(Status::invalid_argument(format!(
+                "expected at most {MOST_PIECES} pieces, found more"
+            )));
+        }
+        let holding = holding.into_iter().map(Work::try_from).collect::<Result<BTreeSet<Work>, _>>();
+        let holding = holding.map_err(invalid)?;
+        let slots = slots.min(MOST_PIECES as u32);
+        let deadline = deadline(wait_milliseconds);
+        let mut bell = self.bell();
+        loop {
+            bell.borrow_and_update();
+            let (grants, done) = {
+                let mut office = self.office().await;
+                let grants = office.acquire(&worker, slots, &holding, self.now())?;
+                (grants, office.is_done())
+            };
+            if !grants.is_empty() || done || slots == 0 || Instant::now() >= deadline {
+                let done = done && grants.is_empty();
+                return Ok(Response::new(v1::AcquireReply { grants, done }));
+            }
+            self.wait(&mut bell, deadline.min(Instant::now() + LOOK_AGAIN)).await?;
+        }
+    }
+
+    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
+        let v1::PlanRequest { worker, run } = request.into_inner();
+        let text = self.office().await.text(&worker, &run, self.now())?;
+        Ok(Response::new(v1::PlanReply { text }))
+    }
+
+    type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;
+
+    async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        let v1::FetchRequest { worker, piece, digest } = request.into_inner();
+        let work = convert::work(piece).map_err(invalid)?;
+        let digest = convert::digest("digest", &digest).map_err(invalid)?;
+        let body = self.office().await.body(&worker, &work, &digest, self.now())?;
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks::cut(&body).map(Ok)))))
+    }
+
+    async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewReply>, Status> {
+        let v1::RenewRequest { worker, renewals } = request.into_inner();
+        if renewals.len() > MOST_PIECES {
+            return Err(Status::invalid_argument(format!(
+                "expected at most {MOST_PIECES} pieces, found more"
+            )));
+        }
+        let mut lost = vec![];
+        let mut office = self.office().await;
+        // A worker that holds nothing still says that it is there.
+        office.members.see(&worker, self.now().elapsed).map_err(Refusal::from)?;
+        for v1::Renewal { piece, inputs, standing, cells } in renewals {
+            let work = convert::work(piece).map_err(invalid)?;
+            let inputs = convert::digest("inputs", &inputs).ok();
+            let standing =
+                standing.map(|standing| convert::standing(Some(standing))).transpose().map_err(invalid)?;
+            if !office.renew(&worker, &work, inputs.as_ref(), standing, cells, self.now())? {
+                lost.push(v1::Piece::from(&work));
+            }
+        }
+        drop(office);
+        self.ring();
+        Ok(Response::new(v1::RenewReply { lost }))
+    }
+
+    async fn checkpoint(
+        &self,
+        request: Request<Streaming<v1::CheckpointPart>>,
+    ) -> Result<Response<v1::CheckpointReply>, Status> {
+        use v1::checkpoint_part::Part;
+        let mut stream = request.into_inner();
+        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+            return Err(no_head());
+        };
+        let work = convert::work(head.piece).map_err(invalid)?;
+        let inputs = convert::digest("inputs", &head.inputs).map_err(invalid)?;
+        let standing = convert::standing(head.standing).map_err(invalid)?;
+        let chunk = |part: v1::CheckpointPart| match part.part {
+            Some(Part::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        };
+        let bytes = assemble(&mut stream, head.length, chunk).await?;
+        let mut office = self.office().await;
+        office.checkpoint(&head.worker, &work, &inputs, standing, bytes, self.now()).await?;
+        drop(office);
+        self.ring();
+        Ok(Response::new(v1::CheckpointReply {}))
+    }
+
+    async fn complete(
+        &self,
+        request: Request<Streaming<v1::CompletePart>>,
+    ) -> Result<Response<v1::CompleteReply>, Status> {
+        use v1::complete_head::What;
+        use v1::complete_part::Part;
+        let mut stream = request.into_inner();
+        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+            return Err(no_head());
+        };
+        let v1::CompleteHead { worker, piece, milliseconds, what } = head;
+        let work = convert::work(piece).map_err(invalid)?;
+        let chunk = |part: v1::CompletePart| match part.part {
+            Some(Part::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        };
+        let what = what.ok_or_else(|| invalid(WireError::Missing("head.what")))?;
+        let body = assemble(&mut stream, length_of(&what)?, chunk).await?;
+        let fate = match what {
+            What::Epoch(epoch) => {
+                let delivery = deliver(&epoch, &body)?;
+                let mut office = self.office().await;
+                office.complete_epoch(&worker, &work, delivery, milliseconds, self.now()).await?
+            }
+            What::Cells(_) => self.office().await.complete_cells(&worker, &work, &body, self.now()).await?,
+        };
+        self.ring();
+        let fate = match fate {
+            Fate::Accepted => WireFate::Accepted,
+            Fate::Repeated => WireFate::Repeated,
+            Fate::Unneeded => WireFate::Unneeded,
+        };
+        Ok(Response::new(v1::CompleteReply { fate: fate.into() }))
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseReply>, Status> {
+        let v1::ReleaseRequest { worker, piece, failure } = request.into_inner();
+        let work = convert::work(piece).map_err(invalid)?;
+        self.office().await.release(&worker, &work, &failure, self.now()).await?;
+        self.ring();
+        Ok(Response::new(v1::ReleaseReply {}))
+    }
+
+    async fn leave(&self, request: Request<v1::LeaveRequest>) -> Result<Response<v1::LeaveReply>, Status> {
+        let v1::LeaveRequest { worker, reason } = request.into_inner();
+        self.office().await.leave(&worker, &reason);
+        self.ring();
+        Ok(Response::new(v1::LeaveReply {}))
+    }
+}
+
+/// How many bytes follow a head.
+fn length_of(what: &v1::complete_head::What) -> Result<u64, Status> {
+    let lengths = match what {
+        v1::complete_head::What::Epoch(epoch) => {
+            [epoch.state_length, epoch.departure_length, epoch.statistics_length]
+        }
+        v1::complete_head::What::Cells(cells) => [cells.length, 0, 0],
+    };
+    let sum = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
+    sum.ok_or_else(|| broken(ChunkError::TooLarge { limit: LARGEST_BODY, announced: u64::MAX }))
+}
+
+/// An epoch as it was delivered, from its head and its bytes.
+fn deliver(epoch: &v1::EpochResult, body: &Bytes) -> Result<Delivery, Status> {
+    let (state, departure) = (epoch.state_length as usize, epoch.departure_length as usize);
+    let (state, rest) = (body.slice(..state), body.slice(state..));
+    let (departure, statistics) = (rest.slice(..departure), rest.slice(departure..));
+    Ok(Delivery {
+        inputs: convert::digest("inputs", &epoch.inputs).map_err(invalid)?,
+        reported: convert::digest("digest", &epoch.digest).map_err(invalid)?,
+        digest: outcome_digest(&state, &departure),
+        standing: convert::standing(epoch.standing).map_err(invalid)?,
+        state,
+        departure,
+        statistics,
+    })
+}

@@ -1,0 +1,29 @@
+//! The protocol between a coordinator, its workers and its operators, and the only place where it meets our own types.
+//!
+//! [`v1`] is what `atoll/v1/atoll.proto` says, [`convert`] turns it into the types of the domain and refuses whatever
+//! is no such thing, and [`chunks`] cuts large bodies into messages and puts them together again. The crate
+//! deliberately opens no connection and knows no rule of a run.
+//!
+//! ```
+//! use proto::convert::{Piece, Work};
+//!
+//! let work = Work { run: "maze-0a1b2c3d".to_owned(), piece: Piece::Epoch { island: 3, epoch: 7 } };
+//! let wire = proto::v1::Piece::from(&work);
+//! assert_eq!(Work::try_from(wire)?, work);
+//! # Ok::<(), proto::convert::WireError>(())
+//! ```
+
+pub mod chunks;
+pub mod convert;
+
+/// Version 1 of the protocol, as it was generated.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+pub mod v1 {
+    tonic::include_proto!("atoll.v1");
+
+    /// The protocol's own description, for reflection.
+    pub const DESCRIPTORS: &[u8] = tonic::include_file_descriptor_set!("atoll.v1");
+}
+
+/// The largest message that either side reads: twice a chunk, so that what stands around the bytes fits as well.
+pub const MAX_MESSAGE: usize = 2 * chunks::CHUNK;

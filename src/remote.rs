@@ -1,0 +1,346 @@
+//! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` and `export` of a coordinator.
+
+use crate::clock;
+use crate::export::write_all;
+use crate::failure::Failure;
+use crate::progress::{Progress, number};
+use crate::signals::Signals;
+use crate::summary::finite;
+use evolution::epoch::Standing;
+use proto::convert;
+use proto::v1;
+use proto::v1::operator_client::OperatorClient;
+use proto::v1::run_status::{Kind, State};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+/// Where a coordinator is unless something else is said.
+pub(crate) const DEFAULT: &str = "http://127.0.0.1:7440";
+/// How long one look at a run waits for something to change.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long to wait before asking a coordinator again that did not answer.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The coordinator that a command talks to.
+#[derive(clap::Args, Clone)]
+pub(crate) struct CoordinatorArgument {
+    /// The coordinator
+    #[arg(long = "coordinator", value_name = "URL", env = "ATOLL_COORDINATOR", default_value = DEFAULT)]
+    url: String,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct SubmitArguments {
+    /// The experiment, sweep or study to run
+    file: PathBuf,
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+    /// A seed in place of the file's own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Runs of a higher priority are worked on first
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    priority: i32,
+    /// Start anew beside what is there, rather than go on with it
+    #[arg(long)]
+    fresh: bool,
+    /// Wait until the run has ended
+    #[arg(long)]
+    wait: bool,
+    /// End with one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct WatchArguments {
+    /// The run to watch
+    run: String,
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+    /// End with one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PauseArguments {
+    /// The run to pause
+    run: String,
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+    /// Go on with it
+    #[arg(long)]
+    off: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CancelArguments {
+    /// The run to cancel
+    run: String,
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+}
+
+/// A coordinator, to an operator.
+pub(crate) struct Remote {
+    client: OperatorClient<Channel>,
+    url: String,
+}
+
+impl Remote {
+    pub(crate) fn new(url: &str) -> Result<Self, Failure> {
+        let endpoint = worker::endpoint(url)
+            .map_err(|error| Failure::Usage(format!("expected http://HOST:PORT, found `{url}`: {error}")))?;
+        let client = OperatorClient::new(endpoint.connect_lazy()).max_decoding_message_size(64 << 20);
+        Ok(Self { client, url: url.to_owned() })
+    }
+
+    fn failure(&self, status: &Status) -> Failure {
+        match status.code() {
+            Code::InvalidArgument => Failure::Config(status.message().to_owned()),
+            Code::Unavailable => {
+                let hint = "is it running? start one with `atoll coordinator`";
+                Failure::Other(format!(
+                    "the coordinator at {} does not answer: {}; {hint}",
+                    self.url,
+                    status.message()
+                ))
+            }
+            _ => Failure::Other(status.message().to_owned()),
+        }
+    }
+
+    pub(crate) async fn submit(&mut self, request: v1::SubmitRequest) -> Result<String, Failure> {
+        match self.client.submit(request).await {
+            Ok(reply) => Ok(reply.into_inner().run),
+            Err(status) => Err(self.failure(&status)),
+        }
+    }
+
+    /// Where a run stands; asks again while nobody answers.
+    async fn status(
+        &mut self,
+        run: &str,
+        known: u64,
+        progress: &Progress,
+    ) -> Result<v1::StatusReply, Failure> {
+        let mut said = false;
+        loop {
+            let wait_milliseconds = LOOK.as_millis() as u64;
+            let request = v1::StatusRequest { run: run.to_owned(), known_version: known, wait_milliseconds };
+            match self.client.status(request).await {
+                Ok(reply) => return Ok(reply.into_inner()),
+                Err(status)
+                    if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) =>
+                {
+                    if !said {
+                        progress.say("the coordinator does not answer; trying again …");
+                    }
+                    said = true;
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(status) => return Err(self.failure(&status)),
+            }
+        }
+    }
+
+    /// Shows a run until it has ended.
+    pub(crate) async fn watch(&mut self, run: &str) -> Result<v1::RunStatus, Failure> {
+        let mut known = 0;
+        let mut progress: Option<Progress> = None;
+        let mut waiting = false;
+        loop {
+            let plain = Progress::new(0, None);
+            let reply = self.status(run, known, progress.as_ref().unwrap_or(&plain)).await?;
+            known = reply.version;
+            let status =
+                reply.status.ok_or_else(|| Failure::Other("expected a status, found nothing".to_owned()))?;
+            let shown = progress.get_or_insert_with(|| Progress::new(status.islands as usize, status.goal));
+            if let Ok(standing) = convert::standing(status.standing) {
+                shown.show(&standing);
+            }
+            if status.state() == State::Waiting && !waiting && reply.workers == 0 {
+                shown.say("waiting: no worker has joined; start one with `atoll worker`");
+            }
+            waiting = status.state() == State::Waiting;
+            if matches!(status.state(), State::Finished | State::Cancelled | State::Failed) {
+                shown.clear();
+                return Ok(status);
+            }
+        }
+    }
+}
+
+pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failure> {
+    let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
+    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let SubmitArguments { seed, priority, fresh, .. } = arguments;
+    let file = arguments.file.display().to_string();
+    let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh }).await?;
+    if arguments.wait {
+        eprintln!("run {run} at {}", remote.url);
+        return follow(&mut remote, &run, arguments.json).await;
+    }
+    if arguments.json {
+        println!("{}", serde_json::json!({ "run": run }));
+    } else {
+        println!("{run}");
+        eprintln!("submitted; watch it with `atoll watch {run}`");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    follow(&mut remote, &arguments.run, arguments.json).await
+}
+
+/// Watches a run until it has ended, and tells how by the exit code. The run goes on if we are stopped.
+async fn follow(remote: &mut Remote, run: &str, json: bool) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let watched = tokio::select! {
+        status = remote.watch(run) => Some(status?),
+        () = signals.asked() => None,
+    };
+    let Some(status) = watched else {
+        eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+        return Ok(ExitCode::from(signals.exit_code()));
+    };
+    print_ended(&status, json);
+    Ok(if status.state() == State::Finished { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_ended(status: &v1::RunStatus, json: bool) {
+    if json {
+        println!("{}", to_json(status));
+        return;
+    }
+    let reason = if status.reason.is_empty() { String::new() } else { format!(": {}", status.reason) };
+    println!("{}{reason}", state_word(status.state()));
+    if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
+        let what = if status.kind() == Kind::Evolution { "generations" } else { "done" };
+        println!("  {what:<13} {generation}");
+        println!("  best fitness  {}", number(best));
+        println!("  evaluations   {evaluations}");
+    }
+    if let Some(digest) = digest(status) {
+        println!("  digest        {digest}");
+    }
+}
+
+fn digest(status: &v1::RunStatus) -> Option<String> {
+    let digest = convert::digest("digest", status.digest.as_ref()?).ok()?;
+    Some(digest.to_string())
+}
+
+/// The same keys as a run on this machine ends with, and what only a cluster knows.
+fn to_json(status: &v1::RunStatus) -> serde_json::Value {
+    let standing = convert::standing(status.standing).ok();
+    let seconds = status.elapsed_milliseconds as f64 / 1e3;
+    let evaluations = standing.map(|standing| standing.evaluations);
+    let rate = evaluations.filter(|_| seconds > 0.0).map(|evaluations| evaluations as f64 / seconds);
+    serde_json::json!({
+        "run": status.run,
+        "state": state_word(status.state()),
+        "digest": digest(status),
+        "best_fitness": standing.and_then(|standing| finite(standing.best)),
+        "generations": standing.map(|standing| standing.generation),
+        "evaluations": evaluations,
+        "evaluations_per_second": rate,
+        "seconds": seconds,
+        "reason": status.reason,
+        "priority": status.priority,
+        "leases": status.leases,
+        "created": clock::show(status.created),
+    })
+}
+
+fn state_word(state: State) -> &'static str {
+    match state {
+        State::Unspecified => "unknown",
+        State::Waiting => "waiting",
+        State::Running => "running",
+        State::Paused => "paused",
+        State::Finished => "finished",
+        State::Cancelled => "cancelled",
+        State::Failed => "failed",
+    }
+}
+
+pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let PauseArguments { run, off, .. } = arguments;
+    let request = v1::PauseRequest { run: run.clone(), paused: !off };
+    remote.client.pause(request).await.map_err(|status| remote.failure(&status))?;
+    eprintln!("{} {run}", if off { "going on with" } else { "paused" });
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let request = v1::CancelRequest { run: arguments.run.clone() };
+    remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
+    eprintln!("cancelled {}; submitting it again goes on with it", arguments.run);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The runs of a coordinator.
+pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::new(url)?;
+    let reply = remote.client.list_runs(v1::ListRunsRequest {}).await;
+    let runs = reply.map_err(|status| remote.failure(&status))?.into_inner().runs;
+    if json {
+        println!("{}", serde_json::Value::Array(runs.iter().map(to_json).collect()));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
+    println!(
+        "{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST",
+        "RUN", "STATE", "PRIORITY", "GENERATION", "BEST"
+    );
+    for status in &runs {
+        let standing = convert::standing(status.standing).ok();
+        let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        let generation = shown(standing.map(|standing| standing.generation.to_string()));
+        let best = shown(standing.map(|standing| number(standing.best)));
+        let digest = digest(status).map_or(String::new(), |digest| digest[..12].to_owned());
+        let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
+        println!("{run:<width$}  {state:<9} {priority:>8}  {generation:>11}  {best:>14}  {digest}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files of a run, from a coordinator.
+pub(crate) async fn export(
+    url: &str,
+    run: &str,
+    to: Option<PathBuf>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::new(url)?;
+    let reply = remote.client.export(v1::ExportRequest { run: run.to_owned() }).await;
+    let mut parts = reply.map_err(|status| remote.failure(&status))?.into_inner();
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    while let Some(part) = parts.message().await.map_err(|status| remote.failure(&status))? {
+        files.entry(part.name).or_default().extend_from_slice(&part.bytes);
+    }
+    // Names come from another machine: only those that we know become files.
+    let known = ["run.json", "champions.csv", "statistics.csv", "migrations.csv"];
+    let text =
+        |name: &str| String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| &bytes[..])).into_owned();
+    if json {
+        let object: serde_json::Value =
+            serde_json::from_str(&text("run.json")).map_err(|error| Failure::Other(error.to_string()))?;
+        println!("{object}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let run = store::RunId::new(run)?;
+    let folder = to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
+    let files: Vec<(&str, String)> = known.iter().map(|name| (*name, text(name))).collect();
+    write_all(&folder, &files)
+}

@@ -1,0 +1,137 @@
+//! Settings of long-running commands: defaults, then a file, then the environment, then flags.
+
+use crate::failure::Failure;
+use config::{Config, Environment, File, FileFormat};
+use experiment::document;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The settings that all long-running commands share, as flags.
+#[derive(clap::Args, Clone)]
+pub(crate) struct SettingsArguments {
+    /// A file of settings
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print every setting and where it came from, and do nothing else
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}
+
+/// Settings after all layers were laid over each other.
+pub(crate) struct Settings {
+    merged: Config,
+    origins: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// Lays the layers over each other. `Keys` is the file's type: each key is optional there, and no other is known.
+    pub(crate) fn read<Keys: DeserializeOwned + JsonSchema>(
+        defaults: &[(&str, &str)],
+        arguments: &SettingsArguments,
+        flags: &[(&str, Option<String>)],
+    ) -> Result<Self, Failure> {
+        let mut origins: BTreeMap<String, String> =
+            defaults.iter().map(|(key, _)| ((*key).to_owned(), "default".to_owned())).collect();
+        let mut builder = Config::builder();
+        for (key, value) in defaults {
+            builder = builder.set_default(*key, *value).map_err(failed)?;
+        }
+        if let Some(path) = &arguments.config {
+            let text = checked::<Keys>(path, &mut origins)?;
+            builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
+        }
+        let variables = variables(&mut origins);
+        builder = builder.add_source(Environment::default().source(Some(variables)));
+        for (key, value) in flags {
+            if let Some(value) = value {
+                builder = builder.set_override(*key, value.clone()).map_err(failed)?;
+                origins.insert((*key).to_owned(), format!("flag --{}", key.replace('_', "-")));
+            }
+        }
+        Ok(Self { merged: builder.build().map_err(failed)?, origins })
+    }
+
+    /// One setting.
+    pub(crate) fn text(&self, key: &str) -> Result<String, Failure> {
+        self.merged.get_string(key).map_err(failed)
+    }
+
+    /// One setting that is read by its type.
+    pub(crate) fn parsed<T>(&self, key: &str, expected: &str) -> Result<T, Failure>
+    where
+        T: std::str::FromStr,
+    {
+        let text = self.text(key)?;
+        text.parse().map_err(|_| self.bad(key, &format!("expected {expected}, found `{text}`")))
+    }
+
+    /// One setting that is a time, such as `15s`.
+    pub(crate) fn time(&self, key: &str) -> Result<std::time::Duration, Failure> {
+        let text = self.text(key)?;
+        experiment::duration::parse(&text).map_err(|error| self.bad(key, &error.to_string()))
+    }
+
+    /// A setting that cannot be.
+    pub(crate) fn bad(&self, key: &str, message: &str) -> Failure {
+        let origin = self.origins.get(key).map_or("default", String::as_str);
+        Failure::Config(format!("{key} ({origin}): {message}"))
+    }
+
+    /// Prints every setting as a line of a file, with where it came from.
+    pub(crate) fn print(&self) -> Result<(), Failure> {
+        for (key, origin) in &self.origins {
+            println!("{key} = {:?} # {origin}", self.text(key)?);
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Config(error.to_string())
+}
+
+/// The text of a file in which everything is known and of the right type.
+fn checked<Keys: DeserializeOwned + JsonSchema>(
+    path: &Path,
+    origins: &mut BTreeMap<String, String>,
+) -> Result<String, Failure> {
+    let text = document::read_limited(path).map_err(experiment::LoadError::from)?;
+    let document = document::parse(&path.display().to_string(), &text)?;
+    let _: Keys = document.decode(&schemars::schema_for!(Keys).to_value())?;
+    for (key, origin) in origins.iter_mut() {
+        let place: document::KeyPath = key.parse().map_err(failed)?;
+        if document.get(&place).is_some() {
+            *origin = path.display().to_string();
+        }
+    }
+    Ok(text)
+}
+
+/// The variables of the environment that are settings: `ATOLL_LISTEN` is `listen`. Others are not ours to judge.
+fn variables(origins: &mut BTreeMap<String, String>) -> config::Map<String, String> {
+    let mut variables = config::Map::new();
+    for (key, origin) in origins.iter_mut() {
+        let name = format!("ATOLL_{}", key.to_uppercase());
+        if let Ok(value) = std::env::var(&name) {
+            *origin = format!("environment {name}");
+            variables.insert(key.clone(), value);
+        }
+    }
+    variables
+}
+
+/// Says what happens on stderr, as much as the settings ask for.
+pub(crate) fn log(settings: &Settings) -> Result<(), Failure> {
+    let filter: tracing_subscriber::EnvFilter = settings.parsed("log", "a log filter such as `info`")?;
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.text("log_format")?.as_str() {
+        "text" => subscriber.with_ansi(false).init(),
+        "json" => subscriber.json().init(),
+        other => {
+            return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`")));
+        }
+    }
+    Ok(())
+}

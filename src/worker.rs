@@ -1,0 +1,108 @@
+//! `atoll worker`: evolves islands for a coordinator.
+
+use crate::failure::Failure;
+use crate::settings::{self, Settings, SettingsArguments};
+use crate::signals::Signals;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::process::ExitCode;
+use worker::{Config, Departed, Identity, Pool};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// The coordinator to work for
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    /// What people see in its place; the host and the process unless given
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Threads to use; all cores that this process may use unless given
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+    /// Leave when the coordinator has not answered for so long; never unless given
+    #[arg(long, value_name = "TIME")]
+    give_up_after: Option<String>,
+}
+
+/// The keys of `worker.toml`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "it only says what a file may hold")]
+struct Keys {
+    coordinator: Option<String>,
+    name: Option<String>,
+    threads: Option<u16>,
+    give_up_after: Option<String>,
+    cache_mib: Option<u32>,
+    log: Option<String>,
+    log_format: Option<String>,
+}
+
+const DEFAULTS: [(&str, &str); 7] = [
+    ("coordinator", crate::remote::DEFAULT),
+    ("name", ""),
+    ("threads", "0"),
+    ("give_up_after", "never"),
+    ("cache_mib", "256"),
+    ("log", "info"),
+    ("log_format", "text"),
+];
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let flags = [
+        ("coordinator", arguments.coordinator),
+        ("name", arguments.name),
+        ("threads", arguments.threads),
+        ("give_up_after", arguments.give_up_after),
+    ];
+    let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
+    let config = config(&settings)?;
+    let threads = threads(&settings)?;
+    let url = settings.text("coordinator")?;
+    let endpoint = worker::endpoint(&url).map_err(|error| {
+        settings.bad("coordinator", &format!("expected http://HOST:PORT, found `{url}`: {error}"))
+    })?;
+    if arguments.settings.print_config {
+        settings.print()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    settings::log(&settings)?;
+    let mut signals = Signals::listen()?;
+    let departed = worker::run(config, endpoint.connect_lazy(), Pool::new(threads)?, signals.asked()).await?;
+    Ok(match departed {
+        Departed::Done => ExitCode::SUCCESS,
+        Departed::Drained => ExitCode::from(signals.exit_code()),
+    })
+}
+
+fn threads(settings: &Settings) -> Result<usize, Failure> {
+    match settings.parsed("threads", "a number of threads, or 0 for all cores")? {
+        0 => Ok(worker::available_threads()),
+        threads if threads <= 1024 => Ok(threads),
+        threads => Err(settings.bad("threads", &format!("expected at most 1024, found `{threads}`"))),
+    }
+}
+
+fn config(settings: &Settings) -> Result<Config, Failure> {
+    let given = settings.text("name")?;
+    let name = if given.is_empty() { format!("{}-{}", host(), std::process::id()) } else { given };
+    if name.len() > 100 {
+        return Err(settings.bad("name", "expected at most 100 bytes"));
+    }
+    let give_up_after = match settings.text("give_up_after")?.as_str() {
+        "never" => None,
+        _ => Some(settings.time("give_up_after")?),
+    };
+    let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    let identity = Identity { id, name, version, give_up_after, seed: rand::random() };
+    let mebibytes: usize = settings.parsed("cache_mib", "a number of mebibytes")?;
+    Ok(Config { identity, cache_bytes: mebibytes.saturating_mul(1 << 20) })
+}
+
+fn host() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_str().map_or_else(|_| "worker".to_owned(), |name| name.chars().take(60).collect())
+}

@@ -1,0 +1,151 @@
+//! Calls to the coordinator: repeated until it answers, for as long as it is worth waiting.
+
+use crate::backoff::Backoff;
+use proto::v1;
+use proto::v1::worker_client::WorkerClient;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+
+/// The largest answer that is read: a grant names every packet that arrives.
+const LARGEST_ANSWER: usize = 32 << 20;
+/// How much of a body may be on its way.
+const WINDOW: u32 = 4 << 20;
+
+/// Who a worker is, and how it behaves towards its coordinator.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Different from all other workers'.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// The version of the program.
+    pub version: String,
+    /// How long to wait for a coordinator that does not answer; for ever if not given.
+    pub give_up_after: Option<Duration>,
+    /// What the jitter of retries is drawn from.
+    pub seed: u64,
+}
+
+/// Why a worker cannot go on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The coordinator did not answer for too long.
+    #[error("the coordinator has not answered for {} s: {reason}", after.as_secs())]
+    GaveUp {
+        /// For how long.
+        after: Duration,
+        /// What the last try came to.
+        reason: String,
+    },
+    /// The coordinator does not want this worker.
+    #[error("the coordinator refuses this worker: {0}")]
+    Refused(String),
+    /// The coordinator does not want this call.
+    #[error("the coordinator refuses the call: {0}")]
+    Rejected(String),
+}
+
+/// An endpoint whose connections notice when the other side is gone.
+pub fn endpoint(url: &str) -> Result<Endpoint, tonic::transport::Error> {
+    let seconds = Duration::from_secs;
+    Ok(Endpoint::from_shared(url.to_owned())?
+        .connect_timeout(seconds(5))
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(seconds(5))
+        .keep_alive_timeout(seconds(5))
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(2 * WINDOW))
+}
+
+/// The coordinator, as a worker sees it. Clones share what they know.
+#[derive(Clone)]
+pub(crate) struct Client {
+    channel: WorkerClient<Channel>,
+    identity: Arc<Identity>,
+    threads: u32,
+    heard: Arc<Mutex<Instant>>,
+}
+
+impl Client {
+    pub(crate) fn new(channel: Channel, identity: Identity, threads: usize) -> Self {
+        let channel = WorkerClient::new(channel).max_decoding_message_size(LARGEST_ANSWER);
+        let heard = Arc::new(Mutex::new(Instant::now()));
+        Self { channel, identity: Arc::new(identity), threads: threads as u32, heard }
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.identity.id.clone()
+    }
+
+    /// Introduces this worker; answers how long a lease lasts.
+    pub(crate) async fn join(&self) -> Result<Duration, CallError> {
+        let Identity { id, name, version, .. } = &*self.identity;
+        let request = v1::JoinRequest {
+            worker: id.clone(),
+            name: name.clone(),
+            version: version.clone(),
+            semantics: experiment::SEMANTICS,
+            threads: self.threads,
+        };
+        let join = |mut client: WorkerClient<Channel>| {
+            let request = request.clone();
+            async move { client.join(request).await }
+        };
+        let reply = Box::pin(self.call(Duration::from_secs(10), join)).await?;
+        Ok(Duration::from_millis(reply.lease_milliseconds.max(10)))
+    }
+
+    /// Calls until there is an answer. A coordinator that does not know this worker is introduced to it first.
+    pub(crate) async fn call<T, F, C>(&self, patience: Duration, call: C) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<tonic::Response<T>, Status>>,
+        C: Fn(WorkerClient<Channel>) -> F,
+    {
+        let mut backoff = Backoff::new(self.identity.seed);
+        loop {
+            let answer = tokio::time::timeout(patience, call(self.channel.clone())).await;
+            let status = match answer {
+                Ok(Ok(response)) => {
+                    self.heard_now();
+                    return Ok(response.into_inner());
+                }
+                Ok(Err(status)) => status,
+                Err(_) => Status::deadline_exceeded("it did not answer in time"),
+            };
+            match status.code() {
+                Code::Unauthenticated => {
+                    self.heard_now();
+                    tracing::info!("joining again");
+                    Box::pin(self.join()).await?;
+                }
+                Code::PermissionDenied | Code::FailedPrecondition => {
+                    return Err(CallError::Refused(status.message().to_owned()));
+                }
+                Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented => {
+                    return Err(CallError::Rejected(status.message().to_owned()));
+                }
+                _ => self.check_patience(&status)?,
+            }
+            tokio::time::sleep(backoff.next()).await;
+        }
+    }
+
+    fn heard_now(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn check_patience(&self, status: &Status) -> Result<(), CallError> {
+        let after = self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        let reason = status.message().to_owned();
+        tracing::debug!(reason, "the coordinator does not answer");
+        match self.identity.give_up_after {
+            Some(limit) if after >= limit => Err(CallError::GaveUp { after, reason }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a worker holds: one piece of work and how far it is.
+
+use crate::gauge::Gauges;
+use crate::pool::{Message, Stop};
+use archipelago::cell::CellResult;
+use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::Standing;
+use proto::convert::{Work, digest_bytes};
+use proto::v1;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// How far a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its inputs are on their way.
+    Preparing,
+    /// The pool has it.
+    Running,
+    /// The pool has left off in the middle.
+    Stopped,
+    /// It goes back to the coordinator, done or not.
+    Delivering,
+}
+
+/// One piece of work.
+pub(crate) struct Held {
+    pub(crate) grant: u64,
+    pub(crate) phase: Phase,
+    pub(crate) stop: Stop,
+    /// Of an epoch: what it was made from, where it is shown, and what is to be kept of it.
+    pub(crate) inputs: Option<Digest>,
+    pub(crate) gauge: Option<(Arc<Gauges>, u32)>,
+    pub(crate) checkpoint: Option<(Standing, Bytes)>,
+    pub(crate) uploading: bool,
+    /// Of cells: how many are wanted, and what came of those that are over.
+    pub(crate) wanted: u32,
+    pub(crate) cells: Vec<Option<(u32, CellResult)>>,
+    pub(crate) begun: Instant,
+}
+
+impl Held {
+    pub(crate) fn new(grant: u64, inputs: Option<Digest>) -> Self {
+        Self {
+            grant,
+            phase: Phase::Preparing,
+            stop: Stop::default(),
+            inputs,
+            gauge: None,
+            checkpoint: None,
+            uploading: false,
+            wanted: 0,
+            cells: vec![],
+            begun: Instant::now(),
+        }
+    }
+
+    pub(crate) fn renewal(&self, work: &Work) -> v1::Renewal {
+        let standing = self.gauge.as_ref().map(|(gauges, island)| gauges.of(*island).standing());
+        v1::Renewal {
+            piece: Some(work.into()),
+            inputs: self.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
+            standing: standing.as_ref().map(v1::Standing::from),
+            cells: self.cells.len() as u32,
+        }
+    }
+}
+
+/// What the pool reports.
+pub(crate) enum Report {
+    /// Of an epoch.
+    Epoch { work: Work, grant: u64, message: Box<Message> },
+    /// Of a cell: nothing if it was asked to stop.
+    Cell { work: Work, grant: u64, number: u32, result: Result<Option<CellResult>, String> },
+}
+
+impl Report {
+    /// The grant that it belongs to.
+    pub(crate) fn of(&self) -> (&Work, u64) {
+        match self {
+            Self::Epoch { work, grant, .. } | Self::Cell { work, grant, .. } => (work, *grant),
+        }
+    }
+}

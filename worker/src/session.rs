@@ -1,0 +1,558 @@
+//! A worker's session: it pulls work, has it done, says how far it is, and delivers.
+//!
+//! One loop owns everything; calls and epochs run beside it and report back to it. Nothing here waits for a generation,
+//! so leases are renewed however busy the cores are.
+
+use crate::client::{CallError, Client, Identity};
+use crate::held::{Held, Phase, Report};
+use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
+use crate::supply::{Ready, Supply, SupplyError};
+use archipelago::cell;
+use bytes::Bytes;
+use evolution::codec;
+use evolution::epoch::EpochOutcome;
+use experiment::Sweep;
+use proto::chunks;
+use proto::convert::{Work, digest_bytes};
+use proto::v1;
+use proto::v1::worker_client::WorkerClient;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+use tonic::transport::Channel;
+
+/// How long one call for work waits.
+const POLL: Duration = Duration::from_secs(10);
+/// How long an answer may take beyond what it should.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a delivery may take.
+const DELIVERY: Duration = Duration::from_secs(120);
+/// How long a generation may go on after somebody asked to stop, before it is abandoned.
+const DRAINING: Duration = Duration::from_secs(8);
+/// How long the goodbye may take after that.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Epochs shorter than this are fetched ahead, so that no core waits for the network between two of them.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// What a worker is told at its start.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Who it is.
+    pub identity: Identity,
+    /// How many bytes of states are kept at hand.
+    pub cache_bytes: usize,
+}
+
+/// How a worker came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departed {
+    /// The coordinator said that there is nothing left to do.
+    Done,
+    /// It was asked to stop, and has given back what it held.
+    Drained,
+}
+
+/// Why a worker could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The coordinator.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The threads.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}
+
+/// Works for a coordinator until there is nothing left to do, or until it is asked to stop.
+pub async fn run(
+    config: Config,
+    channel: Channel,
+    pool: Pool,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Departed, WorkerError> {
+    let client = Client::new(channel, config.identity, pool.threads());
+    let mut shutdown = std::pin::pin!(shutdown);
+    let lease = tokio::select! {
+        lease = client.join() => lease?,
+        () = &mut shutdown => return Ok(Departed::Drained),
+    };
+    tracing::info!(threads = pool.threads(), "joined the coordinator");
+    let session = Session::new(client, pool, config.cache_bytes);
+    session.work(lease, shutdown).await
+}
+
+/// What a call came to.
+enum Answer {
+    Acquired(Result<v1::AcquireReply, CallError>),
+    Prepared { work: Work, grant: u64, ready: Result<Ready, SupplyError> },
+    Delivered { work: Work, result: Result<(), CallError> },
+    Kept { work: Work, result: Result<(), CallError> },
+    Renewed(Result<Vec<Work>, CallError>),
+}
+
+struct Session {
+    client: Client,
+    pool: Pool,
+    supply: Supply,
+    held: BTreeMap<Work, Held>,
+    /// Grants are numbered, so that what is late from one is not taken for the next.
+    grants: u64,
+    answers: JoinSet<Answer>,
+    acquiring: bool,
+    renewing: bool,
+    reports: mpsc::UnboundedReceiver<Report>,
+    reporter: mpsc::UnboundedSender<Report>,
+    /// About how long an epoch takes.
+    epoch_time: Duration,
+    draining: Option<Instant>,
+    done: bool,
+}
+
+impl Session {
+    fn new(client: Client, pool: Pool, cache_bytes: usize) -> Self {
+        let (reporter, reports) = mpsc::unbounded_channel();
+        Self {
+            supply: Supply::new(client.clone(), cache_bytes),
+            client,
+            pool,
+            held: BTreeMap::new(),
+            grants: 0,
+            answers: JoinSet::new(),
+            acquiring: false,
+            renewing: false,
+            reports,
+            reporter,
+            epoch_time: SHORT,
+            draining: None,
+            done: false,
+        }
+    }
+
+    async fn work(
+        mut self,
+        lease: Duration,
+        mut shutdown: std::pin::Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Departed, WorkerError> {
+        let mut renewals = tokio::time::interval(lease / 3);
+        renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let departed = loop {
+            self.acquire();
+            if let Some(departed) = self.is_over() {
+                break departed;
+            }
+            let deadline = self.draining;
+            tokio::select! {
+                Some(answer) = self.answers.join_next() => {
+                    if let Ok(answer) = answer {
+                        self.hear(answer)?;
+                    }
+                }
+                Some(report) = self.reports.recv() => self.take(report),
+                _ = renewals.tick() => self.renew(),
+                () = &mut shutdown, if deadline.is_none() => self.drain(),
+                () = until(deadline) => break Departed::Drained,
+            }
+        };
+        self.leave(departed).await;
+        Ok(departed)
+    }
+
+    /// Whether there is nothing left to wait for.
+    fn is_over(&self) -> Option<Departed> {
+        if !self.held.is_empty() {
+            return None;
+        }
+        match (self.draining, self.done) {
+            (_, true) => Some(Departed::Done),
+            (Some(_), _) => Some(Departed::Drained),
+            _ => None,
+        }
+    }
+
+    /// Asks for work if there is room for some.
+    fn acquire(&mut self) {
+        let busy = self.held.values().filter(|held| held.phase != Phase::Delivering).count();
+        let threads = self.pool.threads();
+        let ahead = if self.epoch_time < SHORT { threads } else { 0 };
+        if self.acquiring || self.done || self.draining.is_some() || busy >= threads + ahead {
+            return;
+        }
+        self.acquiring = true;
+        let request = v1::AcquireRequest {
+            worker: self.client.id(),
+            slots: (threads + ahead - busy) as u32,
+            holding: self.held.keys().map(v1::Piece::from).collect(),
+            wait_milliseconds: POLL.as_millis() as u64,
+        };
+        let client = self.client.clone();
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let request = request.clone();
+                async move { client.acquire(request).await }
+            };
+            Answer::Acquired(client.call(POLL + PATIENCE, call).await)
+        });
+    }
+
+    fn hear(&mut self, answer: Answer) -> Result<(), CallError> {
+        match answer {
+            Answer::Acquired(reply) => {
+                self.acquiring = false;
+                let v1::AcquireReply { grants, done } = reply?;
+                self.done |= done;
+                grants.into_iter().for_each(|grant| self.accept(grant));
+            }
+            Answer::Prepared { work, grant, ready } => match ready {
+                Ok(ready) => self.begin(&work, grant, ready),
+                Err(SupplyError::Call(CallError::Rejected(reason))) => {
+                    tracing::debug!(%work, reason, "taken back");
+                    self.forget(&work, grant);
+                }
+                Err(SupplyError::Call(error)) => return Err(error),
+                Err(SupplyError::Wrong(reason)) => self.give_back(&work, &reason),
+            },
+            Answer::Delivered { work, result } => {
+                self.held.remove(&work);
+                settled(&work, result)?;
+            }
+            Answer::Kept { work, result } => {
+                if let Some(held) = self.held.get_mut(&work) {
+                    held.uploading = false;
+                }
+                settled(&work, result)?;
+                self.upload(&work);
+            }
+            Answer::Renewed(lost) => {
+                self.renewing = false;
+                for work in lost? {
+                    self.lose(&work);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a granted piece ready to be run.
+    fn accept(&mut self, grant: v1::Grant) {
+        let Ok(work) = proto::convert::work(grant.piece.clone()) else {
+            tracing::error!("the coordinator granted something that is no piece of work");
+            return;
+        };
+        if self.draining.is_some() || self.held.contains_key(&work) {
+            return;
+        }
+        self.grants += 1;
+        let number = self.grants;
+        let inputs = grant.task.as_ref().and_then(|task| proto::convert::digest("inputs", &task.inputs).ok());
+        self.held.insert(work.clone(), Held::new(number, inputs));
+        let supply = self.supply.clone();
+        self.answers.spawn(async move {
+            let ready = supply.prepare(&work, grant).await;
+            Answer::Prepared { work, grant: number, ready }
+        });
+    }
+
+    fn begin(&mut self, work: &Work, grant: u64, ready: Ready) {
+        let Some(held) = self.held.get_mut(work).filter(|held| held.grant == grant) else { return };
+        held.phase = Phase::Running;
+        let stop = held.stop.clone();
+        match ready {
+            Ready::Epoch { evolution, task, checkpoint } => {
+                held.gauge = Some((evolution.gauges.clone(), task.island));
+                let job = Job {
+                    evolver: evolution.evolver.clone(),
+                    task,
+                    checkpoint,
+                    checkpoint_every: evolution.checkpoint_every,
+                    stop,
+                    gauges: evolution.gauges.clone(),
+                };
+                let (reporter, supply, work) = (self.reporter.clone(), self.supply.clone(), work.clone());
+                self.pool.run(job, move |message| {
+                    // Here, on the pool, because a large state takes a while to digest.
+                    if let Message::Done { outcome, .. } = &message {
+                        supply.keep(&outcome.state);
+                    }
+                    let _ = reporter.send(Report::Epoch {
+                        work: work.clone(),
+                        grant,
+                        message: Box::new(message),
+                    });
+                });
+            }
+            Ready::Cells { sweep, first, count } => {
+                held.wanted = count;
+                held.begun = Instant::now();
+                (first..first + count).for_each(|number| self.compute(work, grant, &sweep, number, &stop));
+            }
+        }
+    }
+
+    fn compute(&self, work: &Work, grant: u64, sweep: &Arc<Sweep>, number: u32, stop: &Stop) {
+        let (reporter, work) = (self.reporter.clone(), work.clone());
+        let (sweep, stop) = (sweep.clone(), stop.clone());
+        self.pool.spawn(move || {
+            let evolve = || cell::evolve(&sweep.cell(number), || stop.is_asked());
+            let result = match catch_unwind(AssertUnwindSafe(evolve)) {
+                Ok(result) => result.map_err(|error| format!("cell {number}: {error}")),
+                Err(panic) => Err(format!("cell {number} panicked: {}", panic_text(panic.as_ref()))),
+            };
+            let _ = reporter.send(Report::Cell { work, grant, number, result });
+        });
+    }
+
+    /// Hears from the pool. What belongs to a grant that is gone is not needed any more.
+    fn take(&mut self, report: Report) {
+        let (work, grant) = report.of();
+        let (work, grant) = (work.clone(), grant);
+        let Some(held) = self.held.get_mut(&work).filter(|held| held.grant == grant) else { return };
+        match report {
+            Report::Epoch { message, .. } => match *message {
+                Message::Checkpoint { standing, bytes, .. } => {
+                    held.checkpoint = Some((standing, bytes));
+                    self.upload(&work);
+                }
+                Message::Done { outcome, time, .. } => {
+                    self.epoch_time = (self.epoch_time * 3 + time) / 4;
+                    self.deliver_epoch(&work, *outcome, time);
+                }
+                Message::Stopped { .. } => self.stopped(&work),
+                Message::Failed { reason, .. } => self.give_back(&work, &reason),
+            },
+            Report::Cell { number, result, .. } => match result {
+                Ok(result) => {
+                    held.cells.push(result.map(|result| (number, result)));
+                    if held.cells.len() as u32 == held.wanted {
+                        self.deliver_cells(&work);
+                    }
+                }
+                Err(reason) => self.give_back(&work, &reason),
+            },
+        }
+    }
+
+    /// An epoch has stopped because it was asked to; its checkpoint goes out first.
+    fn stopped(&mut self, work: &Work) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        held.phase = Phase::Stopped;
+        if !held.uploading && held.checkpoint.is_none() {
+            self.give_back(work, "");
+        }
+    }
+
+    /// Sends the newest checkpoint, one at a time: those in between are not needed.
+    fn upload(&mut self, work: &Work) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        if held.uploading {
+            return;
+        }
+        let Some((standing, bytes)) = held.checkpoint.take() else {
+            if held.phase == Phase::Stopped {
+                self.give_back(work, "");
+            }
+            return;
+        };
+        held.uploading = true;
+        let head = v1::CheckpointHead {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            inputs: held.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
+            standing: Some((&standing).into()),
+            length: bytes.len() as u64,
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let parts = checkpoint_parts(head.clone(), &bytes);
+                async move { client.checkpoint(tokio_stream::iter(parts)).await }
+            };
+            let result = client.call(DELIVERY, call).await.map(|_| ());
+            Answer::Kept { work, result }
+        });
+    }
+
+    fn deliver_epoch(&mut self, work: &Work, outcome: EpochOutcome, time: Duration) {
+        let Some(inputs) = self.held.get(work).and_then(|held| held.inputs) else { return };
+        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
+        let statistics = match codec::encode(&statistics) {
+            Ok(statistics) => statistics,
+            Err(error) => return self.give_back(work, &format!("its statistics {error}")),
+        };
+        let result = v1::EpochResult {
+            inputs: digest_bytes(&inputs),
+            digest: digest_bytes(&digest),
+            standing: Some((&standing).into()),
+            state_length: state.len() as u64,
+            departure_length: departure.len() as u64,
+            statistics_length: statistics.len() as u64,
+        };
+        self.deliver(work, time, v1::complete_head::What::Epoch(result), vec![state, departure, statistics]);
+    }
+
+    fn deliver_cells(&mut self, work: &Work) {
+        let Some(held) = self.held.get(work) else { return };
+        let (results, time): (Vec<_>, _) =
+            (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
+        if results.is_empty() {
+            return self.give_back(work, "");
+        }
+        match codec::encode(&results) {
+            Ok(body) => {
+                let what = v1::complete_head::What::Cells(v1::CellsResult { length: body.len() as u64 });
+                self.deliver(work, time, what, vec![body]);
+            }
+            Err(error) => self.give_back(work, &format!("its results {error}")),
+        }
+    }
+
+    fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
+        if let Some(held) = self.held.get_mut(work) {
+            held.phase = Phase::Delivering;
+        }
+        let head = v1::CompleteHead {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            milliseconds: time.as_millis() as u64,
+            what: Some(what),
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let parts = complete_parts(head.clone(), &bodies);
+                async move { client.complete(tokio_stream::iter(parts)).await }
+            };
+            let result = client.call(DELIVERY, call).await.map(|_| ());
+            Answer::Delivered { work, result }
+        });
+    }
+
+    /// Gives a piece back, with the reason if it cannot be done.
+    fn give_back(&mut self, work: &Work, failure: &str) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        held.stop.ask();
+        held.phase = Phase::Delivering;
+        if !failure.is_empty() {
+            tracing::error!(%work, failure, "cannot be done here");
+        }
+        let request = v1::ReleaseRequest {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            failure: failure.to_owned(),
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let request = request.clone();
+                async move { client.release(request).await }
+            };
+            let result = client.call(PATIENCE, call).await.map(|_| ());
+            Answer::Delivered { work, result }
+        });
+    }
+
+    /// Says how far everything is.
+    fn renew(&mut self) {
+        if self.renewing {
+            return;
+        }
+        self.renewing = true;
+        let renewals = self.held.iter().map(|(work, held)| held.renewal(work)).collect();
+        let request = v1::RenewRequest { worker: self.client.id(), renewals };
+        let client = self.client.clone();
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let request = request.clone();
+                async move { client.renew(request).await }
+            };
+            let reply = client.call(PATIENCE, call).await;
+            let lost =
+                reply.map(|reply| reply.lost.into_iter().filter_map(|piece| piece.try_into().ok()).collect());
+            Answer::Renewed(lost)
+        });
+    }
+
+    /// Leaves off what nobody needs any more. What is on its way to the coordinator stays until it has answered.
+    fn lose(&mut self, work: &Work) {
+        if let Some(held) = self.held.get(work)
+            && matches!(held.phase, Phase::Running | Phase::Stopped)
+        {
+            tracing::info!(%work, "not needed any more");
+            held.stop.ask();
+            self.held.remove(work);
+        }
+    }
+
+    fn forget(&mut self, work: &Work, grant: u64) {
+        if self.held.get(work).is_some_and(|held| held.grant == grant) {
+            self.held.remove(work);
+        }
+    }
+
+    /// Asks everything to stop at the next generation.
+    fn drain(&mut self) {
+        tracing::info!(pieces = self.held.len(), "stopping at the next generation");
+        self.draining = Some(Instant::now() + DRAINING);
+        let unbegun: Vec<Work> = self
+            .held
+            .iter()
+            .filter(|(_, held)| held.phase == Phase::Preparing)
+            .map(|(work, _)| work.clone())
+            .collect();
+        unbegun.iter().for_each(|work| self.give_back(work, ""));
+        self.held.values().for_each(|held| held.stop.ask());
+    }
+
+    /// Says goodbye; the coordinator need not hear it.
+    async fn leave(&mut self, departed: Departed) {
+        self.answers.abort_all();
+        let reason = match departed {
+            Departed::Done => "nothing is left to do",
+            Departed::Drained => "asked to stop",
+        };
+        let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };
+        let call = |mut client: WorkerClient<Channel>| {
+            let request = request.clone();
+            async move { client.leave(request).await }
+        };
+        let _ = tokio::time::timeout(GOODBYE, self.client.call(GOODBYE, call)).await;
+        tracing::info!(reason, "left the coordinator");
+    }
+}
+
+/// A call that the coordinator did not want is over; others mean that it does not want this worker, or is not there.
+fn settled(work: &Work, result: Result<(), CallError>) -> Result<(), CallError> {
+    match result {
+        Err(CallError::Rejected(reason)) => {
+            tracing::warn!(%work, reason, "not accepted");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::CheckpointPart> {
+    use v1::checkpoint_part::Part;
+    let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(bytes).map(Part::Chunk));
+    parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect()
+}
+
+fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
+    use v1::complete_part::Part;
+    let bodies = bodies.iter().flat_map(chunks::cut).map(Part::Chunk);
+    std::iter::once(Part::Head(head))
+        .chain(bodies)
+        .map(|part| v1::CompletePart { part: Some(part) })
+        .collect()
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,196 @@
+//! From a grant to something that can be run: the experiment and all bodies, at hand or fetched.
+
+use crate::cache::Cache;
+use crate::client::{CallError, Client};
+use crate::gauge::Gauges;
+use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::{EpochTask, Evolver, Packet};
+use experiment::{CheckpointEvery, Experiment, Plan, Sweep};
+use proto::chunks::Assembly;
+use proto::convert::{self, Piece, Work};
+use proto::v1;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Mutex as AsyncMutex;
+use tonic::Status;
+
+/// How long a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Plans that are kept at hand.
+const PLANS: usize = 16;
+
+/// Why a grant cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SupplyError {
+    /// The coordinator does not answer, or takes the grant back.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// What it sent is wrong.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// Something that can be run.
+pub(crate) enum Ready {
+    Epoch { evolution: Arc<Evolution>, task: EpochTask, checkpoint: Option<Bytes> },
+    Cells { sweep: Arc<Sweep>, first: u32, count: u32 },
+}
+
+/// An experiment whose islands are evolved here.
+pub(crate) struct Evolution {
+    pub(crate) evolver: Arc<dyn Evolver>,
+    pub(crate) checkpoint_every: CheckpointEvery,
+    pub(crate) gauges: Arc<Gauges>,
+}
+
+#[derive(Clone)]
+enum Prepared {
+    Evolution(Arc<Evolution>),
+    Sweep(Arc<Sweep>),
+}
+
+/// What has been fetched so far. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Supply {
+    client: Client,
+    plans: Arc<AsyncMutex<BTreeMap<Digest, Prepared>>>,
+    states: Arc<Mutex<Cache>>,
+}
+
+impl Supply {
+    pub(crate) fn new(client: Client, cache_bytes: usize) -> Self {
+        let states = Arc::new(Mutex::new(Cache::new(cache_bytes)));
+        Self { client, plans: Arc::default(), states }
+    }
+
+    /// Keeps a state at hand, because the next epoch of its island will begin with it.
+    pub(crate) fn keep(&self, state: &Bytes) {
+        let digest = Digest::of(state);
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).put(digest, state.clone());
+    }
+
+    /// Everything that a grant needs.
+    pub(crate) async fn prepare(&self, work: &Work, grant: v1::Grant) -> Result<Ready, SupplyError> {
+        let plan = convert::digest("plan", &grant.plan).map_err(wrong)?;
+        match (self.plan(&work.run, plan).await?, work.piece, grant.task) {
+            (Prepared::Sweep(sweep), Piece::Cells { first, count }, None) => {
+                let end = first.checked_add(count).filter(|end| *end <= sweep.len());
+                end.ok_or_else(|| wrong(format!("expected cells of the sweep, found {count} from {first}")))?;
+                Ok(Ready::Cells { sweep, first, count })
+            }
+            (Prepared::Evolution(evolution), Piece::Epoch { island, epoch }, Some(task)) => {
+                let (task, checkpoint) = self.task(work, island, epoch, task).await?;
+                Ok(Ready::Epoch { evolution, task, checkpoint })
+            }
+            _ => Err(wrong("the grant does not fit its plan")),
+        }
+    }
+
+    /// The plan of a run. Only one is fetched at a time, because making one ready may take long.
+    async fn plan(&self, run: &str, digest: Digest) -> Result<Prepared, SupplyError> {
+        let mut plans = self.plans.lock().await;
+        if let Some(known) = plans.get(&digest) {
+            return Ok(known.clone());
+        }
+        let request = v1::PlanRequest { worker: self.client.id(), run: run.to_owned() };
+        let call = |mut client: v1::worker_client::WorkerClient<_>| {
+            let request = request.clone();
+            async move { client.plan(request).await }
+        };
+        let text = self.client.call(PATIENCE, call).await?.text;
+        if Digest::of(text.as_bytes()) != digest {
+            return Err(wrong("the plan is not the one that was granted"));
+        }
+        let prepared = make_ready(run, &text)?;
+        if plans.len() >= PLANS {
+            plans.pop_first();
+        }
+        plans.insert(digest, prepared.clone());
+        Ok(prepared)
+    }
+
+    async fn task(
+        &self,
+        work: &Work,
+        island: u32,
+        epoch: u64,
+        wire: v1::Task,
+    ) -> Result<(EpochTask, Option<Bytes>), SupplyError> {
+        let v1::Task { until, state, packets, checkpoint, .. } = wire;
+        let mut task = EpochTask { island, epoch, until, state: None, packets: vec![] };
+        // What a checkpoint holds has state and immigrants in it already.
+        if let Some(checkpoint) = checkpoint {
+            return Ok((task, Some(self.body(work, checkpoint).await?)));
+        }
+        if let Some(state) = state {
+            task.state = Some(self.body(work, state).await?);
+        }
+        for v1::Packet { from, epoch, departure } in packets {
+            let departure = departure.ok_or_else(|| wrong("expected a departure, found nothing"))?;
+            task.packets.push(Packet { from, epoch, departure: self.body(work, departure).await? });
+        }
+        Ok((task, None))
+    }
+
+    async fn body(&self, work: &Work, body: v1::Body) -> Result<Bytes, SupplyError> {
+        let digest = convert::digest("body.digest", &body.digest).map_err(wrong)?;
+        let known = self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&digest);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let bytes = match body.inline {
+            Some(bytes) => bytes,
+            None => self.fetch(work, &digest, body.length).await?,
+        };
+        let found = Digest::of(&bytes);
+        if found != digest {
+            return Err(wrong(format!("expected a body with the digest {digest}, found {found}")));
+        }
+        Ok(bytes)
+    }
+
+    async fn fetch(&self, work: &Work, digest: &Digest, length: u64) -> Result<Bytes, SupplyError> {
+        let request = v1::FetchRequest {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            digest: convert::digest_bytes(digest),
+        };
+        let call = |mut client: v1::worker_client::WorkerClient<_>| {
+            let request = request.clone();
+            async move {
+                let mut stream = client.fetch(request).await?.into_inner();
+                let too_large = |error: proto::chunks::ChunkError| Status::out_of_range(error.to_string());
+                let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(too_large)?;
+                while let Some(chunk) = stream.message().await? {
+                    assembly.add(chunk).map_err(too_large)?;
+                }
+                assembly.finish().map(tonic::Response::new).map_err(too_large)
+            }
+        };
+        Ok(self.client.call(PATIENCE, call).await?)
+    }
+}
+
+fn wrong(error: impl std::fmt::Display) -> SupplyError {
+    SupplyError::Wrong(error.to_string())
+}
+
+fn make_ready(run: &str, text: &str) -> Result<Prepared, SupplyError> {
+    match experiment::parse(run, text, None).map_err(wrong)? {
+        Plan::Single(experiment) => Ok(Prepared::Evolution(Arc::new(Evolution::new(&experiment)))),
+        Plan::Sweep(sweep) => Ok(Prepared::Sweep(Arc::new(*sweep))),
+        Plan::Study(_) => Err(wrong("expected an experiment or a sweep, found a study")),
+    }
+}
+
+impl Evolution {
+    fn new(experiment: &Experiment) -> Self {
+        Self {
+            evolver: experiment.evolver(),
+            checkpoint_every: experiment.checkpoint_every(),
+            gauges: Arc::new(Gauges::new(experiment.setting().islands.len())),
+        }
+    }
+}
