@@ -182,7 +182,10 @@ async fn check_digest(
     Ok(archipelago)
 }
 
-/// Epochs computed again from the oldest states that are kept.
+/// How many epochs behind the slowest island are remembered, in case somebody took them late.
+const REMEMBERED: u64 = 64;
+
+/// Epochs computed again from the founding on.
 struct Recomputation<'a> {
     store: &'a Store,
     run: &'a RunId,
@@ -198,34 +201,35 @@ struct Known {
 }
 
 impl Recomputation<'_> {
+    /// Computes every island's epochs in their order, each as soon as everything that it took is known: asynchronously
+    /// that may be another island's later epoch.
     async fn run(&self, pool: &worker::Pool, findings: &mut Findings) -> Result<(), Failure> {
         let evolver = self.head.experiment.evolver();
         let mut known: BTreeMap<(u64, usize), Known> = BTreeMap::new();
-        let last = self.past.records.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        // Whatever an epoch takes was left by an earlier one, so going epoch by epoch always finds it.
-        for epoch in 0..last {
-            let islands = 0..self.past.records.len();
-            let tasks: Vec<(usize, &Mark, EpochTask)> =
-                islands.filter_map(|island| self.task(island, epoch, &known)).collect();
+        let mut next = vec![0; self.past.records.len()];
+        loop {
+            let tasks: Vec<(usize, &Mark, EpochTask)> = next
+                .iter()
+                .enumerate()
+                .filter_map(|(island, &epoch)| self.task(island, epoch, &known))
+                .collect();
+            if tasks.is_empty() {
+                break;
+            }
             let outcomes = pool.install(|| compute(&*evolver, &tasks));
             for ((island, mark, _), outcome) in tasks.iter().zip(outcomes) {
-                findings.recomputed += 1;
-                match outcome {
-                    Ok((digest, kept)) => {
-                        if digest != mark.digest {
-                            findings.problems.push(format!(
-                                "island {island}, epoch {epoch}: expected the digest {}, computed {digest}",
-                                mark.digest
-                            ));
-                        }
-                        known.insert((epoch, *island), kept);
-                    }
-                    Err(reason) => findings.problems.push(reason),
-                }
+                compare(*island, mark, outcome, &mut known, findings);
+                self.read_state(*island, mark, &mut known, findings).await?;
+                next[*island] += 1;
             }
-            self.read_states(epoch, &mut known, findings).await?;
-            let oldest = epoch.saturating_sub(64);
+            let oldest = next.iter().min().copied().unwrap_or(0).saturating_sub(REMEMBERED);
             known.retain(|&(epoch, _), _| epoch >= oldest);
+        }
+        let lost = |(island, epoch): (usize, &u64)| *epoch < self.archipelago.done(island as u32);
+        for (island, epoch) in next.iter().enumerate().filter(|&stuck| lost(stuck)) {
+            findings
+                .problems
+                .push(format!("island {island}, epoch {epoch}: what it took is not in the records"));
         }
         Ok(())
     }
@@ -254,28 +258,48 @@ impl Recomputation<'_> {
         Some((island, mark, EpochTask { island: island as u32, epoch, until, state, packets }))
     }
 
-    /// Adds the states of an epoch that are stored, and compares their digests with the records.
-    async fn read_states(
+    /// Compares the stored state of an epoch, if there is one, with its record.
+    async fn read_state(
         &self,
-        epoch: u64,
+        island: usize,
+        mark: &Mark,
         known: &mut BTreeMap<(u64, usize), Known>,
         findings: &mut Findings,
     ) -> Result<(), Failure> {
-        for (island, states) in self.past.states.iter().enumerate() {
-            let Some(record) = self.past.records[island].get(epoch as usize) else { continue };
-            if states.contains(&epoch) {
-                let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
-                let digest = epoch::outcome_digest(&remains.state, &remains.departure);
-                if digest != record.mark.digest {
-                    findings
-                        .problems
-                        .push(format!("island {island}, epoch {epoch}: its state is not its record's"));
-                }
-                let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
-                known.entry((epoch, island)).or_insert(kept);
-            }
+        let epoch = mark.epoch;
+        if !self.past.states[island].contains(&epoch) {
+            return Ok(());
         }
+        let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
+        if epoch::outcome_digest(&remains.state, &remains.departure) != mark.digest {
+            findings.problems.push(format!("island {island}, epoch {epoch}: its state is not its record's"));
+        }
+        let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
+        known.entry((epoch, island)).or_insert(kept);
         Ok(())
+    }
+}
+
+/// Compares an epoch with its record, and keeps it for those that come after.
+fn compare(
+    island: usize,
+    mark: &Mark,
+    outcome: Result<(Digest, Known), String>,
+    known: &mut BTreeMap<(u64, usize), Known>,
+    findings: &mut Findings,
+) {
+    findings.recomputed += 1;
+    let Mark { epoch, digest: expected, .. } = mark;
+    match outcome {
+        Ok((digest, kept)) => {
+            if digest != *expected {
+                findings.problems.push(format!(
+                    "island {island}, epoch {epoch}: expected the digest {expected}, computed {digest}"
+                ));
+            }
+            known.insert((*epoch, island), kept);
+        }
+        Err(reason) => findings.problems.push(reason),
     }
 }
 

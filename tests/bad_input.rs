@@ -217,7 +217,7 @@ fn one_of_each(place: &Place, run: &str) -> Vec<PathBuf> {
         let path = path.display().to_string();
         match kind {
             "event" => path.contains("/events/"),
-            "state" => path.ends_with(".state"),
+            "state" => path.contains(".state"),
             "checkpoint" => path.contains(".g0"),
             _ => path.contains("/islands/") && !path.contains(".state") && !path.contains(".g0"),
         }

@@ -32,8 +32,8 @@ fn go_on_for(time: Duration) {
 }
 
 /// Kills a run again and again at moments drawn from a seed, and finishes it.
-fn survive(checkpoint: &str, interval: u64, kills: u32, seed: u64) {
-    let text = experiment(checkpoint, interval, 600, 150_000);
+fn survive(checkpoint: &str, interval: u64, generations: u64, kills: u32, seed: u64) {
+    let text = experiment(checkpoint, interval, generations, 90_000);
     let calm = Place::new();
     calm.write("experiment.toml", &text);
     let expected = calm.json(&["run", "experiment.toml", "--json"])["digest"].clone();
@@ -57,18 +57,18 @@ fn survive(checkpoint: &str, interval: u64, kills: u32, seed: u64) {
     let run = place.only_run();
     let verified = place.json(&["verify", &run, "--json"]);
     assert_eq!(verified["ok"], true, "{verified}");
-    assert_eq!(verified["epochs"], 4 * 600u64.div_ceil(interval), "{verified}");
+    assert_eq!(verified["epochs"], 4 * generations.div_ceil(interval), "{verified}");
     assert_eq!(verified["recomputed"], verified["epochs"], "{verified}");
 }
 
 #[test]
 fn a_run_survives_fifty_kills() {
-    survive("5", 12, KILLS, 1);
+    survive("5", 12, 600, KILLS, 1);
 }
 
 #[test]
 fn a_run_with_checkpoints_by_time_survives_kills() {
-    survive("\"20ms\"", 40, 12, 2);
+    survive("\"20ms\"", 40, 200, 12, 2);
 }
 
 /// The process is frozen; what is kept then is what a crash would leave. Then it is let go and asked to stop, and what
@@ -89,7 +89,7 @@ fn a_crash_costs_no_more_than_checkpoint_every() {
         run.wait_for("run crashes");
         let before = place.kept(INTERVAL);
         until("more is kept", || place.kept(INTERVAL) != before);
-        go_on_for(Duration::from_millis(moments.below(300)));
+        go_on_for(Duration::from_millis(moments.below(600)));
         run.signal("STOP");
         let frozen = place.kept(INTERVAL);
         run.signal("INT");

@@ -1,6 +1,7 @@
 //! An archipelago driven in every possible way: outcomes in any order, repeated, late, given up and begun again, with
 //! crashes that lose whatever was not stored. Synchronous runs always come out the same; asynchronous ones always as
 //! their records say.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use archipelago::{Archipelago, Completion, CompletionError, End, History, Mark, Reason, Remains, solo};
 use evolution::digest::Digest;
@@ -85,8 +86,8 @@ impl Drive {
 
     fn happen(&mut self, happening: &Happening) {
         match happening {
-            Happening::Begin(which) => self.begin(which),
-            Happening::Finish(which) => self.finish(which),
+            Happening::Begin(which) => self.begin(*which),
+            Happening::Finish(which) => self.finish(*which),
             Happening::Release(which) if !self.begun.is_empty() => {
                 let island = self.begun[which.index(self.begun.len())].island;
                 self.archipelago.release(island);
@@ -101,7 +102,7 @@ impl Drive {
         }
     }
 
-    fn begin(&mut self, which: &Index) {
+    fn begin(&mut self, which: Index) {
         let ready = self.archipelago.ready();
         if !ready.is_empty() {
             let task = self.archipelago.begin(ready[which.index(ready.len())]);
@@ -109,7 +110,7 @@ impl Drive {
         }
     }
 
-    fn finish(&mut self, which: &Index) {
+    fn finish(&mut self, which: Index) {
         if !self.begun.is_empty() {
             let task = self.begun.swap_remove(which.index(self.begun.len()));
             let outcome = epoch::run(&*self.evolver, &task).expect("its inputs are right");
@@ -130,9 +131,9 @@ impl Drive {
                 });
                 history.marks.push(mark);
             }
-            Ok(Completion::Repeated | Completion::Late) => {}
             // What was run before a crash may be ahead of what was stored, or belong to a past that was lost.
-            Err(CompletionError::Early { .. } | CompletionError::Inputs { .. }) => {}
+            Ok(Completion::Repeated | Completion::Late)
+            | Err(CompletionError::Early { .. } | CompletionError::Inputs { .. }) => {}
             // Asynchronously another past may have led to another outcome of the same epoch.
             Err(CompletionError::Differs { .. }) if self.is_asynchronous() => {}
             Err(error) => panic!("{error}"),

@@ -1,4 +1,5 @@
 //! What theory and experience promise, on functions whose answers are known.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evolution::algorithm::{Algorithm, Crossover, Es, Ga, Mutation, MutationUnit, Rate, Recombination};
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Packet, World};

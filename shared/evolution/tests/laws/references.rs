@@ -38,7 +38,9 @@ impl<G: Gene> Breeding<'_, G> {
         let mut children = self.crossed(mother, father, stream);
         let rate = self.mutation.rate.at(self.generation);
         if self.mutation.per == MutationUnit::Gene {
-            children.iter_mut().for_each(|child| self.mutate_genes(child, rate, stream));
+            for child in &mut children {
+                self.mutate_genes(child, rate, stream);
+            }
             return children;
         }
         let (coins, places) = (stream.bits(), stream.bits());
@@ -83,26 +85,14 @@ impl<G: Gene> Breeding<'_, G> {
 
     /// Whether the next gene changes is told by how far away the next change is.
     fn mutate_genes(&self, genome: &mut [G], rate: f64, stream: &mut Stream) {
-        let mut gap = self.gap(rate, genome.len(), stream);
+        let mut gap = steps_to_change(rate, genome.len(), stream);
         for gene in genome.iter_mut() {
             if gap == 0 {
                 *gene = self.changed(*gene, stream);
-                gap = self.gap(rate, usize::MAX, stream);
+                gap = steps_to_change(rate, usize::MAX, stream);
             } else {
                 gap -= 1;
             }
-        }
-    }
-
-    /// Geometrically distributed: ln(u) / ln(1 - rate).
-    fn gap(&self, rate: f64, most: usize, stream: &mut Stream) -> usize {
-        let unit = stream.unit();
-        if rate >= 1.0 {
-            0
-        } else if rate <= 0.0 {
-            most
-        } else {
-            (libm::log(1.0 - unit) * (1.0 / libm::log1p(-rate))) as usize
         }
     }
 
@@ -111,6 +101,18 @@ impl<G: Gene> Breeding<'_, G> {
             None => G::random(self.shape.domain, stream),
             Some(deviation) => gene.stepped(self.shape.domain, deviation * stream.gaussian()),
         }
+    }
+}
+
+/// Geometrically distributed: ln(u) / ln(1 - rate).
+fn steps_to_change(rate: f64, most: usize, stream: &mut Stream) -> usize {
+    let unit = stream.unit();
+    if rate >= 1.0 {
+        0
+    } else if rate <= 0.0 {
+        most
+    } else {
+        (libm::log(1.0 - unit) * (1.0 / libm::log1p(-rate))) as usize
     }
 }
 
@@ -218,7 +220,9 @@ impl<'a> Grid<'a> {
             born.extend(breeding.children(&elites[mother], &elites[father], &mut stream));
         }
         born.truncate(*batch as usize);
-        born.into_iter().for_each(|child| self.enter(child));
+        for child in born {
+            self.enter(child);
+        }
     }
 }
 
@@ -270,7 +274,9 @@ proptest! {
         let setting = alone(seed, &Algorithm::MapElites(archive.clone()));
         let mut island = Island::found(&BOWL, &setting, 0);
         let mut grid = Grid::new(&archive);
-        founders(&BOWL, archive.founders, seed).into_iter().for_each(|genome| grid.enter(genome));
+        for genome in founders(&BOWL, archive.founders, seed) {
+            grid.enter(genome);
+        }
         for generation in 1..6 {
             prop_assert_eq!(&genomes(island.population()), &grid.elites());
             island.generation();
