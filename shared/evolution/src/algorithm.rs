@@ -60,6 +60,11 @@ impl Algorithm {
         }
     }
 
+    /// The most individuals there are in one place at any time: founders, residents, or the children of a generation.
+    pub fn crowd(&self) -> u64 {
+        self.capacity().max(u64::from(self.founders())).max(u64::from(self.births()))
+    }
+
     /// The step size of individuals that come without one.
     pub(crate) fn default_step(&self) -> f32 {
         match self {

@@ -39,6 +39,9 @@ pub enum Topology {
     },
 }
 
+/// The most edges that an archipelago may have.
+pub const MAX_EDGES: u64 = 1 << 22;
+
 /// A way from one island to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -82,6 +85,14 @@ pub enum TopologyError {
         /// The degree asked for.
         degree: u32,
     },
+    /// More edges than can be kept in mind.
+    #[error("expected at most {MAX_EDGES} edges between {islands} islands, found `{edges}`")]
+    Edges {
+        /// How many islands there are.
+        islands: u32,
+        /// The edges asked for.
+        edges: u64,
+    },
     /// An edge to or from an island that does not exist.
     #[error("expected islands from 0 to {last}, found the edge `{from} -> {to}`")]
     Edge {
@@ -107,6 +118,15 @@ impl Topology {
     pub fn edges(&self, islands: u32, seed: u64) -> Result<Vec<Edge>, TopologyError> {
         let n = islands;
         let all = 0..n;
+        let degree = match self {
+            Self::FullyConnected => n.saturating_sub(1),
+            Self::RandomRegular { degree } => (*degree).min(n),
+            _ => 0,
+        };
+        let count = u64::from(n) * u64::from(degree);
+        if count > MAX_EDGES {
+            return Err(TopologyError::Edges { islands, edges: count });
+        }
         let mut edges: Vec<(u32, u32)> = match self {
             Self::Isolated => vec![],
             Self::Ring => all.map(|i| (i, (i + 1) % n)).collect(),

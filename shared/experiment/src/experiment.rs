@@ -335,7 +335,8 @@ impl Findings<'_> {
                 self.check_island(&prefix, own, setting.edges.is_empty(), traits);
             }
         }
-        let everybody: u64 = setting.islands.iter().map(|island| island.algorithm.capacity()).sum();
+        let capacities = setting.islands.iter().map(|island| island.algorithm.capacity());
+        let everybody = capacities.fold(0, u64::saturating_add);
         if everybody > MAX_INDIVIDUALS {
             let message =
                 format!("expected at most {MAX_INDIVIDUALS} individuals on all islands, found {everybody}");
@@ -373,7 +374,7 @@ impl Findings<'_> {
             self.add(&format!("{prefix}migration.count"), message, Some("nobody can emigrate twice at once"));
         }
         // Step sizes take another four bytes for each gene.
-        let bytes = u128::from(algorithm.capacity()) * (traits.bytes + 4 * traits.length + 64) as u128;
+        let bytes = u128::from(algorithm.crowd()) * (traits.bytes + 4 * traits.length + 64) as u128;
         if bytes > MAX_ENCODED as u128 {
             let message = format!(
                 "expected an island of at most {} MiB, found one that may take {} MiB",

@@ -84,7 +84,7 @@ pub struct AxisKeys {
 #[serde(deny_unknown_fields, default)]
 pub struct Islands {
     /// How many.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = 10_000))]
     pub count: u32,
     /// Who sends migrants to whom.
     pub topology: TopologyKey,

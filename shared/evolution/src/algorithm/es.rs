@@ -20,16 +20,16 @@ pub struct Es {
     #[schemars(range(min = 1, max = 10_000_000))]
     pub offspring: u32,
     /// The step size to start with.
-    #[schemars(range(min = 0.0))]
+    #[schemars(range(min = 0.0, max = 1e30))]
     pub sigma: f64,
     /// The smallest step size.
-    #[schemars(range(min = 0.0))]
+    #[schemars(range(min = 0.0, max = 1e30))]
     pub sigma_min: f64,
     /// How strongly each step size changes; 1 / sqrt(2 sqrt(n)) for n genes unless given.
-    #[schemars(range(min = 0.0))]
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub tau: Option<f64>,
     /// How strongly all step sizes of an individual change together.
-    #[schemars(range(min = 0.0))]
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub tau_common: f64,
     /// Whether a child has one parent or two.
     pub recombination: Recombination,
@@ -48,6 +48,10 @@ impl Default for Es {
         }
     }
 }
+
+/// The smallest and the largest step size that a single-precision number holds with all of its digits, the square of
+/// the largest included.
+const STEPS: (f64, f64) = (f32::MIN_POSITIVE as f64, 1e30);
 
 /// How a child of the evolution strategy comes by its genes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +108,7 @@ impl Es {
         let common = if self.tau_common > 0.0 { self.tau_common * stream.gaussian() } else { 0.0 };
         for (gene, step) in genome.iter_mut().zip(steps) {
             let grown = f64::from(*step) * libm::exp(common + tau * stream.gaussian());
-            let grown = grown.clamp(self.sigma_min, 1e30);
+            let grown = grown.clamp(self.sigma_min.clamp(STEPS.0, STEPS.1), STEPS.1);
             *step = grown as f32;
             *gene = gene.stepped(domain, grown * stream.gaussian());
         }
@@ -123,7 +127,7 @@ fn recombine<G: Gene>(
         if stream.bits() >> 63 == 1 {
             *gene = parents.genome(father)[at];
         }
-        *step = (*step * theirs[at]).sqrt();
+        *step = (f64::from(*step) * f64::from(theirs[at])).sqrt() as f32;
     }
 }
 

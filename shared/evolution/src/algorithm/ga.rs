@@ -40,9 +40,9 @@ impl Default for Ga {
 }
 
 impl Ga {
-    /// How many individuals are carried over unchanged.
+    /// How many individuals are carried over unchanged: never all, or nothing would ever change.
     pub fn elite_count(&self) -> u32 {
-        (f64::from(self.population) * self.elite).round() as u32
+        ((f64::from(self.population) * self.elite).round() as u32).min(self.population - 1)
     }
 
     pub(crate) fn generation<P: Problem>(

@@ -43,7 +43,7 @@ impl Default for MapElites {
 impl MapElites {
     /// How many cells the grid has.
     pub fn cells(&self) -> u64 {
-        self.bins.iter().map(|&bins| u64::from(bins)).product()
+        self.bins.iter().fold(1, |cells, &bins| cells.saturating_mul(u64::from(bins)))
     }
 
     pub(crate) fn generation<P: Problem>(
