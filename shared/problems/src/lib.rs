@@ -7,7 +7,7 @@
 //! ```
 //! use problems::{OneMax, ProblemSpec};
 //!
-//! let spec = ProblemSpec::Onemax(OneMax { length: 10, symbols: 2 });
+//! let spec = ProblemSpec::Onemax(OneMax { length: 10, ..OneMax::default() });
 //! assert!(spec.traits()?.absolute);
 //! # Ok::<(), problems::ProblemError>(())
 //! ```
@@ -63,6 +63,8 @@ impl ProblemError {
 pub struct Traits {
     /// Whether genes are real numbers, as evolution strategies need.
     pub real: bool,
+    /// The values that a gene may take, to tell from those of other problems.
+    pub domain: String,
     /// Genes in a genome.
     pub length: usize,
     /// Bytes of a genome.
@@ -90,6 +92,7 @@ impl Use for Describe {
         let length = problem.shape().length;
         Traits {
             real: TypeId::of::<<P::Gene as Gene>::Domain>() != TypeId::of::<evolution::gene::Alphabet>(),
+            domain: format!("{:?}", problem.shape().domain),
             length,
             bytes: length * size_of::<P::Gene>(),
             absolute: problem.absolute(),

@@ -16,11 +16,21 @@ pub struct OneMax {
     /// Different symbols.
     #[schemars(range(min = 2, max = 256))]
     pub symbols: u16,
+    /// Extra computation of no consequence for each evaluation, in steps of about a nanosecond: a load for tests and
+    /// benches.
+    #[serde(skip_serializing_if = "is_nothing")]
+    #[schemars(range(min = 0, max = 1_000_000_000_000u64))]
+    pub work: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_nothing(work: &u64) -> bool {
+    *work == 0
 }
 
 impl Default for OneMax {
     fn default() -> Self {
-        Self { length: 50, symbols: 2 }
+        Self { length: 50, symbols: 2, work: 0 }
     }
 }
 
@@ -32,11 +42,14 @@ impl Problem for OneMax {
     }
 
     fn judge(&self, population: &mut Population<u8>, judging: &Judging) -> u64 {
-        population.judge_each(judging.fresh.clone(), self.cost(), |_, genome, _| f64::from(ones(genome)))
+        population.judge_each(judging.fresh.clone(), self.cost(), |_, genome, _| {
+            toil(self.work);
+            f64::from(ones(genome))
+        })
     }
 
     fn cost(&self) -> Cost {
-        Cost { nanoseconds: u64::from(self.length / 16 + 4) }
+        Cost { nanoseconds: u64::from(self.length / 16 + 4) + self.work }
     }
 }
 
@@ -45,4 +58,10 @@ impl Problem for OneMax {
 fn ones(genome: &[u8]) -> u32 {
     let count = |block: &[u8]| block.iter().map(|&gene| u8::from(gene == 1)).sum::<u8>();
     genome.chunks(128).map(|block| u32::from(count(block))).sum()
+}
+
+/// A chain of steps, each of which waits for the one before.
+fn toil(steps: u64) {
+    let end = (0..steps).fold(0, |state: u64, step| (state ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    std::hint::black_box(end);
 }
