@@ -27,7 +27,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (what, run, estimate) = match &plan {
         Plan::Single(experiment) => (describe(experiment), experiment.run_id(), experiment.estimate(threads)),
         Plan::Sweep(sweep) => {
-            let cells = (0..sweep.len()).map(|number| sweep.cell(number).experiment.estimate(1));
+            // Repeats of one combination follow each other, and cost the same.
+            let repeats = sweep.repeats as usize;
+            let cells = (0..sweep.len())
+                .step_by(repeats)
+                .flat_map(|number| std::iter::repeat_n(sweep.cell(number).experiment.estimate(1), repeats));
             let what = format!("a sweep of {} cells over {}", sweep.len(), sweep.keys.join(", "));
             (what, sweep.run_id(), shared(together(cells), threads))
         }

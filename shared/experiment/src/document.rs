@@ -173,14 +173,15 @@ impl Document {
         }
     }
 
-    /// Puts a copy of the value at `source` at a key path, making the tables on the way to it. Later problems of it
-    /// point at the original: a sweep can so check each of its cells and name the axis that is wrong.
+    /// Puts a copy of another document's value at `source` at a key path, making the tables on the way to it. Later
+    /// problems of it point at the original: a sweep can so check each of its cells and name the axis that is wrong.
+    /// Both documents must have been made from the same text.
     ///
     /// # Errors
     /// When there is nothing at `source`, or the path leads through something that is no table or past the end of
     /// an array.
-    pub fn graft(&mut self, key: &KeyPath, source: &KeyPath) -> Result<(), Report> {
-        match self.root.at(source.segments()).cloned() {
+    pub fn graft_from(&mut self, key: &KeyPath, other: &Self, source: &KeyPath) -> Result<(), Report> {
+        match other.root.at(source.segments()).cloned() {
             Some(node) => self.put(key, node),
             None => self.conclude(vec![self.problem(
                 &source.to_string(),
@@ -188,6 +189,20 @@ impl Document {
                 None,
             )]),
         }
+    }
+
+    /// Puts a copy of one of the document's own values at a key path.
+    ///
+    /// # Errors
+    /// As [`graft_from`](Self::graft_from).
+    pub fn graft(&mut self, key: &KeyPath, source: &KeyPath) -> Result<(), Report> {
+        let other = self.clone();
+        self.graft_from(key, &other, source)
+    }
+
+    /// The same document without one of its outermost keys.
+    pub fn without(&self, key: &str) -> Self {
+        Self { root: self.root.without(key), ..self.clone() }
     }
 
     fn put(&mut self, key: &KeyPath, node: Node) -> Result<(), Report> {

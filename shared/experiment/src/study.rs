@@ -94,12 +94,14 @@ fn merge(document: &mut Document, key: &str, source: &str, value: &Json) -> Resu
 
 /// Guests must fit into the genomes of their hosts.
 fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
-    let shape = |part: &Part| (part.experiment.traits().real, part.experiment.traits().length);
+    let shape = |part: &Part| {
+        let traits = part.experiment.traits();
+        format!("{} genes of {} bytes and {}", traits.length, traits.bytes / traits.length, traits.domain)
+    };
     let misfits = parts.iter().filter_map(|host| {
         let guest = parts.iter().find(|part| Some(&part.name) == host.guests.as_ref())?;
         (shape(guest) != shape(host)).then(|| {
-            let (found, expected) = (guest.experiment.traits().length, host.experiment.traits().length);
-            let message = format!("expected guests with {expected} genes of the same kind, found {found}");
+            let message = format!("expected guests with {}, found {}", shape(host), shape(guest));
             document.problem(&format!("study.{}.guests", quoted(&host.name)), message, None)
         })
     });

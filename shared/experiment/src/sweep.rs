@@ -1,6 +1,6 @@
 //! Sweeps: one experiment over all combinations of some keys' values, several times each.
 
-use crate::document::{Document, KeyPath, Report};
+use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report};
 use crate::experiment::Experiment;
 use crate::file::{AxisKeys, SweepKeys};
 use evolution::digest::Digest;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 /// The most cells a sweep may have.
 pub const MAX_CELLS: u64 = 1_000_000;
 
-/// A checked sweep.
+/// A checked sweep. Its cells are made when they are asked for: there may be more than fit into memory.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// What it is called.
@@ -20,14 +20,17 @@ pub struct Sweep {
     pub repeats: u32,
     /// The file it was made from, from which it can be read again.
     pub text: String,
-    points: Vec<Point>,
+    combinations: Combinations,
+    digest: Digest,
 }
 
-/// One combination of values.
+/// All combinations of the axes' values.
 #[derive(Clone, Debug)]
-struct Point {
-    values: Vec<Json>,
-    experiment: Experiment,
+struct Combinations {
+    /// The whole document, and what every combination has in common.
+    document: Document,
+    common: Document,
+    axes: Vec<AxisKeys>,
 }
 
 /// One experiment of a sweep.
@@ -47,23 +50,34 @@ impl Sweep {
     /// Checks every combination. The document's axes have been checked for their shape.
     pub(crate) fn check(document: &Document, keys: &SweepKeys) -> Result<Self, Report> {
         check_axes(document, keys)?;
-        let names: Vec<String> = keys.axis.iter().flat_map(|axis| axis.keys.clone()).collect();
-        let mut documents = vec![(vec![], document.clone())];
-        for (number, axis) in keys.axis.iter().enumerate() {
-            documents = along(&documents, number, axis)?;
+        let common = document.without("sweep");
+        let combinations = Combinations { document: document.clone(), common, axes: keys.axis.clone() };
+        let mut names = vec![];
+        let mut problems: Vec<Problem> = vec![];
+        for number in 0..combinations.len() {
+            match combinations.experiment(number) {
+                Ok(experiment) => names.push(experiment.run_id()),
+                Err(report) => add_new(&mut problems, report.problems),
+            }
+            if problems.len() >= MAX_PROBLEMS {
+                break;
+            }
         }
-        let mut points = Vec::with_capacity(documents.len());
-        for (values, document) in documents {
-            points.push(Point { values, experiment: crate::single(&document)? });
-        }
-        let name = points.first().map_or(String::new(), |point| point.experiment.name().to_owned());
-        let text = document.to_toml();
-        Ok(Self { name, keys: names, repeats: keys.repeats, text, points })
+        document.conclude(problems)?;
+        names.push(keys.repeats.to_string());
+        Ok(Self {
+            name: combinations.experiment(0)?.name().to_owned(),
+            keys: keys.axis.iter().flat_map(|axis| axis.keys.clone()).collect(),
+            repeats: keys.repeats,
+            text: document.to_toml(),
+            combinations,
+            digest: Digest::of_parts("atoll sweep", names.iter().map(String::as_bytes)),
+        })
     }
 
     /// How many cells there are.
     pub fn len(&self) -> u32 {
-        self.points.len() as u32 * self.repeats
+        self.combinations.len() * self.repeats
     }
 
     /// Whether there are no cells; there always is one.
@@ -73,47 +87,81 @@ impl Sweep {
 
     /// A cell by its number: repeats of one combination follow each other.
     pub fn cell(&self, number: u32) -> Cell {
-        let Point { values, experiment } = &self.points[(number / self.repeats) as usize];
-        let repeat = number % self.repeats;
+        let (combination, repeat) = (number / self.repeats, number % self.repeats);
+        let experiment = self.combinations.experiment(combination).expect("every combination was checked");
         let seed = experiment.seed().wrapping_add(u64::from(repeat)) & i64::MAX as u64;
-        Cell { number, values: values.clone(), repeat, experiment: experiment.with_seed(seed) }
+        let values = self.combinations.values(combination);
+        Cell { number, values, repeat, experiment: experiment.with_seed(seed) }
     }
 
     /// The digest of all cells' experiments and budgets.
     pub fn digest(&self) -> Digest {
-        let names: Vec<String> = self.points.iter().map(|point| point.experiment.run_id()).collect();
-        let repeats = self.repeats.to_string();
-        let parts = names.iter().chain([&repeats]).map(String::as_bytes);
-        Digest::of_parts("atoll sweep", parts)
+        self.digest
     }
 
     /// The name of its run.
     pub fn run_id(&self) -> String {
-        format!("{}-{}", self.name, &self.digest().to_string()[..8])
+        format!("{}-{}", self.name, &self.digest.to_string()[..8])
     }
 }
 
-/// The documents with each value of one more axis set in them.
-fn along(
-    documents: &[(Vec<Json>, Document)],
-    number: usize,
-    axis: &AxisKeys,
-) -> Result<Vec<(Vec<Json>, Document)>, Report> {
-    let mut longer = Vec::with_capacity(documents.len() * axis.values.len());
-    for (values, document) in documents {
-        for (place, row) in axis.values.iter().enumerate() {
-            let (mut values, mut document) = (values.clone(), document.clone());
-            for (at, key) in axis.keys.iter().enumerate() {
-                let row_of = format!("sweep.axis[{number}].values[{place}]");
-                let source = if axis.keys.len() > 1 { format!("{row_of}[{at}]") } else { row_of };
+impl Combinations {
+    fn len(&self) -> u32 {
+        self.axes.iter().map(|axis| axis.values.len() as u32).product()
+    }
+
+    /// The place on each axis of a combination; those of the last axis change fastest.
+    fn places(&self, number: u32) -> Vec<usize> {
+        let mut rest = number as usize;
+        let place = |axis: &AxisKeys| {
+            let place = rest % axis.values.len();
+            rest /= axis.values.len();
+            place
+        };
+        let mut places: Vec<usize> = self.axes.iter().rev().map(place).collect();
+        places.reverse();
+        places
+    }
+
+    /// The values of a combination, key by key.
+    fn values(&self, number: u32) -> Vec<Json> {
+        let axes = self.axes.iter().zip(self.places(number));
+        let row = |(axis, place): (&AxisKeys, usize)| match &axis.values[place] {
+            Json::Array(row) if axis.keys.len() > 1 => row.clone(),
+            value => vec![value.clone()],
+        };
+        axes.flat_map(row).collect()
+    }
+
+    /// The experiment of a combination. It ends by what it has computed: by the clock it would end differently every
+    /// time.
+    fn experiment(&self, number: u32) -> Result<Experiment, Report> {
+        let mut document = self.common.clone();
+        for (at, (axis, place)) in self.axes.iter().zip(self.places(number)).enumerate() {
+            for (column, key) in axis.keys.iter().enumerate() {
+                let row = format!("sweep.axis[{at}].values[{place}]");
+                let source = if axis.keys.len() > 1 { format!("{row}[{column}]") } else { row };
                 let path = |text: &str| text.parse::<KeyPath>().expect("keys were checked before");
-                document.graft(&path(key), &path(&source))?;
-                values.push(if axis.keys.len() > 1 { row[at].clone() } else { row.clone() });
+                document.graft_from(&path(key), &self.document, &path(&source))?;
             }
-            longer.push((values, document));
+        }
+        let experiment = crate::single(&document)?;
+        if experiment.budget().wall_time.is_some() {
+            let message = "expected a budget by which every repetition ends alike, found `wall_time`";
+            let help = Some("use `generations`, `evaluations`, `target_fitness` or `stagnation`");
+            document.conclude(vec![document.problem("budget.wall_time", message, help)])?;
+        }
+        Ok(experiment)
+    }
+}
+
+/// Adds problems that are not among them yet: what all combinations have in common is told once.
+fn add_new(problems: &mut Vec<Problem>, more: Vec<Problem>) {
+    for problem in more {
+        if !problems.contains(&problem) {
+            problems.push(problem);
         }
     }
-    Ok(longer)
 }
 
 fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Report> {

@@ -122,6 +122,15 @@ impl Node {
         })
     }
 
+    /// The same table without one of its keys.
+    pub(super) fn without(&self, key: &str) -> Self {
+        let mut other = self.clone();
+        if let Value::Table(entries) = &mut other.value {
+            entries.retain(|entry| entry.key != key);
+        }
+        other
+    }
+
     /// The key that a path ends in; if there is none, the nearest table or value around it that there is.
     pub(super) fn span_of(&self, path: &[Segment]) -> Span {
         let mut node = self;
