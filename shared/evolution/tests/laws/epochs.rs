@@ -1,0 +1,140 @@
+//! An epoch is a pure function: of no clock, no thread and no interruption.
+
+use crate::settings::{alike, for_reals, for_symbols, policies};
+use crate::worlds::{Bowl, Contest, Rugged};
+use evolution::algorithm::{Algorithm, Ga};
+use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Packet, World};
+use evolution::migration::Policy;
+use evolution::problem::Problem;
+use evolution::topology::Topology;
+use proptest::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::LazyLock;
+
+/// Pools of 1, 2 and 4 threads.
+static POOLS: LazyLock<Vec<ThreadPool>> = LazyLock::new(|| {
+    [1, 2, 4].map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().unwrap()).into()
+});
+
+fn world<P: Problem>(
+    problem: P,
+    algorithm: &Algorithm,
+    policy: &Policy,
+    topology: &Topology,
+    seed: u64,
+) -> World<P> {
+    World::new(problem, alike(seed, 3, topology, algorithm, policy))
+}
+
+/// Two epochs of three islands, the second with the migrants of the first.
+fn two_epochs(world: &dyn Evolver) -> Vec<EpochOutcome> {
+    let founding = |island| EpochTask { island, epoch: 0, until: 3, state: None, packets: vec![] };
+    let first: Vec<EpochOutcome> =
+        (0..3).map(|island| epoch::run(world, &founding(island)).unwrap()).collect();
+    let second = second_tasks(world, &first);
+    let second: Vec<EpochOutcome> = second.iter().map(|task| epoch::run(world, task).unwrap()).collect();
+    [first, second].concat()
+}
+
+fn second_tasks(world: &dyn Evolver, first: &[EpochOutcome]) -> Vec<EpochTask> {
+    (0..3)
+        .map(|island| {
+            let packet =
+                |from: u32| Packet { from, epoch: 0, departure: first[from as usize].departure.clone() };
+            let packets = world.setting().senders(island).into_iter().map(packet).collect();
+            let state = Some(first[island as usize].state.clone());
+            EpochTask { island, epoch: 1, until: 8, state, packets }
+        })
+        .collect()
+}
+
+fn same_with_any_threads(world: &dyn Evolver) -> Result<(), TestCaseError> {
+    let outcomes: Vec<Vec<EpochOutcome>> =
+        POOLS.iter().map(|pool| pool.install(|| two_epochs(world))).collect();
+    prop_assert!(outcomes.windows(2).all(|pair| pair[0] == pair[1]));
+    Ok(())
+}
+
+/// An epoch left after any generation and taken up again, against one that ran through.
+fn same_when_resumed(world: &dyn Evolver, after: u64) -> Result<(), TestCaseError> {
+    let through = two_epochs(world);
+    for (task, expected) in second_tasks(world, &through).iter().zip(&through[3..]) {
+        let mut left = world.begin(task).unwrap();
+        for _ in 0..after {
+            left.generation();
+        }
+        let checkpoint = left.checkpoint().unwrap();
+        drop(left);
+        let mut taken_up = world.resume(task, &checkpoint).unwrap();
+        while taken_up.generation() {}
+        prop_assert_eq!(&taken_up.finish().unwrap(), expected);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn threads_do_not_matter_for_symbols(
+        algorithm in for_symbols(), policy in policies(), seed: u64, nanoseconds in prop_oneof![Just(1u64), Just(1 << 40)],
+    ) {
+        let problem = Rugged { nanoseconds, ..Rugged::SMALL };
+        same_with_any_threads(&world(problem, &algorithm, &policy, &Topology::Ring, seed))?;
+    }
+
+    #[test]
+    fn threads_do_not_matter_for_reals(
+        algorithm in for_reals(), policy in policies(), seed: u64, nanoseconds in prop_oneof![Just(1u64), Just(1 << 40)],
+    ) {
+        let problem = Bowl { dimensions: 4, nanoseconds };
+        same_with_any_threads(&world(problem, &algorithm, &policy, &Topology::FullyConnected, seed))?;
+    }
+
+    #[test]
+    fn an_epoch_can_be_left_and_taken_up(
+        algorithm in for_reals(), policy in policies(), seed: u64, after in 0u64..=5,
+    ) {
+        let problem = Bowl { dimensions: 4, nanoseconds: 10 };
+        same_when_resumed(&world(problem, &algorithm, &policy, &Topology::TwoWayRing, seed), after)?;
+    }
+
+    #[test]
+    fn a_relative_epoch_can_be_left_and_taken_up(
+        algorithm in for_symbols(), policy in policies(), seed: u64, after in 0u64..=5,
+    ) {
+        same_when_resumed(&world(Contest, &algorithm, &policy, &Topology::Ring, seed), after)?;
+    }
+
+    #[test]
+    fn hostile_bytes_are_errors(
+        algorithm in for_reals(), seed: u64, bytes in prop::collection::vec(any::<u8>(), 0..200),
+        at in any::<prop::sample::Index>(), bit in 0u8..8,
+    ) {
+        let problem = Bowl { dimensions: 4, nanoseconds: 10 };
+        let world = world(problem, &algorithm, &Policy::default(), &Topology::Ring, seed);
+        let first = two_epochs(&world);
+        let mut task = second_tasks(&world, &first).remove(0);
+        // A flipped bit may by chance make another valid state; it must never make a panic.
+        let mut flipped = task.state.clone().unwrap().to_vec();
+        let place = at.index(flipped.len());
+        flipped[place] ^= 1 << bit;
+        task.state = Some(flipped.into());
+        let _ = world.begin(&task).map(drop);
+        task.state = Some(bytes.clone().into());
+        prop_assert!(world.begin(&task).is_err());
+        prop_assert!(world.resume(&task, &bytes).is_err());
+        prop_assert!(world.champion(&bytes).is_err());
+    }
+}
+
+/// Populations large enough that breeding is split over threads as well as judging.
+#[test]
+fn large_populations_are_the_same_with_any_threads() {
+    let algorithm = Algorithm::Ga(Ga { population: 20_001, elite: 0.01, ..Ga::default() });
+    for nanoseconds in [1, 20_000] {
+        let problem = Rugged { length: 50, symbols: 4, nanoseconds };
+        let world = world(problem, &algorithm, &Policy::default(), &Topology::Ring, 11);
+        same_with_any_threads(&world).unwrap();
+    }
+}

@@ -1,0 +1,192 @@
+//! What holds after every generation.
+
+use crate::settings::{alone, archives, for_reals, for_symbols, gas, strategies};
+use crate::worlds::{Bowl, Holes, Rugged, genomes};
+use evolution::algorithm::{Algorithm, Es, Ga, Recombination};
+use evolution::gene::Gene;
+use evolution::island::Island;
+use evolution::problem::Problem;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const BOWL: Bowl = Bowl { dimensions: 3, nanoseconds: 10 };
+
+/// Size, domain and champion, after each of a few generations.
+fn check_generations<P: Problem>(
+    problem: &P,
+    algorithm: &Algorithm,
+    seed: u64,
+    fitness: impl Fn(&[P::Gene]) -> f64,
+) -> Result<(), TestCaseError> {
+    let setting = alone(seed, algorithm);
+    let mut island = Island::found(problem, &setting, 0);
+    let domain = problem.shape().domain;
+    let mut evaluations = u64::from(algorithm.founders());
+    for generation in 0..6 {
+        let population = island.population();
+        if matches!(algorithm, Algorithm::MapElites(_)) {
+            prop_assert!(population.len() as u64 <= algorithm.capacity());
+        } else {
+            prop_assert_eq!(population.len() as u64, algorithm.capacity());
+        }
+        for (index, genome) in genomes(population).iter().enumerate() {
+            prop_assert!(genome.iter().all(|gene| gene.belongs(domain)), "{:?}", genome);
+            prop_assert_eq!(population.fitness()[index], fitness(genome), "every fitness is its genome's");
+        }
+        prop_assert_eq!(island.age(), generation);
+        prop_assert_eq!(island.evaluations(), evaluations);
+        let champion = island.champion().clone();
+        prop_assert_eq!(champion.fitness, fitness(&champion.genome));
+        prop_assert!(champion.fitness >= population.best_fitness());
+        island.generation();
+        prop_assert!(island.champion().fitness >= champion.fitness, "a champion only becomes better");
+        evaluations += u64::from(algorithm.births());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn symbols_keep_size_domain_and_champion(algorithm in for_symbols(), seed: u64) {
+        check_generations(&Rugged::SMALL, &algorithm, seed, Rugged::fitness)?;
+    }
+
+    #[test]
+    fn reals_keep_size_domain_and_champion(algorithm in for_reals(), seed: u64) {
+        check_generations(&BOWL, &algorithm, seed, Bowl::fitness)?;
+    }
+
+    #[test]
+    fn every_generation_brings_somebody(ga in gas(), elite in 0.0..=0.9) {
+        let algorithm = Algorithm::Ga(Ga { elite, ..ga });
+        prop_assert!(algorithm.births() > 0, "a budget of evaluations would never be spent");
+    }
+
+    #[test]
+    fn the_elite_is_carried_over(ga in gas(), seed: u64) {
+        let algorithm = Algorithm::Ga(ga.clone());
+        let setting = alone(seed, &algorithm);
+        let mut island = Island::found(&Rugged::SMALL, &setting, 0);
+        let elite = ga.elite_count() as usize;
+        for _ in 0..4 {
+            let mut ranked: Vec<(f64, Vec<u8>)> =
+                island.population().fitness().iter().copied().zip(genomes(island.population())).collect();
+            // A stable sort: of equals the lower index comes first.
+            ranked.sort_by(|one, other| other.0.total_cmp(&one.0));
+            let expected: Vec<Vec<u8>> = ranked.into_iter().take(elite).map(|(_, genome)| genome).collect();
+            island.generation();
+            let carried: Vec<Vec<u8>> = genomes(island.population()).into_iter().take(elite).collect();
+            prop_assert_eq!(carried, expected);
+        }
+    }
+
+    #[test]
+    fn archives_hold_one_in_each_cell(archive in archives(), seed: u64) {
+        let setting = alone(seed, &Algorithm::MapElites(archive.clone()));
+        let mut island = Island::found(&BOWL, &setting, 0);
+        for _ in 0..8 {
+            island.generation();
+            let population = island.population();
+            let width = 2.0 * Bowl::EDGE as f32;
+            let cells: BTreeSet<Vec<u64>> = (0..population.len())
+                .map(|index| {
+                    population.descriptors(index).iter().zip(&archive.bins).map(|(x, &bins)| {
+                        let bin = ((x + Bowl::EDGE as f32) / width * bins as f32) as u64;
+                        bin.min(u64::from(bins) - 1)
+                    }).collect()
+                })
+                .collect();
+            prop_assert_eq!(cells.len(), population.len());
+        }
+    }
+
+    #[test]
+    fn step_sizes_stay_positive(es in strategies(), seed: u64, sigma_min in prop_oneof![Just(0.0), 1e-60..1e-3]) {
+        let es = Es { sigma_min, ..es };
+        let setting = alone(seed, &Algorithm::Es(es.clone()));
+        let mut island = Island::found(&BOWL, &setting, 0);
+        for _ in 0..40 {
+            island.generation();
+            for index in 0..island.population().len() {
+                let steps = island.population().steps(index).expect("an evolution strategy has steps");
+                // The founders keep the steps that they were given, even if there are none.
+                let founder = steps.iter().all(|&step| step == es.sigma as f32);
+                prop_assert!(
+                    founder || steps.iter().all(|&step| step > 0.0 && step.is_finite()), "{:?}", steps
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn survivors_are_the_best_of_parents_and_children(es in strategies(), seed: u64) {
+        let setting = alone(seed, &Algorithm::Es(es));
+        let mut island = Island::found(&BOWL, &setting, 0);
+        let mut before: Vec<f64> = island.population().fitness().to_vec();
+        before.sort_by(|a, b| b.total_cmp(a));
+        for _ in 0..6 {
+            island.generation();
+            let after = island.population().fitness().to_vec();
+            prop_assert!(after.is_sorted_by(|one, other| one >= other));
+            prop_assert!(after.iter().zip(&before).all(|(after, before)| after >= before));
+            before = after;
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_the_worst_and_counted(algorithm in for_symbols(), seed: u64) {
+        let setting = alone(seed, &algorithm);
+        let mut island = Island::found(&Holes, &setting, 0);
+        let mut last = 0;
+        for _ in 0..4 {
+            let population = island.population();
+            let mut holes = 0;
+            for (genome, &fitness) in genomes(population).iter().zip(population.fitness()) {
+                let expected = if genome[0] == 0 { f64::NEG_INFINITY } else { Rugged::fitness(genome) };
+                prop_assert_eq!(fitness, expected);
+                holes += u64::from(genome[0] == 0);
+            }
+            if island.age() == 0 {
+                prop_assert_eq!(island.unjudgeable(), holes);
+            }
+            prop_assert!(island.unjudgeable() >= last && island.unjudgeable() <= island.evaluations());
+            last = island.unjudgeable();
+            island.generation();
+        }
+    }
+}
+
+#[test]
+fn unjudgeable_children_are_counted_one_by_one() {
+    // Without crossover, mutation and elite the children are copies, so the holes among them are those evaluated.
+    let mut ga = Ga { population: 200, tournament: 1, ..Ga::default() };
+    ga.crossover.rate = 0.0;
+    ga.mutation.rate = evolution::algorithm::Rate::Constant(0.0);
+    let setting = alone(5, &Algorithm::Ga(ga));
+    let mut island = Island::found(&Holes, &setting, 0);
+    for _ in 0..5 {
+        let before = island.unjudgeable();
+        island.generation();
+        let holes = genomes(island.population()).iter().filter(|genome| genome[0] == 0).count() as u64;
+        assert!(holes > 0, "the case is there at all");
+        assert_eq!(island.unjudgeable() - before, holes);
+    }
+}
+
+#[test]
+fn recombined_steps_do_not_vanish() {
+    // The product of two small steps lies far below the smallest number of 32 bits; their geometric mean does not.
+    let (sigma, sigma_min) = (1e-30, 0.0);
+    let es = Es { sigma, sigma_min, tau: Some(0.0), recombination: Recombination::Discrete, ..Es::default() };
+    let setting = alone(1, &Algorithm::Es(es));
+    let mut island = Island::found(&BOWL, &setting, 0);
+    for _ in 0..20 {
+        island.generation();
+    }
+    for index in 0..island.population().len() {
+        let steps = island.population().steps(index).expect("an evolution strategy has steps");
+        assert!(steps.iter().all(|&step| (0.99e-30..1.01e-30).contains(&step)), "{steps:?}");
+    }
+}
