@@ -6,7 +6,7 @@ use crate::record::{EpochRecord, Labour, RunEvent, StoredCheckpoint};
 use archipelago::{Archipelago, Completion, CompletionError, End, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::{EpochOutcome, EpochTask, Standing};
+use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing};
 use experiment::document::Report;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan, SEMANTICS};
@@ -63,6 +63,14 @@ pub enum KeepError {
         /// The run.
         run: RunId,
     },
+    /// It cannot be given such a budget.
+    #[error("run `{run}` cannot be extended: {reason}")]
+    Budget {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
     /// The store, the journal or an epoch.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -99,7 +107,7 @@ pub struct Keeper {
     experiment: Experiment,
     archipelago: Archipelago,
     ledger: Ledger,
-    checkpoints: Vec<Option<Bytes>>,
+    checkpoints: Vec<Option<StoredCheckpoint>>,
     /// For how long the run had been worked on before it was opened, in milliseconds.
     elapsed_before: u64,
     finished: bool,
@@ -119,6 +127,8 @@ pub struct Assignment {
 pub struct RunHead {
     /// Its experiment.
     pub experiment: Experiment,
+    /// The digest of the text that is stored of it.
+    pub text: Digest,
     /// Its journal.
     pub events: Vec<RunEvent>,
 }
@@ -126,9 +136,9 @@ pub struct RunHead {
 impl RunHead {
     /// Reads what is stored of a run.
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, KeepError> {
-        let experiment = read_experiment(store, run).await?;
+        let (experiment, text) = read_experiment(store, run).await?;
         let events: Vec<store::Event<RunEvent>> = store::journal::read_all(store, run).await?;
-        let head = Self { experiment, events: events.into_iter().map(|event| event.body).collect() };
+        let head = Self { experiment, text, events: events.into_iter().map(|event| event.body).collect() };
         head.check(run)?;
         Ok(head)
     }
@@ -156,9 +166,9 @@ impl RunHead {
         let mut archipelago = Archipelago::new(&self.experiment, guests);
         for event in &self.events {
             match event {
-                RunEvent::Extended { budget, .. } => {
+                RunEvent::Extended { budget, complete, .. } => {
                     if let Some(budget) = self.extended(budget) {
-                        archipelago.extend(budget);
+                        archipelago.extend(*complete, budget);
                     }
                 }
                 RunEvent::Decided { end, .. } => archipelago.decide(end.clone()),
@@ -205,7 +215,8 @@ impl RunHead {
     }
 }
 
-async fn read_experiment(store: &Store, run: &RunId) -> Result<Experiment, KeepError> {
+/// The stored experiment, and the digest of its text.
+async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), KeepError> {
     let path = Place::Experiment.in_run(run);
     let text = store.read_text(&path, MAX_EXPERIMENT).await.map_err(|error| match error {
         error if error.is_missing() => KeepError::Unknown { run: run.clone() },
@@ -213,9 +224,20 @@ async fn read_experiment(store: &Store, run: &RunId) -> Result<Experiment, KeepE
     })?;
     let wrong = |report| KeepError::Experiment { run: run.clone(), report: Box::new(report) };
     match experiment::parse(path.as_ref(), &text, None).map_err(wrong)? {
-        Plan::Single(experiment) => Ok(*experiment),
+        Plan::Single(experiment) => Ok((*experiment, Digest::of(text.as_bytes()))),
         Plan::Sweep(_) | Plan::Study(_) => Err(KeepError::Unknown { run: run.clone() }),
     }
+}
+
+/// The checkpoint of an epoch, which is to take no more than it had taken when the checkpoint was made: asynchronously
+/// more may have arrived since. If something is not remembered any more, the epoch begins anew.
+fn take_up(task: &mut EpochTask, checkpoint: StoredCheckpoint) -> Option<Bytes> {
+    let took = |packet: &Packet| checkpoint.took.contains(&(packet.from, packet.epoch));
+    if task.packets.iter().filter(|packet| took(packet)).count() < checkpoint.took.len() {
+        return None;
+    }
+    task.packets.retain(took);
+    Some(checkpoint.bytes.into())
 }
 
 impl Keeper {
@@ -234,7 +256,7 @@ impl Keeper {
         match store.create_text(&Place::Experiment.in_run(run), &experiment.to_toml()).await {
             Ok(_) => {}
             Err(StoreError::Differs { .. }) => {
-                let found = read_experiment(store, run).await?.digest();
+                let found = read_experiment(store, run).await?.0.digest();
                 let expected = experiment.digest();
                 if found != expected {
                     return Err(KeepError::Other { run: run.clone(), expected, found });
@@ -252,16 +274,22 @@ impl Keeper {
         let (mut journal, events) = Journal::open::<RunEvent>(store, run, nonce).await?;
         if events.is_empty() {
             let experiment = head.experiment.digest();
-            let event = RunEvent::Created { experiment, semantics: SEMANTICS, version, at };
+            let text = head.text;
+            let version = version.clone();
+            let event = RunEvent::Created { experiment, text, semantics: SEMANTICS, version, at };
             journal.append(&event).await?;
         } else if head.finished().is_none() {
-            journal.append(&RunEvent::Opened { version, at }).await?;
+            journal.append(&RunEvent::Opened { version: version.clone(), at }).await?;
         }
         let (archipelago, past, beyond) = head.restore(store, run).await?;
+        // What was deleted from a finished run is computed again.
+        let finished = head.finished().is_some() && archipelago.end().is_some();
+        if head.finished().is_some() && !finished {
+            journal.append(&RunEvent::Opened { version, at }).await?;
+        }
         for place in beyond {
             store.delete(&place.in_run(run)).await?;
         }
-        let finished = head.finished().is_some();
         let retention = &head.experiment.file().retention;
         let ledger = Ledger::new(store, run, journal, retention, &past);
         let mut checkpoints = vec![];
@@ -269,19 +297,26 @@ impl Keeper {
         for island in 0..past.records.len() as u32 {
             let checkpoint = past.checkpoint(store, run, island).await?;
             elapsed_before = checkpoint.as_ref().map_or(0, |c| c.elapsed).max(elapsed_before);
-            checkpoints.push(checkpoint.map(|checkpoint| checkpoint.bytes.into()));
+            checkpoints.push(checkpoint);
         }
         Ok(Self { experiment: head.experiment, archipelago, ledger, checkpoints, elapsed_before, finished })
     }
 
     /// Gives the run another budget.
     pub async fn extend(&mut self, budget: BudgetKeys, now: u64) -> Result<(), KeepError> {
+        let refused = |reason: String| KeepError::Budget { run: self.run().clone(), reason };
         let extended = self.experiment.with_budget(budget.clone());
-        let extended = extended
-            .map_err(|report| KeepError::Experiment { run: self.run().clone(), report: Box::new(report) })?;
+        let extended = extended.map_err(|report| refused(report.to_string()))?;
+        let done = self.archipelago.generation();
+        if let Some(asked) = budget.generations.filter(|&asked| asked < done) {
+            return Err(refused(format!(
+                "expected more than the {done} generations it has, found `{asked}`"
+            )));
+        }
         let budget = serde_json::json!(budget).to_string();
-        self.ledger.log(&RunEvent::Extended { budget, at: now }).await?;
-        self.archipelago.extend(*extended.budget());
+        let complete = self.archipelago.complete_epochs();
+        self.ledger.log(&RunEvent::Extended { budget, complete, at: now }).await?;
+        self.archipelago.extend(complete, *extended.budget());
         self.archipelago.judge_again();
         self.finished = false;
         Ok(())
@@ -320,8 +355,10 @@ impl Keeper {
     /// The next epoch that may be run, if there is one now.
     pub fn assign(&mut self) -> Option<Assignment> {
         let island = *self.archipelago.ready().first()?;
-        let task = self.archipelago.begin(island);
-        Some(Assignment { task, checkpoint: self.checkpoints[island as usize].take() })
+        let mut task = self.archipelago.begin(island);
+        let checkpoint = self.checkpoints[island as usize].take();
+        let checkpoint = checkpoint.and_then(|checkpoint| take_up(&mut task, checkpoint));
+        Some(Assignment { task, checkpoint })
     }
 
     /// Takes an epoch's outcome.
@@ -344,6 +381,12 @@ impl Keeper {
         islands.map(|island| self.ledger.at_stake(island)).max().unwrap_or(0)
     }
 
+    /// The most epochs of an island that are not written yet.
+    pub fn waiting(&self) -> usize {
+        let islands = 0..self.experiment.setting().islands.len() as u32;
+        islands.map(|island| self.ledger.waiting(island)).max().unwrap_or(0)
+    }
+
     /// Writes everything that is not written yet.
     pub async fn flush(&mut self) -> Result<(), KeepError> {
         if let Some(end) = self.archipelago.end() {
@@ -360,7 +403,8 @@ impl Keeper {
         bytes: &Bytes,
         elapsed: u64,
     ) -> Result<(), KeepError> {
-        let checkpoint = StoredCheckpoint { bytes: bytes.to_vec(), elapsed };
+        let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
+        let checkpoint = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed };
         let inside = (task.epoch, standing.generation);
         Ok(self.ledger.checkpoint(&self.archipelago, task.island, inside, &checkpoint).await?)
     }

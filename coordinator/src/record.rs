@@ -12,6 +12,8 @@ pub enum RunEvent {
     Created {
         /// The digest of its experiment.
         experiment: Digest,
+        /// The digest of the text that is stored of it, down to the keys that no result depends on.
+        text: Digest,
         /// The version of what experiments mean.
         semantics: u32,
         /// The version of the program.
@@ -30,6 +32,8 @@ pub enum RunEvent {
     Extended {
         /// The new budget, as the `[budget]` table of an experiment in JSON.
         budget: String,
+        /// The epochs that were complete on all islands by then, which the new budget does not undo.
+        complete: u64,
         /// When.
         at: u64,
     },
@@ -80,6 +84,8 @@ pub struct Labour {
 pub struct StoredCheckpoint {
     /// The evolver's own.
     pub bytes: Vec<u8>,
+    /// The emigrants that the epoch began with: from which island and epoch.
+    pub took: Vec<(u32, u64)>,
     /// For how long the run had been worked on, in milliseconds.
     pub elapsed: u64,
 }

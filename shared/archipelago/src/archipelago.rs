@@ -30,6 +30,8 @@ pub struct Archipelago {
     complete: u64,
     /// The best fitness of the complete epochs, and the generation in which it was reached.
     best: (f64, u64),
+    /// The epochs that were complete when the budget was given: it does not undo them.
+    budget_after: u64,
     /// Where the run is to end because somebody decided so, and where it has ended.
     decided: Option<End>,
     end: Option<End>,
@@ -163,7 +165,17 @@ pub enum CompletionError {
         /// The last one.
         last: u32,
     },
-    /// It was run with other inputs than it should have been.
+    /// It was run with another state or other immigrants than the island has: those of a past that was lost.
+    #[error(
+        "island {island}, epoch {epoch}: expected the island's own state and immigrants as its inputs, found others"
+    )]
+    Inputs {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// It did not go as far as it should have.
     #[error("island {island}, epoch {epoch}: expected generation {expected} at its end, found `{found}`")]
     Misfit {
         /// The island.
@@ -211,6 +223,7 @@ impl Archipelago {
             islands: (0..count).map(|island| IslandProgress::new(setting, island)).collect(),
             complete: 0,
             best: (f64::NEG_INFINITY, 0),
+            budget_after: 0,
             decided: None,
             end: None,
         }
@@ -245,10 +258,11 @@ impl Archipelago {
         None
     }
 
-    /// Goes on with another budget. The run may have ended by then, or not.
-    pub fn extend(&mut self, budget: Budget) {
+    /// Goes on with another budget, given when so many epochs were complete. The run may have ended by then, or not.
+    pub fn extend(&mut self, complete: u64, budget: Budget) {
         self.schedule.extend(budget.generations);
         self.budget = budget;
+        self.budget_after = complete;
         self.decided = None;
         self.end = None;
     }
@@ -334,8 +348,7 @@ impl Archipelago {
     ) -> Result<Completion, CompletionError> {
         let EpochTask { island, epoch, .. } = *task;
         let last = self.islands.len() as u32 - 1;
-        let progress =
-            self.islands.get_mut(island as usize).ok_or(CompletionError::Unknown { island, last })?;
+        let progress = self.islands.get(island as usize).ok_or(CompletionError::Unknown { island, last })?;
         if epoch < progress.done {
             return progress.compare(island, epoch, outcome.digest);
         }
@@ -348,10 +361,27 @@ impl Archipelago {
             let found = outcome.standing.generation;
             return Err(CompletionError::Misfit { island, epoch, expected: until, found });
         }
+        if !self.knows_inputs(task) {
+            return Err(CompletionError::Inputs { island, epoch });
+        }
+        let progress = &mut self.islands[island as usize];
         let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
         let mark = progress.accept(&self.experiment, epoch, outcome, took);
         self.advance();
         Ok(Completion::New(mark))
+    }
+
+    /// Whether an island's next epoch was run with the state that it has, and with emigrants that are remembered.
+    fn knows_inputs(&self, task: &EpochTask) -> bool {
+        let recent = &self.islands[task.island as usize].recent;
+        let remembered = |packet: &Packet| match self.islands.get(packet.from as usize) {
+            Some(sender) => sender
+                .recent
+                .iter()
+                .any(|finished| finished.epoch == packet.epoch && finished.departure == packet.departure),
+            None => self.guests.as_ref() == Some(packet),
+        };
+        recent.back().map(|last| &last.state) == task.state.as_ref() && task.packets.iter().all(remembered)
     }
 
     /// Judges the epochs that have become complete, and forgets what nobody needs any more.
@@ -398,6 +428,9 @@ impl Archipelago {
         let evaluations: u64 = standings.iter().map(|standing| standing.evaluations).sum();
         if best > self.best.0 {
             self.best = (best, generation);
+        }
+        if epoch + 1 < self.budget_after {
+            return;
         }
         let Budget { evaluations: limit, target_fitness, stagnation, .. } = self.budget;
         let reason = if target_fitness.is_some_and(|target| best >= target) {
@@ -460,6 +493,20 @@ impl Archipelago {
     /// Epochs that are complete on all islands.
     pub fn complete_epochs(&self) -> u64 {
         self.complete
+    }
+
+    /// The furthest generation that any island has come to.
+    pub fn generation(&self) -> u64 {
+        (0..self.islands.len() as u32)
+            .filter_map(|i| self.standing(i))
+            .map(|s| s.generation)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Where an island stood at the end of its last epoch.
+    pub fn standing(&self, island: u32) -> Option<Standing> {
+        self.islands[island as usize].recent.back().map(|finished| finished.standing)
     }
 
     /// Epochs that an island has done.

@@ -3,7 +3,7 @@
 use crate::archipelago::{Archipelago, CompletionError, End};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::{self, EpochError, Standing};
+use evolution::epoch::{EpochError, Standing};
 use experiment::Experiment;
 
 /// What a run brought.
@@ -33,11 +33,18 @@ pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option
     let evolver = experiment.evolver();
     let mut archipelago = Archipelago::new(experiment, None);
     while let Some(&island) = archipelago.ready().first() {
-        if stop() {
-            return Ok(None);
-        }
         let task = archipelago.begin(island);
-        let outcome = epoch::run(&*evolver, &task)?;
+        let mut epoch = evolver.begin(&task)?;
+        loop {
+            if stop() {
+                return Ok(None);
+            }
+            if !epoch.generation() {
+                break;
+            }
+        }
+        let finished = epoch.finish();
+        let outcome = finished.map_err(|error| EpochError::Codec { island, epoch: task.epoch, error })?;
         archipelago.complete(&task, &outcome)?;
     }
     let end = archipelago.end().cloned();
