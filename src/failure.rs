@@ -57,7 +57,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Load(_) | Self::Report(_) => 78,
-            Self::Usage(_) | Self::Name(_) => 2,
+            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }
     }

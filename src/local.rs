@@ -9,13 +9,15 @@ use evolution::epoch::Evolver;
 use experiment::CheckpointEvery;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use worker::{Gauges, Job, Message, Pool, Stop};
 
 /// How often progress is shown and the clock is looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// The most epochs of an island that wait to be written: memory does not grow with the length of a run.
+const WAITING: usize = 256;
 /// How long a generation may go on after somebody asked to stop, before it is abandoned.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// How a drive came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub(crate) enum Ending {
     Stopped,
 }
 
+/// A message, and what is dropped when it has been kept: the job that sent it may be waiting for that.
+type Delivery = (Message, oneshot::Sender<()>);
+
 /// A run being driven to its end.
 pub(crate) struct Drive<'a> {
     keeper: &'a mut Keeper,
@@ -33,8 +38,8 @@ pub(crate) struct Drive<'a> {
     evolver: Arc<dyn Evolver>,
     gauges: Arc<Gauges>,
     stop: Stop,
-    sender: mpsc::Sender<Message>,
-    messages: mpsc::Receiver<Message>,
+    sender: mpsc::Sender<Delivery>,
+    messages: mpsc::Receiver<Delivery>,
     running: usize,
     start: Instant,
     flushed: Instant,
@@ -49,6 +54,11 @@ impl<'a> Drive<'a> {
         let (sender, messages) = mpsc::channel(2 * pool.threads());
         let (start, flushed) = (Instant::now(), Instant::now());
         let stop = Stop::default();
+        for island in 0..keeper.experiment().setting().islands.len() as u32 {
+            if let Some(standing) = keeper.archipelago().standing(island) {
+                gauges.of(island).set(&standing);
+            }
+        }
         Self { keeper, pool, evolver, gauges, stop, sender, messages, running: 0, start, flushed }
     }
 
@@ -72,12 +82,16 @@ impl<'a> Drive<'a> {
                 break;
             }
             tokio::select! {
-                message = self.messages.recv() => self.take(message.expect("we hold a sender")).await?,
+                delivery = self.messages.recv() => self.take(delivery.expect("we hold a sender")).await?,
                 _ = tick.tick() => {
                     progress.show(&self.gauges.total());
                     self.look_at_the_clock().await?;
                 }
-                () = stop.asked(), if deadline.is_none() => {
+                () = stop.asked(deadline.is_some()) => {
+                    if deadline.is_some() {
+                        // Whoever asks twice does not want to wait.
+                        break;
+                    }
                     self.stop.ask();
                     deadline = Some(tokio::time::Instant::now() + PATIENCE);
                     progress.say("stopping at the next generation …");
@@ -108,13 +122,12 @@ impl<'a> Drive<'a> {
                 gauges: self.gauges.clone(),
             };
             let sender = self.sender.clone();
-            // Nobody listens any more when a stuck generation was abandoned.
-            self.pool.run(job, move |message| drop(sender.blocking_send(message)));
+            self.pool.run(job, move |message| deliver(&sender, message));
             self.running += 1;
         }
     }
 
-    async fn take(&mut self, message: Message) -> Result<(), Failure> {
+    async fn take(&mut self, (message, _kept): Delivery) -> Result<(), Failure> {
         match message {
             Message::Checkpoint { task, standing, bytes } => {
                 let elapsed = self.elapsed();
@@ -128,9 +141,8 @@ impl<'a> Drive<'a> {
                 let milliseconds = time.as_millis() as u64;
                 let labour = Labour { worker: "local".to_owned(), milliseconds, elapsed };
                 self.keeper.complete(&task, *outcome, labour)?;
-                let every = self.keeper.experiment().checkpoint_every();
-                if matches!(every, CheckpointEvery::Generations(limit) if self.keeper.at_stake() >= limit) {
-                    self.keeper.flush().await?;
+                if self.is_flush_due() {
+                    self.flush().await?;
                 }
             }
             Message::Stopped { .. } => {}
@@ -142,12 +154,27 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
+    /// Whether epochs that are done have to be written now, so that a crash in the next one costs no more than allowed.
+    fn is_flush_due(&self) -> bool {
+        let experiment = self.keeper.experiment();
+        if self.keeper.waiting() >= WAITING {
+            return true;
+        }
+        match experiment.checkpoint_every() {
+            CheckpointEvery::Generations(limit) => self.keeper.at_stake() + experiment.interval() > limit,
+            // An epoch that goes on for longer than the other half has checkpoints of its own.
+            CheckpointEvery::Time(time) => self.flushed.elapsed() >= time / 2,
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), Failure> {
+        self.flushed = Instant::now();
+        Ok(self.keeper.flush().await?)
+    }
+
     async fn look_at_the_clock(&mut self) -> Result<(), Failure> {
-        if let CheckpointEvery::Time(time) = self.keeper.experiment().checkpoint_every()
-            && self.flushed.elapsed() >= time
-        {
-            self.keeper.flush().await?;
-            self.flushed = Instant::now();
+        if self.keeper.at_stake() > 0 && self.is_flush_due() {
+            self.flush().await?;
         }
         let limit = self.keeper.archipelago().budget().wall_time;
         if limit.is_some_and(|limit| Duration::from_millis(self.elapsed()) >= limit) {
@@ -162,7 +189,18 @@ impl<'a> Drive<'a> {
     }
 }
 
-async fn until(deadline: Option<tokio::time::Instant>) {
+/// Delivers a message, and a checkpoint until it is kept: evolution does not run ahead of what a crash may cost.
+fn deliver(sender: &mpsc::Sender<Delivery>, message: Message) {
+    let is_checkpoint = matches!(message, Message::Checkpoint { .. });
+    let (kept, until_kept) = oneshot::channel();
+    // Nobody listens any more when a stuck generation was abandoned.
+    if sender.blocking_send((message, kept)).is_ok() && is_checkpoint {
+        let _ = until_kept.blocking_recv();
+    }
+}
+
+/// Waits until a deadline, if there is one; otherwise for ever.
+pub(crate) async fn until(deadline: Option<tokio::time::Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

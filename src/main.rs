@@ -63,6 +63,7 @@ fn main() -> ExitCode {
 }
 
 async fn execute(command: Command) -> Result<ExitCode, Failure> {
+    let _listening = signals::outlive_file_size_limits()?;
     match command {
         Command::Run(arguments) => run::run(arguments).await,
         Command::Resume(arguments) => run::resume(arguments).await,

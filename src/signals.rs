@@ -3,6 +3,18 @@
 use crate::failure::Failure;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// The number of SIGXFSZ on every system that has it.
+const OUTGROWN: i32 = 25;
+
+/// As long as the answer lives, writing past a limit on file sizes is an error like a full disk, and does not kill.
+pub(crate) fn outlive_file_size_limits() -> Result<Signal, Failure> {
+    listen(SignalKind::from_raw(OUTGROWN))
+}
+
+fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Other(format!("cannot listen to signals: {error}")))
+}
+
 /// The signals that ask this process to stop.
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -20,15 +32,13 @@ pub(crate) enum Asked {
 impl Signals {
     /// Listens from now on.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Failure::Other(format!("cannot listen to signals: {error}")));
         let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
         Ok(Self { interrupt, terminate, asked: None })
     }
 
-    /// Waits until one comes. A second one ends the process at once.
-    pub(crate) async fn asked(&mut self) {
-        if self.asked.is_none() {
+    /// Waits until one has come, or until one comes `again`.
+    pub(crate) async fn asked(&mut self, again: bool) {
+        if again || self.asked.is_none() {
             self.asked = Some(tokio::select! {
                 _ = self.interrupt.recv() => Asked::Interrupt,
                 _ = self.terminate.recv() => Asked::Terminate,

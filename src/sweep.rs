@@ -1,6 +1,7 @@
 //! Sweeps: all cells of a plan, side by side, each a whole run in memory.
 
 use crate::failure::Failure;
+use crate::local::{PATIENCE, until};
 use crate::progress::number;
 use crate::run::{How, choose_id};
 use crate::signals::Signals;
@@ -9,6 +10,7 @@ use bincode::{Decode, Encode};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, duration};
 use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -115,9 +117,9 @@ async fn compute(
     bar.set_position(cells.len() as u64);
     let mut waiting = missing.iter();
     let mut running = 0;
-    let mut asked = false;
+    let mut deadline = None;
     loop {
-        while running <= pool.threads() && !asked {
+        while running <= pool.threads() && deadline.is_none() {
             let Some(&number) = waiting.next() else { break };
             let (cell, stop, sender) = (plan.cell(number), stop.clone(), sender.clone());
             pool.spawn(move || drop(sender.blocking_send((number, evolve(&cell, &stop)))));
@@ -136,10 +138,14 @@ async fn compute(
                     bar.inc(1);
                 }
             }
-            () = signals.asked(), if !asked => {
-                asked = true;
+            () = signals.asked(deadline.is_some()) => {
+                if deadline.is_some() {
+                    break;
+                }
                 stop.ask();
+                deadline = Some(tokio::time::Instant::now() + PATIENCE);
             }
+            () = until(deadline) => break,
         }
     }
     bar.finish_and_clear();
@@ -171,6 +177,18 @@ fn evolve(cell: &Cell, stop: &Stop) -> Option<Result<CellResult, String>> {
         }
     }
     Some(Ok(result))
+}
+
+/// The results of cells, computed once more on the pool that this is called in. Numbers that the plan does not have are
+/// errors.
+pub(crate) fn compute_again(plan: &Sweep, cells: &[(u32, CellResult)]) -> Vec<Result<CellResult, String>> {
+    let compute = |(number, _): &(u32, CellResult)| {
+        if *number >= plan.len() {
+            return Err(format!("expected cells below {}", plan.len()));
+        }
+        evolve(&plan.cell(*number), &Stop::default()).expect("nobody asks it to stop")
+    };
+    cells.par_iter().map(compute).collect()
 }
 
 fn sweep_digest(plan: &Sweep, results: &[CellResult]) -> Digest {

@@ -98,6 +98,11 @@ impl Ledger {
         kept.pending.last().map_or(0, |last| last.mark.standing.generation - kept.generation)
     }
 
+    /// The epochs of an island that are not written yet.
+    pub fn waiting(&self, island: u32) -> usize {
+        self.islands[island as usize].pending.len()
+    }
+
     /// Writes everything that is pending, and thins out the past.
     pub async fn flush(&mut self, archipelago: &Archipelago) -> Result<(), LedgerError> {
         let last_complete = archipelago.complete_epochs().saturating_sub(1);

@@ -12,7 +12,7 @@ pub(super) fn benches() -> Vec<Bench> {
 
 /// 4-symbol genomes of length 50, population 1000, tournament 2, one-point crossover 0.7, mutation 0.1.
 fn onemax50() -> Figure {
-    let problem = OneMax { length: 50, symbols: 4 };
+    let problem = OneMax { length: 50, symbols: 4, ..OneMax::default() };
     let own = IslandSetting { algorithm: Algorithm::Ga(Ga::default()), policy: Policy::default() };
     let setting = Setting { seed: 1, islands: vec![own], edges: vec![] };
     let engine = rate(|| {
