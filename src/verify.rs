@@ -3,12 +3,15 @@
 use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::run_id;
+use crate::sweep::{self, CellResult};
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use coordinator::history::{Past, read_remains};
 use coordinator::keeper::RunHead;
+use coordinator::record::RunEvent;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use experiment::Sweep;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::{Kind, Place, RunId, Store};
@@ -40,8 +43,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     check_objects(&store, &run, &mut findings).await?;
     if findings.problems.is_empty() {
         let pool = arguments.how.pool()?;
-        match RunHead::read(&store, &run).await {
-            Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+        match sweep::stored(&store, &run).await {
+            Ok(Some(plan)) => check_sweep(&store, &run, &plan, &pool, &mut findings).await?,
+            Ok(None) => match RunHead::read(&store, &run).await {
+                Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+                Err(error) => findings.problems.push(error.to_string()),
+            },
             Err(error) => findings.problems.push(error.to_string()),
         }
     }
@@ -73,6 +80,35 @@ async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> R
     Ok(())
 }
 
+/// Computes the cells of a sweep again.
+async fn check_sweep(
+    store: &Store,
+    run: &RunId,
+    plan: &Sweep,
+    pool: &worker::Pool,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let name = plan.run_id();
+    if !run.as_str().starts_with(&name) {
+        findings
+            .problems
+            .push(format!("experiment.toml: expected the sweep of `{run}`, found that of `{name}`"));
+    }
+    let cells: Vec<(u32, CellResult)> = sweep::done(store, run).await?.into_iter().collect();
+    findings.epochs += cells.len() as u64;
+    let again = pool.install(|| sweep::compute_again(plan, &cells));
+    for ((number, cell), again) in cells.iter().zip(again) {
+        findings.recomputed += 1;
+        if again.as_ref() != Ok(cell) {
+            let found = again.map_or_else(|reason| reason, |again| again.digest.to_string());
+            findings
+                .problems
+                .push(format!("cell {number}: expected the digest {}, computed {found}", cell.digest));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the chain of digests from the founding on, and computes epochs again.
 async fn check_history(
     store: &Store,
@@ -82,11 +118,19 @@ async fn check_history(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let experiment = head.experiment.digest();
-    if let Some(coordinator::record::RunEvent::Created { experiment: created, .. }) = head.events.first()
-        && *created != experiment
-    {
-        findings.problems.push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
-        return Ok(());
+    if let Some(RunEvent::Created { experiment: created, text, .. }) = head.events.first() {
+        if *created != experiment {
+            findings
+                .problems
+                .push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
+            return Ok(());
+        }
+        if *text != head.text {
+            let found = head.text;
+            findings
+                .problems
+                .push(format!("experiment.toml was altered: expected the checksum {text}, found {found}"));
+        }
     }
     let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
     for (island, records) in past.records.iter().enumerate() {
@@ -137,7 +181,10 @@ async fn check_digest(
     Ok(archipelago)
 }
 
-/// Epochs computed again from the oldest states that are kept.
+/// How many epochs behind the slowest island are remembered, in case somebody took them late.
+const REMEMBERED: u64 = 64;
+
+/// Epochs computed again from the founding on.
 struct Recomputation<'a> {
     store: &'a Store,
     run: &'a RunId,
@@ -153,34 +200,35 @@ struct Known {
 }
 
 impl Recomputation<'_> {
+    /// Computes every island's epochs in their order, each as soon as everything that it took is known: asynchronously
+    /// that may be another island's later epoch.
     async fn run(&self, pool: &worker::Pool, findings: &mut Findings) -> Result<(), Failure> {
         let evolver = self.head.experiment.evolver();
         let mut known: BTreeMap<(u64, usize), Known> = BTreeMap::new();
-        let last = self.past.records.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        // Whatever an epoch takes was left by an earlier one, so going epoch by epoch always finds it.
-        for epoch in 0..last {
-            let islands = 0..self.past.records.len();
-            let tasks: Vec<(usize, &Mark, EpochTask)> =
-                islands.filter_map(|island| self.task(island, epoch, &known)).collect();
+        let mut next = vec![0; self.past.records.len()];
+        loop {
+            let tasks: Vec<(usize, &Mark, EpochTask)> = next
+                .iter()
+                .enumerate()
+                .filter_map(|(island, &epoch)| self.task(island, epoch, &known))
+                .collect();
+            if tasks.is_empty() {
+                break;
+            }
             let outcomes = pool.install(|| compute(&*evolver, &tasks));
             for ((island, mark, _), outcome) in tasks.iter().zip(outcomes) {
-                findings.recomputed += 1;
-                match outcome {
-                    Ok((digest, kept)) => {
-                        if digest != mark.digest {
-                            findings.problems.push(format!(
-                                "island {island}, epoch {epoch}: expected the digest {}, computed {digest}",
-                                mark.digest
-                            ));
-                        }
-                        known.insert((epoch, *island), kept);
-                    }
-                    Err(reason) => findings.problems.push(reason),
-                }
+                compare(*island, mark, outcome, &mut known, findings);
+                self.read_state(*island, mark, &mut known, findings).await?;
+                next[*island] += 1;
             }
-            self.read_states(epoch, &mut known, findings).await?;
-            let oldest = epoch.saturating_sub(64);
+            let oldest = next.iter().min().copied().unwrap_or(0).saturating_sub(REMEMBERED);
             known.retain(|&(epoch, _), _| epoch >= oldest);
+        }
+        let lost = |(island, epoch): (usize, &u64)| *epoch < self.archipelago.done(island as u32);
+        for (island, epoch) in next.iter().enumerate().filter(|&stuck| lost(stuck)) {
+            findings
+                .problems
+                .push(format!("island {island}, epoch {epoch}: what it took is not in the records"));
         }
         Ok(())
     }
@@ -209,28 +257,48 @@ impl Recomputation<'_> {
         Some((island, mark, EpochTask { island: island as u32, epoch, until, state, packets }))
     }
 
-    /// Adds the states of an epoch that are stored, and compares their digests with the records.
-    async fn read_states(
+    /// Compares the stored state of an epoch, if there is one, with its record.
+    async fn read_state(
         &self,
-        epoch: u64,
+        island: usize,
+        mark: &Mark,
         known: &mut BTreeMap<(u64, usize), Known>,
         findings: &mut Findings,
     ) -> Result<(), Failure> {
-        for (island, states) in self.past.states.iter().enumerate() {
-            let Some(record) = self.past.records[island].get(epoch as usize) else { continue };
-            if states.contains(&epoch) {
-                let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
-                let digest = epoch::outcome_digest(&remains.state, &remains.departure);
-                if digest != record.mark.digest {
-                    findings
-                        .problems
-                        .push(format!("island {island}, epoch {epoch}: its state is not its record's"));
-                }
-                let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
-                known.entry((epoch, island)).or_insert(kept);
-            }
+        let epoch = mark.epoch;
+        if !self.past.states[island].contains(&epoch) {
+            return Ok(());
         }
+        let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
+        if epoch::outcome_digest(&remains.state, &remains.departure) != mark.digest {
+            findings.problems.push(format!("island {island}, epoch {epoch}: its state is not its record's"));
+        }
+        let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
+        known.entry((epoch, island)).or_insert(kept);
         Ok(())
+    }
+}
+
+/// Compares an epoch with its record, and keeps it for those that come after.
+fn compare(
+    island: usize,
+    mark: &Mark,
+    outcome: Result<(Digest, Known), String>,
+    known: &mut BTreeMap<(u64, usize), Known>,
+    findings: &mut Findings,
+) {
+    findings.recomputed += 1;
+    let Mark { epoch, digest: expected, .. } = mark;
+    match outcome {
+        Ok((digest, kept)) => {
+            if digest != *expected {
+                findings.problems.push(format!(
+                    "island {island}, epoch {epoch}: expected the digest {expected}, computed {digest}"
+                ));
+            }
+            known.insert((*epoch, island), kept);
+        }
+        Err(reason) => findings.problems.push(reason),
     }
 }
 
