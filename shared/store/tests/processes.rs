@@ -16,6 +16,14 @@ const KILLS: u32 = 20;
 
 #[tokio::main]
 async fn main() {
+    // Test runners ask what there is before they run it.
+    let asked = |argument: &str| std::env::args().any(|given| given == argument);
+    if asked("--list") {
+        if !asked("--ignored") {
+            println!("processes: test");
+        }
+        return;
+    }
     match std::env::var(ROLE).as_deref() {
         Ok("writer") => write_until_killed().await,
         Ok("limited") => fill_up_to_a_file_size_limit().await,
