@@ -1,0 +1,371 @@
+//! Whatever a person, a disk or a file does wrong is a clear error with the right exit code: nothing panics, hangs or is
+//! lost.
+
+mod support;
+
+use evolution::digest::Digest;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Place, finish, with_checkpoints};
+
+const SMALL: &str = r#"name = "small"
+problem = { kind = "onemax", length = 16 }
+algorithm = { kind = "ga", population = 12 }
+islands = { count = 3 }
+migration = { interval = 5 }
+budget = { generations = 20 }
+"#;
+
+/// A file is refused with 78 by every command that reads it, and each of these things is said.
+fn refused(text: impl AsRef<[u8]>, said: &[&str]) {
+    let place = Place::new();
+    place.write("wrong.toml", text);
+    for command in ["run", "check"] {
+        place.run(&[command, "wrong.toml"]).expect_error(78, said);
+    }
+    assert!(!place.store().exists(), "nothing was begun");
+}
+
+fn small_but(from: &str, to: &str) -> String {
+    let text = SMALL.replace(from, to);
+    assert_ne!(text, SMALL, "{from} is in it");
+    text
+}
+
+#[test]
+fn misspelt_and_unknown_keys() {
+    refused(
+        small_but("population", "popluation"),
+        &["wrong.toml:3:", "popluation", "did you mean `population`?"],
+    );
+    refused(small_but("islands", "isles"), &["wrong.toml:4:1", "unknown key `isles`"]);
+    refused(small_but("onemax", "onemacs"), &["wrong.toml:2:", "onemacs", "`onemax`"]);
+    refused(small_but("count = 3", "count = 3, topology = \"rung\""), &["wrong.toml:4:", "rung", "ring"]);
+}
+
+#[test]
+fn wrong_types_and_ranges() {
+    refused(small_but("population = 12", "population = \"many\""), &["wrong.toml:3:", "many"]);
+    refused(small_but("generations = 20", "generations = 1.5"), &["wrong.toml:6:", "1.5"]);
+    refused(small_but("generations = 20", "generations = -1"), &["wrong.toml:6:", "-1"]);
+    refused(small_but("count = 3", "count = 0"), &["wrong.toml:4:", "count", "0"]);
+    refused(small_but("small", "Not A Name"), &["wrong.toml:1:", "Not A Name"]);
+    refused(small_but("generations = 20", "wall_time = \"soon\""), &["wrong.toml:6:", "soon", "30s"]);
+    refused(small_but("budget = { generations = 20 }", "budget = {}"), &["wrong.toml:6:", "never end"]);
+}
+
+#[test]
+fn every_error_is_told_at_once() {
+    let text = "name = \"Bad Name\"\nseed = -1\n[problem]\nkind = \"onemax\"\nlenght = 10\n[algorithm]\nkind = \"ga\"\n\
+                population = \"many\"\n[budget]\ngenerations = 1.5\nstagnatoin = 3\n";
+    let places = ["wrong.toml:2:", "wrong.toml:5:", "wrong.toml:8:", "wrong.toml:10:", "wrong.toml:11:"];
+    refused(text, &places);
+    refused(text, &["did you mean `length`?", "did you mean `stagnation`?"]);
+    // And those that only show when the keys are looked at together.
+    let text = small_but("interval = 5", "interval = 5, count = 40")
+        .replace("count = 3", "count = 3, topology = \"hypercube\"");
+    refused(text, &["wrong.toml:4:", "power of two"]);
+}
+
+#[test]
+fn islands_smaller_than_the_migrants() {
+    refused(small_but("interval = 5", "interval = 5, count = 13"), &["wrong.toml:5:", "at most 12", "`13`"]);
+    // Nobody emigrates from a single island, so there it does not matter.
+    let place = Place::new();
+    let text = small_but("interval = 5", "interval = 5, count = 13").replace("count = 3", "count = 1");
+    place.write("one.toml", text);
+    assert_eq!(place.json(&["run", "one.toml", "--json"])["generations"], 20);
+}
+
+#[test]
+fn one_island_and_no_generations() {
+    let place = Place::new();
+    place.write("one.toml", small_but("count = 3", "count = 1"));
+    place.write("none.toml", small_but("generations = 20", "generations = 0"));
+    assert_eq!(place.json(&["run", "one.toml", "--json"])["evaluations"], 12 * 21);
+    let none = place.json(&["run", "none.toml", "--json"]);
+    assert_eq!((&none["generations"], &none["evaluations"]), (&0.into(), &36.into()));
+    let run = none["run"].as_str().expect("a run");
+    assert_eq!(place.json(&["verify", run, "--json"])["ok"], true);
+    assert_eq!(place.json(&["extend", run, "--generations", "5", "--json"])["generations"], 5);
+}
+
+#[test]
+fn files_that_are_no_experiments() {
+    refused("", &["wrong.toml", "name"]);
+    refused("name = ", &["wrong.toml:1:"]);
+    refused([0x6e, 0x61, 0x0a, 0xff, 0xfe], &["wrong.toml:2:1", "UTF-8", "0xff"]);
+    refused("[".repeat(100_000), &["wrong.toml:1:"]);
+    refused(format!("name = {}", "[".repeat(100_000)), &["wrong.toml:1:"]);
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("folder.toml")).expect("a folder");
+    place.run(&["run", "folder.toml"]).expect_error(78, &["folder.toml", "expected a file"]);
+    place.run(&["check", "missing.toml"]).expect_error(78, &["missing.toml", "No such file"]);
+}
+
+#[test]
+fn a_file_of_a_hundred_megabytes() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path().join("big.toml")).expect("a file");
+    file.set_len(100_000_000).expect("a sparse file");
+    place.run(&["run", "big.toml"]).expect_error(78, &["big.toml", "at most 1048576 bytes"]);
+    // A pipe has no length to be judged by.
+    let piped = "head -c 100000000 /dev/zero | tr '\\0' '#' | \"$0\" check /dev/stdin";
+    let finished = finish(&mut place.command_of("sh", &["-c", piped, env!("CARGO_BIN_EXE_atoll")]));
+    finished.expect_error(78, &["/dev/stdin", "expected a file"]);
+}
+
+/// Parameters within every range of a single key, but beyond all bounds together.
+#[test]
+fn what_no_machine_could_hold() {
+    let es = "algorithm = { kind = \"es\", offspring = 10000000 }";
+    let ga = "algorithm = { kind = \"ga\", population = 12 }";
+    let real = "problem = { kind = \"rastrigin\", dimensions = 100000 }";
+    let symbols = "problem = { kind = \"onemax\", length = 16 }";
+    refused(SMALL.replace(symbols, real).replace(ga, es), &["wrong.toml:3:", "MiB"]);
+    let archive = "algorithm = { kind = \"map-elites\", bins = [100000, 100000, 100000, 100000, 100000] }";
+    refused(SMALL.replace(symbols, real).replace(ga, archive), &["wrong.toml:3:", "bins"]);
+    let founders = "algorithm = { kind = \"map-elites\", bins = [9, 9], founders = 10000000 }";
+    refused(SMALL.replace(symbols, real).replace(ga, founders), &["wrong.toml:3:", "MiB"]);
+    let all = "count = 10000, topology = \"fully-connected\"";
+    refused(small_but("count = 3", all), &["wrong.toml:4:", "edges", "99990000"]);
+    let random = "count = 10000, topology = { kind = \"random-regular\", degree = 9999 }";
+    refused(small_but("count = 3", random), &["wrong.toml:4:", "edges"]);
+    let steps = "algorithm = { kind = \"es\", sigma_min = 1e40, tau = 1e300 }";
+    let real = "problem = { kind = \"rastrigin\", dimensions = 3 }";
+    refused(SMALL.replace(symbols, real).replace(ga, steps), &["wrong.toml:3:", "1e30", "tau"]);
+}
+
+/// A sweep of a million cells is checked cell by cell, in the memory of one.
+#[test]
+fn sweeps_of_many_cells_do_not_fill_the_memory() {
+    let place = Place::new();
+    let values: Vec<String> = (2..6002).map(|value| value.to_string()).collect();
+    let axis = format!("keys = [\"algorithm.population\"]\nvalues = [{}]", values.join(", "));
+    place.write("sweep.toml", format!("{SMALL}\n[sweep]\nrepeats = 100\n[[sweep.axis]]\n{axis}\n"));
+    // Address space for threads and for a few copies of the file, but not for thousands of experiments.
+    let limited = "ulimit -v 400000; exec \"$0\" check sweep.toml --json";
+    let finished = finish(&mut place.command_of("sh", &["-c", limited, env!("CARGO_BIN_EXE_atoll")]));
+    assert_eq!(finished.expect(0).json()["ok"], true);
+}
+
+/// A genetic algorithm whose elite rounds up to everybody would never spend its evaluations.
+#[test]
+fn an_elite_of_nearly_everybody_still_ends() {
+    let place = Place::new();
+    let text = small_but("population = 12", "population = 5, elite = 0.9")
+        .replace("generations = 20", "evaluations = 100");
+    place.write("elite.toml", text);
+    let found = place.json(&["run", "elite.toml", "--json"]);
+    assert!(found["evaluations"].as_u64() >= Some(100), "{found}");
+}
+
+#[test]
+fn mistakes_in_sweeps() {
+    let sweep = |axis: &str| format!("{SMALL}\n[[sweep.axis]]\n{axis}\n");
+    refused(sweep("keys = [\"algorithm.popluation\"]\nvalues = [1]"), &["popluation", "did you mean"]);
+    refused(sweep("keys = [\"seed\"]\nvalues = [1]"), &["wrong.toml:9:", "`seed`", "repeats"]);
+    refused(sweep("keys = [\"algorithm.population\"]\nvalues = []"), &["wrong.toml:10:"]);
+    refused(
+        sweep("keys = [\"problem.length\", \"migration.count\"]\nvalues = [[1, 2], 3]"),
+        &["row of 2", "`3`"],
+    );
+    refused(sweep("keys = [\"algorithm..x\"]\nvalues = [1]"), &["wrong.toml:9:"]);
+    // All wrong values of an axis, each where it stands.
+    let values = "keys = [\"algorithm.population\"]\nvalues = [\n12,\n\"many\",\n-4,\n]";
+    refused(sweep(values), &["wrong.toml:12:", "many", "wrong.toml:13:", "-4"]);
+    let endless = small_but("generations = 20", "wall_time = \"1s\"");
+    let axis = "[[sweep.axis]]\nkeys = [\"algorithm.population\"]\nvalues = [12]\n";
+    refused(format!("{endless}\n{axis}"), &["wrong.toml:6:", "wall_time"]);
+}
+
+#[test]
+fn mistakes_in_studies() {
+    let study = |parts: &str| format!("{SMALL}\n{parts}\n");
+    refused(study("[study]"), &["study"]);
+    refused(study("[study.one]\nguests = \"two\""), &["wrong.toml:9:", "`two`"]);
+    refused(study("[study.one]\nguests = \"one\""), &["wrong.toml:9:", "`one`"]);
+    let circle = "[study.one]\nguests = \"two\"\n[study.two]\nguests = \"one\"";
+    refused(study(circle), &["wrong.toml", "circle"]);
+    refused(study("[study.one]\nbudgte = 3"), &["wrong.toml:9:", "budgte"]);
+    // Guests whose genes are no genes of their hosts.
+    let strangers = "[study.one]\nproblem = { kind = \"onemax\", length = 16, symbols = 9 }\n[study.two]\nguests = \"one\"";
+    refused(study(strangers), &["wrong.toml:11:", "guests"]);
+}
+
+/// An unfinished run with checkpoints inside epochs.
+fn unfinished() -> (Place, String) {
+    let place = Place::new();
+    let slow = small_but("length = 16", "length = 16, work = 100000")
+        .replace("generations = 20", "generations = 100000");
+    place.write("slow.toml", with_checkpoints(&slow.replace("interval = 5", "interval = 50"), "3"));
+    let run = place.start(&["run", "slow.toml", "--threads", "2"]);
+    support::until("there are states and checkpoints", || {
+        let kept = place.kept(50);
+        kept.len() == 3 && kept.values().all(|&generation| generation > 55)
+    });
+    run.signal("TERM");
+    run.finish().expect(143);
+    let run = place.only_run();
+    (place, run)
+}
+
+/// Objects of each kind: a state, a record, a checkpoint and an event.
+fn one_of_each(place: &Place, run: &str) -> Vec<PathBuf> {
+    let objects = place.objects(run);
+    let is = |kind: &str, path: &Path| {
+        let path = path.display().to_string();
+        match kind {
+            "event" => path.contains("/events/"),
+            "state" => path.contains(".state"),
+            "checkpoint" => path.contains(".g0"),
+            _ => path.contains("/islands/") && !path.contains(".state") && !path.contains(".g0"),
+        }
+    };
+    ["event", "state", "checkpoint", "record"]
+        .into_iter()
+        .map(|kind| objects.iter().rfind(|path| is(kind, path)).expect(kind).clone())
+        .collect()
+}
+
+/// The same object as a later version of the program would have sealed it.
+fn of_a_newer_version(object: &[u8]) -> Vec<u8> {
+    let mut newer = object.to_vec();
+    newer[8..10].copy_from_slice(&2u16.to_le_bytes());
+    let signed = [&newer[..20], &newer[52..]].concat();
+    newer[20..52].copy_from_slice(&Digest::of(&signed).0);
+    newer
+}
+
+#[test]
+fn damaged_objects_are_named_and_nothing_is_lost() {
+    let (place, run) = unfinished();
+    for path in one_of_each(&place, &run) {
+        let right = std::fs::read(&path).expect("an object");
+        let mut altered = right.clone();
+        *altered.last_mut().expect("it is not empty") ^= 4;
+        let cases = [
+            (right[..right.len() - 3].to_vec(), "cut short"),
+            (right[..30].to_vec(), "cut short"),
+            (altered, "altered"),
+            (of_a_newer_version(&right), "version"),
+        ];
+        let name = path.file_name().expect("a name").to_str().expect("text");
+        for (wrong, said) in cases {
+            std::fs::write(&path, &wrong).expect("it can be damaged");
+            let before = place.objects(&run);
+            place.run(&["resume", &run, "--json"]).expect_error(1, &[name, said]);
+            let listed = place.run(&["runs", "--json"]);
+            assert_eq!(listed.expect(0).json()[0]["run"], run, "damaged runs are listed all the same");
+            if !name.contains(".g0") {
+                let export = place.run(&["export", &run, "--json"]);
+                assert!(export.status.code() == Some(1) || name.len() == 10, "{export:?}");
+            }
+            // Nobody deletes anything because something else is damaged. Opening may leave an event.
+            let after = place.objects(&run);
+            assert!(before.iter().all(|object| after.contains(object)), "{before:?}, then {after:?}");
+        }
+        std::fs::write(&path, &right).expect("it can be restored");
+    }
+    let verified = place.json(&["verify", &run, "--json"]);
+    assert_eq!(verified["ok"], true, "{verified}");
+}
+
+#[test]
+fn a_damaged_experiment_is_named() {
+    let (place, run) = unfinished();
+    let path = place.store().join("runs").join(&run).join("experiment.toml");
+    let right = std::fs::read_to_string(&path).expect("an experiment");
+    std::fs::write(&path, right.replace("population", "popluation")).expect("it can be damaged");
+    let finished = place.run(&["resume", &run]);
+    assert!(matches!(finished.status.code(), Some(1 | 78)), "{finished:?}");
+    assert!(
+        finished.stderr.contains("experiment.toml") && finished.stderr.contains("popluation"),
+        "{finished:?}"
+    );
+    let listed = place.run(&["runs", "--json"]);
+    assert_eq!(listed.expect(0).json()[0]["state"], "damaged");
+}
+
+/// Runs an experiment until there is no more room, makes room, and finishes it.
+fn survives_a_full_disk(limit: &dyn Fn(&Place) -> Command) {
+    let place = Place::new();
+    let text = small_but("length = 16", "length = 2000").replace("generations = 20", "generations = 100");
+    place.write("big.toml", with_checkpoints(&text, "5"));
+    let full = finish(&mut limit(&place));
+    full.expect_error(1, &["no room"]);
+    let finished = place.json(&["run", "big.toml", "--json"]);
+    let calm = Place::new();
+    calm.write("big.toml", &text);
+    assert_eq!(finished["digest"], calm.json(&["run", "big.toml", "--json"])["digest"]);
+    let run = finished["run"].as_str().expect("a run");
+    assert_eq!(place.json(&["verify", run, "--json"])["ok"], true);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files() {
+    survives_a_full_disk(&|place| {
+        let limited = "ulimit -f 8; exec \"$0\" run big.toml --json";
+        place.command_of("sh", &["-c", limited, env!("CARGO_BIN_EXE_atoll")])
+    });
+}
+
+#[test]
+fn a_full_disk() {
+    let mounts = |place: &Place, script: &str| {
+        let atoll = env!("CARGO_BIN_EXE_atoll");
+        place.command_of("unshare", &["--map-root-user", "--mount", "sh", "-c", script, atoll])
+    };
+    let place = Place::new();
+    let mount = "mount -t tmpfs -o size=256k none atoll-store";
+    std::fs::create_dir(place.store()).expect("a folder");
+    if !mounts(&place, mount).output().is_ok_and(|output| output.status.success()) {
+        println!("no file system can be mounted here: the limit on file sizes has to do");
+        return;
+    }
+    place.write("big.toml", with_checkpoints(&small_but("length = 16", "length = 9000"), "5"));
+    // The file system goes with the process, so both runs happen inside: the second once there is room.
+    let script = format!(
+        "{mount} && \"$0\" run big.toml --json; echo \"code $?\" >&2; \
+         mount -o remount,size=64m atoll-store && exec \"$0\" run big.toml --json"
+    );
+    let finished = finish(&mut mounts(&place, &script));
+    finished.expect(0);
+    assert!(finished.stderr.contains("no room") && finished.stderr.contains("code 1"), "{finished:?}");
+    let calm = Place::new();
+    calm.write("big.toml", small_but("length = 16", "length = 9000"));
+    assert_eq!(finished.json()["digest"], calm.json(&["run", "big.toml", "--json"])["digest"]);
+}
+
+#[test]
+fn a_store_that_cannot_be() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    place.write("file", "not a folder");
+    for store in ["file", "file/below", "/proc/atoll", "/dev/null"] {
+        let finished = place.run(&["run", "small.toml", "--store", store]);
+        finished.expect_error(1, &[store]);
+    }
+    for command in ["runs", "resume"] {
+        place.run(&[command, "--store", "missing"]).expect_error(1, &["missing"]);
+        assert!(!place.path().join("missing").exists(), "reading creates nothing");
+    }
+}
+
+#[test]
+fn bad_calls() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    place.json(&["run", "small.toml", "--json"]);
+    for call in [
+        &["rnu"][..],
+        &["run"],
+        &["run", "small.toml", "--threads", "0"],
+        &["run", "small.toml", "--seed", "-1"],
+        &["extend", "small"],
+        &["resume", "../escape"],
+        &["verify", ""],
+    ] {
+        place.run(call).expect_error(2, &[]);
+    }
+}

@@ -1,0 +1,318 @@
+//! Every command as people and programs use it: what it prints, and that only data is on stdout.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use support::{Place, until};
+
+const TINY: &str = r#"
+name = "tiny"
+problem = { kind = "onemax", length = 16 }
+algorithm = { kind = "ga", population = 12 }
+islands = { count = 3 }
+migration = { interval = 5 }
+budget = { generations = 20 }
+"#;
+
+fn tiny() -> (Place, String) {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    let run = place.json(&["run", "tiny.toml", "--json"])["run"].as_str().expect("a run").to_owned();
+    (place, run)
+}
+
+fn keys(object: &Value) -> Vec<&str> {
+    object.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn run_ends_with_one_object() {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    let found = place.json(&["run", "tiny.toml", "--json"]);
+    for key in
+        ["run", "digest", "best_fitness", "generations", "evaluations", "evaluations_per_second", "seconds"]
+    {
+        assert!(found.get(key).is_some(), "{key} in {found}");
+    }
+    assert_eq!(found["generations"], 20);
+    assert_eq!(found["evaluations"], 3 * 12 * 21);
+    assert_eq!(found["digest"].as_str().map(str::len), Some(64));
+    let again = place.run(&["run", "tiny.toml", "--json"]);
+    assert!(again.expect(0).stderr.contains("finished already"), "{again:?}");
+    assert_eq!(again.json()["digest"], found["digest"]);
+    assert_eq!(again.json()["run"], found["run"]);
+}
+
+#[test]
+fn run_tells_people_what_came_out_and_what_to_do_next() {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    let finished = place.run(&["run", "tiny.toml", "--store", "elsewhere"]);
+    for said in ["best fitness", "digest", "stored in", "atoll export tiny-", "--store elsewhere"] {
+        assert!(finished.expect(0).stdout.contains(said), "{said} in {}", finished.stdout);
+    }
+    assert!(place.path().join("elsewhere/runs").is_dir());
+}
+
+#[test]
+fn fresh_starts_anew_beside_what_is_there() {
+    let (place, run) = tiny();
+    let fresh = place.json(&["run", "tiny.toml", "--json", "--fresh"]);
+    assert_eq!(fresh["run"], format!("{run}.2"));
+    let runs = place.json(&["runs", "--json"]);
+    assert_eq!(runs.as_array().map(Vec::len), Some(2), "{runs}");
+    assert_eq!(runs[0]["digest"], runs[1]["digest"]);
+}
+
+#[test]
+fn extending_is_asking_for_more() {
+    let (place, run) = tiny();
+    let extended = place.json(&["extend", &run, "--generations", "45", "--json"]);
+    place.write("long.toml", TINY.replace("generations = 20", "generations = 45"));
+    let at_once = place.json(&["run", "long.toml", "--json"]);
+    for key in ["digest", "generations", "evaluations", "best_fitness"] {
+        assert_eq!(extended[key], at_once[key], "{key}");
+    }
+    assert_eq!(place.json(&["verify", &run, "--json"])["ok"], true);
+    // Elsewhere than at a whole epoch too it can be verified, and read back.
+    place.json(&["extend", &run, "--generations", "52", "--json"]);
+    let elsewhere = place.json(&["extend", &run, "--generations", "60", "--json"]);
+    assert_eq!(place.json(&["resume", &run, "--json"])["digest"], elsewhere["digest"]);
+    assert_eq!(place.json(&["verify", &run, "--json"])["ok"], true);
+}
+
+#[test]
+fn a_budget_that_is_spent_already_changes_nothing_of_the_past() {
+    for budget in [["--evaluations", "40"], ["--stagnation", "1"]] {
+        let (place, run) = tiny();
+        let extended = place.json(&["extend", &run, budget[0], budget[1], "--json"]);
+        let read_back = place.json(&["resume", &run, "--json"]);
+        assert_eq!(read_back["digest"], extended["digest"], "{budget:?}");
+        assert_eq!(read_back["generations"], extended["generations"], "{budget:?}");
+        let verified = place.json(&["verify", &run, "--json"]);
+        assert_eq!(verified["ok"], true, "{budget:?}: {verified}");
+    }
+}
+
+#[test]
+fn budgets_that_cannot_be_are_refused() {
+    let (place, run) = tiny();
+    place.run(&["extend", &run]).expect_error(2, &["--generations"]);
+    place.run(&["extend", &run, "--generations", "3"]).expect_error(2, &["more than the 20", "`3`"]);
+    place.run(&["extend", &run, "--target-fitness", "9"]).expect_error(2, &["sure to end"]);
+    place.run(&["extend", &run, "--wall-time", "soon"]).expect_error(2, &["soon", "30s"]);
+    assert_eq!(place.json(&["resume", &run, "--json"])["generations"], 20, "nothing has changed");
+}
+
+#[test]
+fn runs_lists_what_there_is() {
+    let (place, run) = tiny();
+    let runs = place.json(&["runs", "--json"]);
+    assert_eq!(keys(&runs[0]), ["best_fitness", "created", "digest", "generations", "run", "state"]);
+    assert_eq!(runs[0]["run"], run);
+    assert_eq!(runs[0]["state"], "finished");
+    let table = place.run(&["runs"]);
+    assert!(table.expect(0).stdout.contains(&run), "{table:?}");
+    place.run(&["runs", "--store", "nowhere"]).expect_error(1, &["nowhere"]);
+}
+
+#[test]
+fn export_writes_tables_and_prints_objects() {
+    let (place, run) = tiny();
+    let object = place.json(&["export", &run, "--json"]);
+    assert_eq!(object["champions"].as_array().map(Vec::len), Some(3));
+    assert_eq!(object["champions"][0]["genome"].as_array().map(Vec::len), Some(16));
+    assert_eq!(object["finished"], true);
+    let finished = place.run(&["export", &run, "--to", "out"]);
+    let files: Vec<&str> = finished.expect(0).stdout.lines().collect();
+    assert_eq!(files, ["out/run.json", "out/champions.csv", "out/statistics.csv", "out/migrations.csv"]);
+    for file in files.iter().filter(|file| file.contains(".csv")) {
+        let text = std::fs::read_to_string(place.path().join(file)).expect("a table");
+        let columns: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+        assert!(columns.len() > 3 && columns.iter().all(|count| *count == columns[0]), "{text}");
+    }
+    let migrations = std::fs::read_to_string(place.path().join("out/migrations.csv")).expect("a table");
+    assert_eq!(
+        migrations.lines().count(),
+        1 + 3 * 3,
+        "three islands receive before each epoch but the first"
+    );
+}
+
+#[test]
+fn check_estimates_and_finds_fault() {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    let found = place.json(&["check", "tiny.toml", "--json"]);
+    assert_eq!(
+        keys(&found),
+        ["disk_bytes", "evaluations", "memory_bytes", "ok", "run", "seconds", "threads"]
+    );
+    assert_eq!(found["evaluations"], 3 * 12 * 21);
+    assert!(!place.store().exists(), "checking creates nothing");
+    place.write("wrong.toml", TINY.replace("population", "popluation"));
+    let wrong = place.run(&["check", "wrong.toml", "--json"]);
+    assert_eq!(wrong.expect(78).json()["ok"], false);
+}
+
+#[test]
+fn every_example_can_be_run() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let place = Place::new();
+    let mut count = 0;
+    for example in std::fs::read_dir(examples).expect("examples") {
+        let path = example.expect("an example").path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let found = place.json(&["check", path.to_str().expect("a path"), "--json"]);
+            assert_eq!(found["ok"], true, "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "there are examples");
+}
+
+#[test]
+fn the_schema_is_a_schema_of_experiments() {
+    let schema = Place::new().json(&["schema"]);
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    for key in ["name", "seed", "problem", "algorithm", "islands", "migration", "budget", "sweep", "study"] {
+        assert!(schema["properties"].get(key).is_some(), "{key}");
+    }
+    assert_eq!(schema["additionalProperties"], false);
+    // Whatever the schema refers to is in it.
+    let mut references = vec![];
+    collect_references(&schema, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').expect("references are local");
+        assert!(schema.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+fn collect_references(schema: &Value, references: &mut Vec<String>) {
+    match schema {
+        Value::Object(object) => {
+            references.extend(object.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            object.values().for_each(|value| collect_references(value, references));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect_references(value, references)),
+        _ => {}
+    }
+}
+
+#[test]
+fn bench_prints_rates() {
+    let figures = Place::new().json(&["bench", "evolution.onemax50", "--json"]);
+    assert_eq!(keys(&figures), ["evolution.onemax50"]);
+    let figure = &figures["evolution.onemax50"];
+    assert_eq!(keys(figure), ["rate", "ratio", "reference_rate", "unit"]);
+    assert!(figure["rate"].as_f64() > Some(1e5), "{figure}");
+    assert_eq!(figure["unit"], "evaluations/s");
+    let ratio = figure["rate"].as_f64().expect("a rate") / figure["reference_rate"].as_f64().expect("a rate");
+    assert!((figure["ratio"].as_f64().expect("a ratio") - ratio).abs() < 1e-6 * ratio);
+}
+
+const SWEEP: &str = r#"
+name = "sweep"
+problem = { kind = "onemax", length = 16, work = 200000 }
+algorithm = { kind = "ga", population = 12 }
+islands = { count = 2 }
+migration = { interval = 5 }
+budget = { generations = 10 }
+
+[sweep]
+repeats = 3
+
+[[sweep.axis]]
+keys = ["problem.length"]
+values = [8, 16]
+
+[[sweep.axis]]
+keys = ["algorithm.population", "migration.count"]
+values = [[8, 1], [12, 2]]
+"#;
+
+#[test]
+fn a_sweep_goes_on_after_a_crash() {
+    let calm = Place::new();
+    calm.write("sweep.toml", SWEEP);
+    let expected = calm.json(&["run", "sweep.toml", "--json"]);
+    assert_eq!(expected["cells"].as_array().map(Vec::len), Some(12));
+    assert_eq!(expected["cells"][4]["seed"], 1);
+
+    let place = Place::new();
+    place.write("sweep.toml", SWEEP);
+    let sweep = place.start(&["run", "sweep.toml", "--json", "--threads", "1"]);
+    until("two cells are done", || {
+        let begun = std::fs::read_dir(place.store().join("runs")).is_ok_and(|mut runs| runs.next().is_some());
+        begun && count_cells(&place) >= 2
+    });
+    assert!(sweep.kill().was_killed(), "it is in the middle");
+    let resumed = place.run(&["resume", "--json", "--threads", "2"]);
+    assert!(resumed.expect(0).stderr.contains("12 cells, "), "{resumed:?}");
+    assert!(!resumed.stderr.contains("12 cells, 0 done"), "{resumed:?}");
+    assert_eq!(resumed.json()["digest"], expected["digest"]);
+    assert_eq!(resumed.json()["cells"], expected["cells"]);
+    // A cell is a run like any other.
+    let table = place.run(&["run", "sweep.toml"]);
+    assert_eq!(table.expect(0).stdout.lines().filter(|line| line.starts_with('|')).count(), 2 + 4);
+}
+
+fn count_cells(place: &Place) -> u64 {
+    let cells = place.store().join("runs").join(place.only_run()).join("cells");
+    let names =
+        std::fs::read_dir(cells).into_iter().flatten().map(|entry| entry.expect("a cell").file_name());
+    names.filter(|name| !name.to_string_lossy().contains('#')).count() as u64
+}
+
+const STUDY: &str = r#"
+name = "study"
+problem = { kind = "onemax", length = 40 }
+algorithm = { kind = "ga", population = 12 }
+islands = { count = 2 }
+migration = { interval = 5 }
+budget = { generations = 20 }
+
+[study.first]
+seed = 1
+
+[study.second]
+guests = "first"
+seed = 2
+budget = { generations = 0 }
+
+[study.without]
+seed = 2
+budget = { generations = 0 }
+"#;
+
+#[test]
+fn guests_arrive_at_the_founding() {
+    let place = Place::new();
+    place.write("study.toml", STUDY);
+    let study = place.json(&["run", "study.toml", "--json"]);
+    let best = |name: &str| {
+        let parts = study["parts"].as_array().expect("parts");
+        let part = parts.iter().find(|part| part["name"] == name).expect("a part");
+        part["best_fitness"].as_f64().expect("a fitness")
+    };
+    assert!(best("second") >= best("first"), "{study}");
+    assert!(best("without") < best("first"), "{study}");
+    let again = place.json(&["run", "study.toml", "--json"]);
+    assert_eq!(again["digest"], study["digest"]);
+    for part in study["parts"].as_array().expect("parts") {
+        let run = part["run"].as_str().expect("a run");
+        assert_eq!(place.json(&["verify", run, "--json"])["ok"], true, "{part}");
+    }
+    assert_eq!(place.json(&["runs", "--json"]).as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn resume_names_what_it_could_go_on_with() {
+    let (place, run) = tiny();
+    place.run(&["resume"]).expect_error(2, &["no unfinished run"]);
+    assert_eq!(place.json(&["resume", &run, "--json"])["generations"], 20);
+    place.run(&["resume", "nobody"]).expect_error(1, &["`nobody`", "atoll runs"]);
+}

@@ -1,0 +1,106 @@
+//! Runs killed at any moment lose no more than they may, and nothing in the store is ever half-written.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use support::{Place, Seeded, pause, until};
+
+const KILLS: u32 = 50;
+
+fn experiment(checkpoint: &str, interval: u64, generations: u64, work: u64) -> String {
+    format!(
+        r#"
+        name = "crashes"
+        seed = 3
+        problem = {{ kind = "onemax", length = 200, work = {work} }}
+        algorithm = {{ kind = "ga", population = 10 }}
+        islands = {{ count = 4 }}
+        migration = {{ interval = {interval}, count = 1 }}
+        budget = {{ generations = {generations} }}
+        checkpoint = {{ every = {checkpoint} }}
+        "#
+    )
+}
+
+/// Lets a process run for a while.
+fn go_on_for(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        pause();
+    }
+}
+
+/// Kills a run again and again at moments drawn from a seed, and finishes it.
+fn survive(checkpoint: &str, interval: u64, generations: u64, kills: u32, seed: u64) {
+    let text = experiment(checkpoint, interval, generations, 90_000);
+    let calm = Place::new();
+    calm.write("experiment.toml", &text);
+    let expected = calm.json(&["run", "experiment.toml", "--json"])["digest"].clone();
+
+    let place = Place::new();
+    place.write("experiment.toml", &text);
+    let mut moments = Seeded::new(seed);
+    let mut kept = BTreeMap::new();
+    let mut killed = 0;
+    for _ in 0..kills {
+        let run = place.start(&["run", "experiment.toml", "--threads", "2"]);
+        go_on_for(Duration::from_millis(moments.below(40)));
+        killed += u32::from(run.kill().was_killed());
+        let now = place.kept(interval);
+        assert!(kept.iter().all(|(island, before)| now[island] >= *before), "{kept:?}, then {now:?}");
+        kept = now;
+    }
+    assert_eq!(killed, kills, "it was under way every time");
+    let resumed = place.json(&["resume", "--json"]);
+    assert_eq!(resumed["digest"], expected);
+    let run = place.only_run();
+    let verified = place.json(&["verify", &run, "--json"]);
+    assert_eq!(verified["ok"], true, "{verified}");
+    assert_eq!(verified["epochs"], 4 * generations.div_ceil(interval), "{verified}");
+    assert_eq!(verified["recomputed"], verified["epochs"], "{verified}");
+}
+
+#[test]
+fn a_run_survives_fifty_kills() {
+    survive("5", 12, 600, KILLS, 1);
+}
+
+#[test]
+fn a_run_with_checkpoints_by_time_survives_kills() {
+    survive("\"20ms\"", 40, 200, 12, 2);
+}
+
+/// The process is frozen; what is kept then is what a crash would leave. Then it is let go and asked to stop, and what
+/// it keeps at the next generation is how far it was.
+#[test]
+fn a_crash_costs_no_more_than_checkpoint_every() {
+    const EVERY: u64 = 20;
+    // Shorter than the checkpoints are apart, so that epochs and checkpoints inside them share what may be lost.
+    const INTERVAL: u64 = 19;
+    // Generations that go on while the signal is on its way.
+    const ON_THE_WAY: u64 = 6;
+    let place = Place::new();
+    place.write("experiment.toml", experiment("20", INTERVAL, 1_000_000, 500_000));
+    let mut moments = Seeded::new(9);
+    let mut lost_most = 0;
+    for _ in 0..12 {
+        let mut run = place.start(&["run", "experiment.toml", "--threads", "2"]);
+        run.wait_for("run crashes");
+        let before = place.kept(INTERVAL);
+        until("more is kept", || place.kept(INTERVAL) != before);
+        go_on_for(Duration::from_millis(moments.below(600)));
+        run.signal("STOP");
+        let frozen = place.kept(INTERVAL);
+        run.signal("INT");
+        run.signal("CONT");
+        run.finish().expect(130);
+        let reached = place.kept(INTERVAL);
+        for (island, reached) in reached {
+            let lost = reached - frozen.get(&island).copied().unwrap_or(0);
+            assert!(lost <= EVERY + ON_THE_WAY, "island {island} would have lost {lost} generations");
+            lost_most = lost_most.max(lost);
+        }
+    }
+    assert!(lost_most > 0, "it was never caught between two checkpoints");
+}

@@ -1,0 +1,102 @@
+//! One experiment and one seed have one digest: with any number of threads, after a crash, after Ctrl-C, in any build.
+
+mod support;
+
+use support::{MAZE, Place, RASTRIGIN, finish, until, with_checkpoints};
+
+/// Golden: a change of these changes every result there is, and calls for a new version of semantics.
+const MAZE_DIGEST: &str = "bd6082889e65db663ffbbbc7cabecd589825556fbfc08f1fa04e137d8e43a203";
+const RASTRIGIN_DIGEST: &str = "cecee809bcbe7defffc5ce79904763589016f1c47442b9441f7b2e3a3a9c1e9b";
+
+fn digest(place: &Place, arguments: &[&str]) -> String {
+    place.json(arguments)["digest"].as_str().expect("a digest").to_owned()
+}
+
+fn same_with_any_threads(experiment: &str, golden: &str) {
+    for threads in ["1", "2", "4"] {
+        let place = Place::new();
+        place.write("experiment.toml", experiment);
+        let found = digest(&place, &["run", "experiment.toml", "--json", "--threads", threads]);
+        assert_eq!(found, golden, "with {threads} threads");
+    }
+}
+
+#[test]
+fn a_maze_has_one_digest_with_any_threads() {
+    same_with_any_threads(MAZE, MAZE_DIGEST);
+}
+
+#[test]
+fn rastrigin_has_one_digest_with_any_threads() {
+    same_with_any_threads(RASTRIGIN, RASTRIGIN_DIGEST);
+}
+
+/// Killed in the middle and resumed with another number of threads.
+fn same_after_a_crash(experiment: &str, interval: u64, golden: &str) {
+    let place = Place::new();
+    place.write("experiment.toml", with_checkpoints(experiment, "7"));
+    let run = place.start(&["run", "experiment.toml", "--json", "--threads", "2"]);
+    until("something is kept of each island", || {
+        let kept = place.kept(interval);
+        kept.len() == 8 && kept.values().all(|&generation| generation > 0)
+    });
+    assert!(run.kill().was_killed(), "it is in the middle");
+    assert_eq!(digest(&place, &["resume", "--json", "--threads", "1"]), golden);
+}
+
+#[test]
+fn a_maze_has_one_digest_after_a_crash() {
+    same_after_a_crash(MAZE, 10, MAZE_DIGEST);
+}
+
+#[test]
+fn rastrigin_has_one_digest_after_a_crash() {
+    same_after_a_crash(RASTRIGIN, 25, RASTRIGIN_DIGEST);
+}
+
+/// Interrupted in the middle, and the same command given again.
+fn same_after_an_interruption(experiment: &str, interval: u64, golden: &str) {
+    let place = Place::new();
+    place.write("experiment.toml", with_checkpoints(experiment, "9"));
+    let run = place.start(&["run", "experiment.toml", "--json", "--threads", "2"]);
+    until("something is kept of an island", || {
+        place.kept(interval).values().any(|&generation| generation > 0)
+    });
+    run.signal("INT");
+    run.finish().expect_error(130, &["stopped", "atoll resume"]);
+    assert_eq!(digest(&place, &["run", "experiment.toml", "--json", "--threads", "2"]), golden);
+}
+
+#[test]
+fn a_maze_has_one_digest_after_an_interruption() {
+    same_after_an_interruption(MAZE, 10, MAZE_DIGEST);
+}
+
+#[test]
+fn rastrigin_has_one_digest_after_an_interruption() {
+    same_after_an_interruption(RASTRIGIN, 25, RASTRIGIN_DIGEST);
+}
+
+#[test]
+fn another_seed_has_another_digest() {
+    let place = Place::new();
+    place.write("maze.toml", MAZE);
+    assert_ne!(digest(&place, &["run", "maze.toml", "--json", "--seed", "8"]), MAZE_DIGEST);
+}
+
+/// `ATOLL_RELEASE_BINARY` names a release build, which must agree with this one; `tests/run` always sets it.
+#[test]
+fn release_builds_have_the_same_digest() {
+    let Some(binary) = std::env::var_os("ATOLL_RELEASE_BINARY") else {
+        println!("ATOLL_RELEASE_BINARY is not set: only this build was looked at");
+        return;
+    };
+    let binary = std::path::absolute(binary).expect("a path").into_os_string();
+    let binary = binary.into_string().expect("a path of UTF-8");
+    for (experiment, golden) in [(MAZE, MAZE_DIGEST), (RASTRIGIN, RASTRIGIN_DIGEST)] {
+        let place = Place::new();
+        place.write("experiment.toml", experiment);
+        let finished = finish(&mut place.command_of(&binary, &["run", "experiment.toml", "--json"]));
+        assert_eq!(finished.expect(0).json()["digest"], golden);
+    }
+}
