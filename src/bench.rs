@@ -2,6 +2,7 @@
 //!
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
+mod cluster;
 mod evolution;
 mod maze;
 
@@ -34,7 +35,7 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    [evolution::benches(), maze::benches()].concat()
+    [cluster::benches(), evolution::benches(), maze::benches()].concat()
 }
 
 impl Figure {

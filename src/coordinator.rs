@@ -137,7 +137,8 @@ async fn listen(settings: &Settings, key: &str, insecure: bool) -> Result<TcpLis
         Ok(addresses) => addresses.collect(),
         Err(error) => return Err(settings.bad(key, &format!("expected HOST:PORT, found `{text}`: {error}"))),
     };
-    if let Some(open) = addresses.iter().map(SocketAddr::ip).find(|ip| !IpAddr::is_loopback(ip) && !insecure) {
+    if let Some(open) = addresses.iter().map(SocketAddr::ip).find(|ip| !IpAddr::is_loopback(ip) && !insecure)
+    {
         let message = format!(
             "expected a loopback address, found `{open}`: others could reach it, and there is no protection; \
              set `insecure = true` (or --insecure) if only those you trust can"

@@ -105,7 +105,11 @@ impl Remote {
             Code::InvalidArgument => Failure::Config(status.message().to_owned()),
             Code::Unavailable => {
                 let hint = "is it running? start one with `atoll coordinator`";
-                Failure::Other(format!("the coordinator at {} does not answer: {}; {hint}", self.url, status.message()))
+                Failure::Other(format!(
+                    "the coordinator at {} does not answer: {}; {hint}",
+                    self.url,
+                    status.message()
+                ))
             }
             _ => Failure::Other(status.message().to_owned()),
         }
@@ -119,14 +123,21 @@ impl Remote {
     }
 
     /// Where a run stands; asks again while nobody answers.
-    async fn status(&mut self, run: &str, known: u64, progress: &Progress) -> Result<v1::StatusReply, Failure> {
+    async fn status(
+        &mut self,
+        run: &str,
+        known: u64,
+        progress: &Progress,
+    ) -> Result<v1::StatusReply, Failure> {
         let mut said = false;
         loop {
             let wait_milliseconds = LOOK.as_millis() as u64;
             let request = v1::StatusRequest { run: run.to_owned(), known_version: known, wait_milliseconds };
             match self.client.status(request).await {
                 Ok(reply) => return Ok(reply.into_inner()),
-                Err(status) if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) => {
+                Err(status)
+                    if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) =>
+                {
                     if !said {
                         progress.say("the coordinator does not answer; trying again …");
                     }
@@ -147,7 +158,8 @@ impl Remote {
             let plain = Progress::new(0, None);
             let reply = self.status(run, known, progress.as_ref().unwrap_or(&plain)).await?;
             known = reply.version;
-            let status = reply.status.ok_or_else(|| Failure::Other("expected a status, found nothing".to_owned()))?;
+            let status =
+                reply.status.ok_or_else(|| Failure::Other("expected a status, found nothing".to_owned()))?;
             let shown = progress.get_or_insert_with(|| Progress::new(status.islands as usize, status.goal));
             if let Ok(standing) = convert::standing(status.standing) {
                 shown.show(&standing);
@@ -287,7 +299,10 @@ pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
-    println!("{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST", "RUN", "STATE", "PRIORITY", "GENERATION", "BEST");
+    println!(
+        "{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST",
+        "RUN", "STATE", "PRIORITY", "GENERATION", "BEST"
+    );
     for status in &runs {
         let standing = convert::standing(status.standing).ok();
         let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -301,7 +316,12 @@ pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// The files of a run, from a coordinator.
-pub(crate) async fn export(url: &str, run: &str, to: Option<PathBuf>, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn export(
+    url: &str,
+    run: &str,
+    to: Option<PathBuf>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let mut remote = Remote::new(url)?;
     let reply = remote.client.export(v1::ExportRequest { run: run.to_owned() }).await;
     let mut parts = reply.map_err(|status| remote.failure(&status))?.into_inner();
@@ -311,7 +331,8 @@ pub(crate) async fn export(url: &str, run: &str, to: Option<PathBuf>, json: bool
     }
     // Names come from another machine: only those that we know become files.
     let known = ["run.json", "champions.csv", "statistics.csv", "migrations.csv"];
-    let text = |name: &str| String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| &bytes[..])).into_owned();
+    let text =
+        |name: &str| String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| &bytes[..])).into_owned();
     if json {
         let object: serde_json::Value =
             serde_json::from_str(&text("run.json")).map_err(|error| Failure::Other(error.to_string()))?;

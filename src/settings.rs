@@ -129,7 +129,9 @@ pub(crate) fn log(settings: &Settings) -> Result<(), Failure> {
     match settings.text("log_format")?.as_str() {
         "text" => subscriber.with_ansi(false).init(),
         "json" => subscriber.json().init(),
-        other => return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`"))),
+        other => {
+            return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`")));
+        }
     }
     Ok(())
 }

@@ -61,8 +61,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let config = config(&settings)?;
     let threads = threads(&settings)?;
     let url = settings.text("coordinator")?;
-    let endpoint = worker::endpoint(&url)
-        .map_err(|error| settings.bad("coordinator", &format!("expected http://HOST:PORT, found `{url}`: {error}")))?;
+    let endpoint = worker::endpoint(&url).map_err(|error| {
+        settings.bad("coordinator", &format!("expected http://HOST:PORT, found `{url}`: {error}"))
+    })?;
     if arguments.settings.print_config {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);

@@ -80,7 +80,9 @@ impl Office {
                 course.digests.push(digest);
             }
             Some((Some(RunState::Failed(reason)), _)) => return Step::Fail(reason),
-            Some((Some(RunState::Cancelled), _)) => return Step::Fail("an experiment was cancelled".to_owned()),
+            Some((Some(RunState::Cancelled), _)) => {
+                return Step::Fail("an experiment was cancelled".to_owned());
+            }
             Some(_) => return Step::Wait,
         }
         let Course { study: Study { parts, .. }, runs, digests } = &**course;

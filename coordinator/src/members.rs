@@ -130,7 +130,8 @@ impl Members {
 
 impl Member {
     fn check(&self, worker: &str) -> Result<(), MemberError> {
-        let aside = |reason: &String| MemberError::Aside { worker: worker.to_owned(), reason: reason.clone() };
+        let aside =
+            |reason: &String| MemberError::Aside { worker: worker.to_owned(), reason: reason.clone() };
         self.aside.as_ref().map_or(Ok(()), |reason| Err(aside(reason)))
     }
 }

@@ -183,7 +183,8 @@ impl Office {
         now: Moment,
     ) -> Result<Vec<v1::Grant>, Refusal> {
         self.members.see(worker, now.elapsed)?;
-        let lost: Vec<Work> = self.leases.held_by(worker).filter(|work| !holding.contains(work)).cloned().collect();
+        let lost: Vec<Work> =
+            self.leases.held_by(worker).filter(|work| !holding.contains(work)).cloned().collect();
         let mut lost = lost.into_iter();
         let mut grants = vec![];
         let mut room = Room::new();
@@ -224,7 +225,8 @@ impl Office {
 
     fn hedge(&mut self, worker: &str, idle: bool, now: Moment) -> Option<Work> {
         let plan = &self.plan;
-        let work = idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
+        let work =
+            idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
         self.counters.hedged += 1;
         tracing::info!(%work, worker = %self.members.name(worker), "repeated by an idle worker");
         Some(work)
@@ -256,7 +258,13 @@ impl Office {
     }
 
     /// A body that a grant only named.
-    pub(crate) fn body(&mut self, worker: &str, work: &Work, digest: &Digest, now: Moment) -> Result<Bytes, Refusal> {
+    pub(crate) fn body(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        digest: &Digest,
+        now: Moment,
+    ) -> Result<Bytes, Refusal> {
         self.members.see(worker, now.elapsed)?;
         let body = match (self.epochs(&work.run), work.piece) {
             (Some(epochs), Piece::Epoch { island, epoch }) => epochs.body(island, epoch, digest),
@@ -383,7 +391,9 @@ impl Office {
         for (number, result) in results {
             let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
             fate = match cells.complete(number, result).await {
-                Err(error @ StoreError::Differs { .. }) => return Err(self.corrupt(worker, &error.to_string())),
+                Err(error @ StoreError::Differs { .. }) => {
+                    return Err(self.corrupt(worker, &error.to_string()));
+                }
                 fate => fate?,
             };
         }

@@ -17,11 +17,15 @@ impl Operator for Desk {
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
         let v1::SubmitRequest { file, text, seed, priority, fresh } = request.into_inner();
         if seed.is_some_and(|seed| seed > i64::MAX as u64) {
-            return Err(Status::invalid_argument(format!("expected a seed of at most {}, found more", i64::MAX)));
+            return Err(Status::invalid_argument(format!(
+                "expected a seed of at most {}, found more",
+                i64::MAX
+            )));
         }
         // A sweep of a million cells takes a while to check, and others should not wait for it.
         let checked = tokio::task::spawn_blocking(move || experiment::parse(&file, &text, seed)).await;
-        let plan = checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
+        let plan =
+            checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Refusal::from)?;
         let run = self.office().await.submit(plan, priority, fresh, self.now()).await?;
         self.ring();
@@ -64,13 +68,17 @@ impl Operator for Desk {
 
     type ExportStream = Pin<Box<dyn Stream<Item = Result<v1::ExportPart, Status>> + Send>>;
 
-    async fn export(&self, request: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+    async fn export(
+        &self,
+        request: Request<v1::ExportRequest>,
+    ) -> Result<Response<Self::ExportStream>, Status> {
         let run = RunId::new(&request.into_inner().run).map_err(Refusal::from)?;
         // What is stored is exported, so that a run that goes on is not held up.
         let store = self.office().await.store.clone();
         let export = export::read(&store, &run).await.map_err(Refusal::from)?;
         let parts = export.files().into_iter().flat_map(|(name, text)| {
-            chunks::cut(&text.into()).map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })
+            chunks::cut(&text.into())
+                .map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })
         });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))))
     }

@@ -75,7 +75,13 @@ impl Run {
                     best: results().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max),
                 };
                 let (goal, islands) = (Some(u64::from(cells.len())), cells.len());
-                Closed { kind: Kind::Sweep, standing: Some(standing), goal, islands, elapsed: cells.elapsed() }
+                Closed {
+                    kind: Kind::Sweep,
+                    standing: Some(standing),
+                    goal,
+                    islands,
+                    elapsed: cells.elapsed(),
+                }
             }
             Activity::Study(course) => Closed {
                 kind: Kind::Study,
@@ -110,7 +116,10 @@ fn recorded(events: &[RunEvent]) -> (RunState, i32) {
 }
 
 fn creation(events: &[RunEvent]) -> u64 {
-    events.iter().find_map(|event| if let RunEvent::Created { at, .. } = event { Some(*at) } else { None }).unwrap_or(0)
+    events
+        .iter()
+        .find_map(|event| if let RunEvent::Created { at, .. } = event { Some(*at) } else { None })
+        .unwrap_or(0)
 }
 
 impl Office {
@@ -124,7 +133,8 @@ impl Office {
         for id in folders.iter().filter_map(layout::run_of_folder) {
             if let Err(error) = self.take_up(&id, now).await {
                 tracing::error!(run = %id, %error, "cannot be taken up");
-                let closed = Closed { kind: Kind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
+                let closed =
+                    Closed { kind: Kind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
                 self.plan.add(id.as_str(), 0, RunState::Failed(error.to_string()));
                 let run = Run {
                     id: id.clone(),
@@ -184,7 +194,8 @@ impl Office {
 
     fn insert_keeper(&mut self, id: &RunId, keeper: Keeper, created: u64) {
         let activity = Activity::Epochs(Box::new(Epochs::new(keeper)));
-        self.runs.insert(id.to_string(), Run { id: id.clone(), activity, journal: None, created, digest: None });
+        self.runs
+            .insert(id.to_string(), Run { id: id.clone(), activity, journal: None, created, digest: None });
     }
 
     /// Opens a sweep that is in the store; a priority is given with a submission.
@@ -427,7 +438,9 @@ impl Office {
         let leases = self.leases.count(name) as u32;
         let (state, reason) = match self.plan.state(name).ok_or_else(unknown)? {
             RunState::Active if leases > 0 || kind == Kind::Study => (State::Running, String::new()),
-            RunState::Active if self.members.count() == 0 => (State::Waiting, "no worker has joined".to_owned()),
+            RunState::Active if self.members.count() == 0 => {
+                (State::Waiting, "no worker has joined".to_owned())
+            }
             RunState::Active => (State::Waiting, "all workers are busy".to_owned()),
             RunState::Paused => (State::Paused, String::new()),
             RunState::Finished(reason) => (State::Finished, reason.clone()),

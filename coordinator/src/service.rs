@@ -93,9 +93,10 @@ impl Desk {
     pub(crate) async fn wait(&self, bell: &mut watch::Receiver<u64>, until: Instant) -> Result<(), Status> {
         let mut closing = self.closing.clone();
         tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
             _ = bell.changed() => Ok(()),
             () = tokio::time::sleep_until(until) => Ok(()),
-            _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
         }
     }
 }
@@ -144,7 +145,8 @@ async fn assemble<T>(
 ) -> Result<Bytes, Status> {
     let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(broken)?;
     while let Some(part) = stream.message().await? {
-        let chunk = chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
+        let chunk =
+            chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
         assembly.add(chunk).map_err(broken)?;
     }
     assembly.finish().map_err(broken)
@@ -162,10 +164,15 @@ impl Worker for Desk {
         Ok(Response::new(reply))
     }
 
-    async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireReply>, Status> {
+    async fn acquire(
+        &self,
+        request: Request<v1::AcquireRequest>,
+    ) -> Result<Response<v1::AcquireReply>, Status> {
         let v1::AcquireRequest { worker, slots, holding, wait_milliseconds } = request.into_inner();
         if holding.len() > MOST_PIECES {
-            return Err(Status::invalid_argument(format!("expected at most {MOST_PIECES} pieces, found more")));
+            return Err(Status::invalid_argument(format!(
+                "expected at most {MOST_PIECES} pieces, found more"
+            )));
         }
         let holding = holding.into_iter().map(Work::try_from).collect::<Result<BTreeSet<Work>, _>>();
         let holding = holding.map_err(invalid)?;
@@ -206,7 +213,9 @@ impl Worker for Desk {
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewReply>, Status> {
         let v1::RenewRequest { worker, renewals } = request.into_inner();
         if renewals.len() > MOST_PIECES {
-            return Err(Status::invalid_argument(format!("expected at most {MOST_PIECES} pieces, found more")));
+            return Err(Status::invalid_argument(format!(
+                "expected at most {MOST_PIECES} pieces, found more"
+            )));
         }
         let mut lost = vec![];
         let mut office = self.office().await;
@@ -215,7 +224,8 @@ impl Worker for Desk {
         for v1::Renewal { piece, inputs, standing, cells } in renewals {
             let work = convert::work(piece).map_err(invalid)?;
             let inputs = convert::digest("inputs", &inputs).ok();
-            let standing = standing.map(|standing| convert::standing(Some(standing))).transpose().map_err(invalid)?;
+            let standing =
+                standing.map(|standing| convert::standing(Some(standing))).transpose().map_err(invalid)?;
             if !office.renew(&worker, &work, inputs.as_ref(), standing, cells, self.now())? {
                 lost.push(v1::Piece::from(&work));
             }
@@ -284,7 +294,10 @@ impl Worker for Desk {
         Ok(Response::new(v1::CompleteReply { fate: fate.into() }))
     }
 
-    async fn release(&self, request: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseReply>, Status> {
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseReply>, Status> {
         let v1::ReleaseRequest { worker, piece, failure } = request.into_inner();
         let work = convert::work(piece).map_err(invalid)?;
         self.office().await.release(&worker, &work, &failure, self.now()).await?;

@@ -74,7 +74,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn assemble(chunks: impl IntoIterator<Item = Chunk>, announced: u64, limit: u64) -> Result<Bytes, ChunkError> {
+    fn assemble(
+        chunks: impl IntoIterator<Item = Chunk>,
+        announced: u64,
+        limit: u64,
+    ) -> Result<Bytes, ChunkError> {
         let mut assembly = Assembly::new(announced, limit)?;
         chunks.into_iter().try_for_each(|chunk| assembly.add(chunk))?;
         assembly.finish()

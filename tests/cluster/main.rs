@@ -6,3 +6,4 @@ mod docs;
 mod faults;
 mod process;
 mod proxy;
+mod wire;

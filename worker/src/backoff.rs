@@ -19,7 +19,8 @@ impl Backoff {
 
     pub(crate) fn next(&mut self) -> Duration {
         // A linear congruential generator is plenty for spreading retries.
-        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let share = 0.5 + (self.random >> 33) as f64 / (1u64 << 32) as f64;
         let wait = self.wait.mul_f64(share.min(1.0));
         self.wait = (self.wait * 2).min(LONGEST);

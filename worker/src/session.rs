@@ -147,15 +147,16 @@ impl Session {
             }
             let deadline = self.draining;
             tokio::select! {
+                biased;
+                () = until(deadline) => break Departed::Drained,
+                () = &mut shutdown, if deadline.is_none() => self.drain(),
+                _ = renewals.tick() => self.renew(),
+                Some(report) = self.reports.recv() => self.take(report),
                 Some(answer) = self.answers.join_next() => {
                     if let Ok(answer) = answer {
                         self.hear(answer)?;
                     }
                 }
-                Some(report) = self.reports.recv() => self.take(report),
-                _ = renewals.tick() => self.renew(),
-                () = &mut shutdown, if deadline.is_none() => self.drain(),
-                () = until(deadline) => break Departed::Drained,
             }
         };
         self.leave(departed).await;
@@ -278,7 +279,11 @@ impl Session {
                     if let Message::Done { outcome, .. } = &message {
                         supply.keep(&outcome.state);
                     }
-                    let _ = reporter.send(Report::Epoch { work: work.clone(), grant, message: Box::new(message) });
+                    let _ = reporter.send(Report::Epoch {
+                        work: work.clone(),
+                        grant,
+                        message: Box::new(message),
+                    });
                 });
             }
             Ready::Cells { sweep, first, count } => {
@@ -392,7 +397,8 @@ impl Session {
 
     fn deliver_cells(&mut self, work: &Work) {
         let Some(held) = self.held.get(work) else { return };
-        let (results, time): (Vec<_>, _) = (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
+        let (results, time): (Vec<_>, _) =
+            (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
         if results.is_empty() {
             return self.give_back(work, "");
         }
@@ -465,7 +471,8 @@ impl Session {
                 async move { client.renew(request).await }
             };
             let reply = client.call(PATIENCE, call).await;
-            let lost = reply.map(|reply| reply.lost.into_iter().filter_map(|piece| piece.try_into().ok()).collect());
+            let lost =
+                reply.map(|reply| reply.lost.into_iter().filter_map(|piece| piece.try_into().ok()).collect());
             Answer::Renewed(lost)
         });
     }
@@ -538,7 +545,10 @@ fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::Checkpoi
 fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
     use v1::complete_part::Part;
     let bodies = bodies.iter().flat_map(chunks::cut).map(Part::Chunk);
-    std::iter::once(Part::Head(head)).chain(bodies).map(|part| v1::CompletePart { part: Some(part) }).collect()
+    std::iter::once(Part::Head(head))
+        .chain(bodies)
+        .map(|part| v1::CompletePart { part: Some(part) })
+        .collect()
 }
 
 async fn until(deadline: Option<Instant>) {
