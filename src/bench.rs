@@ -3,6 +3,7 @@
 //! Rates are per second of thread CPU time, so that a busy machine does not distort them.
 
 mod checkers;
+mod cluster;
 mod evolution;
 mod lockkey;
 mod match3;
@@ -37,8 +38,15 @@ type Bench = (&'static str, fn() -> Figure);
 
 /// Every bench there is; each game's are listed in a module of its own.
 fn benches() -> Vec<Bench> {
-    [checkers::benches(), evolution::benches(), lockkey::benches(), match3::benches(), maze::benches()]
-        .concat()
+    [
+        checkers::benches(),
+        cluster::benches(),
+        evolution::benches(),
+        lockkey::benches(),
+        match3::benches(),
+        maze::benches(),
+    ]
+    .concat()
 }
 
 impl Figure {

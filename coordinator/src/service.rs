@@ -93,9 +93,10 @@ impl Desk {
     pub(crate) async fn wait(&self, bell: &mut watch::Receiver<u64>, until: Instant) -> Result<(), Status> {
         let mut closing = self.closing.clone();
         tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
             _ = bell.changed() => Ok(()),
             () = tokio::time::sleep_until(until) => Ok(()),
-            _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
         }
     }
 }

@@ -147,15 +147,16 @@ impl Session {
             }
             let deadline = self.draining;
             tokio::select! {
+                biased;
+                () = until(deadline) => break Departed::Drained,
+                () = &mut shutdown, if deadline.is_none() => self.drain(),
+                _ = renewals.tick() => self.renew(),
+                Some(report) = self.reports.recv() => self.take(report),
                 Some(answer) = self.answers.join_next() => {
                     if let Ok(answer) = answer {
                         self.hear(answer)?;
                     }
                 }
-                Some(report) = self.reports.recv() => self.take(report),
-                _ = renewals.tick() => self.renew(),
-                () = &mut shutdown, if deadline.is_none() => self.drain(),
-                () = until(deadline) => break Departed::Drained,
             }
         };
         self.leave(departed).await;

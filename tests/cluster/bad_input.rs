@@ -1,0 +1,85 @@
+//! Bad input from people: clear words and the right exit code.
+
+use crate::process::{Folder, text};
+
+fn refused(folder: &Folder, arguments: &[&str], code: i32, words: &[&str]) {
+    let output = folder.atoll(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{arguments:?} should say `{word}`, said: {said}");
+    }
+}
+
+#[test]
+fn a_port_in_use() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let arguments = ["coordinator", "--listen", &coordinator.address, "--store", "other"];
+    refused(&folder, &arguments, 1, &["cannot listen on", &coordinator.address, "in use"]);
+}
+
+#[test]
+fn an_address_that_others_can_reach() {
+    let folder = Folder::new();
+    let words = ["listen", "0.0.0.0", "insecure = true"];
+    refused(&folder, &["coordinator", "--listen", "0.0.0.0:0"], 78, &words);
+}
+
+#[test]
+fn settings_that_cannot_be() {
+    let folder = Folder::new();
+    let file = folder.file("coordinator.toml", "lisen = \"127.0.0.1:0\"\n");
+    let words = ["coordinator.toml:1:1", "unknown key `lisen`", "did you mean `listen`?"];
+    refused(&folder, &["coordinator", "--config", &file], 78, &words);
+    let file = folder.file("worker.toml", "threads = \"many\"\n");
+    refused(&folder, &["worker", "--config", &file], 78, &["worker.toml:1:", "threads"]);
+    refused(&folder, &["coordinator", "--lease", "soon"], 78, &["lease (flag --lease)", "soon"]);
+    refused(&folder, &["worker", "--coordinator", "not a url"], 78, &["coordinator (flag", "not a url"]);
+}
+
+#[test]
+fn nobody_is_there() {
+    let folder = Folder::new();
+    let url = ["--coordinator", "http://127.0.0.1:9"];
+    let file = folder.file("plan.toml", crate::process::EXPERIMENT);
+    let arguments = [&["submit", &file][..], &url].concat();
+    refused(&folder, &arguments, 1, &["does not answer", "atoll coordinator"]);
+    let arguments = [&["worker", "--give-up-after", "200ms"][..], &url].concat();
+    refused(&folder, &arguments, 1, &["has not answered"]);
+}
+
+#[test]
+fn a_bad_experiment_is_told_with_its_place() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let file = folder.file("bad.toml", "name = \"bad\"\npopulation = 3\n");
+    let output = coordinator.command(&["submit", &file]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(text(&output.stderr).contains("bad.toml:2:1"), "{}", text(&output.stderr));
+    let output = coordinator.command(&["watch", "no-such-run"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("there is no run `no-such-run`"));
+}
+
+#[test]
+fn every_setting_says_where_it_came_from() {
+    let folder = Folder::new();
+    let file = folder.file("coordinator.toml", "lease = \"20s\"\nstall = \"5m\"\n");
+    let output = crate::process::atoll()
+        .args(["coordinator", "--config", &file, "--print-config", "--lease", "30s"])
+        .env("ATOLL_STALL", "7m")
+        .env("ATOLL_MAX_RUNS", "5")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for line in [
+        "lease = \"30s\" # flag --lease",
+        "stall = \"7m\" # environment ATOLL_STALL",
+        "max_runs = \"5\" # environment ATOLL_MAX_RUNS",
+        "listen = \"127.0.0.1:7440\" # default",
+    ] {
+        assert!(said.lines().any(|found| found == line), "expected `{line}` in:\n{said}");
+    }
+}

@@ -1,0 +1,125 @@
+//! What operators do, over gRPC.
+
+use crate::process::{EXPERIMENT, Folder, digest, json, text, wait_until};
+use rustix::process::Signal;
+
+const SWEEP: &str = r#"
+name = "sweep"
+problem = { kind = "onemax", length = 40 }
+algorithm = { kind = "ga", population = 30 }
+islands = { count = 2 }
+budget = { generations = 30 }
+sweep = { repeats = 3, axis = [{ keys = ["problem.length"], values = [20, 30, 40, 50] }] }
+"#;
+
+const STUDY: &str = r#"
+name = "study"
+problem = { kind = "onemax", length = 40 }
+algorithm = { kind = "ga", population = 30 }
+islands = { count = 2 }
+budget = { generations = 20 }
+study = { first = {}, second = { guests = "first", seed = 5 }, third = { guests = "second" } }
+"#;
+
+/// One experiment that never ends by itself within a test.
+fn endless() -> String {
+    EXPERIMENT.replace("3000", "1000000").replace("\"faults\"", "\"endless\"")
+}
+
+#[test]
+fn sweeps_and_studies_are_worked_off_by_workers() {
+    for (name, plan) in [("sweep", SWEEP), ("study", STUDY)] {
+        let (here, there) = (Folder::new(), Folder::new());
+        let file = here.file("plan.toml", plan);
+        let expected = digest(&here.atoll(&["run", &file, "--json"]));
+        let found = digest(&there.atoll(&["run", &file, "--workers", "2", "--json"]));
+        assert_eq!(found, expected, "{name}");
+        let coordinator = here.coordinator(&["--store", "other"]);
+        let _worker = coordinator.worker(&[]);
+        let run = coordinator.submit(plan);
+        assert_eq!(coordinator.digest(&run), expected, "{name}, submitted");
+    }
+}
+
+#[test]
+fn a_run_without_a_worker_waits_and_says_so() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(EXPERIMENT);
+    let runs = json(&coordinator.command(&["runs", "--json"]));
+    assert_eq!(runs[0]["run"], run);
+    assert_eq!(runs[0]["state"], "waiting");
+    assert_eq!(runs[0]["reason"], "no worker has joined");
+}
+
+#[test]
+fn runs_are_paused_continued_and_cancelled() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(&endless());
+    let _worker = coordinator.worker(&[]);
+    coordinator.wait_for("atoll_run_generation", 100.0);
+    assert!(coordinator.command(&["pause", &run]).status.success());
+    let state = |coordinator: &crate::process::Coordinator| {
+        json(&coordinator.command(&["runs", "--json"]))[0]["state"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(state(&coordinator), "paused");
+    coordinator = coordinator.restart();
+    assert_eq!(state(&coordinator), "paused", "it is written down");
+    assert!(coordinator.command(&["pause", &run, "--off"]).status.success());
+    wait_until("the run to go on", || state(&coordinator) == "running");
+    assert!(coordinator.command(&["cancel", &run]).status.success());
+    assert_eq!(state(&coordinator), "cancelled");
+    let refused = coordinator.command(&["pause", &run]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("has ended already"), "{}", text(&refused.stderr));
+    let watched = coordinator.command(&["watch", &run]);
+    assert_eq!(watched.status.code(), Some(1), "it is not finished");
+}
+
+#[test]
+fn a_higher_priority_comes_first() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let low = coordinator.submit(&endless());
+    let file = folder.file("urgent.toml", &EXPERIMENT.replace("3000", "300"));
+    let urgent = coordinator.command(&["submit", &file, "--priority", "5", "--json"]);
+    let urgent = json(&urgent)["run"].as_str().unwrap().to_owned();
+    let _worker = coordinator.worker(&[]);
+    coordinator.digest(&urgent);
+    let runs = json(&coordinator.command(&["runs", "--json"]));
+    let low = runs.as_array().unwrap().iter().find(|run| run["run"] == low).unwrap();
+    assert!(low["generations"].as_u64().unwrap() <= 200, "it waited for the urgent one: {low}");
+}
+
+#[test]
+fn an_export_is_the_same_from_a_coordinator_and_from_its_store() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&EXPERIMENT.replace("3000", "200"));
+    coordinator.digest(&run);
+    let remote = json(&coordinator.command(&["export", &run, "--json"]));
+    let local = json(&folder.atoll(&["export", &run, "--json"]));
+    assert_eq!(remote, local);
+    assert_eq!(remote["finished"], true);
+}
+
+#[test]
+fn health_readiness_and_the_end_by_a_signal() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&[]);
+    assert!(coordinator.page("/healthz").ends_with("ok\n"));
+    wait_until("readiness", || coordinator.page("/readyz").ends_with("ready\n"));
+    let run = coordinator.submit(&endless());
+    let mut worker = coordinator.worker(&["--give-up-after", "1s"]);
+    coordinator.wait_for("atoll_run_generation", 100.0);
+    let start = std::time::Instant::now();
+    coordinator.process.signal(Signal::TERM);
+    assert_eq!(coordinator.process.ended(), Some(143));
+    assert!(start.elapsed().as_secs() < 10, "a shutdown has a deadline");
+    assert_eq!(worker.ended(), Some(1), "it gave up, because nobody answered");
+    let resumed = json(&folder.atoll(&["runs", "--json"]));
+    assert_eq!(resumed[0]["run"], run);
+    assert!(resumed[0]["generations"].as_u64().unwrap() > 0, "what was done is kept");
+}

@@ -1,0 +1,117 @@
+//! Whatever happens to a cluster, its run has the digest of a run in one process.
+
+use crate::process::{DIGEST, EXPERIMENT, Folder, digest, worker};
+use crate::proxy::Proxy;
+use rustix::process::Signal;
+
+const SHORT_LEASE: [&str; 2] = ["--lease", "1s"];
+const GENERATION: &str = "atoll_run_generation";
+const EXPIRED: &str = "atoll_leases_expired_total";
+
+#[test]
+fn one_two_and_three_workers() {
+    for workers in ["1", "2", "3"] {
+        let folder = Folder::new();
+        let file = folder.file("faults.toml", EXPERIMENT);
+        let output = folder.atoll(&["run", &file, "--workers", workers, "--json"]);
+        assert_eq!(digest(&output), *DIGEST, "with {workers} workers");
+    }
+}
+
+#[test]
+fn a_worker_is_killed_in_the_middle_of_an_epoch() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let first = coordinator.worker(&[]);
+    coordinator.wait_for(GENERATION, 300.0);
+    first.kill();
+    let _second = coordinator.worker(&[]);
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+    assert!(coordinator.metric(EXPIRED) >= 1.0, "the killed worker held something");
+}
+
+#[test]
+fn a_worker_stands_still_for_longer_than_its_lease() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let (first, _second) = (coordinator.worker(&[]), coordinator.worker(&[]));
+    coordinator.wait_for(GENERATION, 300.0);
+    first.signal(Signal::STOP);
+    coordinator.wait_for(EXPIRED, 1.0);
+    first.signal(Signal::CONT);
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+}
+
+#[test]
+fn the_coordinator_is_killed_while_workers_compute() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let _workers = [coordinator.worker(&[]), coordinator.worker(&[])];
+    for generation in [300.0, 1000.0, 2000.0] {
+        coordinator.wait_for(GENERATION, generation);
+        coordinator = coordinator.restart();
+    }
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+}
+
+#[test]
+fn the_network_is_cut_and_healed() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let proxy = Proxy::to(&coordinator.address);
+    let _worker = worker(&proxy.url, &[]);
+    coordinator.wait_for(GENERATION, 300.0);
+    proxy.cut();
+    coordinator.wait_for(EXPIRED, 1.0);
+    proxy.heal();
+    coordinator.wait_for(GENERATION, 1500.0);
+    proxy.cut();
+    proxy.heal();
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+}
+
+#[test]
+fn everything_happens_in_one_run() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let proxy = Proxy::to(&coordinator.address);
+    let (still, _cut_off) = (coordinator.worker(&[]), worker(&proxy.url, &[]));
+    for step in 1..=5 {
+        let churning = coordinator.worker(&[]);
+        coordinator.wait_for(GENERATION, 400.0 * f64::from(step));
+        match step {
+            1 => still.signal(Signal::STOP),
+            2 => proxy.cut(),
+            3 => coordinator = coordinator.restart(),
+            4 => still.signal(Signal::CONT),
+            _ => proxy.heal(),
+        }
+        if step % 2 == 0 { churning.kill() } else { churning.signal(Signal::TERM) }
+    }
+    let _last = coordinator.worker(&[]);
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+    let verified = folder.atoll(&["verify", &run]);
+    assert!(verified.status.success(), "{}", crate::process::text(&verified.stderr));
+}
+
+#[test]
+fn a_worker_that_is_asked_to_stop_gives_back_what_it_holds() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(EXPERIMENT);
+    let mut first = coordinator.worker(&[]);
+    coordinator.wait_for(GENERATION, 300.0);
+    let start = std::time::Instant::now();
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended(), Some(143));
+    assert!(start.elapsed().as_secs() < 10);
+    coordinator.worker(&[]);
+    let _second = coordinator.worker(&[]);
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+    assert_eq!(coordinator.metric(EXPIRED), 0.0, "nothing had to run out: leases last longer than this test");
+}
