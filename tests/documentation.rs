@@ -53,8 +53,9 @@ fn fresh_folder() -> tempfile::TempDir {
 fn every_command_in_the_documentation_runs() {
     let folder = fresh_folder();
     let mut count = 0;
-    for document in documents() {
-        for line in blocks(&document, "sh").iter().flat_map(|block| block.lines()) {
+    // What stands in `docs/cluster.md` goes on side by side, in several processes: `tests/cluster` runs it.
+    for document in documents().iter().filter(|path| !path.ends_with("docs/cluster.md")) {
+        for line in blocks(document, "sh").iter().flat_map(|block| block.lines()) {
             let line = line
                 .strip_prefix("cargo run --release --")
                 .map_or(line.to_owned(), |rest| format!("atoll{rest}"));
