@@ -12,13 +12,18 @@ use coordinator::lease::Terms;
 use coordinator::{Ending, Settings};
 use proto::v1;
 use proto::v1::run_status::State;
+use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
+use std::time::Duration;
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
 /// The most runs at a time: a study is one and its experiments are others.
 const MAX_RUNS: usize = 10_000;
+
+/// How long workers may take to leave.
+const LEAVING: Duration = Duration::from_secs(10);
 
 /// Has a plan worked off by worker processes. Answers whether it came to its end.
 pub(crate) async fn work_off(
@@ -28,8 +33,8 @@ pub(crate) async fn work_off(
     workers: u16,
     signals: &mut Signals,
 ) -> Result<bool, Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(cannot_listen)?;
-    let url = format!("http://{}", listener.local_addr().map_err(cannot_listen)?);
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
+    let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
     let settings = Settings {
         terms: Terms::default(),
@@ -44,36 +49,47 @@ pub(crate) async fn work_off(
     let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
     let mut coordinator = std::pin::pin!(coordinator);
     let mut remote = Remote::new(&url)?;
-    let watched = async {
-        let run = remote.submit(request).await?;
-        // Workers come after the run: without one, they would be told that there is nothing to do.
-        let workers = start(&url, how, workers)?;
-        let status = remote.watch(&run).await?;
-        match status.state() {
-            State::Failed => Err(Failure::Other(format!("run {run} failed: {}", status.reason))),
-            _ => Ok(workers),
-        }
+    let run = tokio::select! {
+        run = remote.submit(request) => run?,
+        ending = &mut coordinator => return Ok(ending? == Ending::Done),
     };
-    let mut watched = std::pin::pin!(watched);
-    let mut children = vec![];
+    // Workers come after the run: before it, they would be told that there is nothing to do.
+    let mut children = start(&url, how, workers)?;
+    let mut watched = std::pin::pin!(remote.watch(&run));
+    let mut ended: Option<v1::RunStatus> = None;
     loop {
         tokio::select! {
+            status = &mut watched, if ended.is_none() => ended = Some(status?),
             ending = &mut coordinator => {
-                wait_for(children).await;
-                return Ok(ending? == Ending::Done);
+                wait_for(&mut children).await;
+                return Ok(ending? == Ending::Done && finished(ended.as_ref())?);
             }
-            result = &mut watched, if children.is_empty() => children = result?,
-            () = signals.asked() => {
-                eprintln!("stopping …");
-                drop(stop);
-                let ending = coordinator.await?;
-                return Ok(ending == Ending::Done);
-            }
+            () = signals.asked() => break,
         }
+    }
+    eprintln!("stopping at the next generation …");
+    terminate(&children);
+    tokio::select! {
+        ending = &mut coordinator => return Ok(ending? == Ending::Done),
+        () = wait_for(&mut children) => {}
+    }
+    drop(stop);
+    Ok(coordinator.await? == Ending::Done)
+}
+
+/// Whether a run came to its end; an error if it failed.
+fn finished(status: Option<&v1::RunStatus>) -> Result<bool, Failure> {
+    match status {
+        Some(status) if status.state() == State::Failed => {
+            Err(Failure::Other(format!("run {} failed: {}", status.run, status.reason)))
+        }
+        Some(status) => Ok(status.state() == State::Finished),
+        // The coordinator says that all is done, and was gone before it could be asked.
+        None => Ok(true),
     }
 }
 
-fn cannot_listen(error: std::io::Error) -> Failure {
+fn cannot_listen(error: &std::io::Error) -> Failure {
     Failure::Other(format!("cannot listen on loopback: {error}"))
 }
 
@@ -96,9 +112,18 @@ fn start(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
     (1..=workers).map(start).collect()
 }
 
-/// Waits for workers that know that they may leave.
-async fn wait_for(workers: Vec<Child>) {
-    for mut worker in workers {
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(10), worker.wait()).await;
+/// Asks the workers to stop, so that they hand back what they hold.
+fn terminate(workers: &[Child]) {
+    let ids = workers.iter().filter_map(|worker| Pid::from_raw(worker.id()? as i32));
+    for id in ids {
+        // One that is gone already needs no asking.
+        let _ = kill_process(id, Signal::TERM);
+    }
+}
+
+/// Waits for workers that know that they should leave.
+async fn wait_for(workers: &mut [Child]) {
+    for worker in workers {
+        let _ = tokio::time::timeout(LEAVING, worker.wait()).await;
     }
 }

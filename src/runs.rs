@@ -8,6 +8,7 @@ use crate::{remote, summary, sweep};
 use coordinator::history::Past;
 use coordinator::keeper::RunHead;
 use coordinator::record::RunEvent;
+use experiment::document;
 use std::process::ExitCode;
 use store::{Place, RunId, Store, layout};
 
@@ -23,16 +24,23 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// All runs of a store, in the order of their names.
+/// All runs of a store, in the order of their names. Studies are not among them, but their experiments are.
 pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let folders = store.folders(&layout::runs()).await?;
     let mut runs = vec![];
     for run in folders.iter().filter_map(layout::run_of_folder) {
-        if store.size(&Place::Experiment.in_run(&run)).await.is_ok() {
+        let path = Place::Experiment.in_run(&run);
+        if store.size(&path).await.is_ok() && !is_study(store, &path).await {
             runs.push(run);
         }
     }
     Ok(runs)
+}
+
+async fn is_study(store: &Store, path: &store::Path) -> bool {
+    let Ok(text) = store.read_text(path, document::MAX_BYTES).await else { return false };
+    let study = "study".parse().expect("a plain word is a key");
+    document::parse(path.as_ref(), &text).is_ok_and(|document| document.get(&study).is_some())
 }
 
 struct Row {

@@ -4,6 +4,8 @@
 //! always brings the same faults at the same times; libraries below may still order what happens at one moment in more
 //! than one way.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use archipelago::solo;
 use coordinator::keeper::{Keeper, Opening};
 use coordinator::lease::Terms;
@@ -39,7 +41,7 @@ const PORT: u16 = 7440;
 const WORKERS: u64 = 3;
 /// Faults happen for so long; after that, everything heals and the run must come to its end.
 const FAULTS: Duration = Duration::from_secs(6);
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_mins(5);
 
 fn experiment() -> Experiment {
     match experiment::parse("simulated.toml", EXPERIMENT, None).unwrap() {

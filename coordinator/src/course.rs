@@ -113,7 +113,7 @@ impl Office {
             None => part.experiment.clone(),
             Some(guests) => part.experiment.with_guests(Digest::of(guests)),
         };
-        let id = RunId::new(&experiment.run_id())?;
+        let id = RunId::new(experiment.run_id())?;
         if !self.runs.contains_key(id.as_str()) {
             let priority = self.plan.priority(study);
             self.create(&id, &experiment, guests, priority, now).await?;

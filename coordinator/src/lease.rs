@@ -28,7 +28,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(15),
-            stall: Duration::from_secs(600),
+            stall: Duration::from_mins(10),
             hedge_after: Duration::from_secs(10),
             failures: 5,
             failing_workers: 3,

@@ -1,7 +1,24 @@
-//! The coordinator: it keeps runs. What has been done and decided is written down before anybody relies on it.
+//! The coordinator: it keeps runs, and hands them out to workers. What has been done and decided is written down before
+//! anybody relies on it.
 //!
-//! [`keeper`] joins the archipelago's state machine with the [`ledger`] that keeps a run in a store. Nothing here
-//! computes an epoch, reads a clock, or names a problem.
+//! [`keeper`] joins the archipelago's state machine with the [`ledger`] that keeps a run in a store; a command that
+//! evolves on the spot needs no more than that. [`run`] serves a whole store to workers and operators: [`lease`] says
+//! who works on what and until when, [`plan`] which run comes first, both without a clock or a network. Nothing here
+//! computes an epoch or names a problem.
+//!
+//! ```
+//! use coordinator::lease::{Leases, Terms};
+//! use proto::convert::{Piece, Work};
+//! use std::time::Duration;
+//!
+//! let mut leases = Leases::new(Terms::default());
+//! let work = Work { run: "maze-0a1b2c3d".to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+//! leases.grant(&work, "worker-1", Duration::ZERO);
+//! assert!(leases.renew(&work, "worker-1", 100, Duration::from_secs(10)));
+//! assert_eq!(leases.expire(Duration::from_secs(20)).len(), 0);
+//! assert_eq!(leases.expire(Duration::from_secs(60)).len(), 1, "it was not renewed");
+//! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d"), Some(work));
+//! ```
 
 mod cells;
 mod course;

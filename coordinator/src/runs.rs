@@ -478,7 +478,7 @@ async fn free_id(store: &Store, name: &str, fresh: bool) -> Result<RunId, Refusa
     let mut number = 1;
     while fresh && !store.list(&id.folder()).await?.is_empty() {
         number += 1;
-        id = RunId::new(&format!("{name}.{number}"))?;
+        id = RunId::new(format!("{name}.{number}"))?;
     }
     Ok(id)
 }

@@ -29,7 +29,7 @@ const LINGERING: Duration = Duration::from_secs(10);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long one call may take, the longest wait included.
-const LONGEST_CALL: Duration = Duration::from_secs(300);
+const LONGEST_CALL: Duration = Duration::from_mins(5);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
 const WINDOW: u32 = 4 << 20;
 

@@ -111,7 +111,9 @@ impl From<Refusal> for Status {
         let text = refusal.to_string();
         match refusal {
             Refusal::Member(MemberError::Unknown(_)) => Self::unauthenticated(text),
-            Refusal::Plan(PlanError::Unknown(_)) | Refusal::NotOut(_) => Self::not_found(text),
+            Refusal::Plan(PlanError::Unknown(_))
+            | Refusal::NotOut(_)
+            | Refusal::Keep(KeepError::Unknown { .. }) => Self::not_found(text),
             Refusal::Member(MemberError::Aside { .. }) | Refusal::Corrupt(_) => Self::permission_denied(text),
             Refusal::Member(MemberError::TooMany) | Refusal::TooMany { .. } => Self::resource_exhausted(text),
             Refusal::Member(MemberError::Semantics { .. }) | Refusal::Plan(PlanError::Ended(_)) => {
@@ -122,7 +124,6 @@ impl From<Refusal> for Status {
             | Refusal::Codec(_)
             | Refusal::Report(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
-            Refusal::Keep(KeepError::Unknown { .. }) => Self::not_found(text),
             Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => Self::unavailable(text),
             Refusal::Keep(_) => Self::internal(text),
         }
@@ -133,7 +134,7 @@ fn invalid(error: WireError) -> Status {
     Refusal::from(error).into()
 }
 
-fn broken(error: ChunkError) -> Status {
+fn broken(error: &ChunkError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
@@ -143,13 +144,13 @@ async fn assemble<T>(
     length: u64,
     chunk: impl Fn(T) -> Option<v1::Chunk>,
 ) -> Result<Bytes, Status> {
-    let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(broken)?;
+    let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(|error| broken(&error))?;
     while let Some(part) = stream.message().await? {
         let chunk =
             chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
-        assembly.add(chunk).map_err(broken)?;
+        assembly.add(&chunk).map_err(|error| broken(&error))?;
     }
-    assembly.finish().map_err(broken)
+    assembly.finish().map_err(|error| broken(&error))
 }
 
 fn no_head() -> Status {
@@ -322,7 +323,7 @@ fn length_of(what: &v1::complete_head::What) -> Result<u64, Status> {
         v1::complete_head::What::Cells(cells) => [cells.length, 0, 0],
     };
     let sum = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
-    sum.ok_or_else(|| broken(ChunkError::TooLarge { limit: LARGEST_BODY, announced: u64::MAX }))
+    sum.ok_or_else(|| broken(&ChunkError::TooLarge { limit: LARGEST_BODY, announced: u64::MAX }))
 }
 
 /// An epoch as it was delivered, from its head and its bytes.

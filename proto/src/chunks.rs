@@ -50,7 +50,7 @@ impl Assembly {
     }
 
     /// Adds the next chunk.
-    pub fn add(&mut self, chunk: Chunk) -> Result<(), ChunkError> {
+    pub fn add(&mut self, chunk: &Chunk) -> Result<(), ChunkError> {
         let found = self.bytes.len() as u64 + chunk.bytes.len() as u64;
         if found > self.announced {
             return Err(ChunkError::Length { announced: self.announced, found });
@@ -80,7 +80,7 @@ mod tests {
         limit: u64,
     ) -> Result<Bytes, ChunkError> {
         let mut assembly = Assembly::new(announced, limit)?;
-        chunks.into_iter().try_for_each(|chunk| assembly.add(chunk))?;
+        chunks.into_iter().try_for_each(|chunk| assembly.add(&chunk))?;
         assembly.finish()
     }
 

@@ -38,6 +38,8 @@ fn sweeps_and_studies_are_worked_off_by_workers() {
         let _worker = coordinator.worker(&[]);
         let run = coordinator.submit(plan);
         assert_eq!(coordinator.digest(&run), expected, "{name}, submitted");
+        let listed = json(&here.atoll(&["runs", "--store", "other", "--json"]));
+        assert!(listed.as_array().unwrap().iter().all(|run| run["state"] != "damaged"), "{listed}");
     }
 }
 

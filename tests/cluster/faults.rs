@@ -1,6 +1,6 @@
 //! Whatever happens to a cluster, its run has the digest of a run in one process.
 
-use crate::process::{DIGEST, EXPERIMENT, Folder, digest, worker};
+use crate::process::{DIGEST, EXPERIMENT, Folder, Process, atoll, digest, wait_until, worker};
 use crate::proxy::Proxy;
 use rustix::process::Signal;
 
@@ -114,4 +114,40 @@ fn a_worker_that_is_asked_to_stop_gives_back_what_it_holds() {
     let _second = coordinator.worker(&[]);
     assert_eq!(coordinator.digest(&run), *DIGEST);
     assert_eq!(coordinator.metric(EXPIRED), 0.0, "nothing had to run out: leases last longer than this test");
+}
+
+#[test]
+fn a_coordinator_serves_within_5_seconds_of_a_restart_with_1000_epochs() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let many =
+        EXPERIMENT.replace("population = 1000", "population = 10").replace("interval = 100", "interval = 1");
+    let many =
+        many.replace("generations = 3000", "generations = 1000000").replace("every = 50", "every = 10");
+    coordinator.submit(&many);
+    let _worker = coordinator.worker(&[]);
+    coordinator.wait_for(GENERATION, 260.0);
+    let start = std::time::Instant::now();
+    let coordinator = coordinator.restart();
+    wait_until("readiness", || coordinator.page("/readyz").ends_with("ready\n"));
+    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    assert!(coordinator.metric(GENERATION) >= 250.0, "4 islands have 250 epochs each");
+}
+
+#[test]
+fn a_run_with_workers_is_stopped_and_goes_on() {
+    let folder = Folder::new();
+    let file = folder.file("faults.toml", EXPERIMENT);
+    let arguments = ["run", &file, "--workers", "2", "--json"];
+    let child = atoll().args(arguments).current_dir(folder.path()).spawn().unwrap();
+    let mut first = Process(child);
+    let stored = folder.path().join("atoll-store/runs");
+    wait_until("the first stored epochs", || {
+        let runs = std::fs::read_dir(&stored).into_iter().flatten().flatten();
+        runs.into_iter().any(|run| run.path().join("islands").exists())
+    });
+    first.signal(Signal::TERM);
+    let code = first.ended();
+    assert!(code == Some(143) || code == Some(0), "{code:?}");
+    assert_eq!(digest(&folder.atoll(&arguments)), *DIGEST);
 }

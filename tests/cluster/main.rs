@@ -1,5 +1,7 @@
 //! Whole clusters of real processes: whatever happens to them, a run has one digest.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod bad_input;
 mod commands;
 mod docs;

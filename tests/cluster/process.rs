@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Nothing here takes longer than this, or something hangs.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 /// An experiment that takes a few seconds: long enough for something to happen to it.
 pub(crate) const EXPERIMENT: &str = r#"

@@ -59,7 +59,7 @@ fn join(wires: &mut Wires, here: TcpStream, there: TcpStream) {
 }
 
 fn pass_on(mut from: TcpStream, mut to: TcpStream) {
-    let mut buffer = [0; 1 << 16];
+    let mut buffer = vec![0; 1 << 16];
     while let Ok(count) = from.read(&mut buffer) {
         if count == 0 || to.write_all(&buffer[..count]).is_err() {
             break;

@@ -64,9 +64,9 @@ fn result(inputs: &[u8], lengths: [u64; 3]) -> v1::EpochResult {
     }
 }
 
-fn piece(run: &str) -> Option<v1::Piece> {
+fn piece(run: &str) -> v1::Piece {
     let epoch = v1::EpochPiece { island: 0, epoch: 0 };
-    Some(v1::Piece { run: run.to_owned(), what: Some(v1::piece::What::Epoch(epoch)) })
+    v1::Piece { run: run.to_owned(), what: Some(v1::piece::What::Epoch(epoch)) }
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn malformed_and_oversized_messages_are_refused() {
     for (inputs, lengths) in
         [(31, [1, 0, 0]), (32, [2, 0, 0]), (32, [0, 0, 0]), (32, [u64::MAX, 1, 0]), (32, [1 << 40, 0, 0])]
     {
-        let delivered = rogue.deliver(piece(&run), result(&vec![0; inputs], lengths), b"x").await;
+        let delivered = rogue.deliver(Some(piece(&run)), result(&vec![0; inputs], lengths), b"x").await;
         assert_eq!(refused(delivered), Code::InvalidArgument, "{inputs} {lengths:?}");
     }
     let channel = Endpoint::from_shared(coordinator.url()).unwrap().connect().await.unwrap();
@@ -129,7 +129,7 @@ async fn rogue_workers_do_not_harm_a_run() {
     let mut invented = result(&[5; 32], [1, 0, 1]);
     let digest = evolution::epoch::outcome_digest(b"x", b"");
     invented.digest = digest.0.to_vec().into();
-    let delivered = inventor.deliver(piece(&run), invented, b"x\0").await;
+    let delivered = inventor.deliver(Some(piece(&run)), invented, b"x\0").await;
     assert!(
         matches!(delivered, Ok(Fate::Unneeded))
             || delivered.is_err_and(|s| s.code() == Code::InvalidArgument)

@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_secs(10);
 /// How long an answer may take beyond what it should.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a delivery may take.
-const DELIVERY: Duration = Duration::from_secs(120);
+const DELIVERY: Duration = Duration::from_mins(2);
 /// How long a generation may go on after somebody asked to stop, before it is abandoned.
 const DRAINING: Duration = Duration::from_secs(8);
 /// How long the goodbye may take after that.
@@ -206,7 +206,9 @@ impl Session {
                 self.acquiring = false;
                 let v1::AcquireReply { grants, done } = reply?;
                 self.done |= done;
-                grants.into_iter().for_each(|grant| self.accept(grant));
+                for grant in grants {
+                    self.accept(grant);
+                }
             }
             Answer::Prepared { work, grant, ready } => match ready {
                 Ok(ready) => self.begin(&work, grant, ready),
@@ -504,7 +506,9 @@ impl Session {
             .filter(|(_, held)| held.phase == Phase::Preparing)
             .map(|(work, _)| work.clone())
             .collect();
-        unbegun.iter().for_each(|work| self.give_back(work, ""));
+        for work in &unbegun {
+            self.give_back(work, "");
+        }
         self.held.values().for_each(|held| held.stop.ask());
     }
 

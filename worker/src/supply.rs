@@ -17,7 +17,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tonic::Status;
 
 /// How long a body may take to come.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// Plans that are kept at hand.
 const PLANS: usize = 16;
 
@@ -164,7 +164,7 @@ impl Supply {
                 let too_large = |error: proto::chunks::ChunkError| Status::out_of_range(error.to_string());
                 let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(too_large)?;
                 while let Some(chunk) = stream.message().await? {
-                    assembly.add(chunk).map_err(too_large)?;
+                    assembly.add(&chunk).map_err(too_large)?;
                 }
                 assembly.finish().map(tonic::Response::new).map_err(too_large)
             }
