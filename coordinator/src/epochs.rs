@@ -176,7 +176,7 @@ impl Epochs {
         labour: Labour,
     ) -> Result<Fate, KeepError> {
         if !self.adopt(island, epoch, inputs) {
-            return self.compare((island, epoch), inputs, outcome, labour);
+            return self.compare((island, epoch), inputs, &outcome, labour);
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
@@ -197,7 +197,7 @@ impl Epochs {
         &mut self,
         (island, epoch): (u32, u64),
         inputs: &Digest,
-        outcome: EpochOutcome,
+        outcome: &EpochOutcome,
         labour: Labour,
     ) -> Result<Fate, KeepError> {
         let known = self.islands.get(island as usize);
@@ -205,7 +205,7 @@ impl Epochs {
             return Ok(Fate::Unneeded);
         }
         let task = EpochTask { island, epoch, until: 0, state: None, packets: vec![] };
-        self.keeper.complete(&task, &outcome, labour)?;
+        self.keeper.complete(&task, outcome, labour)?;
         Ok(Fate::Repeated)
     }
 
