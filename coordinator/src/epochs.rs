@@ -171,16 +171,16 @@ impl Epochs {
         &mut self,
         (island, epoch): (u32, u64),
         inputs: &Digest,
-        outcome: EpochOutcome,
+        outcome: &EpochOutcome,
         worker: &str,
         labour: Labour,
     ) -> Result<Fate, KeepError> {
         if !self.adopt(island, epoch, inputs) {
-            return self.compare((island, epoch), inputs, &outcome, labour);
+            return self.compare((island, epoch), inputs, outcome, labour);
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
-        self.keeper.complete(task, &outcome, labour)?;
+        self.keeper.complete(task, outcome, labour)?;
         self.open.remove(&island);
         self.progress(island, standing);
         let island = &mut self.islands[island as usize];

@@ -366,7 +366,7 @@ impl Office {
         let Some(epochs) = self.epochs(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
         let labour = Labour { worker: name, milliseconds, elapsed: epochs.elapsed() };
         let outcome = EpochOutcome { state, departure, digest, standing, statistics };
-        let fate = match epochs.complete((island, epoch), &inputs, outcome, worker, labour) {
+        let fate = match epochs.complete((island, epoch), &inputs, &outcome, worker, labour) {
             Err(KeepError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
             fate => fate?,
         };
