@@ -518,3 +518,6 @@ impl Office {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
