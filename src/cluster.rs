@@ -11,7 +11,6 @@ use crate::signals::Signals;
 use coordinator::lease::Terms;
 use coordinator::{Ending, Settings};
 use proto::v1;
-use proto::v1::run_status::State;
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
 use std::time::Duration;
@@ -51,18 +50,18 @@ pub(crate) async fn work_off(
     let mut remote = Remote::new(&url)?;
     let run = tokio::select! {
         run = remote.submit(request) => run?,
-        ending = &mut coordinator => return Ok(ending? == Ending::Done),
+        ending = &mut coordinator => return finished(ending?),
     };
     // Workers come after the run: before it, they would be told that there is nothing to do.
     let mut children = start(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run));
-    let mut ended: Option<v1::RunStatus> = None;
+    let mut shown = false;
     loop {
         tokio::select! {
-            status = &mut watched, if ended.is_none() => ended = Some(status?),
+            status = &mut watched, if !shown => shown = status.map(|_| true)?,
             ending = &mut coordinator => {
                 wait_for(&mut children).await;
-                return Ok(ending? == Ending::Done && finished(ended.as_ref())?);
+                return finished(ending?);
             }
             () = signals.asked() => break,
         }
@@ -70,22 +69,19 @@ pub(crate) async fn work_off(
     eprintln!("stopping at the next generation …");
     terminate(&children);
     tokio::select! {
-        ending = &mut coordinator => return Ok(ending? == Ending::Done),
+        ending = &mut coordinator => return finished(ending?),
         () = wait_for(&mut children) => {}
     }
     drop(stop);
-    Ok(coordinator.await? == Ending::Done)
+    finished(coordinator.await?)
 }
 
-/// Whether a run came to its end; an error if it failed.
-fn finished(status: Option<&v1::RunStatus>) -> Result<bool, Failure> {
-    match status {
-        Some(status) if status.state() == State::Failed => {
-            Err(Failure::Other(format!("run {} failed: {}", status.run, status.reason)))
-        }
-        Some(status) => Ok(status.state() == State::Finished),
-        // The coordinator says that all is done, and was gone before it could be asked.
-        None => Ok(true),
+/// Whether everything came to its end; an error if it failed.
+fn finished(ending: Ending) -> Result<bool, Failure> {
+    match ending {
+        Ending::Done => Ok(true),
+        Ending::Stopped => Ok(false),
+        Ending::Failed(reason) => Err(Failure::Other(reason)),
     }
 }
 

@@ -126,6 +126,7 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     let ending = coordinator::run(incoming, http, store, office, clock::now, signals.asked()).await?;
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,
+        Ending::Failed(reason) => return Err(Failure::Other(reason)),
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
 }

@@ -21,7 +21,11 @@ use tonic::{Code, Status};
 /// Where a coordinator is unless something else is said.
 pub(crate) const DEFAULT: &str = "http://127.0.0.1:7440";
 /// How long one look at a run waits for something to change.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(200);
+/// How long to wait between two looks at a run: a busy one changes all the time.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// Looks at a run that waits for its first worker, before that is worth a word.
+const PATIENCE: u32 = 10;
 /// How long to wait before asking a coordinator again that did not answer.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -153,7 +157,7 @@ impl Remote {
     pub(crate) async fn watch(&mut self, run: &str) -> Result<v1::RunStatus, Failure> {
         let mut known = 0;
         let mut progress: Option<Progress> = None;
-        let mut waiting = false;
+        let mut waiting = 0;
         loop {
             let plain = Progress::new(0, None);
             let reply = self.status(run, known, progress.as_ref().unwrap_or(&plain)).await?;
@@ -164,14 +168,15 @@ impl Remote {
             if let Ok(standing) = convert::standing(status.standing) {
                 shown.show(&standing);
             }
-            if status.state() == State::Waiting && !waiting && reply.workers == 0 {
+            waiting = if status.state() == State::Waiting && reply.workers == 0 { waiting + 1 } else { 0 };
+            if waiting == PATIENCE {
                 shown.say("waiting: no worker has joined; start one with `atoll worker`");
             }
-            waiting = status.state() == State::Waiting;
             if matches!(status.state(), State::Finished | State::Cancelled | State::Failed) {
                 shown.clear();
                 return Ok(status);
             }
+            tokio::time::sleep(BETWEEN).await;
         }
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};
 use experiment::CheckpointEvery;
-use proto::convert::{Piece, body, digest_bytes};
+use proto::convert::{Piece, body, body_with, digest_bytes};
 use proto::v1;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) struct Epochs {
 struct Open {
     task: EpochTask,
     inputs: Digest,
+    /// Kept, because large states take a while to digest.
+    state: Option<Digest>,
     checkpoint: Option<(u64, Bytes)>,
 }
 
@@ -107,8 +109,10 @@ impl Epochs {
 
     fn hand_out(&mut self, Assignment { task, checkpoint }: Assignment) -> Piece {
         let EpochTask { island, epoch, .. } = task;
-        let inputs = task.digest(&self.experiment);
-        self.open.insert(island, Open { task, inputs, checkpoint: checkpoint.map(|bytes| (0, bytes)) });
+        let state = task.state_digest();
+        let inputs = task.digest_with(&self.experiment, state.as_ref());
+        let checkpoint = checkpoint.map(|bytes| (0, bytes));
+        self.open.insert(island, Open { task, inputs, state, checkpoint });
         Piece::Epoch { island, epoch }
     }
 
@@ -130,7 +134,7 @@ impl Epochs {
 
     /// An epoch that is handed out, as a worker is told of it.
     pub(crate) fn grant(&self, island: u32, epoch: u64, worker: &str, room: &mut Room) -> Option<v1::Task> {
-        let Open { task, inputs, checkpoint } = self.open_at(island, epoch)?;
+        let Open { task, inputs, state: digest, checkpoint } = self.open_at(island, epoch)?;
         let at_hand = self.islands[island as usize].holder.as_deref() == Some(worker);
         let resumed = checkpoint.is_some();
         let packets = task.packets.iter().map(|packet| v1::Packet {
@@ -140,9 +144,9 @@ impl Epochs {
         });
         let packets = packets.collect();
         // Whoever begins at a checkpoint needs no state.
-        let state = task.state.as_ref().map(|state| {
+        let state = task.state.as_ref().zip(digest.as_ref()).map(|(state, digest)| {
             let inline = !at_hand && !resumed && room.takes(state.len());
-            body(state, inline)
+            body_with(digest, state, inline)
         });
         let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, room.takes(bytes.len())));
         Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, state, packets, checkpoint })

@@ -131,6 +131,8 @@ pub(crate) struct Office {
     pub(crate) counters: Counters,
     /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
     pub(crate) begun: bool,
+    /// A run that ended without a result since this coordinator began, and why.
+    pub(crate) failed: Option<String>,
     ticked: Duration,
 }
 
@@ -145,6 +147,7 @@ impl Office {
             runs: BTreeMap::new(),
             counters: Counters::default(),
             begun: false,
+            failed: None,
             ticked: now.elapsed,
             settings,
         };
@@ -504,6 +507,7 @@ impl Office {
     /// Ends a run that cannot go on.
     pub(crate) async fn fail(&mut self, run: &str, reason: &str, now: Moment) {
         tracing::error!(run, reason, "failed");
+        self.failed = Some(format!("run {run} failed: {reason}"));
         self.leases.remove_run(run);
         self.plan.set(run, RunState::Failed(reason.to_owned()));
         let event = crate::record::RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
@@ -514,3 +518,6 @@ impl Office {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -316,6 +316,7 @@ impl Office {
                 self.insert_keeper(&id, keeper, created);
             }
             self.log(name, &RunEvent::Continued { at: now.unix }).await?;
+            self.failed = None;
             self.plan.add(name, priority, RunState::Active);
         } else if state.is_open() && priority != self.plan.priority(name) {
             self.log(name, &RunEvent::Prioritised { priority, at: now.unix }).await?;
@@ -357,6 +358,7 @@ impl Office {
                 self.flush(&run, now).await;
                 self.log(&run, &RunEvent::Cancelled { at: now.unix }).await?;
                 self.plan.set(&run, RunState::Cancelled);
+                self.failed = Some(format!("run {run} was cancelled"));
                 self.leases.remove_run(&run);
             }
         }

@@ -54,10 +54,12 @@ pub enum ServeError {
 }
 
 /// How a coordinator came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All runs have ended, and the workers know.
+    /// All runs are finished, and the workers know.
     Done,
+    /// All runs have ended, but this one without a result.
+    Failed(String),
     /// It was asked to stop; everything is kept.
     Stopped,
 }
@@ -96,7 +98,10 @@ where
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
     let mut office = desk.office().await;
     office.flush_all(desk.now()).await;
-    Ok(ending)
+    Ok(match office.failed.take() {
+        Some(reason) if ending == Ending::Done => Ending::Failed(reason),
+        _ => ending,
+    })
 }
 
 /// A task that ends with its owner.

@@ -1,0 +1,174 @@
+//! Scripted clusters in simulated time: workers come, vanish, deliver twice or late, and the coordinator forgets.
+
+use super::*;
+use archipelago::solo;
+use evolution::epoch::{self, EpochTask, Packet};
+use experiment::{Experiment, Plan as Parsed};
+use proto::convert;
+
+const EXPERIMENT: &str = r#"
+name = "scripted"
+seed = 3
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 10 }
+islands = { count = 3 }
+migration = { interval = 2, count = 1 }
+budget = { generations = 24 }
+checkpoint = { every = 5 }
+"#;
+
+fn experiment() -> Experiment {
+    match experiment::parse("scripted.toml", EXPERIMENT, None).unwrap() {
+        Parsed::Single(experiment) => *experiment,
+        _ => unreachable!("it is one experiment"),
+    }
+}
+
+/// One cluster, and what its workers hold.
+struct Script {
+    store: Store,
+    office: Office,
+    now: Moment,
+    experiment: Experiment,
+    run: String,
+    held: Vec<(String, Work, v1::Task)>,
+    dice: u64,
+}
+
+impl Script {
+    async fn new(seed: u64) -> Self {
+        let (store, now) = (Store::memory(), Moment { elapsed: Duration::ZERO, unix: 0 });
+        let mut office = Office::open(store.clone(), settings(seed, 0), now).await.unwrap();
+        let experiment = experiment();
+        let plan = Parsed::Single(Box::new(experiment.clone()));
+        let run = office.submit(plan, 0, false, now).await.unwrap();
+        Self { store, office, now, experiment, run, held: vec![], dice: seed }
+    }
+
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) % sides
+    }
+
+    fn join(&mut self, worker: &str) {
+        let (name, version) = (worker.to_owned(), "scripted".to_owned());
+        let request =
+            v1::JoinRequest { worker: name.clone(), name, version, semantics: SEMANTICS, threads: 1 };
+        self.office.join(&request, self.now).unwrap();
+    }
+
+    fn acquire(&mut self, worker: &str) {
+        self.join(worker);
+        let holding =
+            self.held.iter().filter(|(holder, ..)| holder == worker).map(|(_, work, _)| work.clone());
+        let grants = self.office.acquire(worker, 2, &holding.collect(), self.now).unwrap();
+        for grant in grants {
+            let work = convert::work(grant.piece).unwrap();
+            self.held.push((worker.to_owned(), work, grant.task.unwrap()));
+        }
+    }
+
+    /// A body as a worker gets it; nothing if the coordinator has forgotten it.
+    fn body(&mut self, worker: &str, work: &Work, body: v1::Body) -> Option<Bytes> {
+        let digest = convert::digest("digest", &body.digest).unwrap();
+        body.inline.or_else(|| self.office.body(worker, work, &digest, self.now).ok())
+    }
+
+    /// Computes what is held at a place, and delivers it so often.
+    async fn deliver(&mut self, at: usize, times: u64) {
+        let (worker, work, wire) = self.held.remove(at);
+        self.join(&worker);
+        let Piece::Epoch { island, epoch } = work.piece else { unreachable!("there are only epochs") };
+        let mut task = EpochTask { island, epoch, until: wire.until, state: None, packets: vec![] };
+        if let Some(state) = wire.state {
+            let Some(state) = self.body(&worker, &work, state) else { return };
+            task.state = Some(state);
+        }
+        for v1::Packet { from, epoch, departure } in wire.packets {
+            let Some(departure) = self.body(&worker, &work, departure.unwrap()) else { return };
+            task.packets.push(Packet { from, epoch, departure });
+        }
+        let outcome = epoch::run(&*self.experiment.evolver(), &task).unwrap();
+        for _ in 0..times {
+            let delivery = Delivery {
+                inputs: convert::digest("inputs", &wire.inputs).unwrap(),
+                reported: outcome.digest,
+                digest: outcome.digest,
+                standing: outcome.standing,
+                state: outcome.state.clone(),
+                departure: outcome.departure.clone(),
+                statistics: codec::encode(&outcome.statistics).unwrap(),
+            };
+            self.office.complete_epoch(&worker, &work, delivery, 1, self.now).await.unwrap();
+        }
+    }
+
+    /// The coordinator dies with all that it has not written down, and another takes its place.
+    async fn restart(&mut self) {
+        let settings = settings(self.dice, self.now.elapsed.as_millis());
+        self.office = Office::open(self.store.clone(), settings, self.now).await.unwrap();
+    }
+
+    async fn step(&mut self) {
+        let worker = format!("worker-{}", self.roll(4));
+        let at = self.roll(self.held.len().max(1) as u64) as usize;
+        match self.roll(20) {
+            0 => self.held.retain(|(holder, ..)| *holder != worker),
+            1 => self.restart().await,
+            2..5 => {
+                let passed = Duration::from_millis(self.roll(8_000));
+                self.now.elapsed += passed;
+                self.office.tick(self.now).await;
+            }
+            5..12 => self.acquire(&worker),
+            roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 12)).await,
+            _ => {}
+        }
+    }
+}
+
+fn settings(seed: u64, life: u128) -> Settings {
+    Settings {
+        terms: Terms { vanished: 1000, ..Terms::default() },
+        nonce: Nonce(u128::from(seed) << 64 | life),
+        version: "scripted".to_owned(),
+        exit_when_done: false,
+        max_runs: 1,
+    }
+}
+
+#[tokio::test]
+async fn one_digest_whatever_is_killed_dropped_repeated_or_late() {
+    let expected = solo::evolve(&experiment(), || false).unwrap().unwrap().digest;
+    for seed in 0..100 {
+        let mut script = Script::new(seed).await;
+        let mut steps = 0;
+        while script.office.plan.has_open_runs() {
+            script.step().await;
+            steps += 1;
+            assert!(steps < 100_000, "seed {seed} does not come to an end");
+        }
+        let state = script.office.plan.state(&script.run).cloned();
+        assert!(matches!(state, Some(RunState::Finished(_))), "seed {seed}: {state:?}");
+        assert_eq!(script.office.runs[&script.run].digest, Some(expected), "seed {seed}");
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_everywhere_fails_its_run() {
+    let mut script = Script::new(1).await;
+    for worker in ["a", "b", "c"] {
+        script.acquire(worker);
+        script.now.elapsed += script.office.settings.terms.hedge_after;
+        let (_, work, _) = script.held[0].clone();
+        script.office.leases.grant(&work, worker, script.now.elapsed);
+        script.office.release(worker, &work, "it broke", script.now).await.unwrap();
+    }
+    let Some(RunState::Failed(reason)) = script.office.plan.state(&script.run) else {
+        panic!("it is poison")
+    };
+    assert!(reason.ends_with("failed 3 times on 3 workers: it broke"), "{reason}");
+    script.restart().await;
+    let state = script.office.plan.state(&script.run);
+    assert!(matches!(state, Some(RunState::Failed(_))), "it is written down: {state:?}");
+}
