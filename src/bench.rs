@@ -9,6 +9,7 @@ mod lockkey;
 mod match3;
 mod maze;
 
+use crate::terminal::out;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -97,12 +98,12 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     for (key, measure) in benches().into_iter().filter(|(key, _)| key.contains(wanted)) {
         let figure = measure();
         if !arguments.json {
-            println!("{key:<28} {:>14.0} {} ({:.1} x the reference)", figure.rate, figure.unit, figure.ratio);
+            out!("{key:<28} {:>14.0} {} ({:.1} x the reference)", figure.rate, figure.unit, figure.ratio);
         }
         figures.insert(key.to_owned(), serde_json::json!(figure));
     }
     if arguments.json {
-        println!("{}", serde_json::Value::Object(figures));
+        out!("{}", serde_json::Value::Object(figures));
     }
     ExitCode::SUCCESS
 }

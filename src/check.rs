@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::short;
 use crate::reference;
+use crate::terminal::{out, write_out};
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = match experiment::load(&arguments.file, None) {
         Err(experiment::LoadError::Report(report)) if arguments.json => {
-            println!("{}", serde_json::json!({ "ok": false, "report": report }));
+            out!("{}", serde_json::json!({ "ok": false, "report": report }));
             return Ok(ExitCode::from(78));
         }
         plan => plan?,
@@ -47,17 +48,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "seconds": estimate.time.map(|time| time.as_secs_f64()),
             "disk_bytes": estimate.disk, "memory_bytes": estimate.memory, "threads": threads,
         });
-        println!("{object}");
+        out!("{object}");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}: {what}", arguments.file.display());
-    println!("  run          {run}");
-    println!("  evaluations  {}", estimate.evaluations.map_or("not bounded".to_owned(), |n| short(n as f64)));
+    out!("{}: {what}", arguments.file.display());
+    out!("  run          {run}");
+    out!("  evaluations  {}", estimate.evaluations.map_or("not bounded".to_owned(), |n| short(n as f64)));
     let time =
         estimate.time.map_or("not bounded".to_owned(), |time| format!("about {}", duration::show(time)));
-    println!("  time         {time} on {threads} threads");
-    println!("  disk         about {}", bytes(estimate.disk));
-    println!("  memory       about {}", bytes(estimate.memory));
+    out!("  time         {time} on {threads} threads");
+    out!("  disk         about {}", bytes(estimate.disk));
+    out!("  memory       about {}", bytes(estimate.memory));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -71,9 +72,9 @@ pub(crate) struct SchemaArguments {
 pub(crate) fn schema(arguments: &SchemaArguments) -> ExitCode {
     let schema = experiment::schema();
     if arguments.markdown {
-        print!("{}", reference::markdown(&schema));
+        write_out!("{}", reference::markdown(&schema));
     } else {
-        println!("{}", serde_json::to_string_pretty(&schema).expect("a schema is JSON"));
+        out!("{}", serde_json::to_string_pretty(&schema).expect("a schema is JSON"));
     }
     ExitCode::SUCCESS
 }

@@ -1,5 +1,6 @@
 //! `atoll checkers`: count moves, and ask a player for one.
 
+use crate::terminal::out;
 use checkers::{
     DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
     Player, PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
@@ -101,12 +102,9 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
     let leaves = count(&position, arguments.depth);
     if arguments.json {
         let Perft { depth, merge, .. } = arguments;
-        println!(
-            "{}",
-            json!({ "fen": position.to_string(), "depth": depth, "merge": merge, "leaves": leaves })
-        );
+        out!("{}", json!({ "fen": position.to_string(), "depth": depth, "merge": merge, "leaves": leaves }));
     } else {
-        println!("{leaves}");
+        out!("{leaves}");
     }
     Ok(())
 }
@@ -120,9 +118,9 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
     };
     let answer = answer.ok_or(InputError::NoMove(position))?;
     if arguments.json {
-        println!("{answer}");
+        out!("{answer}");
     } else {
-        println!("{}", answer["best"].as_str().unwrap_or_default());
+        out!("{}", answer["best"].as_str().unwrap_or_default());
         eprintln!("{answer:#}");
     }
     Ok(())

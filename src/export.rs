@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::remote;
 use crate::store_argument::{StoreArgument, run_id};
+use crate::terminal::out;
 use coordinator::export;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let run = run_id(&arguments.run)?;
     let export = export::read(&store, &run).await?;
     if arguments.json {
-        println!("{}", export.object());
+        out!("{}", export.object());
         return Ok(ExitCode::SUCCESS);
     }
     let folder = arguments.to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
@@ -48,7 +49,7 @@ pub(crate) fn write_all(folder: &Path, files: &[(&str, String)]) -> Result<ExitC
     for (name, text) in files {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
-        println!("{}", path.display());
+        out!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

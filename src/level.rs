@@ -1,11 +1,12 @@
 //! `atoll level`: single levels of either game, from a file or standard input.
 
+use crate::terminal;
 use clap::{Parser, Subcommand, ValueEnum};
 use lockkey::Method;
 use match3::{Game, Player};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use thiserror::Error;
@@ -195,11 +196,12 @@ fn read(source: &Source) -> Result<Level, Problem> {
 }
 
 fn write_out(file: Option<&Path>, text: &str) -> Result<(), Problem> {
-    let (name, written) = match file {
-        Some(file) => (file.display().to_string(), std::fs::write(file, text)),
-        None => ("to stdout".to_owned(), io::stdout().write_all(text.as_bytes())),
+    let Some(file) = file else {
+        terminal::write(format_args!("{text}"));
+        return Ok(());
     };
-    written.map_err(|error| Problem::Unwritable { name, error })
+    let unwritable = |error| Problem::Unwritable { name: file.display().to_string(), error };
+    std::fs::write(file, text).map_err(unwritable)
 }
 
 /// A level of either game.

@@ -1,4 +1,5 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
+#![warn(clippy::print_stdout)] // `terminal::out!` knows what to do when nobody reads on.
 
 mod bench;
 mod check;
@@ -22,6 +23,7 @@ mod store_argument;
 mod study;
 mod summary;
 mod sweep;
+mod terminal;
 mod verify;
 mod worker;
 

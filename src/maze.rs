@@ -1,6 +1,7 @@
 //! `atoll maze`: boards of the number-collecting maze printed and solved.
 
 use crate::bench::process_cpu_seconds;
+use crate::terminal::{out, write_out};
 use archipelago::solo;
 use experiment::Plan;
 use maze::{
@@ -232,10 +233,10 @@ impl Show {
         let board = self.source.load()?;
         let no_path = "the empty path is possible everywhere";
         match self.format {
-            Format::Text => print!("{board}"),
-            Format::Json => println!("{}", board.to_json()),
-            Format::Drawing => print!("{}", board.draw(&[]).expect(no_path)),
-            Format::Svg => print!("{}", board.to_svg(&[]).expect(no_path)),
+            Format::Text => write_out!("{board}"),
+            Format::Json => out!("{}", board.to_json()),
+            Format::Drawing => write_out!("{}", board.draw(&[]).expect(no_path)),
+            Format::Svg => write_out!("{}", board.to_svg(&[]).expect(no_path)),
         }
         Ok(())
     }
@@ -257,7 +258,7 @@ impl Solve {
                 .map_err(|error| Failure { message: format!("{}: {error}", path.display()), code: 1 })?;
         }
         if self.json {
-            println!("{}", self.to_json(&board, &solution, cpu_seconds));
+            out!("{}", self.to_json(&board, &solution, cpu_seconds));
         } else {
             print_solution(&board, &solution, cpu_seconds);
         }
@@ -319,11 +320,11 @@ fn print_solution(board: &Board, solution: &Solution, cpu_seconds: f64) {
         Some(bound) => format!("no path exceeds {bound}"),
         None => "not proved".to_owned(),
     };
-    println!("score        {} ({standing})", solution.score);
-    println!("path         {}", solution.letters());
-    println!("evaluations  {}", solution.evaluations);
-    println!("cpu seconds  {cpu_seconds:.6}");
-    print!("{}", board.draw(&solution.path).expect("solvers give possible paths"));
+    out!("score        {} ({standing})", solution.score);
+    out!("path         {}", solution.letters());
+    out!("evaluations  {}", solution.evaluations);
+    out!("cpu seconds  {cpu_seconds:.6}");
+    write_out!("{}", board.draw(&solution.path).expect("solvers give possible paths"));
 }
 
 impl Options {

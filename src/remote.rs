@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::progress::{Progress, number};
 use crate::signals::Signals;
 use crate::summary::finite;
+use crate::terminal::out;
 use evolution::epoch::Standing;
 use proto::convert;
 use proto::v1;
@@ -192,9 +193,9 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
         return follow(&mut remote, &run, arguments.json).await;
     }
     if arguments.json {
-        println!("{}", serde_json::json!({ "run": run }));
+        out!("{}", serde_json::json!({ "run": run }));
     } else {
-        println!("{run}");
+        out!("{run}");
         eprintln!("submitted; watch it with `atoll watch {run}`");
     }
     Ok(ExitCode::SUCCESS)
@@ -222,19 +223,19 @@ async fn follow(remote: &mut Remote, run: &str, json: bool) -> Result<ExitCode, 
 
 fn print_ended(status: &v1::RunStatus, json: bool) {
     if json {
-        println!("{}", to_json(status));
+        out!("{}", to_json(status));
         return;
     }
     let reason = if status.reason.is_empty() { String::new() } else { format!(": {}", status.reason) };
-    println!("{}{reason}", state_word(status.state()));
+    out!("{}{reason}", state_word(status.state()));
     if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
         let what = if status.kind() == Kind::Evolution { "generations" } else { "done" };
-        println!("  {what:<13} {generation}");
-        println!("  best fitness  {}", number(best));
-        println!("  evaluations   {evaluations}");
+        out!("  {what:<13} {generation}");
+        out!("  best fitness  {}", number(best));
+        out!("  evaluations   {evaluations}");
     }
     if let Some(digest) = digest(status) {
-        println!("  digest        {digest}");
+        out!("  digest        {digest}");
     }
 }
 
@@ -300,14 +301,11 @@ pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
     let reply = remote.client.list_runs(v1::ListRunsRequest {}).await;
     let runs = reply.map_err(|status| remote.failure(&status))?.into_inner().runs;
     if json {
-        println!("{}", serde_json::Value::Array(runs.iter().map(to_json).collect()));
+        out!("{}", serde_json::Value::Array(runs.iter().map(to_json).collect()));
         return Ok(ExitCode::SUCCESS);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
-    println!(
-        "{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST",
-        "RUN", "STATE", "PRIORITY", "GENERATION", "BEST"
-    );
+    out!("{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST", "RUN", "STATE", "PRIORITY", "GENERATION", "BEST");
     for status in &runs {
         let standing = convert::standing(status.standing).ok();
         let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -315,7 +313,7 @@ pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
         let best = shown(standing.map(|standing| number(standing.best)));
         let digest = digest(status).map_or(String::new(), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
-        println!("{run:<width$}  {state:<9} {priority:>8}  {generation:>11}  {best:>14}  {digest}");
+        out!("{run:<width$}  {state:<9} {priority:>8}  {generation:>11}  {best:>14}  {digest}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -341,7 +339,7 @@ pub(crate) async fn export(
     if json {
         let object: serde_json::Value =
             serde_json::from_str(&text("run.json")).map_err(|error| Failure::Other(error.to_string()))?;
-        println!("{object}");
+        out!("{object}");
         return Ok(ExitCode::SUCCESS);
     }
     let run = store::RunId::new(run)?;

@@ -4,6 +4,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::progress::number;
 use crate::store_argument::StoreArgument;
+use crate::terminal::out;
 use crate::{remote, summary, sweep};
 use coordinator::history::Past;
 use coordinator::keeper::RunHead;
@@ -63,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     if arguments.json {
         let objects: Vec<serde_json::Value> = rows.iter().map(Row::to_json).collect();
-        println!("{}", serde_json::Value::Array(objects));
+        out!("{}", serde_json::Value::Array(objects));
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
@@ -71,14 +72,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
-    println!(
+    out!(
         "{:<width$}  {:<11} {:>11}  {:>14}  {:<19}  DIGEST",
-        "RUN", "STATE", "GENERATION", "BEST", "CREATED"
+        "RUN",
+        "STATE",
+        "GENERATION",
+        "BEST",
+        "CREATED"
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
         let Row { run, state, generations, best, created, .. } = &row;
-        println!("{run:<width$}  {state:<11} {generations:>11}  {:>14}  {created}  {digest}", number(*best));
+        out!("{run:<width$}  {state:<11} {generations:>11}  {:>14}  {created}  {digest}", number(*best));
     }
     Ok(ExitCode::SUCCESS)
 }

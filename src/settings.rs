@@ -1,6 +1,7 @@
 //! Settings of long-running commands: defaults, then a file, then the environment, then flags.
 
 use crate::failure::Failure;
+use crate::terminal::out;
 use config::{Config, Environment, File, FileFormat};
 use experiment::document;
 use schemars::JsonSchema;
@@ -82,7 +83,7 @@ impl Settings {
     /// Prints every setting as a line of a file, with where it came from.
     pub(crate) fn print(&self) -> Result<(), Failure> {
         for (key, origin) in &self.origins {
-            println!("{key} = {:?} # {origin}", self.text(key)?);
+            out!("{key} = {:?} # {origin}", self.text(key)?);
         }
         Ok(())
     }

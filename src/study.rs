@@ -6,6 +6,7 @@ use crate::progress::number;
 use crate::run::{How, choose_id, drive, opening};
 use crate::signals::Signals;
 use crate::summary;
+use crate::terminal::out;
 use bytes::Bytes;
 use coordinator::keeper::Keeper;
 use evolution::digest::Digest;
@@ -40,24 +41,16 @@ pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> 
                 })
             })
             .collect();
-        println!(
-            "{}",
-            serde_json::json!({ "study": plan.name, "digest": digest.to_string(), "parts": parts })
-        );
+        out!("{}", serde_json::json!({ "study": plan.name, "digest": digest.to_string(), "parts": parts }));
         return Ok(ExitCode::SUCCESS);
     }
-    println!("| experiment | best fitness | island | generation | run |");
-    println!("|---|---|---|---|---|");
+    out!("| experiment | best fitness | island | generation | run |");
+    out!("|---|---|---|---|---|");
     for (name, run, best, _) in &results {
         let champion = &best.champion;
-        println!(
-            "| {name} | {} | {} | {} | {run} |",
-            number(champion.fitness),
-            best.island,
-            champion.generation
-        );
+        out!("| {name} | {} | {} | {} | {run} |", number(champion.fitness), best.island, champion.generation);
     }
-    println!("digest {digest}");
+    out!("digest {digest}");
     Ok(ExitCode::SUCCESS)
 }
 

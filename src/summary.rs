@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::{number, short};
 use crate::run::{Driven, How};
+use crate::terminal::out;
 use coordinator::keeper::Keeper;
 use evolution::epoch::{ChampionView, Standing};
 use experiment::duration;
@@ -49,26 +50,26 @@ pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), F
             "seconds": seconds,
             "reason": end.reason.to_string(),
         });
-        println!("{object}");
+        out!("{object}");
         return Ok(());
     }
     let (run, flag) = (keeper.run(), how.store.flag());
-    println!("finished: {} after {generations} generations", end.reason);
-    println!(
+    out!("finished: {} after {generations} generations", end.reason);
+    out!(
         "  best fitness  {} (island {island}, generation {})",
         number(champion.fitness),
         champion.generation
     );
-    println!("  champion      {}", shortened(&keeper.experiment().file().problem.show(&champion.genome)));
-    println!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
-    println!("  time          {}", duration::show(driven.time));
-    println!("  digest        {digest}");
-    println!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
-    println!("next:");
-    println!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");
-    println!("  check every object, compute epochs again  atoll verify {run}{flag}");
+    out!("  champion      {}", shortened(&keeper.experiment().file().problem.show(&champion.genome)));
+    out!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
+    out!("  time          {}", duration::show(driven.time));
+    out!("  digest        {digest}");
+    out!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
+    out!("next:");
+    out!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");
+    out!("  check every object, compute epochs again  atoll verify {run}{flag}");
     let more = generations.max(1) * 2;
-    println!("  go on from here                           atoll extend {run}{flag} --generations {more}");
+    out!("  go on from here                           atoll extend {run}{flag} --generations {more}");
     Ok(())
 }
 

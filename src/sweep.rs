@@ -5,6 +5,7 @@ use crate::local::{PATIENCE, until};
 use crate::progress::number;
 use crate::run::{How, choose_id};
 use crate::signals::Signals;
+use crate::terminal::out;
 use archipelago::cell::{self, CellResult, sweep_digest};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, duration};
@@ -80,8 +81,8 @@ pub(crate) async fn resume(store: &Store, run: &RunId, plan: &Sweep, how: &How) 
         print_json(run, plan, &results, &digest, start.elapsed().as_secs_f64(), known);
     } else {
         print_table(plan, &results);
-        println!("digest {digest}");
-        println!("{} cells in {}", plan.len(), duration::show(start.elapsed()));
+        out!("digest {digest}");
+        out!("{} cells in {}", plan.len(), duration::show(start.elapsed()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -182,13 +183,13 @@ fn print_json(
         "evaluations_per_second": if known == 0 { evaluations as f64 / seconds } else { 0.0 },
         "seconds": seconds, "cells": cells,
     });
-    println!("{object}");
+    out!("{object}");
 }
 
 /// A row for each combination of values: the mean, the deviation and the best over its repeats.
 fn print_table(plan: &Sweep, results: &[CellResult]) {
-    println!("| {} | mean | deviation | best | evaluations |", plan.keys.join(" | "));
-    println!("|{}", "---|".repeat(plan.keys.len() + 4));
+    out!("| {} | mean | deviation | best | evaluations |", plan.keys.join(" | "));
+    out!("|{}", "---|".repeat(plan.keys.len() + 4));
     for (point, repeats) in results.chunks(plan.repeats as usize).enumerate() {
         let values: Vec<String> = plan.cell(point as u32 * plan.repeats).values.iter().map(shown).collect();
         let count = repeats.len() as f64;
@@ -197,7 +198,7 @@ fn print_table(plan: &Sweep, results: &[CellResult]) {
             repeats.iter().map(|result| (result.best - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         let best = repeats.iter().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max);
         let evaluations: u64 = repeats.iter().map(|result| result.evaluations).sum();
-        println!(
+        out!(
             "| {} | {} | {} | {} | {evaluations} |",
             values.join(" | "),
             number(mean),

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::run_id;
 use crate::sweep;
+use crate::terminal::out;
 use archipelago::cell::CellResult;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
@@ -323,15 +324,13 @@ impl Findings {
                 "run": run.as_str(), "ok": problems.is_empty(), "objects": objects, "epochs": epochs,
                 "recomputed": recomputed, "problems": problems,
             });
-            println!("{object}");
+            out!("{object}");
             return;
         }
-        println!(
-            "{run}: {objects} objects read, {epochs} epochs in the records, {recomputed} computed again"
-        );
+        out!("{run}: {objects} objects read, {epochs} epochs in the records, {recomputed} computed again");
         for problem in problems {
-            println!("  {problem}");
+            out!("  {problem}");
         }
-        println!("{}", if problems.is_empty() { "everything agrees" } else { "not everything agrees" });
+        out!("{}", if problems.is_empty() { "everything agrees" } else { "not everything agrees" });
     }
 }

@@ -316,3 +316,13 @@ fn resume_names_what_it_could_go_on_with() {
     assert_eq!(place.json(&["resume", &run, "--json"])["generations"], 20);
     place.run(&["resume", "nobody"]).expect_error(1, &["`nobody`", "atoll runs"]);
 }
+
+#[test]
+fn a_command_nobody_listens_to_ends_quietly() {
+    let place = Place::new();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let ended = place.command(&["schema"]).stdout(writer).output().expect("atoll starts");
+    assert_eq!(ended.status.code(), Some(141), "as a shell reports a broken pipe");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+}
