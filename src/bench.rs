@@ -56,25 +56,35 @@ impl Figure {
     }
 }
 
-/// Median rate of five rounds: `work` does some work and says how much it did.
+/// Median rate of some rounds: `work` does some work and says how much it did.
 pub(crate) fn rate(mut work: impl FnMut() -> u64) -> f64 {
-    const ROUNDS: usize = 5;
-    const SECONDS: f64 = 0.2;
-    let mut rates: Vec<f64> = (0..ROUNDS)
-        .map(|_| {
-            let start = thread_cpu_seconds();
-            let mut done = 0;
-            loop {
-                done += work();
-                let spent = thread_cpu_seconds() - start;
-                if spent >= SECONDS {
-                    return done as f64 / spent;
-                }
-            }
-        })
-        .collect();
+    median((0..ROUNDS).map(|_| round(&mut work)).collect())
+}
+
+/// The rates of two kinds of work, in rounds that take turns: what slows the machine down slows down both.
+pub(crate) fn rates(mut work: impl FnMut() -> u64, mut reference: impl FnMut() -> u64) -> (f64, f64) {
+    let (rates, references) = (0..ROUNDS).map(|_| (round(&mut work), round(&mut reference))).unzip();
+    (median(rates), median(references))
+}
+
+const ROUNDS: usize = 7;
+
+fn round(work: &mut impl FnMut() -> u64) -> f64 {
+    const SECONDS: f64 = 0.15;
+    let start = thread_cpu_seconds();
+    let mut done = 0;
+    loop {
+        done += work();
+        let spent = thread_cpu_seconds() - start;
+        if spent >= SECONDS {
+            return done as f64 / spent;
+        }
+    }
+}
+
+fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
-    rates[ROUNDS / 2]
+    rates[rates.len() / 2]
 }
 
 /// CPU time of the calling thread.

@@ -1,6 +1,6 @@
 //! Checkers: move generation, the network on the leaves of real searches, and whole searches.
 
-use super::{Bench, Figure, rate};
+use super::{Bench, Figure, rate, rates};
 use checkers::{
     Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score, Search,
     SimdPath, perft,
@@ -42,9 +42,11 @@ fn measure_evaluations(kind: NodeKind, path: SimdPath) -> Figure {
     let network = network(kind);
     let families = families(&network);
     let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).expect("asked for where available");
-    let fast = rate(|| families.iter().map(|family| family.evaluate(&mut evaluator)).sum());
     let mut plain = Plain(network);
-    let slow = rate(|| families.iter().take(100).map(|family| family.evaluate(&mut plain)).sum());
+    let (fast, slow) = rates(
+        || families.iter().map(|family| family.evaluate(&mut evaluator)).sum(),
+        || families.iter().take(100).map(|family| family.evaluate(&mut plain)).sum(),
+    );
     Figure::new("evaluations", fast, slow)
 }
 

@@ -16,7 +16,8 @@ impl Score {
     /// Better than every score a position can have.
     pub(crate) const INFINITE: Self = Self(i32::MAX);
 
-    const ONE: f32 = 16_777_216.0;
+    /// The opinion 1.
+    pub(crate) const ONE: f32 = 16_777_216.0;
     /// A win on the spot; one ply later it is one less.
     const WIN: i32 = 1 << 30;
     /// Scores from here on are proved wins; no game tree is as deep as the difference.
@@ -25,13 +26,7 @@ impl Score {
     /// An evaluator's opinion, cut to -1 to 1; NaN counts as 0.
     #[inline]
     pub fn from_value(value: f32) -> Self {
-        Self::from_bounded(value.clamp(-1.0, 1.0))
-    }
-
-    /// [`Score::from_value`] of what is known to lie between -1 and 1.
-    #[inline]
-    pub(crate) fn from_bounded(value: f32) -> Self {
-        Self((value * Self::ONE) as i32)
+        Self((value.clamp(-1.0, 1.0) * Self::ONE) as i32)
     }
 
     /// The opinion as a number; a proved win is 1, a proved loss -1.

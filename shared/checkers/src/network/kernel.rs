@@ -60,8 +60,8 @@ impl SimdPath {
     }
 }
 
-/// Leaves that go through the layers together.
-const LEAVES: usize = 8;
+/// Leaves that go through the layers together: as many as a half vector has lanes, for their values.
+pub(super) const LEAVES: usize = 8;
 
 /// The nodes of the leaves on their way through the layers. They stay in memory on purpose: to broadcast a value
 /// from there is one load, and from a register several shuffles.
@@ -119,9 +119,7 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
             self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
             self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
-            for ((score, position), narrow) in scores.iter_mut().zip(positions).zip(&self.nodes.narrow) {
-                *score = Score::from_bounded(self.tail.value(position, narrow));
-            }
+            self.tail.values::<P>(positions, &self.nodes.narrow, scores);
         }
     }
 }

@@ -57,7 +57,15 @@ pub(super) trait Lanes: Copy {
 /// loaded by a port that full ones leave idle.
 pub(super) trait Vectors {
     type Full: Lanes;
-    type Half: Lanes;
+    type Half: Eight;
+}
+
+/// Eight lanes.
+pub(super) trait Eight: Lanes {
+    /// The sum of all lanes: of those four apart, then two, then one.
+    fn sum(self) -> f32;
+    /// The integer parts.
+    fn truncate(self) -> [i32; 8];
 }
 
 /// Eight lanes without any vector instruction; on processors whose basic set has fused multiply-add the
@@ -110,6 +118,18 @@ impl Lanes for Plain {
     #[inline(always)]
     fn clamp(self, limit: f32) -> Self {
         Self(self.0.map(|lane| lane.clamp(-limit, limit)))
+    }
+}
+
+impl Eight for Plain {
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let lanes: [f32; 4] = std::array::from_fn(|i| self.0[i] + self.0[i + 4]);
+        (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
+    }
+    #[inline(always)]
+    fn truncate(self) -> [i32; 8] {
+        self.0.map(|lane| lane as i32)
     }
 }
 
@@ -225,12 +245,14 @@ macro_rules! x86_lanes {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::Lanes;
+    use super::{Eight, Lanes};
     use std::arch::x86_64::{
-        __m256, __m512, _mm256_add_ps, _mm256_cvtepi32_ps, _mm256_div_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
-        _mm256_loadu_si256, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps,
-        _mm512_add_ps, _mm512_cvtepi32_ps, _mm512_div_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
-        _mm512_loadu_si512, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps,
+        __m256, __m512, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_movehdup_ps, _mm_movehl_ps, _mm256_add_ps,
+        _mm256_castps256_ps128, _mm256_cvtepi32_ps, _mm256_cvttps_epi32, _mm256_div_ps,
+        _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_ps,
+        _mm256_min_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_storeu_ps, _mm256_storeu_si256, _mm512_add_ps,
+        _mm512_cvtepi32_ps, _mm512_div_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+        _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_ps, _mm512_storeu_ps,
     };
 
     x86_lanes!(
@@ -267,6 +289,25 @@ mod x86 {
         _mm512_min_ps,
         _mm512_max_ps
     );
+
+    impl Eight for Avx2 {
+        #[inline(always)]
+        fn sum(self) -> f32 {
+            // SAFETY: as for the operations above.
+            unsafe {
+                let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+                let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+                _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+            }
+        }
+        #[inline(always)]
+        fn truncate(self) -> [i32; 8] {
+            let mut lanes = [0; 8];
+            // SAFETY: as for the operations above; as many integers are written as there are.
+            unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm256_cvttps_epi32(self.0)) }
+            lanes
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

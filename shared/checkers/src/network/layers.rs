@@ -1,10 +1,11 @@
 //! The layers of a network, laid out for vectors.
 
 use super::first_layer::{FirstLayer, Tracker};
-use super::kernel::{Layer, Nodes, Row, activate_sums, activate_sums_in_pairs};
-use super::lanes::{Lanes, Vectors};
+use super::kernel::{LEAVES, Layer, Nodes, Row, activate_sums, activate_sums_in_pairs};
+use super::lanes::{Eight, Lanes, Vectors};
 use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
+use crate::score::Score;
 
 /// The 91 sub-boards, padded to full vectors.
 pub(super) const SUB_BOARD_ROW: usize = 96;
@@ -159,19 +160,41 @@ impl Tail {
         );
     }
 
-    /// The value of a position from its narrow nodes.
+    /// Writes the values of leaves from their narrow nodes.
     #[inline(always)]
-    pub(super) fn value(&self, position: &Position, narrow: &Row<NARROW_ROW>) -> f32 {
-        Lanes::tanh(self.direct.mul_add(self.pieces(position), self.output_bias + self.weigh(narrow)))
+    pub(super) fn values<P: Vectors>(
+        &self,
+        positions: &[Position],
+        narrow: &[Row<NARROW_ROW>; LEAVES],
+        scores: &mut [Score],
+    ) {
+        if let ([position], [narrow, ..], [score]) = (positions, narrow, &mut *scores) {
+            // A vector of one would have to wait until the memory it is loaded from is written.
+            let value = Lanes::tanh(self.sum::<P>(position, narrow));
+            *score = Score((value * Score::ONE) as i32);
+            return;
+        }
+        let mut sums = Row([0.0; LEAVES]);
+        for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
+            *sum = self.sum::<P>(position, narrow);
+        }
+        let values = P::Half::load(&sums.0).tanh().mul(P::Half::splat(Score::ONE)).truncate();
+        for (score, value) in scores.iter_mut().zip(values) {
+            *score = Score(value);
+        }
+    }
+
+    /// What the output node sums up.
+    #[inline(always)]
+    fn sum<P: Vectors>(&self, position: &Position, narrow: &Row<NARROW_ROW>) -> f32 {
+        self.direct.mul_add(self.pieces(position), self.output_bias + self.weigh::<P>(narrow))
     }
 
     /// The narrow nodes' weighted sum, added up in pairs.
     #[inline(always)]
-    fn weigh(&self, narrow: &Row<NARROW_ROW>) -> f32 {
-        let terms: [f32; 16] = std::array::from_fn(|i| narrow.0[i] * self.output.0[i]);
-        let terms: [f32; 8] = std::array::from_fn(|i| terms[i] + terms[i + 8]);
-        let terms: [f32; 4] = std::array::from_fn(|i| terms[i] + terms[i + 4]);
-        (terms[0] + terms[2]) + (terms[1] + terms[3])
+    fn weigh<P: Vectors>(&self, narrow: &Row<NARROW_ROW>) -> f32 {
+        let weighted = |at: usize| P::Half::load(&narrow.0[at..]).mul(P::Half::load(&self.output.0[at..]));
+        weighted(0).add(weighted(8)).sum()
     }
 
     /// The sum of all pieces as the side to move counts them.
