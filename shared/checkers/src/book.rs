@@ -62,7 +62,9 @@ impl Book {
     /// The first three moves of all openings of the deck.
     pub fn deck() -> Self {
         let mut book = Self::default();
-        openings().iter().for_each(|opening| book.add(&opening.moves));
+        for opening in openings() {
+            book.add(&opening.moves);
+        }
         book
     }
 
