@@ -2,9 +2,9 @@
 //!
 //! A library of its own: positions on bitboards with [`Position::legal_moves`], FEN, move notation and PDN;
 //! games with their draw rules ([`Game`]); an exact search ([`Search`]) over any [`Evaluator`]; networks
-//! ([`Network`]) that judge a position alike on every machine, to the last bit; and [`Player`]s made of these.
+//! ([`Network`]) that judge a position alike on every machine, to the last bit; the deck of three-move openings and books; and [`Player`]s made of these.
 //!
-//! It deliberately knows nothing of evolution, opening books or endgame databases, never starts a thread, never
+//! It deliberately knows nothing of evolution, never starts a thread, never
 //! draws randomness but from seeds it was given, and looks at a clock only where a search has a time limit.
 //!
 //! ```
@@ -21,12 +21,14 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod book;
 mod evaluator;
 mod fen;
 mod game;
 mod moves;
 mod network;
 mod notation;
+mod openings;
 mod pdn;
 mod perft;
 mod player;
@@ -37,12 +39,14 @@ mod score;
 mod search;
 mod squares;
 
+pub use book::{Book, BookError, BookMove};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use moves::Move;
 pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
 pub use notation::MoveError;
+pub use openings::{Opening, openings, stratified_openings};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};
 pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer};
