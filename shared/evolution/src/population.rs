@@ -318,7 +318,7 @@ pub struct Cost {
 
 impl Cost {
     /// How many evaluations make a piece worth moving to another thread: some 50 microseconds.
-    fn grain(self) -> usize {
+    pub(crate) fn grain(self) -> usize {
         (50_000 / self.nanoseconds.max(1)).max(1) as usize
     }
 }

@@ -29,6 +29,12 @@ pub trait Problem: Send + Sync {
         genome.fill_with(|| Self::Gene::random(domain, stream));
     }
 
+    /// The problem's own operators, where genes mean too much to be mixed blindly: they make the children of every
+    /// algorithm that crosses and mutates, in place of its crossover and mutation.
+    fn breeder(&self) -> Option<&dyn Breeder<Self::Gene>> {
+        None
+    }
+
     /// Whether fitness has a meaning beyond one judgement. Where it has none (self-play), everybody is judged in
     /// every generation, and immigrants are judged anew.
     fn absolute(&self) -> bool {
@@ -44,6 +50,15 @@ pub trait Problem: Send + Sync {
     fn distance(&self, one: &[Self::Gene], other: &[Self::Gene]) -> f64 {
         Self::Gene::distance(one, other)
     }
+}
+
+/// Operators that know what genes mean. As pure as the problem they belong to.
+pub trait Breeder<G: Gene>: Sync {
+    /// Writes the child of two parents. They have another child in which they change places.
+    fn breed(&self, mother: &[G], father: &[G], child: &mut [G], stream: &mut Stream);
+
+    /// About how long that takes.
+    fn cost(&self) -> Cost;
 }
 
 /// One of those who found an island.

@@ -74,6 +74,19 @@ impl Chokudai {
         Self { width, beams: 1, horizon: Horizon::Full, ..Self::default() }
     }
 
+    /// Whether such a search can be run, without running it.
+    ///
+    /// # Errors
+    /// When width or beams are 0, or the search would not fit in memory.
+    pub fn check(&self, board: &Board, turns: Turns) -> Result<(), SearchError> {
+        let Self { width, beams, .. } = *self;
+        if width == 0 || beams == 0 {
+            return Err(SearchError::Nothing { width, beams });
+        }
+        let needed = self.memory(board, turns);
+        if needed > MAX_SEARCH_MEMORY { Err(SearchError::Memory { needed }) } else { Ok(()) }
+    }
+
     /// Searches a path for the whole game.
     ///
     /// # Errors
@@ -208,14 +221,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(board: &'a Board, options: Chokudai, turns: Turns) -> Result<Self, SearchError> {
-        let Chokudai { width, beams, .. } = options;
-        if width == 0 || beams == 0 {
-            return Err(SearchError::Nothing { width, beams });
-        }
-        let needed = options.memory(board, turns);
-        if needed > MAX_SEARCH_MEMORY {
-            return Err(SearchError::Memory { needed });
-        }
+        options.check(board, turns)?;
         let ring = options.ring(turns);
         Ok(Self {
             board,

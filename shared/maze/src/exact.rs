@@ -37,6 +37,14 @@ pub(crate) const PRICE_ROUNDS: usize = 100;
 const LEAST_WIDTH: usize = 1 << 10;
 
 impl Exact {
+    /// Whether such a search can be run, without running it.
+    ///
+    /// # Errors
+    /// When the game is too long or the board too large for bounds within the limits.
+    pub fn check(&self, board: &Board, turns: Turns) -> Result<(), BoundError> {
+        Relaxation::check(board, turns, STAGES[0].0, self.max_memory)
+    }
+
     /// Searches the best path there is. [`Solution::bound`] is always given: equal to the score it proves the
     /// path optimal.
     ///

@@ -148,6 +148,21 @@ impl Relaxation {
         cells.saturating_mul(size_of::<i16>() << (2 * digits))
     }
 
+    /// Whether a relaxation can be computed within so many bytes.
+    pub(crate) fn check(
+        board: &Board,
+        turns: Turns,
+        digits: usize,
+        max_memory: usize,
+    ) -> Result<(), BoundError> {
+        let turns = turns.count();
+        if turns > MAX_BOUND_TURNS {
+            return Err(BoundError::Turns { turns });
+        }
+        let needed = Self::memory_needed(board, turns, digits);
+        if needed > max_memory { Err(BoundError::Memory { needed, allowed: max_memory }) } else { Ok(()) }
+    }
+
     /// With the whole points as prices, and memories of `digits` moves, at least 2.
     pub(crate) fn new(
         board: &Board,
@@ -155,15 +170,8 @@ impl Relaxation {
         digits: usize,
         max_memory: usize,
     ) -> Result<Self, BoundError> {
-        let turns = turns.count();
-        if turns > MAX_BOUND_TURNS {
-            return Err(BoundError::Turns { turns });
-        }
-        let needed = Self::memory_needed(board, turns, digits);
-        if needed > max_memory {
-            return Err(BoundError::Memory { needed, allowed: max_memory });
-        }
-        let mut relaxation = Self::with_full_prices(board.clone(), turns, Memory::new(digits));
+        Self::check(board, turns, digits, max_memory)?;
+        let mut relaxation = Self::with_full_prices(board.clone(), turns.count(), Memory::new(digits));
         relaxation.compute();
         Ok(relaxation)
     }

@@ -23,14 +23,25 @@ pub struct Guide {
     bound: u32,
 }
 
+/// Moves that the walks behind a guide's estimates remember.
+const GUIDE_DIGITS: usize = 3;
+
 impl Guide {
+    /// Whether there can be a guide, without making one.
+    ///
+    /// # Errors
+    /// When the game is too long or the board too large.
+    pub fn check(board: &Board, turns: Turns) -> Result<(), BoundError> {
+        Relaxation::check(board, turns, GUIDE_DIGITS, MAX_GUIDE_MEMORY)
+    }
+
     /// Computes the estimates for a board and a number of turns; tenths of a second for 30x30 cells and 50
     /// turns.
     ///
     /// # Errors
     /// When the game is too long or the board too large.
     pub fn new(board: &Board, turns: Turns) -> Result<Self, BoundError> {
-        let mut relaxation = Relaxation::new(board, turns, 3, MAX_GUIDE_MEMORY)?;
+        let mut relaxation = Relaxation::new(board, turns, GUIDE_DIGITS, MAX_GUIDE_MEMORY)?;
         let score = first_answer(board, turns).score;
         let bound = relaxation.tighten(PRICE_ROUNDS, score) / relaxation.scale();
         Ok(Self { relaxation, bound })

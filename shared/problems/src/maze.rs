@@ -1,14 +1,20 @@
 //! The number-collecting maze: a genome is a walk, its fitness the points that it collects.
 
+mod path;
+
+pub use path::PathOperators;
+
 use crate::ProblemError;
 use evolution::gene::{Alphabet, Gene, Shape};
 use evolution::population::{Chunk, Cost, Population};
-use evolution::problem::{Founder, Judging, Problem};
+use evolution::problem::{Breeder, Founder, Judging, Problem};
 use evolution::random::Stream;
 use maze::{Board, Chokudai, Evaluator, Exact, Solution, Turns};
+use path::PathBreeder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::{Mutex, PoisonError};
+use std::fmt::Display;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Collect as many points as a walk of so many turns can.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +31,10 @@ pub struct Maze {
     /// The percentage of cells that become walls.
     #[schemars(range(min = 0, max = 90))]
     pub walls: u8,
+    /// A board of one's own in place of those four: a character for each cell, a digit, `#` for a wall or `@` for the
+    /// start; or as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
     /// Turns of a game, and so genes of a genome.
     #[schemars(range(min = 1, max = 10_000))]
     pub turns: u32,
@@ -32,6 +42,9 @@ pub struct Maze {
     pub repair: Repair,
     /// Where the first walks come from.
     pub founders: Founders,
+    /// What makes the children.
+    #[serde(skip_serializing_if = "Operators::are_blind")]
+    pub operators: Operators,
 }
 
 impl Default for Maze {
@@ -41,9 +54,11 @@ impl Default for Maze {
             height: 10,
             board_seed: 0,
             walls: 0,
+            board: None,
             turns: 20,
             repair: Repair::Nearest,
             founders: Founders::Genes,
+            operators: Operators::Genes,
         }
     }
 }
@@ -79,14 +94,20 @@ pub enum Founders {
         #[serde(default)]
         random_ties: bool,
     },
-    /// Beam search before every move.
+    /// Beam search.
     Beam {
         /// States expanded in each turn.
         #[serde(default = "two")]
         #[schemars(range(min = 1, max = 10_000))]
         width: u32,
+        /// Whether it searches again before every move.
+        #[serde(default = "yes")]
+        replan: bool,
+        /// Whether equal states are entered only once.
+        #[serde(default)]
+        distinct: bool,
     },
-    /// Chokudai search before every move.
+    /// Chokudai search.
     Chokudai {
         /// States expanded in each turn.
         #[serde(default = "two")]
@@ -96,6 +117,12 @@ pub enum Founders {
         #[serde(default = "two")]
         #[schemars(range(min = 1, max = 10_000))]
         beams: u32,
+        /// Whether it searches again before every move.
+        #[serde(default = "yes")]
+        replan: bool,
+        /// Whether equal states are entered only once.
+        #[serde(default)]
+        distinct: bool,
     },
     /// The optimum, or the best that was found within the solver's limits.
     Exact,
@@ -109,35 +136,102 @@ fn two() -> u32 {
     2
 }
 
+fn yes() -> bool {
+    true
+}
+
+/// What makes the children.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Operators {
+    /// The algorithm's crossover and mutation, which know nothing of paths.
+    Genes,
+    /// Operators that know what a path is, in place of the algorithm's crossover and mutation.
+    Path(PathOperators),
+}
+
+impl Operators {
+    fn are_blind(&self) -> bool {
+        *self == Self::Genes
+    }
+}
+
+/// A solver that gives one answer for each board.
+#[derive(Clone, Copy, Debug)]
+enum Solver {
+    Search(Chokudai),
+    Exact(Exact),
+}
+
+impl Founders {
+    fn solver(&self) -> Option<Solver> {
+        match *self {
+            Self::Beam { width, replan, distinct } => {
+                Some(Solver::Search(Chokudai { replan, distinct, ..Chokudai::beam(width as usize) }))
+            }
+            Self::Chokudai { width, beams, replan, distinct } => {
+                let (width, beams) = (width as usize, beams as usize);
+                Some(Solver::Search(Chokudai { width, beams, replan, distinct, ..Chokudai::default() }))
+            }
+            Self::Exact => Some(Solver::Exact(Exact::default())),
+            Self::Genes | Self::Walks | Self::Greedy { .. } => None,
+        }
+    }
+}
+
+impl Solver {
+    /// Whether it could solve the game, without solving it.
+    fn check(self, board: &Board, turns: Turns) -> Result<(), ProblemError> {
+        let key = "problem.founders";
+        match self {
+            Self::Search(search) => search.check(board, turns).map_err(|error| ProblemError::new(key, &error)),
+            Self::Exact(exact) => exact.check(board, turns).map_err(|error| ProblemError::new(key, &error)),
+        }
+    }
+
+    fn solve(self, board: &Board, turns: Turns) -> Solution {
+        match self {
+            Self::Search(search) => search.solve(board, turns).expect("it was checked"),
+            Self::Exact(exact) => exact.solve(board, turns).expect("it was checked"),
+        }
+    }
+}
+
 impl Maze {
     /// The problem, if there is such a board.
     pub(crate) fn problem(&self) -> Result<MazeWalk, ProblemError> {
-        let refused = |error: &dyn std::fmt::Display| ProblemError::new("problem", error);
-        let turns = Turns::new(self.turns as usize).map_err(|error| refused(&error))?;
-        let (width, height) = (self.width as usize, self.height as usize);
-        let board = Board::generate_walled(width, height, self.board_seed, self.walls);
-        let board = board.map_err(|error| refused(&error))?;
-        let solved = self.solve(&board, turns)?;
-        let evaluator = Evaluator::new(&board);
-        let (repair, founders) = (self.repair, self.founders.clone());
-        Ok(MazeWalk { board, turns, repair, founders, solved, evaluator, spare: Mutex::default() })
+        let board = self.board()?;
+        let refused = |key: &str, error: &dyn Display| ProblemError::new(key, error);
+        let turns = Turns::new(self.turns as usize).map_err(|error| refused("problem.turns", &error))?;
+        if let Some(solver) = self.founders.solver() {
+            solver.check(&board, turns)?;
+        }
+        let breeder = match self.operators {
+            Operators::Genes => None,
+            Operators::Path(operators) => Some(
+                PathBreeder::new(operators, &board, turns)
+                    .map_err(|error| refused("problem.operators", &error))?,
+            ),
+        };
+        Ok(MazeWalk {
+            evaluator: Evaluator::new(&board),
+            board,
+            turns,
+            repair: self.repair,
+            founders: self.founders.clone(),
+            breeder,
+            solved: OnceLock::new(),
+            spare: Mutex::default(),
+        })
     }
 
-    /// The walk of a solver that gives one answer for each board.
-    fn solve(&self, board: &Board, turns: Turns) -> Result<Option<Vec<u8>>, ProblemError> {
-        let refused = |error: &dyn std::fmt::Display| ProblemError::new("problem.founders", error);
-        let search = |search: Chokudai| search.solve(board, turns).map_err(|error| refused(&error));
-        Ok(match self.founders {
-            Founders::Beam { width } => Some(genes(&search(Chokudai::beam(width as usize))?)),
-            Founders::Chokudai { width, beams } => {
-                let (width, beams) = (width as usize, beams as usize);
-                Some(genes(&search(Chokudai { width, beams, ..Chokudai::default() })?))
-            }
-            Founders::Exact => {
-                Some(genes(&Exact::default().solve(board, turns).map_err(|error| refused(&error))?))
-            }
-            Founders::Genes | Founders::Walks | Founders::Greedy { .. } => None,
-        })
+    fn board(&self) -> Result<Board, ProblemError> {
+        if let Some(text) = &self.board {
+            return Board::read(text).map_err(|error| ProblemError::new("problem.board", &error));
+        }
+        let (width, height) = (self.width as usize, self.height as usize);
+        Board::generate_walled(width, height, self.board_seed, self.walls)
+            .map_err(|error| ProblemError::new("problem", &error))
     }
 }
 
@@ -156,7 +250,9 @@ pub(crate) struct MazeWalk {
     turns: Turns,
     repair: Repair,
     founders: Founders,
-    solved: Option<Vec<u8>>,
+    breeder: Option<PathBreeder>,
+    /// The answer of a solver among the founders, once it is asked for.
+    solved: OnceLock<Vec<u8>>,
     evaluator: Evaluator,
     /// An evaluator marks cells as it walks, so each thread needs one of its own; they are used again.
     spare: Mutex<Vec<Evaluator>>,
@@ -212,11 +308,16 @@ impl Problem for MazeWalk {
         Cost { nanoseconds: 4 + 3 * self.turns.count() as u64 / 2 }
     }
 
+    fn breeder(&self) -> Option<&dyn Breeder<u8>> {
+        self.breeder.as_ref().map(|breeder| breeder as &dyn Breeder<u8>)
+    }
+
     fn found(&self, founder: Founder, genome: &mut [u8], stream: &mut Stream) {
-        if let Some(solved) = &self.solved {
+        let (board, turns) = (&self.board, self.turns);
+        if let Some(solver) = self.founders.solver() {
+            let solved = self.solved.get_or_init(|| genes(&solver.solve(board, turns)));
             return genome.copy_from_slice(solved);
         }
-        let (board, turns) = (&self.board, self.turns);
         let solution = match self.founders {
             Founders::Walks => maze::random(board, turns, || stream.bits()),
             Founders::Greedy { share, random_ties } if founder.is_among_first(share) => {
@@ -257,8 +358,8 @@ mod tests {
         let on =
             |founders| founded(Maze { width: 20, height: 20, turns: 50, founders, ..Maze::default() }, 1);
         assert_eq!(on(Founders::Greedy { share: 1.0, random_ties: false }), 314.0);
-        assert_eq!(on(Founders::Beam { width: 2 }), 334.0);
-        assert_eq!(on(Founders::Chokudai { width: 2, beams: 2 }), 338.0);
+        assert_eq!(on(Founders::Beam { width: 2, replan: true, distinct: false }), 334.0);
+        assert_eq!(on(Founders::Chokudai { width: 2, beams: 2, replan: true, distinct: false }), 338.0);
         assert_eq!(on(Founders::Exact), 359.0);
     }
 

@@ -1,8 +1,9 @@
 //! Children from pairs of parents: the inner loop of everything that crosses and mutates.
 
-use super::{Crossover, CrossoverKind, Mutating, MutationUnit};
+use super::{Coming, Crossover, CrossoverKind, Mutating, Mutation, MutationUnit};
 use crate::gene::{Gene, Shape};
 use crate::population::Population;
+use crate::problem::{Breeder, Problem};
 use crate::random::{Chance, Key, Purpose, Stream, scale};
 use rayon::prelude::*;
 use std::hint::select_unpredictable;
@@ -41,18 +42,32 @@ pub(crate) struct Breeding<'a, G: Gene> {
     kind: CrossoverKind,
     crossed: Chance,
     mutating: Mutating,
+    breeder: Option<&'a dyn Breeder<G>>,
     key: Key,
 }
 
 impl<'a, G: Gene> Breeding<'a, G> {
-    pub(crate) fn new(
-        shape: Shape<G>,
+    pub(crate) fn new<P: Problem<Gene = G>>(
+        coming: &Coming<'a, P>,
         windows: &'a Windows,
         crossover: &Crossover,
-        mutating: Mutating,
-        key: Key,
+        mutation: &Mutation,
     ) -> Self {
-        Self { shape, windows, kind: crossover.kind, crossed: Chance::new(crossover.rate), mutating, key }
+        Self {
+            shape: coming.problem.shape(),
+            windows,
+            kind: crossover.kind,
+            crossed: Chance::new(crossover.rate),
+            mutating: mutation.at(coming.generation),
+            breeder: coming.problem.breeder(),
+            key: coming.key,
+        }
+    }
+
+    /// How many pairs make a piece of work for another thread.
+    fn grain(&self) -> usize {
+        let children = self.breeder.map_or(GRAIN / self.windows.stride, |breeder| breeder.cost().grain());
+        (children / 2).max(1)
     }
 
     /// Fills the rows `born` of `children` with the offspring of pairs that `pick` chooses from `parents`.
@@ -64,7 +79,7 @@ impl<'a, G: Gene> Breeding<'a, G> {
         pick: impl Fn(usize, &mut Stream) -> (usize, usize) + Sync,
     ) {
         let stride = children.stride();
-        let pairs = (GRAIN / stride / 2).max(1);
+        let pairs = self.grain();
         let brood = |(number, rows): (usize, &mut [G])| {
             let first = number * pairs;
             let mut couples = rows.chunks_exact_mut(2 * stride);
@@ -98,8 +113,15 @@ impl<'a, G: Gene> Breeding<'a, G> {
         let mut stream = self.key.stream(number, Purpose::Variation);
         let (mother, father) = pick(number, &mut stream);
         let (one, other) = children.split_at_mut(self.windows.stride);
+        let length = self.shape.length;
+        if let Some(breeder) = self.breeder {
+            let (mother, father) = (parents.genome(mother), parents.genome(father));
+            breeder.breed(mother, father, &mut one[..length], &mut stream);
+            breeder.breed(father, mother, &mut other[..length], &mut stream);
+            return;
+        }
         self.cross(parents.row(mother), parents.row(father), one, other, &mut stream);
-        self.mutate(&mut one[..self.shape.length], &mut other[..self.shape.length], &mut stream);
+        self.mutate(&mut one[..length], &mut other[..length], &mut stream);
     }
 
     #[inline]

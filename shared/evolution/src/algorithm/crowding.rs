@@ -2,11 +2,13 @@
 
 use super::breeding::Breeding;
 use super::{Coming, Crossover, CrossoverKind, Mutation, MutationUnit, Rate, Spare};
+use crate::gene::Gene;
 use crate::population::Population;
 use crate::problem::Problem;
-use crate::random::Purpose;
+use crate::random::{Purpose, mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Deterministic crowding: everybody is a parent once; each child competes with the more similar of its parents and
 /// takes its place if it is at least as good. Different kinds of solutions live on side by side.
@@ -20,6 +22,9 @@ pub struct Crowding {
     pub crossover: Crossover,
     /// How genes change by themselves.
     pub mutation: Mutation,
+    /// Whether a child that equals somebody is turned away, so that no solution takes more than one place.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub distinct: bool,
 }
 
 impl Default for Crowding {
@@ -28,6 +33,7 @@ impl Default for Crowding {
             population: 100,
             crossover: Crossover { kind: CrossoverKind::Uniform, rate: 1.0 },
             mutation: Mutation { rate: Rate::Constant(0.01), per: MutationUnit::Gene, step: None },
+            distinct: false,
         }
     }
 }
@@ -42,9 +48,7 @@ impl Crowding {
         let parents = population.len();
         let order = pairing(&coming, parents);
         let born = order.len();
-        let mutating = self.mutation.at(coming.generation);
-        let breeding =
-            Breeding::new(population.shape(), &spare.windows, &self.crossover, mutating, coming.key);
+        let breeding = Breeding::new(&coming, &spare.windows, &self.crossover, &self.mutation);
 
         // Children are bred beside the parents and then join them, so that both are judged in the same games.
         spare.next.resize(born);
@@ -56,9 +60,10 @@ impl Crowding {
             population.copy(parents + child, &spare.next, child, 0.0);
         }
         coming.judge(population, parents..parents + born);
+        let mut known = self.distinct.then(|| Known::first(population, parents));
         for (pair, couple) in order.as_chunks::<2>().0.iter().enumerate() {
             let children = [parents + 2 * pair, parents + 2 * pair + 1];
-            compete(coming.problem, population, couple.map(|parent| parent as usize), children);
+            compete(coming.problem, population, couple.map(|parent| parent as usize), children, &mut known);
         }
         population.resize(parents);
     }
@@ -78,14 +83,34 @@ fn compete<P: Problem>(
     population: &mut Population<P::Gene>,
     parents: [usize; 2],
     children: [usize; 2],
+    known: &mut Option<Known>,
 ) {
     let apart = |one: usize, other: usize| problem.distance(population.genome(one), population.genome(other));
     let straight = apart(parents[0], children[0]) + apart(parents[1], children[1]);
     let crossed = apart(parents[0], children[1]) + apart(parents[1], children[0]);
     let rivals = if straight <= crossed { children } else { [children[1], children[0]] };
     for (parent, child) in parents.into_iter().zip(rivals) {
-        if population.fitness()[child] >= population.fitness()[parent] {
+        let is_new = |known: &mut Known| known.add(population.genome(child));
+        if population.fitness()[child] >= population.fitness()[parent] && known.as_mut().is_none_or(is_new) {
             population.copy_within(child, parent);
         }
     }
+}
+
+/// The genomes that have a place, by names of 64 bits.
+struct Known(BTreeSet<u64>);
+
+impl Known {
+    fn first<G: Gene>(population: &Population<G>, count: usize) -> Self {
+        Self((0..count).map(|index| name(population.genome(index))).collect())
+    }
+
+    /// Whether a genome was not known before.
+    fn add<G: Gene>(&mut self, genome: &[G]) -> bool {
+        self.0.insert(name(genome))
+    }
+}
+
+fn name<G: Gene>(genome: &[G]) -> u64 {
+    genome.iter().fold(0, |name, gene| mix(name ^ gene.number().to_bits()).wrapping_add(1))
 }

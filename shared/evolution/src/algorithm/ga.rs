@@ -53,8 +53,7 @@ impl Ga {
     ) {
         let Spare { next, windows } = spare;
         let elite = self.elite_count() as usize;
-        let mutating = self.mutation.at(coming.generation);
-        let breeding = Breeding::new(population.shape(), windows, &self.crossover, mutating, coming.key);
+        let breeding = Breeding::new(&coming, windows, &self.crossover, &self.mutation);
 
         next.resize(population.len());
         carry_over(population, next, elite);

@@ -53,8 +53,7 @@ impl MapElites {
         spare: &mut Spare<P>,
     ) {
         let Spare { next, windows } = spare;
-        let mutating = self.mutation.at(coming.generation);
-        let breeding = Breeding::new(archive.shape(), windows, &self.crossover, mutating, coming.key);
+        let breeding = Breeding::new(&coming, windows, &self.crossover, &self.mutation);
 
         let born = self.batch as usize;
         next.resize(born);

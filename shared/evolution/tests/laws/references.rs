@@ -154,11 +154,12 @@ fn ga_generation(ga: &Ga, parents: &[Vec<u8>], seed: u64, generation: u64) -> Ve
 
 fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, generation: u64) -> Vec<Vec<u8>> {
     let key = Key::new(seed, 0, generation);
-    let Crowding { crossover, mutation, .. } = crowding;
+    let Crowding { crossover, mutation, distinct, .. } = crowding;
     let breeding = Breeding { shape: Rugged::SMALL.shape(), crossover, mutation, generation };
     let mut order: Vec<usize> = (0..parents.len()).collect();
     key.stream(0, Purpose::Pairing).shuffle(&mut order);
     let mut next = parents.to_vec();
+    let mut known = parents.to_vec();
     for (pair, couple) in order.chunks_exact(2).enumerate() {
         let mut stream = key.stream(pair, Purpose::Variation);
         let (mother, father) = (&parents[couple[0]], &parents[couple[1]]);
@@ -168,7 +169,9 @@ fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, gene
         let crossed = apart(mother, &other) + apart(father, &one);
         let rivals = if straight <= crossed { [one, other] } else { [other, one] };
         for (&parent, child) in couple.iter().zip(rivals) {
-            if Rugged::fitness(&child) >= Rugged::fitness(&parents[parent]) {
+            let is_new = !distinct || !known.contains(&child);
+            if is_new && Rugged::fitness(&child) >= Rugged::fitness(&parents[parent]) {
+                known.push(child.clone());
                 next[parent] = child;
             }
         }

@@ -44,11 +44,9 @@ pub(crate) fn gas() -> impl Strategy<Value = Ga> {
 }
 
 pub(crate) fn crowdings() -> impl Strategy<Value = Crowding> {
-    (2u32..40, crossovers(), mutations()).prop_map(|(population, crossover, mutation)| Crowding {
-        population,
-        crossover,
-        mutation,
-    })
+    (2u32..40, crossovers(), mutations(), any::<bool>()).prop_map(
+        |(population, crossover, mutation, distinct)| Crowding { population, crossover, mutation, distinct },
+    )
 }
 
 pub(crate) fn strategies() -> impl Strategy<Value = Es> {

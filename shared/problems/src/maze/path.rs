@@ -1,0 +1,124 @@
+//! Children that are paths: crossed where their parents meet, planned anew from some turn on, re-routed in places.
+
+use evolution::population::Cost;
+use evolution::problem::Breeder;
+use evolution::random::{Chance, Stream};
+use maze::{Board, BoundError, Guide, Planning, Router, Turns};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// How much each operator is used; at 0 it is switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathOperators {
+    /// The share of children that go on as their second parent does from a cell where both come by.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub cross: f64,
+    /// The share of children whose moves are planned anew from a random turn on, by a narrow beam.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub replan: f64,
+    /// The share of those plans that look at what the rest of the board may still give, rather than at points alone.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub guided: f64,
+    /// Short stretches of each child that are led another way.
+    #[schemars(range(min = 0, max = 100))]
+    pub reroutes: u32,
+    /// States that plans keep for each turn; detours keep twice as many.
+    #[schemars(range(min = 1, max = 512))]
+    pub width: u32,
+}
+
+impl Default for PathOperators {
+    fn default() -> Self {
+        Self { cross: 0.4, replan: 0.5, guided: 0.5, reroutes: 2, width: 8 }
+    }
+}
+
+/// Plans are blurred by a random part of at most so many points: without, equal parents would have equal children.
+const MOST_NOISE: usize = 7;
+/// How many moves a detour takes.
+const DETOUR: RangeInclusive<usize> = 2..=13;
+
+/// Makes the paths of one game.
+pub(crate) struct PathBreeder {
+    operators: PathOperators,
+    board: Board,
+    turns: Turns,
+    /// Made when the first child is: a tenth of a second that nobody should wait for who only checks an experiment.
+    guide: OnceLock<Option<Arc<Guide>>>,
+    /// A router keeps its working space, so each thread needs one of its own; they are used again.
+    spare: Mutex<Vec<Router>>,
+}
+
+impl PathBreeder {
+    pub(crate) fn new(operators: PathOperators, board: &Board, turns: Turns) -> Result<Self, BoundError> {
+        if operators.replan > 0.0 && operators.guided > 0.0 {
+            Guide::check(board, turns)?;
+        }
+        let board = board.clone();
+        Ok(Self { operators, board, turns, guide: OnceLock::new(), spare: Mutex::default() })
+    }
+
+    fn router(&self) -> Router {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(|| Router::new(&self.board, self.guide()))
+    }
+
+    fn guide(&self) -> Option<Arc<Guide>> {
+        let is_asked = self.operators.replan > 0.0 && self.operators.guided > 0.0;
+        let make = || is_asked.then(|| Guide::new(&self.board, self.turns).expect("this was checked")).map(Arc::new);
+        self.guide.get_or_init(make).clone()
+    }
+
+    fn planning(&self) -> Planning {
+        Planning { width: self.operators.width as usize, noise: 1 }
+    }
+
+    fn cross(&self, router: &mut Router, parents: [&[u8]; 2], child: &mut [u8], stream: &mut Stream) {
+        let [mother, father] = parents;
+        let crossed = stream.chance(Chance::new(self.operators.cross))
+            && router.cross(mother, father, child, self.planning(), || stream.bits()).is_some();
+        if !crossed {
+            child.copy_from_slice(mother);
+        }
+    }
+
+    fn replan(&self, router: &mut Router, child: &mut [u8], stream: &mut Stream) {
+        if stream.chance(Chance::new(self.operators.replan)) {
+            let from = stream.below(child.len());
+            let planning = Planning { noise: stream.below(MOST_NOISE + 1) as u32, ..self.planning() };
+            let guided = stream.chance(Chance::new(self.operators.guided));
+            router.replan_tail(child, from, planning, guided, || stream.bits());
+        }
+    }
+
+    fn reroute(&self, router: &mut Router, child: &mut [u8], stream: &mut Stream) {
+        let moves = (DETOUR.start() + stream.below(DETOUR.count())).min(child.len());
+        let from = stream.below(child.len() - moves + 1);
+        let planning = Planning { width: 2 * self.operators.width as usize, noise: 1 };
+        if from + moves == child.len() {
+            // Behind the last move there is nothing to come back to.
+            router.replan_tail(child, from, planning, false, || stream.bits());
+        } else {
+            router.reroute(child, from, from + moves, planning, || stream.bits());
+        }
+    }
+}
+
+impl Breeder<u8> for PathBreeder {
+    fn breed(&self, mother: &[u8], father: &[u8], child: &mut [u8], stream: &mut Stream) {
+        let mut router = self.router();
+        self.cross(&mut router, [mother, father], child, stream);
+        self.replan(&mut router, child, stream);
+        for _ in 0..self.operators.reroutes {
+            self.reroute(&mut router, child, stream);
+        }
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(router);
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { nanoseconds: 1000 * self.turns.count() as u64 }
+    }
+}
