@@ -1,5 +1,7 @@
 //! `atoll checkers`: count moves, and ask a player for one.
 
+use crate::duel;
+use crate::failure::Failure;
 use crate::terminal::out;
 use checkers::{
     DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
@@ -18,6 +20,8 @@ pub(crate) enum Command {
     Perft(Perft),
     /// The move that a player would make
     Best(Best),
+    /// Let two players play against each other
+    Match(duel::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -75,21 +79,13 @@ enum InputError {
 /// Nobody lives to see deeper ones, and each move takes some of the stack.
 const DEEPEST_PERFT: i64 = 40;
 
-/// The exit code for an input that can't be used.
-const BAD_INPUT: u8 = 78;
-
-pub(crate) fn run(command: &Command) -> ExitCode {
+pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Perft(arguments) => run_perft(arguments),
         Command::Best(arguments) => run_best(arguments),
+        Command::Match(arguments) => return duel::run(arguments).await,
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("atoll: {error}");
-            ExitCode::from(BAD_INPUT)
-        }
-    }
+    done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Config(error.to_string()))
 }
 
 fn position(fen: Option<&str>) -> Result<Position, FenError> {

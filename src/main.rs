@@ -6,7 +6,9 @@ mod check;
 mod checkers;
 mod clock;
 mod cluster;
+mod contender;
 mod coordinator;
+mod duel;
 mod export;
 mod failure;
 mod level;
@@ -112,6 +114,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
         Command::Level(arguments) => Ok(level::run(&arguments)),
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
-        Command::Checkers(command) => Ok(checkers::run(&command)),
+        Command::Checkers(command) => checkers::run(&command).await,
     }
 }

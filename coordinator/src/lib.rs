@@ -38,6 +38,7 @@ mod room;
 mod runs;
 mod serve;
 mod service;
+pub mod states;
 
 pub use members::MemberError;
 pub use office::{Moment, Refusal, Settings};

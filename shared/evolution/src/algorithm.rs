@@ -73,6 +73,16 @@ impl Algorithm {
         }
     }
 
+    /// How genes change by themselves; the evolution strategy has its own way.
+    pub fn mutation(&self) -> Option<&Mutation> {
+        match self {
+            Self::Ga(ga) => Some(&ga.mutation),
+            Self::Crowding(crowding) => Some(&crowding.mutation),
+            Self::MapElites(archive) => Some(&archive.mutation),
+            Self::Es(_) => None,
+        }
+    }
+
     /// Gives every falling rate that does not say over how many generations it falls the length of the run.
     pub fn resolve_rates(&mut self, generations: Option<u64>) {
         let mutation = match self {
@@ -88,13 +98,8 @@ impl Algorithm {
 
     /// The mutation rate that falls without saying over how many generations, if there is one.
     pub fn has_open_rate(&self) -> bool {
-        let mutation = match self {
-            Self::Ga(ga) => &ga.mutation,
-            Self::Crowding(crowding) => &crowding.mutation,
-            Self::MapElites(archive) => &archive.mutation,
-            Self::Es(_) => return false,
-        };
-        matches!(&mutation.rate, Rate::Falling(falling) if falling.over.is_none())
+        let open = |rate: &Rate| matches!(rate, Rate::Falling(falling) if falling.over.is_none());
+        self.mutation().is_some_and(|mutation| open(&mutation.rate))
     }
 }
 
@@ -200,6 +205,8 @@ pub(crate) struct Coming<'a, P: Problem> {
     pub(crate) problem: &'a P,
     pub(crate) generation: u64,
     pub(crate) key: Key,
+    /// Former champions, as opponents.
+    pub(crate) hall: &'a Population<P::Gene>,
     /// Evaluations spent on it so far, and how many of them gave no number.
     pub(crate) tally: &'a mut Tally,
 }
@@ -215,11 +222,25 @@ impl<P: Problem> Coming<'_, P> {
     /// Lets the problem judge the fresh individuals (all of them, where fitness is relative).
     pub(crate) fn judge(&mut self, population: &mut Population<P::Gene>, fresh: std::ops::Range<usize>) {
         let fresh = if self.problem.absolute() { fresh } else { 0..population.len() };
-        self.tally.judge(self.problem, population, Judging::new(fresh, self.key));
+        self.tally.judge_beside(self.hall, self.problem, population, Judging::new(fresh, self.key));
     }
 }
 
 impl Tally {
+    /// Judges while the members of a hall of fame stand behind the population.
+    pub(crate) fn judge_beside<P: Problem>(
+        &mut self,
+        hall: &Population<P::Gene>,
+        problem: &P,
+        population: &mut Population<P::Gene>,
+        judging: Judging,
+    ) {
+        let count = population.len();
+        population.append(hall);
+        self.judge(problem, population, judging.with_hall(count..count + hall.len()));
+        population.resize(count);
+    }
+
     /// Fitness is never NaN: what a problem could not judge becomes the worst there is, and is counted.
     pub(crate) fn judge<P: Problem>(
         &mut self,

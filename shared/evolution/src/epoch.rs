@@ -7,7 +7,7 @@ use crate::algorithm::Tally;
 use crate::codec::{self, CodecError};
 use crate::digest::Digest;
 use crate::gene::Gene;
-use crate::island::{Champion, Island, IslandState, Setting};
+use crate::island::{self, Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
 use crate::population::{Cost, MisfitError, Population};
 use crate::problem::{Judging, Problem};
@@ -139,6 +139,9 @@ pub trait Evolver: Send + Sync {
     /// The champion in an island's state.
     fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError>;
 
+    /// The individuals in an island's state, without its hall of fame.
+    fn residents(&self, island: u32, state: &[u8]) -> Result<Vec<ResidentView>, CodecError>;
+
     /// The champions of other islands' states as guests for every island here.
     fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError>;
 
@@ -174,6 +177,15 @@ pub struct ChampionView {
     pub fitness: f64,
     /// The generation in which it appeared.
     pub generation: u64,
+    /// Its genes.
+    pub genome: Vec<f64>,
+}
+
+/// An individual as numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResidentView {
+    /// Its fitness.
+    pub fitness: f64,
     /// Its genes.
     pub genome: Vec<f64>,
 }
@@ -254,6 +266,19 @@ impl<P: Problem> Evolver for World<P> {
         let Champion { genome, fitness, generation } = state.champion;
         let genome = genome.into_iter().map(Gene::number).collect();
         Ok(ChampionView { fitness, generation, genome })
+    }
+
+    fn residents(&self, island: u32, state: &[u8]) -> Result<Vec<ResidentView>, CodecError> {
+        let state: IslandState<P::Gene> = codec::decode(state)?;
+        let individuals: Vec<_> = state.population.individuals().collect();
+        let algorithm = self.setting.islands.get(island as usize).map(|own| &own.algorithm);
+        let everybody = individuals.len();
+        let count = algorithm.map_or(everybody, |own| island::residents(&self.problem, own, everybody));
+        let view = |(fitness, genome): (f64, &[P::Gene])| ResidentView {
+            fitness,
+            genome: genome.iter().map(|gene| gene.number()).collect(),
+        };
+        Ok(individuals.into_iter().take(count).map(view).collect())
     }
 
     fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError> {
@@ -341,6 +366,7 @@ impl<P: Problem> Evolving for Underway<'_, P> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<EpochOutcome, CodecError> {
+        self.island.conclude();
         let departure = codec::encode(&self.island.depart(self.epoch))?;
         let state = codec::encode(&self.island.state())?;
         let digest = outcome_digest(&state, &departure);

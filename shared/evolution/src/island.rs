@@ -10,6 +10,7 @@ use crate::statistics::{Arrival, GenerationRow};
 use crate::topology::Edge;
 use bincode::{Decode, Encode};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// What all islands of a run have in common, and what each has of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,12 +65,17 @@ pub struct IslandState<G: Gene> {
     pub evaluations: u64,
     /// How many of them gave no number.
     pub unjudgeable: u64,
-    /// Its individuals.
+    /// Its individuals, and behind them the former champions of its hall of fame.
     pub population: PackedPopulation<G>,
     /// The best it has seen.
     pub champion: Champion<G>,
     /// The places of those who moved away, until immigrants take them.
     pub departed: Vec<u32>,
+}
+
+/// How many of so many individuals in a state are residents; those behind them are in the hall of fame.
+pub(crate) fn residents<P: Problem>(problem: &P, algorithm: &Algorithm, count: usize) -> usize {
+    if problem.hall() > 0 { count.min(algorithm.founders() as usize) } else { count }
 }
 
 /// An island at work.
@@ -81,6 +87,8 @@ pub struct Island<'a, P: Problem> {
     tally: Tally,
     population: Population<P::Gene>,
     champion: Champion<P::Gene>,
+    /// Former champions, the oldest first.
+    hall: Population<P::Gene>,
     departed: Vec<u32>,
     spare: Spare<P>,
 }
@@ -112,9 +120,19 @@ impl<'a, P: Problem> Island<'a, P> {
         }
         let spare = Spare::new(&population);
         let champion = Champion { genome: vec![], fitness: f64::NEG_INFINITY, generation: 0 };
-        let departed = vec![];
-        let mut island =
-            Self { problem, setting, number, generation: 0, tally, population, champion, departed, spare };
+        let (hall, departed) = (Population::empty_like(&population), vec![]);
+        let mut island = Self {
+            problem,
+            setting,
+            number,
+            generation: 0,
+            tally,
+            population,
+            champion,
+            hall,
+            departed,
+            spare,
+        };
         island.crown();
         island
     }
@@ -126,7 +144,9 @@ impl<'a, P: Problem> Island<'a, P> {
         number: u32,
         state: IslandState<P::Gene>,
     ) -> Result<Self, MisfitError> {
-        let population = Population::unpack(state.population, problem.shape(), problem.axes().len())?;
+        let mut population = Population::unpack(state.population, problem.shape(), problem.axes().len())?;
+        let residents = residents(problem, &setting.islands[number as usize].algorithm, population.len());
+        let hall = population.split_off(residents);
         let everybody = 0..population.len() as u32;
         if population.is_empty() || !state.departed.iter().all(|place| everybody.contains(place)) {
             return Err(MisfitError::Count { what: "individuals", expected: 1, found: population.len() });
@@ -140,6 +160,7 @@ impl<'a, P: Problem> Island<'a, P> {
             tally: Tally { evaluations: state.evaluations, unjudgeable: state.unjudgeable },
             population,
             champion: state.champion,
+            hall,
             departed: state.departed,
             spare,
         })
@@ -151,10 +172,18 @@ impl<'a, P: Problem> Island<'a, P> {
             generation: self.generation,
             evaluations: self.tally.evaluations,
             unjudgeable: self.tally.unjudgeable,
-            population: self.population.pack(),
+            population: self.with_hall().pack(),
             champion: self.champion.clone(),
             departed: self.departed.clone(),
         }
+    }
+
+    fn with_hall(&self) -> Cow<'_, Population<P::Gene>> {
+        let mut everybody = Cow::Borrowed(&self.population);
+        if !self.hall.is_empty() {
+            everybody.to_mut().append(&self.hall);
+        }
+        everybody
     }
 
     /// Its own way of evolving and migrating.
@@ -176,8 +205,8 @@ impl<'a, P: Problem> Island<'a, P> {
 
     fn evolve(&mut self) {
         let (key, own) = (self.key(), self.own());
-        let Self { problem, generation, tally, population, spare, .. } = self;
-        let coming = Coming { problem: *problem, generation: *generation, key, tally };
+        let Self { problem, generation, tally, population, hall, spare, .. } = self;
+        let coming = Coming { problem: *problem, generation: *generation, key, hall, tally };
         match &own.algorithm {
             Algorithm::Ga(ga) => ga.generation(coming, population, spare),
             Algorithm::Es(es) => es.generation(coming, population, spare),
@@ -191,11 +220,32 @@ impl<'a, P: Problem> Island<'a, P> {
     fn crown(&mut self) {
         let fitness = self.population.best_fitness();
         if fitness > self.champion.fitness || self.champion.genome.is_empty() || !self.problem.absolute() {
-            let best = self.population.best().expect("an island is never empty");
-            self.champion.fitness = fitness;
-            self.champion.generation = self.generation;
-            self.champion.genome.clear();
-            self.champion.genome.extend_from_slice(self.population.genome(best));
+            self.crown_one(self.population.best().expect("an island is never empty"));
+        }
+    }
+
+    fn crown_one(&mut self, best: usize) {
+        self.champion.fitness = self.population.fitness()[best];
+        self.champion.generation = self.generation;
+        self.champion.genome.clear();
+        self.champion.genome.extend_from_slice(self.population.genome(best));
+    }
+
+    /// The end of an epoch: its champion is confirmed, and enters the hall of fame.
+    pub fn conclude(&mut self) {
+        // Between the key of this generation and that of the judgement of immigrants.
+        let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 62);
+        let judging = Judging::new(0..self.population.len(), key);
+        let confirmed = self.problem.confirm(&self.population, &judging);
+        if let Some((best, evaluations)) = confirmed {
+            self.tally.evaluations += evaluations;
+            self.crown_one(best);
+        }
+        if self.problem.hall() > 0 {
+            let champion = confirmed.map(|(best, _)| best).or_else(|| self.population.best());
+            self.hall.push_copy(&self.population, champion.expect("an island is never empty"), 0.0);
+            let too_many = self.hall.len().saturating_sub(self.problem.hall());
+            self.hall = self.hall.split_off(too_many);
         }
     }
 
@@ -226,7 +276,8 @@ impl<'a, P: Problem> Island<'a, P> {
         // A generation is judged with its own key; this judgement stands between two of them.
         let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 63);
         let everybody = 0..self.population.len();
-        self.tally.judge(self.problem, &mut self.population, Judging::new(everybody, key));
+        let judging = Judging::new(everybody, key);
+        self.tally.judge_beside(&self.hall, self.problem, &mut self.population, judging);
         let mut judged = residents;
         for group in immigrants {
             for index in 0..group.individuals.len() {

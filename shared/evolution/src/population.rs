@@ -127,6 +127,23 @@ impl<G: Gene> Population<G> {
         self.copy(at, from, index, default_step);
     }
 
+    /// Adds copies of all of another population's individuals at the end.
+    pub fn append(&mut self, others: &Self) {
+        for index in 0..others.len() {
+            self.push_copy(others, index, 0.0);
+        }
+    }
+
+    /// Takes the individuals from `count` on away, and gives them back.
+    pub(crate) fn split_off(&mut self, count: usize) -> Self {
+        let mut others = Self::empty_like(self);
+        for index in count..self.len() {
+            others.push_copy(self, index, 0.0);
+        }
+        self.resize(count.min(self.len()));
+        others
+    }
+
     /// Puts a copy of another population's individual into the place of one. Where that one carries no step sizes
     /// and ours do, they become `default_step`.
     pub fn copy(&mut self, at: usize, from: &Self, index: usize, default_step: f32) {
@@ -282,6 +299,14 @@ pub struct Chunk<'a, G> {
     pub fitness: &'a mut [f64],
     /// To be filled with their descriptors, one row after the other without padding.
     pub descriptors: &'a mut [f32],
+}
+
+impl<G: Gene> PackedPopulation<G> {
+    /// Its individuals' fitness and genes.
+    pub fn individuals(&self) -> impl Iterator<Item = (f64, &[G])> {
+        let length = (self.genes.len() / self.fitness.len().max(1)).max(1);
+        self.fitness.iter().copied().zip(self.genes.chunks_exact(length))
+    }
 }
 
 impl<G> Chunk<'_, G> {

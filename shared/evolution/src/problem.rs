@@ -22,6 +22,16 @@ pub trait Problem: Send + Sync {
     /// About how long one evaluation takes.
     fn cost(&self) -> Cost;
 
+    /// How many evaluations it takes to judge one individual.
+    fn evaluations(&self) -> u64 {
+        1
+    }
+
+    /// Whether genes can only be mutated by steps: any value of their domain would be out of all proportion.
+    fn needs_step(&self) -> bool {
+        false
+    }
+
     /// Writes an individual of the founding population.
     fn found(&self, founder: Founder, genome: &mut [Self::Gene], stream: &mut Stream) {
         let _ = founder;
@@ -35,10 +45,28 @@ pub trait Problem: Send + Sync {
         None
     }
 
+    /// Gives genes that follow rules of their own what the child of an evolution strategy's parent is to have, after
+    /// all of its genes were mutated alike.
+    fn inherit(&self, parent: &[Self::Gene], child: &mut [Self::Gene], stream: &mut Stream) {
+        let _ = (parent, child, stream);
+    }
+
     /// Whether fitness has a meaning beyond one judgement. Where it has none (self-play), everybody is judged in
     /// every generation, and immigrants are judged anew.
     fn absolute(&self) -> bool {
         true
+    }
+
+    /// How many former champions of an island stand by when its individuals are judged: a hall of fame.
+    fn hall(&self) -> usize {
+        0
+    }
+
+    /// Who is the champion of an epoch, judged once more, and how many evaluations that took. Without an answer it is
+    /// the fittest; where fitness is relative that may just have been the luckiest.
+    fn confirm(&self, population: &Population<Self::Gene>, judging: &Judging) -> Option<(usize, u64)> {
+        let _ = (population, judging);
+        None
     }
 
     /// The axes along which `judge` describes individuals, for archives.
@@ -82,13 +110,20 @@ impl Founder {
 pub struct Judging {
     /// The individuals that were not judged before.
     pub fresh: Range<usize>,
+    /// Former champions, who stand behind the individuals and are not judged themselves.
+    pub hall: Range<usize>,
     key: Key,
 }
 
 impl Judging {
     /// A judgement with the key of its generation.
     pub fn new(fresh: Range<usize>, key: Key) -> Self {
-        Self { fresh, key }
+        Self { hall: fresh.end..fresh.end, fresh, key }
+    }
+
+    /// The same judgement with former champions in these places.
+    pub(crate) fn with_hall(self, hall: Range<usize>) -> Self {
+        Self { hall, ..self }
     }
 
     /// The random stream for judging one individual, game or sample.

@@ -23,7 +23,12 @@ impl Experiment {
         let founders: u64 = algorithms().map(|algorithm| u64::from(algorithm.founders())).sum();
         let births: u64 = algorithms().map(|algorithm| u64::from(algorithm.births())).sum();
         let budget = self.budget();
-        let by_generations = budget.generations.map(|n| founders.saturating_add(births.saturating_mul(n)));
+        // Where fitness is relative, parents are judged again beside their children.
+        let judged = if self.traits().absolute { births } else { founders.saturating_add(births) };
+        let by_generations = budget.generations.map(|n| {
+            let individuals = founders.saturating_add(judged.saturating_mul(n));
+            individuals.saturating_mul(self.traits().evaluations)
+        });
         let evaluations = [by_generations, budget.evaluations].into_iter().flatten().min();
 
         // Breeding costs some 30 ns beside the evaluation itself, and more for long genomes.

@@ -184,6 +184,7 @@ impl Findings<'_> {
         let setting = self.setting(&file)?;
         if let Some(traits) = &traits {
             self.check_islands(&file, &setting, traits);
+            self.check_relative(&file, traits);
         }
         Some(Experiment {
             setting,
@@ -344,6 +345,20 @@ impl Findings<'_> {
         }
     }
 
+    /// Fitness that is relative says nothing about how far evolution has come.
+    fn check_relative(&mut self, file: &ExperimentFile, traits: &Traits) {
+        let BudgetKeys { target_fitness, stagnation, .. } = file.budget;
+        for (key, given) in
+            [("target_fitness", target_fitness.is_some()), ("stagnation", stagnation.is_some())]
+        {
+            if given && !traits.absolute {
+                let message = format!("expected a budget for relative fitness, found `{key}`");
+                let help = "fitness among changing opponents does not rise: use `generations` or `wall_time`";
+                self.add(&format!("budget.{key}"), message, Some(help));
+            }
+        }
+    }
+
     fn check_island(&mut self, prefix: &str, own: &IslandSetting, isolated: bool, traits: &Traits) {
         let IslandSetting { algorithm, policy } = own;
         match algorithm {
@@ -371,6 +386,11 @@ impl Findings<'_> {
                 self.add(&format!("{prefix}algorithm.bins"), message, None);
             }
             _ => {}
+        }
+        if traits.needs_step && algorithm.mutation().is_some_and(|mutation| mutation.step.is_none()) {
+            let message = "expected the size of a mutation's step, found none";
+            let help = "add `step`, such as `mutation = { rate = 0.01, per = \"gene\", step = 0.1 }`";
+            self.add(&format!("{prefix}algorithm.mutation"), message, Some(help));
         }
         let founders = algorithm.founders();
         if !isolated && policy.count > founders {

@@ -14,10 +14,12 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod checkers;
 mod maze;
 mod onemax;
 mod rastrigin;
 
+pub use checkers::Checkers;
 pub use maze::Maze;
 pub use onemax::OneMax;
 pub use rastrigin::Rastrigin;
@@ -42,6 +44,8 @@ pub enum ProblemSpec {
     Rastrigin(Rastrigin),
     /// Collect points on a board of numbers.
     Maze(Maze),
+    /// Win games of checkers.
+    Checkers(Checkers),
 }
 
 /// A problem that cannot be posed.
@@ -73,6 +77,10 @@ pub struct Traits {
     pub bytes: usize,
     /// Whether fitness has a meaning beyond one judgement.
     pub absolute: bool,
+    /// Whether real genes must be mutated by steps, because their domain is far wider than the values that make sense.
+    pub needs_step: bool,
+    /// Evaluations that judging one individual takes.
+    pub evaluations: u64,
     /// The axes along which individuals are described.
     pub axes: Vec<Axis>,
     /// About how long one evaluation takes.
@@ -98,6 +106,8 @@ impl Use for Describe {
             length,
             bytes: length * size_of::<P::Gene>(),
             absolute: problem.absolute(),
+            needs_step: problem.needs_step(),
+            evaluations: problem.evaluations(),
             axes: problem.axes(),
             cost: problem.cost(),
         }
@@ -121,6 +131,7 @@ impl ProblemSpec {
             Self::Onemax(onemax) => purpose.with(onemax.clone()),
             Self::Rastrigin(rastrigin) => purpose.with(rastrigin.clone()),
             Self::Maze(maze) => purpose.with(maze.problem()?),
+            Self::Checkers(checkers) => purpose.with(checkers.problem()?),
         })
     }
 
@@ -137,6 +148,10 @@ impl ProblemSpec {
         match self {
             Self::Maze(_) => genome.iter().map(|&gene| maze::letter(gene)).collect(),
             Self::Onemax(_) => joined("", f64::to_string),
+            Self::Checkers(_) => match genome.split_last() {
+                Some((king, weights)) => format!("{} weights, a king worth {king:.2}", weights.len()),
+                None => String::new(),
+            },
             Self::Rastrigin(_) => joined(" ", |gene| format!("{gene:.6}")),
         }
     }

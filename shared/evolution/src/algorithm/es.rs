@@ -99,6 +99,7 @@ impl Es {
                 recombine(genome, steps, parents, father, &mut stream);
             }
             self.mutate(genome, steps, parents.shape().domain, &mut stream);
+            coming.problem.inherit(parents.genome(mother), genome, &mut stream);
         }
     }
 

@@ -1,0 +1,269 @@
+//! Checkers by self-play: a genome is the weights of a network, its fitness what it scores against the others.
+
+mod arena;
+mod schedule;
+mod self_play;
+
+pub(crate) use self_play::SelfPlay;
+
+use crate::ProblemError;
+use checkers::{DrawRules, NodeKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Evolve the Chellapilla-Fogel network by games of checkers on its island.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Checkers {
+    /// What the 91 nodes of the first layer do.
+    pub nodes: Nodes,
+    /// Plies that players look ahead.
+    #[schemars(range(min = 1, max = 20))]
+    pub depth: u32,
+    /// Encounters that each individual begins in a generation; others begin further ones with it.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub games: u32,
+    /// Whom it meets in them.
+    pub opponents: Opponents,
+    /// Who has which colour in an encounter.
+    pub colours: Colours,
+    /// Where games start.
+    pub openings: Openings,
+    /// What a game is worth.
+    pub points: Points,
+    /// When a game is drawn.
+    pub draw: Draw,
+    /// Former champions of the island as further opponents.
+    pub hall_of_fame: HallOfFame,
+    /// A player that does not evolve as a further opponent.
+    pub benchmark: Benchmark,
+    /// How the champion of an epoch is found among the best of its last generation.
+    pub champion: Confirmation,
+    /// The networks that found an island.
+    pub weights: Weights,
+    /// How far players are apart, for crowding and for policies that look at similarity.
+    pub distance: Distance,
+}
+
+impl Default for Checkers {
+    fn default() -> Self {
+        Self {
+            nodes: Nodes::Weighted,
+            depth: 4,
+            games: 5,
+            opponents: Opponents::Random,
+            colours: Colours::First,
+            openings: Openings::Start,
+            points: Points::default(),
+            draw: Draw::default(),
+            hall_of_fame: HallOfFame::default(),
+            benchmark: Benchmark::default(),
+            champion: Confirmation::default(),
+            weights: Weights::default(),
+            distance: Distance::Weights,
+        }
+    }
+}
+
+/// What the 91 nodes of the first layer do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nodes {
+    /// Weigh the squares of their sub-boards.
+    Weighted,
+    /// Add up the pieces on them.
+    Sum,
+}
+
+impl Nodes {
+    /// As the game's own library calls them.
+    pub fn kind(self) -> NodeKind {
+        match self {
+            Self::Weighted => NodeKind::Weighted,
+            Self::Sum => NodeKind::Sum,
+        }
+    }
+}
+
+/// Whom an individual meets in the encounters it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opponents {
+    /// Random others, each its own; both sides score.
+    Random,
+    /// The same random few for everybody, from the same openings; only who begins the encounter scores. Parents and
+    /// children are compared in the same games.
+    Panel,
+}
+
+/// Who has which colour in an encounter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Colours {
+    /// One game, in which the individual that begins the encounter has the first move.
+    First,
+    /// Two games, with colours swapped.
+    Swapped,
+}
+
+/// Where games start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Openings {
+    /// At the initial position.
+    Start,
+    /// After a random one of the 156 three-move openings, which is drawn anew for each encounter.
+    Deck,
+}
+
+/// What a game is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Points {
+    /// When it is won.
+    #[schemars(range(min = -1000.0, max = 1000.0))]
+    pub win: f64,
+    /// When it is drawn.
+    #[schemars(range(min = -1000.0, max = 1000.0))]
+    pub draw: f64,
+    /// When it is lost.
+    #[schemars(range(min = -1000.0, max = 1000.0))]
+    pub loss: f64,
+}
+
+impl Default for Points {
+    fn default() -> Self {
+        Self { win: 1.0, draw: 0.0, loss: -2.0 }
+    }
+}
+
+/// When a game is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Draw {
+    /// When a position stands on the board for this many times; 0 for never. Players choose by the position alone, so a
+    /// game that came to a position again would never end.
+    #[schemars(range(min = 0, max = 1000))]
+    pub repetitions: u32,
+    /// After so many moves of each side.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub moves: u32,
+}
+
+impl Default for Draw {
+    fn default() -> Self {
+        Self { repetitions: 2, moves: 100 }
+    }
+}
+
+impl Draw {
+    fn rules(self) -> DrawRules {
+        let repetitions = (self.repetitions > 0).then_some(self.repetitions);
+        DrawRules { repetitions, quiet_plies: None, max_plies: 2 * self.moves }
+    }
+}
+
+/// Former champions of the island as further opponents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HallOfFame {
+    /// The champions that are remembered, one of each epoch, the newest.
+    #[schemars(range(min = 0, max = 1000))]
+    pub size: u32,
+    /// Encounters of each individual with random ones of them.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub games: u32,
+}
+
+/// A player that does not evolve as a further opponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Benchmark {
+    /// Which player.
+    pub player: BenchmarkPlayer,
+    /// Encounters of each individual with it.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub games: u32,
+}
+
+impl Default for Benchmark {
+    fn default() -> Self {
+        Self { player: BenchmarkPlayer::Material, games: 0 }
+    }
+}
+
+/// Players that do not evolve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BenchmarkPlayer {
+    /// Counts pieces as many plies ahead as everybody looks.
+    Material,
+    /// Plays any move.
+    Random,
+}
+
+/// How the champion of an epoch is found among the best of its last generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Confirmation {
+    /// How many of the best play a round robin.
+    #[schemars(range(min = 1, max = 100))]
+    pub contenders: u32,
+    /// Pairs of games of each two of them, from openings of the deck with colours swapped.
+    #[schemars(range(min = 1, max = 156))]
+    pub pairs: u32,
+}
+
+impl Default for Confirmation {
+    fn default() -> Self {
+        Self { contenders: 4, pairs: 3 }
+    }
+}
+
+/// The networks that found an island.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Weights {
+    /// Weights are drawn from minus this to this.
+    #[schemars(range(min = 0.0, max = 16.0))]
+    pub range: f64,
+    /// What a king is worth at first, where a man is 1.
+    #[schemars(range(min = 1.0, max = 3.0))]
+    pub king: f64,
+    /// How much a king's worth rises, falls or stays from parent to child in the evolution strategy, within 1 to 3;
+    /// 0 keeps it.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub king_step: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { range: 0.2, king: 2.0, king_step: 0.1 }
+    }
+}
+
+/// How far players are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// By their weights.
+    Weights,
+    /// By what they think of 64 positions.
+    Behaviour,
+}
+
+impl Checkers {
+    /// The problem, if its keys fit together.
+    pub(crate) fn problem(&self) -> Result<SelfPlay, ProblemError> {
+        let HallOfFame { size, games } = self.hall_of_fame;
+        if games > 0 && size == 0 {
+            let message = "expected a hall of fame with at least 1 champion to play with, found `size = 0`";
+            return Err(ProblemError::new("problem.hall_of_fame.size", &message));
+        }
+        if self.points.win <= self.points.loss {
+            let message = "expected a win to be worth more than a loss";
+            return Err(ProblemError::new("problem.points", &message));
+        }
+        Ok(SelfPlay::new(self.clone()))
+    }
+}

@@ -1,0 +1,131 @@
+//! Who plays whom, with which colours, from where: drawn before the first game begins.
+
+use super::{Checkers, Colours, Openings, Opponents};
+use evolution::problem::Judging;
+use evolution::random::Stream;
+
+/// Somebody who plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// An individual, or a former champion, by its place in the population.
+    Network(usize),
+    /// The player that does not evolve; the seed decides its ties.
+    Benchmark(u64),
+}
+
+/// A game that is to be played, and who scores in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pairing {
+    pub(super) black: Side,
+    pub(super) white: Side,
+    /// The place of the opening in the deck; the initial position without one.
+    pub(super) opening: Option<usize>,
+    /// The individuals that score, as Black and as White.
+    pub(super) scores: [Option<usize>; 2],
+}
+
+/// The games of one judgement.
+pub(super) struct Schedule<'a> {
+    keys: &'a Checkers,
+    pairings: Vec<Pairing>,
+}
+
+impl<'a> Schedule<'a> {
+    /// All games of a judgement.
+    pub(super) fn draw(keys: &'a Checkers, judging: &Judging) -> Vec<Pairing> {
+        let mut schedule = Self { keys, pairings: vec![] };
+        match keys.opponents {
+            Opponents::Random => schedule.meet_random_others(judging),
+            Opponents::Panel => schedule.meet_a_panel(judging),
+        }
+        schedule.pairings
+    }
+
+    /// The round robin of some contenders: `pairs` pairs of games of each two of them.
+    pub(super) fn round_robin(keys: &'a Checkers, contenders: &[u32], judging: &Judging) -> Vec<Pairing> {
+        let mut schedule = Self { keys, pairings: vec![] };
+        for (at, &one) in contenders.iter().enumerate() {
+            for &other in &contenders[at + 1..] {
+                for pair in 0..keys.champion.pairs {
+                    // Everybody meets everybody from the same openings.
+                    let mut stream = judging.stream(pair as usize);
+                    let opening = Some(stream.below(checkers::openings().len()));
+                    schedule.swapped(one as usize, Side::Network(other as usize), opening, true);
+                }
+            }
+        }
+        schedule.pairings
+    }
+
+    /// Each individual has a stream of its own.
+    fn meet_random_others(&mut self, judging: &Judging) {
+        let count = judging.fresh.len();
+        for one in 0..count {
+            let mut stream = judging.stream(one);
+            for _ in 0..self.keys.games {
+                // Alone on an island one plays against oneself.
+                let other = if count > 1 { (one + 1 + stream.below(count - 1)) % count } else { one };
+                self.meet(one, Side::Network(other), &mut stream, true);
+            }
+            self.meet_the_past(one, judging, &mut stream);
+        }
+    }
+
+    /// The opponents come from one stream, which starts anew for every individual.
+    fn meet_a_panel(&mut self, judging: &Judging) {
+        let count = judging.fresh.len();
+        for one in 0..count {
+            let mut stream = judging.stream(0);
+            for _ in 0..self.keys.games {
+                let drawn = stream.below(count);
+                // Who sits on the panel meets its neighbour rather than itself.
+                let other = if drawn == one { (drawn + 1) % count } else { drawn };
+                self.meet(one, Side::Network(other), &mut stream, false);
+            }
+            self.meet_the_past(one, judging, &mut stream);
+        }
+    }
+
+    /// Encounters with former champions and with the benchmark.
+    fn meet_the_past(&mut self, one: usize, judging: &Judging, stream: &mut Stream) {
+        if !judging.hall.is_empty() {
+            for _ in 0..self.keys.hall_of_fame.games {
+                let champion = judging.hall.start + stream.below(judging.hall.len());
+                self.meet(one, Side::Network(champion), stream, false);
+            }
+        }
+        for _ in 0..self.keys.benchmark.games {
+            let benchmark = Side::Benchmark(stream.bits());
+            self.meet(one, benchmark, stream, false);
+        }
+    }
+
+    /// One encounter: a game, or two with colours swapped.
+    fn meet(&mut self, one: usize, other: Side, stream: &mut Stream, both_score: bool) {
+        let opening = match self.keys.openings {
+            Openings::Start => None,
+            Openings::Deck => Some(stream.below(checkers::openings().len())),
+        };
+        match self.keys.colours {
+            Colours::First => self.game(one, other, opening, both_score),
+            Colours::Swapped => self.swapped(one, other, opening, both_score),
+        }
+    }
+
+    fn swapped(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
+        self.game(one, other, opening, both_score);
+        let Some(Pairing { black, white, scores: [first, second], .. }) = self.pairings.last().copied()
+        else {
+            return;
+        };
+        self.pairings.push(Pairing { black: white, white: black, opening, scores: [second, first] });
+    }
+
+    fn game(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
+        let scores = match other {
+            Side::Network(other) if both_score => [Some(one), Some(other)],
+            _ => [Some(one), None],
+        };
+        self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores });
+    }
+}

@@ -1,0 +1,155 @@
+//! The problem itself: fitness is what an individual scores against the others.
+
+use super::arena::Arena;
+use super::schedule::{Pairing, Schedule};
+use super::{Checkers, Colours, Distance};
+use checkers::{Evaluator as _, Network, NetworkEvaluator, Outcome};
+use evolution::gene::{Gene, Interval, Shape};
+use evolution::population::{Cost, Population};
+use evolution::problem::{Founder, Judging, Problem};
+use evolution::random::Stream;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Weights stay between minus this and this: far from where they evolve to, and from where numbers get coarse.
+const WEIGHT_LIMIT: f64 = 64.0;
+/// A king is worth no less and no more than this, where a man is 1.
+const KING: (f32, f32) = (1.0, 3.0);
+
+/// Checkers as a problem to evolve.
+pub(crate) struct SelfPlay {
+    keys: Checkers,
+    arena: Arena,
+}
+
+impl SelfPlay {
+    pub(super) fn new(keys: Checkers) -> Self {
+        Self { keys, arena: Arena::default() }
+    }
+
+    fn network(&self, genome: &[f32]) -> Network {
+        Network::new(self.keys.nodes.kind(), genome)
+            .expect("genomes have the network's shape and stay in its limits")
+    }
+
+    fn networks(&self, population: &Population<f32>) -> Vec<Arc<Network>> {
+        let make = |index| Arc::new(self.network(population.genome(index)));
+        (0..population.len()).into_par_iter().map(make).collect()
+    }
+
+    /// What each individual scores in these games. They are spread over all cores one by one, and added up in the order
+    /// in which they were drawn.
+    fn scores(&self, population: &Population<f32>, pairings: &[Pairing]) -> Vec<f64> {
+        let networks = self.networks(population);
+        let play = |pairing: &Pairing| self.arena.play(&self.keys, pairing, &networks);
+        let outcomes: Vec<Outcome> = pairings.par_iter().with_max_len(1).map(play).collect();
+        let mut scores = vec![0.0; population.len()];
+        for (pairing, outcome) in pairings.iter().zip(outcomes) {
+            let sides = [checkers::Side::Black, checkers::Side::White];
+            for (scorer, side) in pairing.scores.into_iter().zip(sides) {
+                if let Some(scorer) = scorer {
+                    scores[scorer] += self.points(outcome.points(side));
+                }
+            }
+        }
+        scores
+    }
+
+    fn points(&self, result: i32) -> f64 {
+        let points = &self.keys.points;
+        match result {
+            1 => points.win,
+            0 => points.draw,
+            _ => points.loss,
+        }
+    }
+}
+
+impl Problem for SelfPlay {
+    type Gene = f32;
+
+    fn shape(&self) -> Shape<f32> {
+        let domain = Interval { low: -WEIGHT_LIMIT, high: WEIGHT_LIMIT };
+        Shape { length: self.keys.nodes.kind().weight_count(), domain }
+    }
+
+    fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
+        for index in judging.fresh.clone() {
+            let king = population.genome_mut(index).last_mut().expect("a king's worth is the last gene");
+            *king = king.clamp(KING.0, KING.1);
+        }
+        let pairings = Schedule::draw(&self.keys, judging);
+        let scores = self.scores(population, &pairings);
+        for index in judging.fresh.clone() {
+            population.fitness_mut()[index] = scores[index];
+        }
+        pairings.len() as u64
+    }
+
+    fn evaluations(&self) -> u64 {
+        let Checkers { games, hall_of_fame, benchmark, colours, .. } = &self.keys;
+        let encounters = u64::from(*games) + u64::from(hall_of_fame.games) + u64::from(benchmark.games);
+        encounters * if *colours == Colours::Swapped { 2 } else { 1 }
+    }
+
+    fn needs_step(&self) -> bool {
+        true
+    }
+
+    fn cost(&self) -> Cost {
+        // Each ply takes about two and a half times as long as the one before.
+        let exponent = self.keys.depth.min(20);
+        Cost { nanoseconds: 300_000 * 5_u64.pow(exponent) / 2_u64.pow(exponent) }
+    }
+
+    fn found(&self, _founder: Founder, genome: &mut [f32], stream: &mut Stream) {
+        let range = self.keys.weights.range;
+        genome.fill_with(|| f32::random(Interval { low: -range, high: range }, stream));
+        if let Some(king) = genome.last_mut() {
+            *king = self.keys.weights.king as f32;
+        }
+    }
+
+    fn inherit(&self, parent: &[f32], child: &mut [f32], stream: &mut Stream) {
+        if let (Some(theirs), Some(king)) = (parent.last(), child.last_mut()) {
+            let step = self.keys.weights.king_step as f32 * (stream.below(3) as f32 - 1.0);
+            *king = (theirs + step).clamp(KING.0, KING.1);
+        }
+    }
+
+    fn absolute(&self) -> bool {
+        false
+    }
+
+    fn hall(&self) -> usize {
+        self.keys.hall_of_fame.size as usize
+    }
+
+    fn confirm(&self, population: &Population<f32>, judging: &Judging) -> Option<(usize, u64)> {
+        let contenders = population.leaders((self.keys.champion.contenders as usize).min(population.len()));
+        if contenders.len() < 2 {
+            return None;
+        }
+        let pairings = Schedule::round_robin(&self.keys, &contenders, judging);
+        let scores = self.scores(population, &pairings);
+        // Of equals the one that was fitter before.
+        let best = contenders.into_iter().map(|one| one as usize);
+        let best = best.reduce(|best, one| if scores[one] > scores[best] { one } else { best })?;
+        Some((best, pairings.len() as u64))
+    }
+
+    fn distance(&self, one: &[f32], other: &[f32]) -> f64 {
+        match self.keys.distance {
+            Distance::Weights => f32::distance(one, other),
+            Distance::Behaviour => f32::distance(&self.behaviour(one), &self.behaviour(other)),
+        }
+    }
+}
+
+impl SelfPlay {
+    fn behaviour(&self, genome: &[f32]) -> Vec<f32> {
+        let mut evaluator = NetworkEvaluator::new(Arc::new(self.network(genome)));
+        let positions = checkers::openings().iter().map(|opening| &opening.position);
+        positions.map(|position| evaluator.evaluate(position).value()).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! `atoll checkers match`: two players against each other, in pairs of games with colours swapped.
+
+use crate::contender;
+use crate::failure::Failure;
+use crate::store_argument::StoreArgument;
+use crate::terminal::out;
+use checkers::{DrawRules, MAX_DEPTH};
+use std::process::ExitCode;
+use tournament::{Interval, Match, Tally, deck_pairs};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[arg(help = contender::HELP)]
+    player: String,
+    /// Whom it plays against
+    opponent: String,
+    /// Plies to look ahead
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    depth: u32,
+    /// Plies for the opponent to look ahead [default: as many]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    opponent_depth: Option<u32>,
+    /// Pairs of games, each from one of the 156 openings of the deck
+    #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pairs: u32,
+    /// Decides what players leave to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { player, opponent, depth, store, .. } = arguments;
+    let opponent_depth = arguments.opponent_depth.unwrap_or(*depth);
+    let players = [
+        contender::load(player, *depth, store).await?,
+        contender::load(opponent, opponent_depth, store).await?,
+    ];
+    let duel = Match { players, rules: DrawRules::default(), seed: arguments.seed };
+    let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
+    print(arguments, &tally);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(arguments: &Arguments, tally: &Tally) {
+    let Arguments { player, opponent, depth, .. } = arguments;
+    let (score, Interval { low, high }) = (tally.score(), tally.interval());
+    if arguments.json {
+        let object = serde_json::json!({
+            "player": player, "opponent": opponent, "depth": depth,
+            "opponent_depth": arguments.opponent_depth.unwrap_or(*depth), "seed": arguments.seed,
+            "wins": tally.wins, "draws": tally.draws, "losses": tally.losses, "pairs": tally.pairs,
+            "score": score, "low": low, "high": high,
+        });
+        out!("{object}");
+        return;
+    }
+    let Tally { wins, draws, losses, .. } = tally;
+    out!("{player} against {opponent}, {depth} plies: {wins} won, {draws} drawn, {losses} lost");
+    out!("score {score:.3}, with 95 % confidence between {low:.3} and {high:.3}");
+}
