@@ -8,4 +8,5 @@ mod docs;
 mod faults;
 mod process;
 mod proxy;
+mod self_play;
 mod wire;

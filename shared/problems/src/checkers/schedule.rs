@@ -129,3 +129,61 @@ impl<'a> Schedule<'a> {
         self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::HallOfFame;
+    use super::*;
+    use evolution::random::Key;
+
+    fn drawn(keys: &Checkers, individuals: usize) -> Vec<Pairing> {
+        Schedule::draw(keys, &Judging::new(0..individuals, Key::new(1, 2, 3)))
+    }
+
+    #[test]
+    fn each_begins_as_many_games_as_it_should_and_none_with_itself() {
+        let pairings = drawn(&Checkers { games: 5, ..Checkers::default() }, 30);
+        assert_eq!(pairings.len(), 150);
+        for one in 0..30 {
+            assert_eq!(pairings.iter().filter(|game| game.black == Side::Network(one)).count(), 5);
+        }
+        assert!(pairings.iter().all(|game| game.black != game.white && game.opening.is_none()));
+        let all = |game: &Pairing| game.scores.iter().all(Option::is_some);
+        assert!(pairings.iter().all(all), "both sides score");
+    }
+
+    #[test]
+    fn a_panel_is_the_same_for_everybody() {
+        let keys = Checkers {
+            games: 4,
+            opponents: Opponents::Panel,
+            openings: Openings::Deck,
+            ..Checkers::default()
+        };
+        let pairings = drawn(&keys, 50);
+        let seen = |one: usize| -> Vec<(Side, Option<usize>)> {
+            let own = pairings.iter().filter(|game| game.black == Side::Network(one));
+            own.map(|game| (game.white, game.opening)).collect()
+        };
+        let panel: Vec<Side> = seen(0).into_iter().map(|(member, _)| member).collect();
+        let outsiders: Vec<usize> = (0..50).filter(|one| !panel.contains(&Side::Network(*one))).collect();
+        assert!(outsiders.len() >= 45);
+        assert!(outsiders.iter().all(|one| *one == 0 || seen(*one) == seen(outsiders[outsiders.len() - 1])));
+        assert!(pairings.iter().all(|game| game.scores[1].is_none()), "who sits on the panel does not score");
+    }
+
+    #[test]
+    fn swapped_games_share_their_opening() {
+        let keys = Checkers {
+            colours: Colours::Swapped,
+            openings: Openings::Deck,
+            hall_of_fame: HallOfFame { size: 1, games: 1 },
+            ..Checkers::default()
+        };
+        let pairings = drawn(&keys, 7);
+        for [one, other] in pairings.as_chunks().0 {
+            assert_eq!((one.black, one.white, one.opening), (other.white, other.black, other.opening));
+            assert_eq!([one.scores[1], one.scores[0]], other.scores);
+        }
+    }
+}

@@ -153,3 +153,112 @@ impl SelfPlay {
         positions.map(|position| evaluator.evaluate(position).value()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HallOfFame, Openings, Opponents};
+    use super::*;
+    use crate::ProblemSpec;
+    use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
+    use evolution::epoch::{EpochOutcome, EpochTask, Evolver, run};
+    use evolution::island::{IslandSetting, Setting};
+    use evolution::migration::Policy;
+
+    fn quick() -> Checkers {
+        let mut keys = Checkers { depth: 1, games: 2, openings: Openings::Deck, ..Checkers::default() };
+        keys.draw.moves = 30;
+        keys
+    }
+
+    fn es(parents: u32) -> Algorithm {
+        Algorithm::Es(Es { parents, offspring: parents, ..Es::default() })
+    }
+
+    fn evolver(keys: &Checkers, algorithm: Algorithm) -> Arc<dyn Evolver> {
+        let own = IslandSetting { algorithm, policy: Policy::default() };
+        let setting = Setting { seed: 5, islands: vec![own], edges: vec![] };
+        ProblemSpec::Checkers(keys.clone()).evolver(setting).unwrap()
+    }
+
+    /// Epochs of two generations.
+    fn epochs(evolver: &dyn Evolver, count: u64) -> EpochOutcome {
+        let mut state = None;
+        for epoch in 0.. {
+            let task = EpochTask { island: 0, epoch, until: 2 * (epoch + 1), state, packets: vec![] };
+            let outcome = run(evolver, &task).unwrap();
+            if epoch + 1 == count {
+                return outcome;
+            }
+            state = Some(outcome.state);
+        }
+        unreachable!("the loop has no end of its own")
+    }
+
+    #[test]
+    fn threads_do_not_show() {
+        let crowd = Crowding {
+            population: 6,
+            mutation: Mutation { rate: Rate::Constant(0.01), per: MutationUnit::Gene, step: Some(0.1) },
+            ..Crowding::default()
+        };
+        for algorithm in [es(4), Algorithm::Crowding(crowd)] {
+            let evolver = evolver(&quick(), algorithm);
+            let digests = [1, 3].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| epochs(&*evolver, 2).digest)
+            });
+            assert_eq!(digests[0], digests[1]);
+        }
+    }
+
+    #[test]
+    fn kings_stay_between_one_and_three_and_move_by_steps() {
+        let mut keys = quick();
+        keys.weights.king = 2.9;
+        let evolver = evolver(&keys, es(6));
+        let residents = evolver.residents(0, &epochs(&*evolver, 3).state).unwrap();
+        let kings: Vec<f64> = residents.iter().map(|one| *one.genome.last().unwrap()).collect();
+        assert!(kings.iter().all(|king| (1.0..=3.0).contains(king)), "{kings:?}");
+        assert!(kings.iter().any(|king| (king - 2.9).abs() > 0.05), "none moved: {kings:?}");
+        for king in kings {
+            let steps = (king - 2.9) / 0.1;
+            let at_the_end = (king - 3.0).abs() < 1e-6 || (steps - steps.round()).abs() < 1e-3;
+            assert!(at_the_end, "{king} is not some steps of 0.1 away from 2.9");
+        }
+    }
+
+    #[test]
+    fn champions_enter_the_hall_of_fame_and_are_played_against() {
+        let mut keys = quick();
+        keys.hall_of_fame = HallOfFame { size: 2, games: 3 };
+        let with_hall = evolver(&keys, es(4));
+        // 2 games of 8 individuals in a generation, and 4 contenders at its end.
+        let confirming = 6 * 2 * u64::from(keys.champion.pairs);
+        let first = epochs(&*with_hall, 1).standing.evaluations;
+        assert_eq!(first, 4 * 2 + 2 * 8 * 2 + confirming, "in the first epoch nobody is famous");
+        let second = epochs(&*with_hall, 2).standing.evaluations - first;
+        assert_eq!(second, 2 * 8 * (2 + 3) + confirming);
+        let outcome = epochs(&*with_hall, 5);
+        assert_eq!(with_hall.residents(0, &outcome.state).unwrap().len(), 4, "the famous are no residents");
+        let champion = with_hall.champion(&outcome.state).unwrap().genome;
+        assert!(with_hall.residents(0, &outcome.state).unwrap().iter().any(|one| one.genome == champion));
+    }
+
+    #[test]
+    fn one_alone_plays_against_itself() {
+        for opponents in [Opponents::Random, Opponents::Panel] {
+            let outcome = epochs(&*evolver(&Checkers { opponents, games: 9, ..quick() }, es(1)), 1);
+            assert_eq!(outcome.standing.generation, 2);
+        }
+    }
+
+    #[test]
+    fn points_are_what_games_are_worth() {
+        let mut keys = quick();
+        keys.benchmark.games = 1;
+        let problem = keys.problem().unwrap();
+        assert_eq!([1, 0, -1].map(|result| problem.points(result)), [1.0, 0.0, -2.0]);
+        keys.points.loss = 1.0;
+        assert!(keys.problem().is_err());
+    }
+}
