@@ -8,6 +8,7 @@ mod evolution;
 mod lockkey;
 mod match3;
 mod maze;
+mod self_play;
 
 use crate::terminal::out;
 use rustix::time::{ClockId, clock_gettime};
@@ -46,6 +47,7 @@ fn benches() -> Vec<Bench> {
         lockkey::benches(),
         match3::benches(),
         maze::benches(),
+        self_play::benches(),
     ]
     .concat()
 }
