@@ -55,7 +55,7 @@ fn threads_workers_and_crashes_do_not_show() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&["--lease", "1s"]);
     let run = coordinator.submit(SELF_PLAY);
-    let workers = [(); 3].map(|()| coordinator.worker(&["--threads", "1"]));
+    let workers = [(); 3].map(|()| coordinator.worker(&[]));
     coordinator.wait_for(GENERATION, 2.0);
     let [first, ..] = workers;
     first.kill();
