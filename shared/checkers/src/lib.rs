@@ -21,7 +21,9 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod behaviour;
 mod book;
+mod ensemble;
 mod evaluator;
 mod fen;
 mod game;
@@ -39,7 +41,9 @@ mod score;
 mod search;
 mod squares;
 
+pub use behaviour::{behaviour, sample_positions};
 pub use book::{Book, BookError, BookMove};
+pub use ensemble::{Ensemble, EnsembleError, EnsemblePlayer, Votes};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
