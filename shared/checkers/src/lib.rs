@@ -54,7 +54,7 @@ pub use openings::{Opening, openings, stratified_openings};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};
 pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer};
-pub use player_file::PlayerFileError;
+pub use player_file::{PlayerFile, PlayerFileError};
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};

@@ -74,18 +74,43 @@ pub enum PlayerFileError {
     },
 }
 
-impl PlayerSpec {
-    /// Reads a player file of either kind, to look `depth` plies ahead.
+/// What a player file holds.
+#[derive(Clone, Debug)]
+pub enum PlayerFile {
+    /// One network.
+    Network(Arc<Network>),
+    /// Networks that play as one.
+    Ensemble(Arc<Ensemble>),
+}
+
+impl PlayerFile {
+    /// Reads a player file of either kind.
     ///
     /// # Errors
     /// If it can't be read, or is no player file.
-    pub fn load(path: &Path, depth: u32) -> Result<Self, PlayerFileError> {
+    pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
         let bytes = read(path, ensemble::LONGEST_FILE)?;
         if bytes.starts_with(ensemble::MAGIC) {
-            let ensemble = Arc::new(Ensemble::from_player_file(&bytes)?);
-            return Ok(Self::Ensemble { ensemble, depth });
+            Ok(Self::Ensemble(Arc::new(Ensemble::from_player_file(&bytes)?)))
+        } else {
+            Ok(Self::Network(Arc::new(Network::from_player_file(&bytes)?)))
         }
-        Ok(Self::Network { network: Arc::new(Network::from_player_file(&bytes)?), depth })
+    }
+
+    /// Its networks.
+    pub fn networks(&self) -> &[Arc<Network>] {
+        match self {
+            Self::Network(network) => std::slice::from_ref(network),
+            Self::Ensemble(ensemble) => ensemble.members(),
+        }
+    }
+
+    /// The player that looks `depth` plies ahead with it.
+    pub fn player(self, depth: u32) -> PlayerSpec {
+        match self {
+            Self::Network(network) => PlayerSpec::Network { network, depth },
+            Self::Ensemble(ensemble) => PlayerSpec::Ensemble { ensemble, depth },
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 
 use checkers::{
     DrawRules, Ensemble, EnsembleError, EnsemblePlayer, Evaluator, Game, Limits, Move, Network,
-    NetworkEvaluator, NodeKind, Player, PlayerFileError, PlayerSpec, Position, Search, Side, behaviour,
-    openings, sample_positions,
+    NetworkEvaluator, NodeKind, Player, PlayerFile, PlayerFileError, PlayerSpec, Position, Search, Side,
+    behaviour, openings, sample_positions,
 };
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -153,14 +153,16 @@ fn a_player_is_loaded_from_either_kind_of_file() {
     let ensemble = ensemble(4, 3);
     let many = temporary("an-ensemble.acp", &ensemble.to_player_file());
     let one = temporary("a-member.acp", &ensemble.members()[0].to_player_file());
-    let spec = PlayerSpec::load(&many, 4).unwrap();
+    let spec = PlayerFile::load(&many).unwrap().player(4);
     assert!(matches!(&spec, PlayerSpec::Ensemble { ensemble, depth: 4 } if ensemble.members().len() == 3));
-    assert!(matches!(PlayerSpec::load(&one, 4).unwrap(), PlayerSpec::Network { depth: 4, .. }));
+    assert_eq!(PlayerFile::load(&many).unwrap().networks().len(), 3);
+    assert!(matches!(PlayerFile::load(&one).unwrap().player(4), PlayerSpec::Network { depth: 4, .. }));
+    assert_eq!(PlayerFile::load(&one).unwrap().networks().len(), 1);
     assert!(matches!(Network::load(&many).unwrap_err(), PlayerFileError::Ensemble));
     assert!(matches!(Ensemble::load(&one).unwrap_err(), PlayerFileError::Magic(_)));
-    let missing = PlayerSpec::load(&one.with_extension("missing"), 4).unwrap_err();
+    let missing = PlayerFile::load(&one.with_extension("missing")).unwrap_err();
     assert!(matches!(missing, PlayerFileError::Read(_)));
-    let endless = PlayerSpec::load(Path::new("/dev/zero"), 4).unwrap_err();
+    let endless = PlayerFile::load(Path::new("/dev/zero")).unwrap_err();
     assert!(matches!(endless, PlayerFileError::Magic(_)), "{endless}");
 }
 
