@@ -183,7 +183,7 @@ fn summary_picture_and_player_tell_the_same_story() {
     for (number, (species, best)) in species.iter().zip(found.representatives()).enumerate() {
         assert_eq!(species["representative"], names[best]);
         assert_eq!(species["standings"][0]["name"], names[best]);
-        let legend = format!("{}: 4, by {}", number + 1, names[best]);
+        let legend = format!("{}: 4, {}<", number + 1, names[best]);
         assert!(found.picture("Two", &names).contains(&legend), "{legend}");
     }
     let ensemble = Arc::new(found.ensemble(&networks).expect("an ensemble"));

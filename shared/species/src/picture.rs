@@ -31,7 +31,7 @@ const LEGEND_LEFT: f64 = 676.0;
 const LEGEND_TOP: f64 = 92.0;
 const LEGEND_STEP: f64 = 24.0;
 /// Species that the legend has room for.
-const LEGEND_ROWS: usize = 18;
+const LEGEND_ROWS: usize = 17;
 /// Characters of a name or title that there is room for.
 const NAME_LENGTH: usize = 28;
 const TITLE_LENGTH: usize = 90;
@@ -138,7 +138,8 @@ impl Picture<'_> {
     fn write_legend(&self, svg: &mut String) {
         let mut rows: Vec<(String, String)> =
             (0..self.species.count()).take(LEGEND_ROWS).map(|species| self.legend_of(species)).collect();
-        let more = self.species.count() - rows.len();
+        rows.insert(0, (String::new(), "species: members, representative".to_owned()));
+        let more = self.species.count().saturating_sub(LEGEND_ROWS);
         if more > 0 {
             rows.push((String::new(), format!("and {more} more")));
         }
@@ -162,7 +163,7 @@ impl Picture<'_> {
         let (number, members) = (species + 1, self.species.members()[species].len());
         let text = match self.representatives.get(species) {
             Some(one) => {
-                format!("{number}: {members}, by {}", escaped(&shortened(&self.name(*one), NAME_LENGTH)))
+                format!("{number}: {members}, {}", escaped(&shortened(&self.name(*one), NAME_LENGTH)))
             }
             None => format!("{number}: {members}"),
         };
