@@ -1,6 +1,6 @@
 //! Our species against scikit-learn's: on made-up populations, and on every one in `tests/data/populations`.
 
-use checkers::{Network, NodeKind, behaviour, sample_positions};
+use checkers::{Ensemble, Network, NodeKind, PlayerFile, behaviour, sample_positions};
 use serde_json::{Value, json};
 use species::{Dbscan, Distances, Projection, epsilon};
 use std::io::Write as _;
@@ -20,11 +20,9 @@ fn scikit_learn_agrees() {
             cases.push(case(&name, &clouds(dimensions, spread), min_points));
         }
     }
-    cases.push(case("weights of networks", &families(), 4));
-    cases.push(case("behaviour of networks", &behaviours(), 4));
-    for file in stored_populations() {
-        for min_points in [3, 4, 5] {
-            cases.push(case(&file.display().to_string(), &read(&file), min_points));
+    for file in stored_populations().into_iter().chain([families()]) {
+        for (name, points) in read(&file) {
+            cases.extend([3, 4, 5].map(|min_points| case(&name, &points, min_points)));
         }
     }
     let ours: usize = cases.iter().map(clusters).sum();
@@ -64,24 +62,22 @@ fn clouds(dimensions: usize, spread: u64) -> Vec<Vec<f32>> {
     points
 }
 
-/// Weights of networks: three ancestors, and each one's children.
-fn families() -> Vec<Vec<f32>> {
+/// Three ancestors, and each one's children.
+fn families() -> PathBuf {
     let mut random = Seeded::new(3);
     let mut weight = |range: f32| (random.below(2001) as f32 / 1000.0 - 1.0) * range;
     let count = NodeKind::Sum.weight_count();
     let ancestors: Vec<Vec<f32>> = (0..3).map(|_| (0..count).map(|_| weight(0.2)).collect()).collect();
-    (0..30)
-        .map(|child| ancestors[child * child % 3].iter().map(|gene| gene + weight(0.01)).collect())
-        .collect()
+    let mut child = |number: usize| {
+        let weights: Vec<f32> = ancestors[number % 7 % 3].iter().map(|gene| gene + weight(0.01)).collect();
+        Arc::new(Network::new(NodeKind::Sum, &weights).expect("weights of a network"))
+    };
+    let population = Ensemble::new((0..30).map(&mut child).collect()).expect("a few networks");
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("families.acp");
+    std::fs::write(&path, population.to_player_file()).expect("a file can be written");
+    path
 }
 
-fn behaviours() -> Vec<Vec<f32>> {
-    let positions = sample_positions(5, 60);
-    let networks = families().into_iter().map(|weights| Network::new(NodeKind::Sum, &weights));
-    networks.map(|network| behaviour(&Arc::new(network.expect("weights")), &positions)).collect()
-}
-
-/// Every file of points: a line each, numbers between commas, remarks after `#`.
 fn stored_populations() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/populations");
     let entries = std::fs::read_dir(folder).expect("a folder of populations");
@@ -91,7 +87,22 @@ fn stored_populations() -> Vec<PathBuf> {
     files
 }
 
-fn read(file: &Path) -> Vec<Vec<f32>> {
+/// A population as points: networks of a player file by weights and by behaviour, any others as they stand in a text.
+fn read(file: &Path) -> Vec<(String, Vec<Vec<f32>>)> {
+    let name = file.display();
+    if file.extension().is_some_and(|extension| extension == "csv") {
+        return vec![(name.to_string(), read_text(file))];
+    }
+    let population = PlayerFile::load(file).expect("a player file");
+    let positions = sample_positions(5, 60);
+    let networks = population.networks().iter();
+    let said = networks.clone().map(|network| behaviour(network, &positions)).collect();
+    let weights = networks.map(|network| network.weights().to_vec()).collect();
+    vec![(format!("{name}, weights"), weights), (format!("{name}, behaviour"), said)]
+}
+
+/// A point a line, numbers between commas, remarks after `#`.
+fn read_text(file: &Path) -> Vec<Vec<f32>> {
     let text = std::fs::read_to_string(file).expect("a population");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
