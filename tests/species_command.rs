@@ -55,6 +55,42 @@ fn from_a_folder_of_players_to_an_ensemble_that_plays() {
     assert_eq!((&again["population"], again["species"].as_array().map(Vec::len)), (&3.into(), Some(3)));
 }
 
+const SELF_PLAY: &str = r#"
+name = "tiny"
+problem = { kind = "checkers", nodes = "sum", depth = 1, games = 1, draw = { moves = 20 } }
+algorithm = { kind = "crowding", population = 6, mutation = { rate = 0.01, per = "gene", step = 0.1 } }
+islands = { count = 2, topology = "ring" }
+migration = { interval = 1 }
+budget = { generations = 2 }
+"#;
+
+#[test]
+fn what_a_run_has_evolved_has_species_too() {
+    let place = Place::new();
+    place.write("tiny.toml", SELF_PLAY);
+    let run = place.json(&["run", "tiny.toml", "--json"])["run"].as_str().expect("a run").to_owned();
+    let found = |population: &str| {
+        place.json(&["checkers", "species", population, "--depth", "1", "--ensemble", "best.acp", "--json"])
+    };
+    assert_eq!(found(&run)["population"], 12);
+    let island = found(&format!("{run}/1"));
+    assert_eq!(island["population"], 6);
+    let best = island["species"][0]["representative"].as_str().expect("a name").to_owned();
+    assert!(best.starts_with(&format!("{run}/1.")), "{best}");
+    let duel =
+        ["checkers", "match", "best.acp", &format!("{run}/1"), "--depth", "1", "--pairs", "2", "--json"];
+    let pairs = place.json(&duel)["pairs"].as_array().expect("pairs by their points").clone();
+    assert_eq!(pairs.iter().filter_map(serde_json::Value::as_u64).sum::<u64>(), 2);
+    for (population, said) in [
+        ("nobody", "nobody"),
+        (&*format!("{run}/7"), "expected an island of"),
+        (&*format!("{run}/0@77"), "expected an epoch of"),
+    ] {
+        let finished = place.run(&["checkers", "species", population]);
+        assert!(!finished.status.success() && finished.stderr.contains(said), "{finished:?}");
+    }
+}
+
 #[test]
 fn every_option_is_heard() {
     let place = Place::new();

@@ -1,21 +1,25 @@
 //! `atoll checkers species`: from a population of players to its species, a picture and an ensemble.
 
-use super::BAD_INPUT;
+use crate::contender::{self, Reference};
+use crate::failure::Failure;
+use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
-use checkers::{EnsembleError, MAX_DEPTH, Network, PlayerFile, PlayerFileError};
+use checkers::{MAX_DEPTH, Network, PlayerFile};
 use clap::ValueEnum;
-use ensembles::{Distance, Settings, Speciation, SpeciationError, Summary};
+use coordinator::states::States;
+use ensembles::{Distance, Settings, Speciation, Summary};
 use species::{Distances, Noise};
-use std::io;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The population: player files, or folders whose `.acp` files are all taken, in the order of their names
+    /// The population: player files (`.acp`), folders of them, in the order of their names, or what a run has evolved:
+    /// `RUN` (all islands), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`
     #[arg(required = true)]
-    population: Vec<PathBuf>,
+    population: Vec<String>,
     /// By what players are alike
     #[arg(long, value_enum, default_value = "weights")]
     distance: DistanceName,
@@ -44,6 +48,8 @@ pub(crate) struct Arguments {
     /// Write the best of each species as one player, which decides by vote
     #[arg(long, value_name = "FILE")]
     ensemble: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgument,
     /// One JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -67,37 +73,14 @@ enum NoiseName {
     Nearest,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum SpeciesError {
-    #[error("{}: {error}", path.display())]
-    Player { path: PathBuf, error: PlayerFileError },
-    #[error("{}: expected a folder with player files (*.acp), found none", .0.display())]
-    NoPlayers(PathBuf),
-    #[error("expected at most {most} players, found more", most = Distances::MOST)]
-    TooMany,
-    #[error(transparent)]
-    Speciation(#[from] SpeciationError),
-    #[error("--ensemble: {0}; `--noise drop` or a larger `--epsilon` makes fewer species")]
-    Ensemble(#[from] EnsembleError),
-    #[error("cannot write {}: {error}", path.display())]
-    Write { path: PathBuf, error: io::Error },
-}
-
-pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    match find(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("atoll: {error}");
-            ExitCode::from(if matches!(error, SpeciesError::Write { .. }) { 1 } else { BAD_INPUT })
-        }
-    }
-}
-
-fn find(arguments: &Arguments) -> Result<(), SpeciesError> {
-    let population = Population::of(&arguments.population)?;
-    let speciation = Speciation::of(&population.networks, &arguments.settings())?;
+pub(super) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let population = Population::of(arguments).await?;
+    let speciation = Speciation::of(&population.networks, &arguments.settings()).map_err(refused)?;
     if let Some(path) = &arguments.ensemble {
-        write(path, &speciation.ensemble(&population.networks)?.to_player_file())?;
+        let ensemble = speciation.ensemble(&population.networks);
+        let fewer = "`--noise drop` or a larger `--epsilon` makes fewer species";
+        let ensemble = ensemble.map_err(|error| refused(format!("--ensemble: {error}; {fewer}")))?;
+        write(path, &ensemble.to_player_file())?;
     }
     if let Some(path) = &arguments.svg {
         write(path, speciation.picture(&arguments.title(), &population.names).as_bytes())?;
@@ -108,11 +91,17 @@ fn find(arguments: &Arguments) -> Result<(), SpeciesError> {
     } else {
         show(&summary);
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), SpeciesError> {
-    std::fs::write(path, bytes).map_err(|error| SpeciesError::Write { path: path.to_owned(), error })
+/// An input that can't be used.
+fn refused(error: impl Display) -> Failure {
+    Failure::Config(error.to_string())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::Other(format!("cannot write {}: {error}", path.display())))
 }
 
 fn show(summary: &Summary) {
@@ -151,8 +140,7 @@ impl Arguments {
     }
 
     fn title(&self) -> String {
-        let sources: Vec<String> = self.population.iter().map(|path| path.display().to_string()).collect();
-        format!("Species of {}", sources.join(", "))
+        format!("Species of {}", self.population.join(", "))
     }
 }
 
@@ -165,49 +153,78 @@ struct Population {
 
 impl Population {
     /// Of everything that was named, in order.
-    fn of(sources: &[PathBuf]) -> Result<Self, SpeciesError> {
+    async fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let mut population = Self::default();
-        for source in sources {
-            if source.is_dir() {
-                population.add_folder(source)?;
+        for source in &arguments.population {
+            let path = Path::new(source);
+            if path.is_dir() {
+                population.add_folder(path)?;
+            } else if path.is_file() || is_player_file(path) {
+                population.add_file(path)?;
             } else {
-                population.add_file(source)?;
+                population.add_run(&Reference::parse(source)?, &arguments.store).await?;
             }
         }
         Ok(population)
     }
 
-    fn add_folder(&mut self, folder: &Path) -> Result<(), SpeciesError> {
-        let unreadable =
-            |error: io::Error| SpeciesError::Player { path: folder.to_owned(), error: error.into() };
+    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let unreadable = |error| refused(format!("{}: {error}", folder.display()));
         let mut files = vec![];
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            files.extend(
-                Some(path).filter(|path| path.extension().is_some_and(|extension| extension == "acp")),
-            );
+            files.extend(Some(entry.map_err(unreadable)?.path()).filter(|path| is_player_file(path)));
         }
         files.sort();
         if files.is_empty() {
-            return Err(SpeciesError::NoPlayers(folder.to_owned()));
+            let expected = "expected a folder with player files (*.acp), found none";
+            return Err(refused(format!("{}: {expected}", folder.display())));
         }
         files.iter().try_for_each(|file| self.add_file(file))
     }
 
-    fn add_file(&mut self, path: &Path) -> Result<(), SpeciesError> {
-        let file =
-            PlayerFile::load(path).map_err(|error| SpeciesError::Player { path: path.to_owned(), error })?;
-        if self.networks.len() + file.networks().len() > Distances::MOST {
-            return Err(SpeciesError::TooMany);
-        }
+    fn add_file(&mut self, path: &Path) -> Result<(), Failure> {
+        let unreadable = |error| refused(format!("{}: {error}", path.display()));
+        let file = PlayerFile::load(path).map_err(unreadable)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        self.names.extend(match file {
-            PlayerFile::Network(_) => vec![stem.into_owned()],
-            PlayerFile::Ensemble(_) => {
-                (0..file.networks().len()).map(|member| format!("{stem}.{member}")).collect()
+        match &file {
+            PlayerFile::Network(network) => self.add(stem.into_owned(), network.clone()),
+            PlayerFile::Ensemble(ensemble) => {
+                let members = ensemble.members().iter().enumerate();
+                members
+                    .into_iter()
+                    .try_for_each(|(at, member)| self.add(format!("{stem}.{at}"), member.clone()))
             }
-        });
-        self.networks.extend_from_slice(file.networks());
+        }
+    }
+
+    /// Adds the last state of an island, or of all where none is named.
+    async fn add_run(&mut self, reference: &Reference, store: &StoreArgument) -> Result<(), Failure> {
+        let states = States::open(&store.open().await?, &run_id(&reference.run)?).await?;
+        let islands = match reference.island {
+            None if reference.epoch.is_none() => 0..states.islands(),
+            _ => reference.island(&states).map(|island| island..island + 1)?,
+        };
+        let kind = contender::node_kind(&states)?;
+        for island in islands {
+            let epoch = reference.epoch(&states, island)?;
+            for (at, resident) in states.read(island, epoch).await?.residents.iter().enumerate() {
+                let network = contender::network(kind, &resident.genome)?;
+                self.add(format!("{}/{island}.{at}", reference.run), Arc::new(network))?;
+            }
+        }
         Ok(())
     }
+
+    fn add(&mut self, name: String, network: Arc<Network>) -> Result<(), Failure> {
+        if self.networks.len() == Distances::MOST {
+            return Err(refused(format!("expected at most {} players, found more", Distances::MOST)));
+        }
+        self.names.push(name);
+        self.networks.push(network);
+        Ok(())
+    }
+}
+
+fn is_player_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "acp")
 }
