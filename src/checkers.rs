@@ -1,17 +1,19 @@
-//! `atoll checkers`: count moves, and ask a player for one.
+//! `atoll checkers`: count moves, ask a player for one, find the species of a population.
+
+mod species;
 
 use crate::duel;
 use crate::failure::Failure;
 use crate::terminal::out;
 use checkers::{
-    DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
-    Player, PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
+    DrawRules, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material,
+    NetworkEvaluator, Player, PlayerFile, PlayerFileError, Position, RandomPlayer, Reuse, Search, Votes,
+    perft, perft_merged,
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Subcommand)]
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Best(Best),
     /// Let two players play against each other
     Match(duel::Arguments),
+    /// The species of a population of players, and the ensemble of their best
+    Species(species::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -42,7 +46,7 @@ pub(crate) struct Perft {
 
 #[derive(clap::Args)]
 pub(crate) struct Best {
-    /// `material`, `random`, or the path of a player file
+    /// `material`, `random`, or the path of a player file: a network or an ensemble
     #[arg(long)]
     player: String,
     /// The position [default: the initial one]
@@ -54,7 +58,7 @@ pub(crate) struct Best {
     /// Milliseconds after which to take the best move found so far
     #[arg(long)]
     milliseconds: Option<u64>,
-    /// How many of the best moves to show
+    /// How many of the best moves to show; an ensemble shows all that have votes
     #[arg(long, default_value_t = 1)]
     lines: usize,
     /// Decides what the player leaves to chance
@@ -84,6 +88,7 @@ pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Perft(arguments) => run_perft(arguments),
         Command::Best(arguments) => run_best(arguments),
         Command::Match(arguments) => return duel::run(arguments).await,
+        Command::Species(arguments) => return species::run(arguments).await,
     };
     done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Config(error.to_string()))
 }
@@ -110,7 +115,10 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
     let answer = match arguments.player.as_str() {
         "random" => choose_at_random(&position, arguments),
         "material" => search(&mut Material { seed: arguments.seed }, &position, arguments),
-        path => search(&mut load(Path::new(path))?, &position, arguments),
+        path => match load(Path::new(path))? {
+            PlayerFile::Network(network) => search(&mut NetworkEvaluator::new(network), &position, arguments),
+            PlayerFile::Ensemble(ensemble) => vote(&ensemble, &position, arguments),
+        },
     };
     let answer = answer.ok_or(InputError::NoMove(position))?;
     if arguments.json {
@@ -122,9 +130,8 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
     Ok(())
 }
 
-fn load(path: &Path) -> Result<NetworkEvaluator, InputError> {
-    let network = Network::load(path).map_err(|error| InputError::Player { path: path.to_owned(), error })?;
-    Ok(NetworkEvaluator::new(Arc::new(network)))
+fn load(path: &Path) -> Result<PlayerFile, InputError> {
+    PlayerFile::load(path).map_err(|error| InputError::Player { path: path.to_owned(), error })
 }
 
 fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
@@ -134,16 +141,32 @@ fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
     Some(json!({ "best": best.to_string() }))
 }
 
+/// Bits of a table that suits deep searches.
+const TABLE_BITS: u32 = 20;
+
+impl Best {
+    fn limits(&self) -> Limits {
+        let time = self.milliseconds.map(Duration::from_millis);
+        Limits { time, lines: self.lines, ..Limits::depth(self.depth) }
+    }
+}
+
 fn search(evaluator: &mut impl Evaluator, position: &Position, arguments: &Best) -> Option<Value> {
-    const TABLE_BITS: u32 = 20;
     let mut search = Search::new(TABLE_BITS, Reuse::EqualDepth);
-    let limits = Limits {
-        time: arguments.milliseconds.map(Duration::from_millis),
-        lines: arguments.lines,
-        ..Limits::depth(arguments.depth)
-    };
-    let found = search.run(evaluator, position, &limits)?;
+    let found = search.run(evaluator, position, &arguments.limits())?;
     Some(answer(&found, &search))
+}
+
+fn vote(ensemble: &Ensemble, position: &Position, arguments: &Best) -> Option<Value> {
+    let votes = EnsemblePlayer::with_limits(ensemble, arguments.limits(), TABLE_BITS).votes(position);
+    let show = |votes: &Votes| {
+        json!({ "move": votes.mv.to_string(), "votes": votes.voters.len(), "voters": votes.voters,
+                "score": votes.score })
+    };
+    let shown: Vec<Value> = votes.iter().filter(|votes| !votes.voters.is_empty()).map(show).collect();
+    Some(
+        json!({ "best": votes.first()?.mv.to_string(), "members": ensemble.members().len(), "votes": shown }),
+    )
 }
 
 fn answer(found: &Found, search: &Search) -> Value {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::store_argument::{StoreArgument, run_id};
-use checkers::{Network, NodeKind, PlayerSpec};
+use checkers::{Network, NodeKind, PlayerFile, PlayerSpec};
 use coordinator::states::States;
 use problems::ProblemSpec;
 use std::path::Path;
@@ -19,8 +19,7 @@ pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Resul
         "random" => Ok(PlayerSpec::Random),
         path if Path::new(path).is_file() => {
             let refused = |error| Failure::Config(format!("{path}: {error}"));
-            let network = Arc::new(Network::load(Path::new(path)).map_err(refused)?);
-            Ok(PlayerSpec::Network { network, depth })
+            Ok(PlayerFile::load(Path::new(path)).map_err(refused)?.player(depth))
         }
         reference => {
             let network = Arc::new(Reference::parse(reference)?.champion(store).await?);

@@ -72,7 +72,7 @@ enum Command {
     Cancel(remote::CancelArguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
-    /// Checkers: count moves, ask a player for one
+    /// Checkers: count moves, ask a player for one, find species
     #[command(subcommand)]
     Checkers(checkers::Command),
     /// Print and solve boards of the number-collecting maze

@@ -2,7 +2,8 @@
 //!
 //! A library of its own: positions on bitboards with [`Position::legal_moves`], FEN, move notation and PDN;
 //! games with their draw rules ([`Game`]); an exact search ([`Search`]) over any [`Evaluator`]; networks
-//! ([`Network`]) that judge a position alike on every machine, to the last bit; the deck of three-move openings and books; and [`Player`]s made of these.
+//! ([`Network`]) that judge a position alike on every machine, to the last bit; the deck of three-move openings and books; and [`Player`]s made of these,
+//! alone or as an [`Ensemble`] that votes.
 //!
 //! It deliberately knows nothing of evolution, never starts a thread, never
 //! draws randomness but from seeds it was given, and looks at a clock only where a search has a time limit.
@@ -21,7 +22,9 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod behaviour;
 mod book;
+mod ensemble;
 mod evaluator;
 mod fen;
 mod game;
@@ -39,7 +42,9 @@ mod score;
 mod search;
 mod squares;
 
+pub use behaviour::{behaviour, sample_positions};
 pub use book::{Book, BookError, BookMove};
+pub use ensemble::{Ensemble, EnsembleError, EnsemblePlayer, Votes};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
@@ -50,7 +55,7 @@ pub use openings::{Opening, openings, stratified_openings};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};
 pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer};
-pub use player_file::PlayerFileError;
+pub use player_file::{PlayerFile, PlayerFileError};
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};

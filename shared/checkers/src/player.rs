@@ -1,5 +1,6 @@
 //! Players: whatever chooses moves.
 
+use crate::ensemble::{Ensemble, EnsemblePlayer};
 use crate::evaluator::Material;
 use crate::game::Game;
 use crate::moves::Move;
@@ -27,6 +28,13 @@ pub enum PlayerSpec {
         /// Plies to look ahead.
         depth: u32,
     },
+    /// Networks that look some plies ahead, and vote.
+    Ensemble {
+        /// Who votes.
+        ensemble: Arc<Ensemble>,
+        /// Plies that each of them looks ahead.
+        depth: u32,
+    },
     /// Counts pieces some plies ahead; equal counts are told apart at random.
     Material {
         /// Plies to look ahead.
@@ -41,6 +49,7 @@ impl PlayerSpec {
     pub fn build(&self) -> Box<dyn Player + Send> {
         match self {
             Self::Network { network, depth } => Box::new(NetworkPlayer::new(network.clone(), *depth)),
+            Self::Ensemble { ensemble, depth } => Box::new(EnsemblePlayer::new(ensemble, *depth)),
             Self::Material { depth } => Box::new(MaterialPlayer::new(*depth)),
             Self::Random => Box::new(RandomPlayer::new()),
         }
@@ -48,7 +57,7 @@ impl PlayerSpec {
 }
 
 /// The only legal move, which needs no thought.
-fn forced(game: &Game) -> Option<Move> {
+pub(crate) fn forced(game: &Game) -> Option<Move> {
     let mut moves = (None, 0);
     game.position().for_each_move(|mv| moves = (Some(mv), moves.1 + 1));
     moves.0.filter(|_| moves.1 == 1)

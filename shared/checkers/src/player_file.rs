@@ -1,20 +1,25 @@
-//! Player files: a network with a header that says what it is, and a checksum.
+//! Player files: a network with a header that says what it is, and a checksum; or an ensemble of them
+//! ([`Ensemble::to_player_file`]).
 //!
 //! All numbers are little-endian: the magic `ATOLL-CP`; the format version and the number of weights, 4 bytes
 //! each; the shape (nodes of each hidden layer: 91, 40, 10), 2 bytes each; the kind of nodes (0 weighted,
 //! 1 sum), 2 bytes; the weights in the order of [`Network::new`], 4 bytes each; the checksum of all before it
 //! (64-bit FNV-1a), 8 bytes.
 
+use crate::ensemble::{self, Ensemble, EnsembleError};
 use crate::network::{Network, NetworkError, NodeKind};
+use crate::player::PlayerSpec;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"ATOLL-CP";
 const VERSION: u32 = 1;
 const SHAPE: [u16; 3] = [91, 40, 10];
 const HEADER: usize = 8 + 4 + 4 + 2 * 3 + 2;
-const CHECKSUM: usize = 8;
+/// Bytes of a checksum.
+pub(crate) const CHECKSUM: usize = 8;
 
 /// Why bytes are no player file.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +28,11 @@ pub enum PlayerFileError {
     #[error("expected a readable player file: {0}")]
     Read(#[from] io::Error),
     /// It starts like something else.
-    #[error("expected a player file that starts with ATOLL-CP, found `{0}`")]
+    #[error("expected a player file that starts with ATOLL-CP or ATOLL-CE, found `{0}`")]
     Magic(String),
+    /// It holds several networks where one is wanted.
+    #[error("expected the player file of one network, found `ATOLL-CE`, an ensemble")]
+    Ensemble,
     /// It was written by a newer release.
     #[error("expected format version {VERSION}, found `{0}`")]
     Version(u32),
@@ -53,6 +61,57 @@ pub enum PlayerFileError {
     /// Its weights are of no use.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// It is an ensemble of too few or too many.
+    #[error(transparent)]
+    Members(#[from] EnsembleError),
+    /// A member of the ensemble is of no use.
+    #[error("member {member}: {error}")]
+    Member {
+        /// Which one, from 0.
+        member: usize,
+        /// What is wrong with it.
+        error: Box<PlayerFileError>,
+    },
+}
+
+/// What a player file holds.
+#[derive(Clone, Debug)]
+pub enum PlayerFile {
+    /// One network.
+    Network(Arc<Network>),
+    /// Networks that play as one.
+    Ensemble(Arc<Ensemble>),
+}
+
+impl PlayerFile {
+    /// Reads a player file of either kind.
+    ///
+    /// # Errors
+    /// If it can't be read, or is no player file.
+    pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
+        let bytes = read(path, ensemble::LONGEST_FILE)?;
+        if bytes.starts_with(ensemble::MAGIC) {
+            Ok(Self::Ensemble(Arc::new(Ensemble::from_player_file(&bytes)?)))
+        } else {
+            Ok(Self::Network(Arc::new(Network::from_player_file(&bytes)?)))
+        }
+    }
+
+    /// Its networks.
+    pub fn networks(&self) -> &[Arc<Network>] {
+        match self {
+            Self::Network(network) => std::slice::from_ref(network),
+            Self::Ensemble(ensemble) => ensemble.members(),
+        }
+    }
+
+    /// The player that looks `depth` plies ahead with it.
+    pub fn player(self, depth: u32) -> PlayerSpec {
+        match self {
+            Self::Network(network) => PlayerSpec::Network { network, depth },
+            Self::Ensemble(ensemble) => PlayerSpec::Ensemble { ensemble, depth },
+        }
+    }
 }
 
 impl Network {
@@ -75,6 +134,9 @@ impl Network {
     pub fn from_player_file(bytes: &[u8]) -> Result<Self, PlayerFileError> {
         let mut fields = Fields(bytes);
         let magic = fields.take::<8>()?;
+        if &magic == ensemble::MAGIC {
+            return Err(PlayerFileError::Ensemble);
+        }
         if &magic != MAGIC {
             return Err(PlayerFileError::Magic(magic.escape_ascii().to_string()));
         }
@@ -96,11 +158,15 @@ impl Network {
     /// # Errors
     /// If it can't be read, or is no player file.
     pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
-        let longest = file_length(NodeKind::Weighted);
-        let mut bytes = Vec::new();
-        File::open(path)?.take(longest as u64 + 1).read_to_end(&mut bytes)?;
-        Self::from_player_file(&bytes)
+        Self::from_player_file(&read(path, file_length(NodeKind::Weighted))?)
     }
+}
+
+/// The bytes of a file; one more than `longest` for anything longer.
+pub(crate) fn read(path: &Path, longest: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(longest as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What is still to be read of a header.
@@ -140,7 +206,8 @@ const fn kind_number(kind: NodeKind) -> u16 {
     }
 }
 
-const fn file_length(kind: NodeKind) -> usize {
+/// Bytes of a network's player file.
+pub(crate) const fn file_length(kind: NodeKind) -> usize {
     HEADER + 4 * kind.weight_count() + CHECKSUM
 }
 
@@ -152,14 +219,15 @@ fn check_length(kind: NodeKind, count: usize, found: usize) -> Result<(), Player
     if found == expected { Ok(()) } else { Err(PlayerFileError::Length { expected, found }) }
 }
 
-fn check_sum(bytes: &[u8]) -> Result<(), PlayerFileError> {
+/// Compares the checksum at the end of at least [`CHECKSUM`] bytes.
+pub(crate) fn check_sum(bytes: &[u8]) -> Result<(), PlayerFileError> {
     let (content, carried) = bytes.split_last_chunk().expect("the length was checked");
     let (expected, found) = (checksum(content), u64::from_le_bytes(*carried));
     if expected == found { Ok(()) } else { Err(PlayerFileError::Checksum { expected, found }) }
 }
 
 /// 64-bit FNV-1a: any single altered byte changes it.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

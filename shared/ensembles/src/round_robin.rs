@@ -1,0 +1,115 @@
+//! Everybody against everybody.
+
+use crate::settings::Settings;
+use checkers::{Game, Network, NetworkPlayer, Opening, Player as _, Side, stratified_openings};
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// What somebody scored in a round robin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// Whose it is: a place among the players.
+    pub player: usize,
+    /// Games won.
+    pub wins: u32,
+    /// Games lost.
+    pub losses: u32,
+    /// Games drawn.
+    pub draws: u32,
+}
+
+impl Standing {
+    /// Two for a win, one for a draw.
+    pub fn points(&self) -> u32 {
+        2 * self.wins + self.draws
+    }
+
+    /// Of one who has played nobody yet.
+    fn fresh(player: usize) -> Self {
+        Self { player, ..Self::default() }
+    }
+
+    /// Adds a game: 1 won, -1 lost, 0 drawn.
+    fn add(&mut self, points: i32) {
+        match points {
+            1 => self.wins += 1,
+            -1 => self.losses += 1,
+            _ => self.draws += 1,
+        }
+    }
+}
+
+/// A game to play.
+struct Pairing {
+    black: usize,
+    white: usize,
+    opening: &'static Opening,
+}
+
+/// Lets each two of these play [`Settings::pairs`] openings with both colours; the best comes first. Of several with
+/// as many points it is the one with more wins, then the one that comes first among the players.
+pub fn round_robin(players: &[Arc<Network>], settings: &Settings) -> Vec<Standing> {
+    let pairings = pairings(players.len(), settings);
+    let table = || Table::new(players, settings);
+    let points: Vec<i32> = pairings
+        .par_iter()
+        .map_init(|| None, |seat, pairing| seat.get_or_insert_with(table).play(pairing))
+        .collect();
+    let mut standings: Vec<Standing> = (0..players.len()).map(Standing::fresh).collect();
+    for (pairing, points) in pairings.iter().zip(points) {
+        standings[pairing.black].add(points);
+        standings[pairing.white].add(-points);
+    }
+    standings.sort_by_key(|standing| Reverse((standing.points(), standing.wins)));
+    standings
+}
+
+/// All games. Each two players take the next openings of the deck, so that nobody is judged by one opening alone.
+fn pairings(players: usize, settings: &Settings) -> Vec<Pairing> {
+    let varied = varied_openings(settings.seed);
+    let mut openings = varied.iter().copied().cycle();
+    let mut pairings = vec![];
+    for first in 0..players {
+        for second in first + 1..players {
+            for opening in openings.by_ref().take(settings.pairs.max(1)) {
+                pairings.push(Pairing { black: first, white: second, opening });
+                pairings.push(Pairing { black: second, white: first, opening });
+            }
+        }
+    }
+    pairings
+}
+
+/// Openings from all over the deck, in which neighbours are not alike.
+fn varied_openings(seed: u64) -> Vec<&'static Opening> {
+    const STRATA: u64 = 24;
+    const STRATUM: usize = 13;
+    (0..STRATA).flat_map(|part| stratified_openings(STRATUM, seed.wrapping_add(part))).collect()
+}
+
+/// Where two players meet, with the memory of one game after the other.
+struct Table<'a> {
+    players: &'a [Arc<Network>],
+    black: NetworkPlayer,
+    white: NetworkPlayer,
+    game: Game,
+}
+
+impl<'a> Table<'a> {
+    /// There is at least one player.
+    fn new(players: &'a [Arc<Network>], settings: &Settings) -> Self {
+        let seat = || NetworkPlayer::new(players[0].clone(), settings.depth);
+        Self { players, black: seat(), white: seat(), game: Game::new(settings.rules) }
+    }
+
+    /// Black's points.
+    fn play(&mut self, pairing: &Pairing) -> i32 {
+        self.black.set_network(self.players[pairing.black].clone());
+        self.white.set_network(self.players[pairing.white].clone());
+        self.black.new_game(0);
+        self.white.new_game(0);
+        self.game.restart(pairing.opening.position);
+        self.game.play_out(&mut self.black, &mut self.white).points(Side::Black)
+    }
+}

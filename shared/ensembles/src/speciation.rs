@@ -1,0 +1,145 @@
+//! The species of a population.
+
+use crate::round_robin::{Standing, round_robin};
+use crate::settings::{Distance, Settings};
+use checkers::{Ensemble, EnsembleError, Network, behaviour, sample_positions};
+use rayon::prelude::*;
+use species::{Clustering, Dbscan, DistanceError, Distances, Picture, Projection, Species};
+use std::sync::Arc;
+
+/// Why networks have no species.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SpeciationError {
+    /// There are none.
+    #[error("expected a population of at least one network, found `0`")]
+    Empty,
+    /// There are too many.
+    #[error(transparent)]
+    Distance(#[from] DistanceError),
+    /// They have different nodes, and so no common weights.
+    #[error(
+        "expected networks of {expected} nodes, as network 0 has, found `{found}` nodes at network {network}: \
+         compare them by behaviour"
+    )]
+    Kinds {
+        /// The nodes of the first.
+        expected: &'static str,
+        /// Other ones.
+        found: &'static str,
+        /// Whose they are.
+        network: usize,
+    },
+    /// A distance that nothing can be near by.
+    #[error("expected an epsilon of 0 or more, found `{0}`")]
+    Epsilon(f64),
+}
+
+/// The species of a population, and what they scored among themselves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Speciation {
+    distance: Distance,
+    dbscan: Dbscan,
+    clustering: Clustering,
+    species: Species,
+    standings: Vec<Vec<Standing>>,
+    projection: Projection,
+}
+
+impl Speciation {
+    /// The species of these networks.
+    ///
+    /// # Errors
+    /// If there are none or too many, if they cannot be compared by the distance that is asked for, or if a given
+    /// epsilon is no distance.
+    pub fn of(networks: &[Arc<Network>], settings: &Settings) -> Result<Self, SpeciationError> {
+        let distances = distances(networks, settings)?;
+        let min_points = settings.min_points;
+        let epsilon = settings.epsilon.unwrap_or_else(|| species::epsilon(&distances, min_points));
+        if epsilon.is_nan() || epsilon < 0.0 {
+            return Err(SpeciationError::Epsilon(epsilon));
+        }
+        let dbscan = Dbscan { epsilon, min_points };
+        let clustering = dbscan.cluster(&distances);
+        let species = clustering.species(settings.noise, &distances);
+        let standings =
+            species.members().iter().map(|members| contest(networks, members, settings)).collect();
+        let projection = Projection::new(&distances);
+        Ok(Self { distance: settings.distance, dbscan, clustering, species, standings, projection })
+    }
+
+    /// By what networks were alike.
+    pub fn distance(&self) -> Distance {
+        self.distance
+    }
+
+    /// What counted as dense.
+    pub fn dbscan(&self) -> Dbscan {
+        self.dbscan
+    }
+
+    /// The dense regions.
+    pub fn clustering(&self) -> &Clustering {
+        &self.clustering
+    }
+
+    /// The species that came of them.
+    pub fn species(&self) -> &Species {
+        &self.species
+    }
+
+    /// What the members of each species scored against each other, the best first.
+    pub fn standings(&self) -> &[Vec<Standing>] {
+        &self.standings
+    }
+
+    /// Where the networks lie in a plane.
+    pub fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    /// The best of each species.
+    pub fn representatives(&self) -> Vec<usize> {
+        self.standings.iter().filter_map(|standings| standings.first()).map(|best| best.player).collect()
+    }
+
+    /// The representatives as one player; `networks` are those whose species these are.
+    ///
+    /// # Errors
+    /// If there are too many species for an ensemble.
+    pub fn ensemble(&self, networks: &[Arc<Network>]) -> Result<Ensemble, EnsembleError> {
+        Ensemble::new(self.representatives().into_iter().map(|best| networks[best].clone()).collect())
+    }
+
+    /// The population in two dimensions, as SVG; individuals without a name go by their number.
+    pub fn picture(&self, title: &str, names: &[String]) -> String {
+        let (projection, species) = (&self.projection, &self.species);
+        Picture { title, projection, species, representatives: &self.representatives(), names }.to_svg()
+    }
+}
+
+fn distances(networks: &[Arc<Network>], settings: &Settings) -> Result<Distances, SpeciationError> {
+    let first = networks.first().ok_or(SpeciationError::Empty)?;
+    match settings.distance {
+        Distance::Weights => {
+            if let Some(network) = networks.iter().position(|network| network.kind() != first.kind()) {
+                let (expected, found) = (first.kind().name(), networks[network].kind().name());
+                return Err(SpeciationError::Kinds { expected, found, network });
+            }
+            let weights: Vec<&[f32]> = networks.iter().map(|network| network.weights()).collect();
+            Ok(Distances::euclidean(&weights)?)
+        }
+        Distance::Behaviour { positions } => {
+            let positions = sample_positions(settings.seed, positions.min(Distance::MOST_POSITIONS));
+            let said: Vec<Vec<f32>> =
+                networks.par_iter().map(|network| behaviour(network, &positions)).collect();
+            Ok(Distances::euclidean(&said)?)
+        }
+    }
+}
+
+/// The round robin of a species, its players as numbers of the population.
+fn contest(networks: &[Arc<Network>], members: &[usize], settings: &Settings) -> Vec<Standing> {
+    let players: Vec<Arc<Network>> = members.iter().map(|member| networks[*member].clone()).collect();
+    let standings = round_robin(&players, settings).into_iter();
+    standings.map(|standing| Standing { player: members[standing.player], ..standing }).collect()
+}

@@ -1,0 +1,230 @@
+//! `atoll checkers species`: from a population of players to its species, a picture and an ensemble.
+
+use crate::contender::{self, Reference};
+use crate::failure::Failure;
+use crate::store_argument::{StoreArgument, run_id};
+use crate::terminal::out;
+use checkers::{MAX_DEPTH, Network, PlayerFile};
+use clap::ValueEnum;
+use coordinator::states::States;
+use ensembles::{Distance, Settings, Speciation, Summary};
+use species::{Distances, Noise};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The population: player files (`.acp`), folders of them, in the order of their names, or what a run has evolved:
+    /// `RUN` (all islands), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`
+    #[arg(required = true)]
+    population: Vec<String>,
+    /// By what players are alike
+    #[arg(long, value_enum, default_value = "weights")]
+    distance: DistanceName,
+    /// How far apart neighbours may be [default: the knee of the k-distance curve]
+    #[arg(long)]
+    epsilon: Option<f64>,
+    /// Neighbours, itself counted, that make a player the core of a species
+    #[arg(long, default_value_t = Settings::default().min_points)]
+    min_points: usize,
+    /// What becomes of players that nobody resembles
+    #[arg(long, value_enum, default_value = "drop")]
+    noise: NoiseName,
+    /// Moves to look ahead when the members of a species play each other
+    #[arg(long, default_value_t = Settings::default().depth,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    depth: u32,
+    /// Openings that each two members play, with both colours
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: u32,
+    /// Decides which openings are played, and on which positions players are compared by behaviour
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Draw the population in two dimensions
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write the best of each species as one player, which decides by vote
+    #[arg(long, value_name = "FILE")]
+    ensemble: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DistanceName {
+    /// Their weights
+    Weights,
+    /// What they say of the same positions
+    Behaviour,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum NoiseName {
+    /// They belong to no species
+    Drop,
+    /// Each is a species of its own
+    Own,
+    /// They belong to the nearest species
+    Nearest,
+}
+
+pub(super) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let population = Population::of(arguments).await?;
+    let speciation = Speciation::of(&population.networks, &arguments.settings()).map_err(refused)?;
+    if let Some(path) = &arguments.ensemble {
+        let ensemble = speciation.ensemble(&population.networks);
+        let fewer = "`--noise drop` or a larger `--epsilon` makes fewer species";
+        let ensemble = ensemble.map_err(|error| refused(format!("--ensemble: {error}; {fewer}")))?;
+        write(path, &ensemble.to_player_file())?;
+    }
+    if let Some(path) = &arguments.svg {
+        write(path, speciation.picture(&arguments.title(), &population.names).as_bytes())?;
+    }
+    let summary = speciation.summary(&population.names);
+    if arguments.json {
+        out!("{}", serde_json::to_string(&summary).expect("a summary is plain data"));
+    } else {
+        show(&summary);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An input that can't be used.
+fn refused(error: impl Display) -> Failure {
+    Failure::Config(error.to_string())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::Other(format!("cannot write {}: {error}", path.display())))
+}
+
+fn show(summary: &Summary) {
+    let Summary { population, species, outsiders, epsilon, .. } = summary;
+    let (count, outside) = (species.len(), outsiders.len());
+    out!("{population} players, {count} species, {outside} of no species (epsilon {epsilon})");
+    for (number, species) in species.iter().enumerate() {
+        let (number, members) = (number + 1, species.standings.len());
+        let Some(best) = species.standings.first() else { continue };
+        let (name, wins, losses, draws) = (&best.name, best.wins, best.losses, best.draws);
+        out!(
+            "  {number}: {members} players, represented by {name} ({wins} won, {losses} lost, {draws} drawn)"
+        );
+    }
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        Settings {
+            distance: match self.distance {
+                DistanceName::Weights => Distance::Weights,
+                DistanceName::Behaviour => Distance::BEHAVIOUR,
+            },
+            epsilon: self.epsilon,
+            min_points: self.min_points,
+            noise: match self.noise {
+                NoiseName::Drop => Noise::Drop,
+                NoiseName::Own => Noise::Own,
+                NoiseName::Nearest => Noise::Nearest,
+            },
+            depth: self.depth,
+            pairs: self.pairs as usize,
+            seed: self.seed,
+            ..Settings::default()
+        }
+    }
+
+    fn title(&self) -> String {
+        format!("Species of {}", self.population.join(", "))
+    }
+}
+
+/// Networks and what they are called.
+#[derive(Default)]
+struct Population {
+    networks: Vec<Arc<Network>>,
+    names: Vec<String>,
+}
+
+impl Population {
+    /// Of everything that was named, in order.
+    async fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        let mut population = Self::default();
+        for source in &arguments.population {
+            let path = Path::new(source);
+            if path.is_dir() {
+                population.add_folder(path)?;
+            } else if path.is_file() || is_player_file(path) {
+                population.add_file(path)?;
+            } else {
+                population.add_run(&Reference::parse(source)?, &arguments.store).await?;
+            }
+        }
+        Ok(population)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let unreadable = |error| refused(format!("{}: {error}", folder.display()));
+        let mut files = vec![];
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            files.extend(Some(entry.map_err(unreadable)?.path()).filter(|path| is_player_file(path)));
+        }
+        files.sort();
+        if files.is_empty() {
+            let expected = "expected a folder with player files (*.acp), found none";
+            return Err(refused(format!("{}: {expected}", folder.display())));
+        }
+        files.iter().try_for_each(|file| self.add_file(file))
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), Failure> {
+        let unreadable = |error| refused(format!("{}: {error}", path.display()));
+        let file = PlayerFile::load(path).map_err(unreadable)?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        match &file {
+            PlayerFile::Network(network) => self.add(stem.into_owned(), network.clone()),
+            PlayerFile::Ensemble(ensemble) => {
+                let members = ensemble.members().iter().enumerate();
+                members
+                    .into_iter()
+                    .try_for_each(|(at, member)| self.add(format!("{stem}.{at}"), member.clone()))
+            }
+        }
+    }
+
+    /// Adds the last state of an island, or of all where none is named.
+    async fn add_run(&mut self, reference: &Reference, store: &StoreArgument) -> Result<(), Failure> {
+        let states = States::open(&store.open().await?, &run_id(&reference.run)?).await?;
+        let islands = match reference.island {
+            None if reference.epoch.is_none() => 0..states.islands(),
+            _ => reference.island(&states).map(|island| island..island + 1)?,
+        };
+        let kind = contender::node_kind(&states)?;
+        for island in islands {
+            let epoch = reference.epoch(&states, island)?;
+            for (at, resident) in states.read(island, epoch).await?.residents.iter().enumerate() {
+                let network = contender::network(kind, &resident.genome)?;
+                self.add(format!("{}/{island}.{at}", reference.run), Arc::new(network))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: String, network: Arc<Network>) -> Result<(), Failure> {
+        if self.networks.len() == Distances::MOST {
+            return Err(refused(format!("expected at most {} players, found more", Distances::MOST)));
+        }
+        self.names.push(name);
+        self.networks.push(network);
+        Ok(())
+    }
+}
+
+fn is_player_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "acp")
+}
