@@ -3,7 +3,7 @@
 use super::arena::Arena;
 use super::schedule::{Pairing, Schedule};
 use super::{Checkers, Colours, Distance};
-use checkers::{Evaluator as _, Network, NetworkEvaluator, Outcome};
+use checkers::{Network, Outcome, Position};
 use evolution::gene::{Gene, Interval, Shape};
 use evolution::population::{Cost, Population};
 use evolution::problem::{Founder, Judging, Problem};
@@ -13,18 +13,22 @@ use std::sync::Arc;
 
 /// Weights stay between minus this and this: far from where they evolve to, and from where numbers get coarse.
 const WEIGHT_LIMIT: f64 = 64.0;
+/// Positions on which players are compared by their behaviour.
+const OPINIONS: usize = 64;
 /// A king is worth no less and no more than this, where a man is 1.
 const KING: (f32, f32) = (1.0, 3.0);
 
 /// Checkers as a problem to evolve.
 pub(crate) struct SelfPlay {
     keys: Checkers,
+    /// What opinions are compared on.
+    positions: Vec<Position>,
     arena: Arena,
 }
 
 impl SelfPlay {
     pub(super) fn new(keys: Checkers) -> Self {
-        Self { keys, arena: Arena::default() }
+        Self { positions: checkers::sample_positions(0, OPINIONS), keys, arena: Arena::default() }
     }
 
     fn network(&self, genome: &[f32]) -> Network {
@@ -141,16 +145,12 @@ impl Problem for SelfPlay {
     fn distance(&self, one: &[f32], other: &[f32]) -> f64 {
         match self.keys.distance {
             Distance::Weights => f32::distance(one, other),
-            Distance::Behaviour => f32::distance(&self.behaviour(one), &self.behaviour(other)),
+            Distance::Behaviour => {
+                let behaviour =
+                    |genome| checkers::behaviour(&Arc::new(self.network(genome)), &self.positions);
+                f32::distance(&behaviour(one), &behaviour(other))
+            }
         }
-    }
-}
-
-impl SelfPlay {
-    fn behaviour(&self, genome: &[f32]) -> Vec<f32> {
-        let mut evaluator = NetworkEvaluator::new(Arc::new(self.network(genome)));
-        let positions = checkers::openings().iter().map(|opening| &opening.position);
-        positions.map(|position| evaluator.evaluate(position).value()).collect()
     }
 }
 
