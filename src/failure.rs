@@ -51,6 +51,9 @@ pub(crate) enum Failure {
     /// A worker that cannot go on.
     #[error(transparent)]
     Worker(#[from] WorkerError),
+    /// An endgame database that can't be used.
+    #[error(transparent)]
+    Endgame(#[from] checkers::EndgameError),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -67,6 +70,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) => 78,
+            Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

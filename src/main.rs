@@ -6,6 +6,7 @@ mod checkers;
 mod clock;
 mod cluster;
 mod coordinator;
+mod endgame;
 mod export;
 mod failure;
 mod level;
@@ -71,6 +72,9 @@ enum Command {
     /// Checkers: count moves, ask a player for one
     #[command(subcommand)]
     Checkers(checkers::Command),
+    /// Build and ask the checkers endgame database
+    #[command(subcommand)]
+    Endgame(endgame::Command),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
     /// Look at, rate or export a single lock-and-key or Match-3 level
@@ -111,5 +115,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Level(arguments) => Ok(level::run(&arguments)),
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => Ok(checkers::run(&command)),
+        Command::Endgame(command) => endgame::run(&command),
     }
 }

@@ -22,6 +22,7 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod book;
+mod endgame;
 mod evaluator;
 mod fen;
 mod game;
@@ -40,6 +41,7 @@ mod search;
 mod squares;
 
 pub use book::{Book, BookError, BookMove};
+pub use endgame::{BuildStep, Counts, Database, EndgameError, PieceCounts, Verdict};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
