@@ -26,6 +26,7 @@ mod endgame;
 mod evaluator;
 mod fen;
 mod game;
+mod knowledge;
 mod moves;
 mod network;
 mod notation;
@@ -45,6 +46,7 @@ pub use endgame::{BuildStep, Counts, Database, EndgameError, PieceCounts, Verdic
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
+pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
 pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
 pub use notation::MoveError;

@@ -1,7 +1,8 @@
 //! Players: whatever chooses moves.
 
-use crate::evaluator::Material;
+use crate::evaluator::{Material, RandomOpinion};
 use crate::game::Game;
+use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::random::Stream;
@@ -34,6 +35,13 @@ pub enum PlayerSpec {
     },
     /// Plays any legal move.
     Random,
+    /// A player that knows something beside its own judgement.
+    Knowing {
+        /// Who judges where nothing is known.
+        player: Box<PlayerSpec>,
+        /// What is known.
+        knowledge: Knowledge,
+    },
 }
 
 impl PlayerSpec {
@@ -43,12 +51,25 @@ impl PlayerSpec {
             Self::Network { network, depth } => Box::new(NetworkPlayer::new(network.clone(), *depth)),
             Self::Material { depth } => Box::new(MaterialPlayer::new(*depth)),
             Self::Random => Box::new(RandomPlayer::new()),
+            Self::Knowing { player, knowledge } => player.build_knowing(knowledge),
+        }
+    }
+
+    /// The player with some knowledge; where it has some of its own, that is used instead.
+    fn build_knowing(&self, knowledge: &Knowledge) -> Box<dyn Player + Send> {
+        match self {
+            Self::Network { network, depth } => {
+                Box::new(KnowingPlayer::new(NetworkEvaluator::new(network.clone()), *depth, knowledge))
+            }
+            Self::Material { depth } => Box::new(KnowingPlayer::new(Material { seed: 0 }, *depth, knowledge)),
+            Self::Random => Box::new(KnowingPlayer::new(RandomOpinion { seed: 0 }, 1, knowledge)),
+            Self::Knowing { .. } => self.build(),
         }
     }
 }
 
 /// The only legal move, which needs no thought.
-fn forced(game: &Game) -> Option<Move> {
+pub(crate) fn forced(game: &Game) -> Option<Move> {
     let mut moves = (None, 0);
     game.position().for_each_move(|mv| moves = (Some(mv), moves.1 + 1));
     moves.0.filter(|_| moves.1 == 1)
