@@ -1,14 +1,14 @@
 //! `atoll checkers`: count moves, and ask a player for one.
 
+use crate::player::{KnowledgeArguments, PlayerError, load};
 use checkers::{
-    DrawRules, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material, Network, NetworkEvaluator,
-    Player, PlayerFileError, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
+    DrawRules, Endgames, Evaluator, FenError, Found, Game, Knowing, Limits, MAX_DEPTH, Material,
+    NetworkEvaluator, Player, Position, RandomPlayer, Reuse, Search, perft, perft_merged,
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Subcommand)]
@@ -52,6 +52,8 @@ pub(crate) struct Best {
     /// How many of the best moves to show
     #[arg(long, default_value_t = 1)]
     lines: usize,
+    #[command(flatten)]
+    knowledge: KnowledgeArguments,
     /// Decides what the player leaves to chance
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -65,8 +67,8 @@ pub(crate) struct Best {
 enum InputError {
     #[error("--fen: {0}")]
     Fen(#[from] FenError),
-    #[error("--player {}: {error}", path.display())]
-    Player { path: PathBuf, error: PlayerFileError },
+    #[error(transparent)]
+    Player(#[from] PlayerError),
     #[error("--fen: expected a position with a legal move, found `{0}`")]
     NoMove(Position),
 }
@@ -113,10 +115,11 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
 
 fn run_best(arguments: &Best) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
+    let endgames = arguments.knowledge.load()?.endgames;
     let answer = match arguments.player.as_str() {
         "random" => choose_at_random(&position, arguments),
-        "material" => search(&mut Material { seed: arguments.seed }, &position, arguments),
-        path => search(&mut load(Path::new(path))?, &position, arguments),
+        "material" => search(Material { seed: arguments.seed }, endgames, &position, arguments),
+        path => search(NetworkEvaluator::new(load(Path::new(path))?), endgames, &position, arguments),
     };
     let answer = answer.ok_or(InputError::NoMove(position))?;
     if arguments.json {
@@ -128,11 +131,6 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
     Ok(())
 }
 
-fn load(path: &Path) -> Result<NetworkEvaluator, InputError> {
-    let network = Network::load(path).map_err(|error| InputError::Player { path: path.to_owned(), error })?;
-    Ok(NetworkEvaluator::new(Arc::new(network)))
-}
-
 fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
     let mut player = RandomPlayer::new();
     player.new_game(arguments.seed);
@@ -140,7 +138,12 @@ fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
     Some(json!({ "best": best.to_string() }))
 }
 
-fn search(evaluator: &mut impl Evaluator, position: &Position, arguments: &Best) -> Option<Value> {
+fn search(
+    own: impl Evaluator,
+    endgames: Option<Endgames>,
+    position: &Position,
+    arguments: &Best,
+) -> Option<Value> {
     const TABLE_BITS: u32 = 20;
     let mut search = Search::new(TABLE_BITS, Reuse::EqualDepth);
     let limits = Limits {
@@ -148,7 +151,7 @@ fn search(evaluator: &mut impl Evaluator, position: &Position, arguments: &Best)
         lines: arguments.lines,
         ..Limits::depth(arguments.depth)
     };
-    let found = search.run(evaluator, position, &limits)?;
+    let found = search.run(&mut Knowing::new(own, endgames), position, &limits)?;
     Some(answer(&found, &search))
 }
 

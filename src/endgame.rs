@@ -66,7 +66,7 @@ pub(crate) struct Probe {
     json: bool,
 }
 
-fn pieces() -> clap::builder::RangedI64ValueParser<u32> {
+pub(crate) fn pieces() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(2..=i64::from(Database::MOST_PIECES))
 }
 

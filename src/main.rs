@@ -7,11 +7,14 @@ mod clock;
 mod cluster;
 mod coordinator;
 mod endgame;
+mod engine;
 mod export;
 mod failure;
 mod level;
 mod local;
 mod maze;
+mod play;
+mod player;
 mod progress;
 mod reference;
 mod remote;
@@ -75,6 +78,10 @@ enum Command {
     /// Build and ask the checkers endgame database
     #[command(subcommand)]
     Endgame(endgame::Command),
+    /// Let draughts programs use a checkers player, by the Hub protocol
+    Engine(engine::Arguments),
+    /// Play checkers against a player in the terminal
+    Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
     /// Look at, rate or export a single lock-and-key or Match-3 level
@@ -116,5 +123,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => Ok(checkers::run(&command)),
         Command::Endgame(command) => endgame::run(&command),
+        Command::Engine(arguments) => engine::run(&arguments),
+        Command::Play(arguments) => play::run(&arguments),
     }
 }

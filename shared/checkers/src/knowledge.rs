@@ -10,6 +10,7 @@ use crate::player::{Player, forced};
 use crate::position::Position;
 use crate::score::Score;
 use crate::search::{Limits, Reuse, Search};
+use crate::thought::Thought;
 use std::sync::Arc;
 
 /// When the endgame database is asked.
@@ -142,11 +143,21 @@ impl<E: Evaluator> KnowingPlayer<E> {
         }
     }
 
+    /// What the book or the database plays; `depth` tells apart what the database finds equally good.
+    fn known(&mut self, game: &Game, depth: u32) -> Option<Move> {
+        let position = game.position();
+        let book = self.book.as_ref().and_then(|book| book.choose(position, self.seed));
+        book.or_else(|| match self.evaluator.best_moves(position)?.as_slice() {
+            [only] => Some(*only),
+            moves => self.best_of(position, moves, depth),
+        })
+    }
+
     /// The best of some moves, by what the search makes of the positions they lead to; the first of equal ones.
-    fn best_of(&mut self, position: &Position, moves: &[Move]) -> Option<Move> {
+    fn best_of(&mut self, position: &Position, moves: &[Move], depth: u32) -> Option<Move> {
         let mut best: Option<(Move, Score)> = None;
         for mv in moves {
-            let limits = Limits { depth: self.limits.depth.saturating_sub(1), ..self.limits };
+            let limits = Limits::depth(depth.saturating_sub(1));
             let found = self.search.run(&mut self.evaluator, &position.play(mv), &limits);
             let score = found.map_or(Score::INFINITE, |found| -found.score);
             if best.is_none_or(|(_, other)| score > other) {
@@ -173,15 +184,16 @@ impl<E: Evaluator> Player for KnowingPlayer<E> {
     }
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
-        let position = game.position();
-        let book = self.book.as_ref().and_then(|book| book.choose(position, self.seed));
-        if let Some(mv) = book.or_else(|| forced(game)) {
-            return Some(mv);
-        }
-        match self.evaluator.best_moves(position).as_deref() {
-            Some([only]) => Some(*only),
-            Some(moves) => self.best_of(position, moves),
-            None => self.search.run(&mut self.evaluator, position, &self.limits).map(|found| found.best),
-        }
+        self.known(game, self.limits.depth).or_else(|| forced(game)).or_else(|| {
+            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+        })
+    }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        let Some(best) = self.known(game, limits.depth.min(self.limits.depth)) else {
+            return Thought::search(&mut self.search, &mut self.evaluator, game, limits);
+        };
+        let score = self.evaluator.evaluate(game.position());
+        Some(Thought { score: Some(score), ..Thought::without_search(best) })
     }
 }

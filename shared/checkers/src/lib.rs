@@ -40,6 +40,7 @@ mod random;
 mod score;
 mod search;
 mod squares;
+mod thought;
 
 pub use book::{Book, BookError, BookMove};
 pub use endgame::{BuildStep, Counts, Database, EndgameError, PieceCounts, Verdict};
@@ -59,3 +60,4 @@ pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
 pub use squares::{Square, Squares, SquaresIter};
+pub use thought::Thought;

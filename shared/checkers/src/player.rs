@@ -7,6 +7,7 @@ use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::random::Stream;
 use crate::search::{Limits, Reuse, Search};
+use crate::thought::Thought;
 use std::sync::Arc;
 
 /// Chooses moves. What it chooses in a game follows from the seed of that game and what was played in it.
@@ -16,6 +17,13 @@ pub trait Player {
 
     /// A legal move, or nothing if there is none.
     fn choose(&mut self, game: &Game) -> Option<Move>;
+
+    /// What it makes of the position within limits of the caller's instead of its own; nothing if there is no legal
+    /// move. A player that does not search answers with its move alone.
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        let _ = limits;
+        self.choose(game).map(Thought::without_search)
+    }
 }
 
 /// Which player, as experiments and the command line name it.
@@ -106,6 +114,10 @@ impl Player for NetworkPlayer {
             self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
         })
     }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        Thought::search(&mut self.search, &mut self.evaluator, game, limits)
+    }
 }
 
 /// Counts pieces a fixed number of plies ahead; the game's seed tells equal counts apart.
@@ -133,6 +145,10 @@ impl Player for MaterialPlayer {
         forced(game).or_else(|| {
             self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
         })
+    }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        Thought::search(&mut self.search, &mut self.evaluator, game, limits)
     }
 }
 
