@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Build(Build),
     /// Count the wins, losses and draws of each slice
     Stats(Stats),
+    /// Compare random verdicts with those of their successors
+    Check(Check),
     /// Who wins a position, and by which moves
     Probe(Probe),
 }
@@ -55,6 +57,21 @@ pub(crate) struct Stats {
 }
 
 #[derive(clap::Args)]
+pub(crate) struct Check {
+    /// Pieces on the board, of both sides together, at most; up to 4 are built if they are missing
+    #[arg(long, value_parser = pieces())]
+    pieces: u32,
+    /// How many positions to look at
+    #[arg(long, default_value_t = 1_000_000)]
+    samples: u64,
+    /// Which ones
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+#[derive(clap::Args)]
 pub(crate) struct Probe {
     /// The position; of up to 4 pieces the database is built if it is missing
     #[arg(long)]
@@ -74,6 +91,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Build(arguments) => build(arguments)?,
         Command::Stats(arguments) => stats(arguments)?,
+        Command::Check(arguments) => check(arguments)?,
         Command::Probe(arguments) => probe(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -197,6 +215,19 @@ fn row(slice: Option<PieceCounts>, counts: Counts) -> Value {
         object["white_kings"] = json!(slice.white_kings);
     }
     object
+}
+
+fn check(arguments: &Check) -> Result<(), Failure> {
+    let Check { pieces, samples, seed, folder } = arguments;
+    match open(folder, *pieces)?.contradiction(*samples, *seed) {
+        Some(position) => Err(Failure::Other(format!(
+            "expected what the successors say, found another verdict for `{position}`"
+        ))),
+        None => {
+            println!("{samples} of up to {pieces} pieces agree with their successors");
+            Ok(())
+        }
+    }
 }
 
 fn probe(arguments: &Probe) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ def play(engine, number):
     chance = random.Random(number)
     board = Board(variant="english")
     ours = number % 2
-    limit = Limit(depth=4) if number % 4 < 2 else Limit(time=20, inc=0.1)
+    limit = Limit(depth=4) if number % 4 < 2 else Limit(time=2, inc=0.02)
     for ply in range(LONGEST):
         legal = board.legal_moves()
         if not legal:
@@ -38,4 +38,6 @@ if engine.variants != {"english"}:
     sys.exit(f"unexpected variants {engine.variants}")
 games = [play(engine, number) for number in range(int(sys.argv[1]))]
 engine.quit()
+if engine.p.wait(60) != 0:
+    sys.exit("the engine did not leave well")
 print(sum(ended for ended, _ in games), sum(won for _, won in games))

@@ -20,6 +20,7 @@ pub use piece_counts::PieceCounts;
 pub use slice::Counts;
 
 use crate::position::{Position, Side};
+use crate::random::Stream;
 use crate::squares::Squares;
 use guide::Guide;
 use index::Index;
@@ -102,6 +103,37 @@ impl Database {
     pub fn slices(&self) -> impl Iterator<Item = (PieceCounts, Counts)> + '_ {
         PieceCounts::up_to(self.pieces)
             .filter_map(|material| Some((material, self.shelf(material)?.slice.counts())))
+    }
+
+    /// Looks at `samples` positions, drawn from all by `seed`, and answers the first whose verdict does not follow from
+    /// those of its successors: none, unless something is badly wrong.
+    pub fn contradiction(&self, samples: u64, seed: u64) -> Option<Position> {
+        let slices: Vec<&Shelf> = self.shelves.iter().flatten().collect();
+        let all: usize = slices.iter().map(|shelf| shelf.index.len() as usize).sum();
+        let mut stream = Stream::new(seed);
+        (0..samples).find_map(|_| {
+            let mut drawn = stream.below(all);
+            let shelf = slices.iter().find(|shelf| {
+                let within = drawn < shelf.index.len() as usize;
+                drawn -= if within { 0 } else { shelf.index.len() as usize };
+                within
+            });
+            let position = shelf?.index.board(drawn as u32).position();
+            (self.probe(&position) != self.by_successors(&position)).then_some(position)
+        })
+    }
+
+    /// What the moves of a position make of it.
+    fn by_successors(&self, position: &Position) -> Option<Verdict> {
+        let mut best = Verdict::Loss;
+        for mv in position.legal_moves() {
+            match self.probe(&position.play(&mv))? {
+                Verdict::Loss => return Some(Verdict::Win),
+                Verdict::Draw => best = Verdict::Draw,
+                Verdict::Win => {}
+            }
+        }
+        Some(best)
     }
 
     /// Bytes that the verdicts take.

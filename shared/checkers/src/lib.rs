@@ -2,10 +2,11 @@
 //!
 //! A library of its own: positions on bitboards with [`Position::legal_moves`], FEN, move notation and PDN;
 //! games with their draw rules ([`Game`]); an exact search ([`Search`]) over any [`Evaluator`]; networks
-//! ([`Network`]) that judge a position alike on every machine, to the last bit; the deck of three-move openings and books; and [`Player`]s made of these.
+//! ([`Network`]) that judge a position alike on every machine, to the last bit; what is known beside that, the deck of
+//! openings ([`openings`]), [`Book`]s and the endgame [`Database`]; and [`Player`]s made of these.
 //!
-//! It deliberately knows nothing of evolution, never starts a thread, never
-//! draws randomness but from seeds it was given, and looks at a clock only where a search has a time limit.
+//! It deliberately knows nothing of evolution, starts threads only to build a database, never draws randomness but from
+//! seeds it was given, and looks at a clock only where a search has a time limit.
 //!
 //! ```
 //! use checkers::{DrawRules, Game, Outcome, PlayerSpec, Side};

@@ -96,6 +96,11 @@ impl HubEngine {
         self.wait_for("ready", Duration::ZERO).map(|_| ())
     }
 
+    /// How long each further answer may take: an engine may need longer to get ready than to move.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// What it calls itself.
     pub fn name(&self) -> &str {
         &self.name

@@ -109,7 +109,10 @@ proptest! {
     }
 }
 
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Longer than anything takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// For what never comes.
+const IMPATIENCE: Duration = Duration::from_millis(300);
 
 /// An engine made of shell commands, whose answers to `go` are these.
 fn start(after_go: &str) -> Result<HubEngine, HubError> {
@@ -121,26 +124,29 @@ fn start(after_go: &str) -> Result<HubEngine, HubError> {
 }
 
 fn answer(after_go: &str) -> Result<checkers::Move, HubError> {
-    start(after_go).unwrap().choose(&Game::new(DrawRules::default()), &Limits::depth(3))
+    start(after_go)?.choose(&Game::new(DrawRules::default()), &Limits::depth(3))
+}
+
+fn answer_at_once(after_go: &str) -> Result<checkers::Move, HubError> {
+    let mut engine = start(after_go)?;
+    engine.set_patience(IMPATIENCE);
+    engine.choose(&Game::new(DrawRules::default()), &Limits::depth(3))
 }
 
 #[test]
 fn engines_that_fail_are_told_apart() {
     assert_eq!(start("").unwrap().name(), "Fake");
     assert_eq!(answer("echo info depth=1; echo done move=11-15").unwrap().to_string(), "11-15");
-    assert!(matches!(answer("sleep 60"), Err(HubError::Hung { expected: "done", .. })));
-    assert!(matches!(answer("while true; do echo info; done"), Err(HubError::Hung { .. })));
+    assert!(matches!(answer_at_once("sleep 60"), Err(HubError::Hung { expected: "done", .. })));
+    assert!(matches!(answer_at_once("while true; do echo info; done"), Err(HubError::Hung { .. })));
     assert!(matches!(answer("exit 3"), Err(HubError::Gone { expected: "done" })));
     assert!(matches!(answer("echo done move=11-22"), Err(HubError::Move(_))));
     assert!(matches!(answer("echo done"), Err(HubError::Move(_))));
     assert!(
         matches!(answer("echo 'error message=\"no idea\"'"), Err(HubError::Complaint(text)) if text == "no idea")
     );
-    assert!(matches!(
-        answer("printf '\\377\\n'; sleep 60"),
-        Err(HubError::Gone { .. } | HubError::Hung { .. })
-    ));
-    let silent = HubEngine::start(Command::new("sh").args(["-c", "sleep 60"]), PATIENCE);
+    assert!(matches!(answer("printf '\\377\\n'; sleep 60"), Err(HubError::Gone { expected: "done" })));
+    let silent = HubEngine::start(Command::new("sh").args(["-c", "sleep 60"]), IMPATIENCE);
     assert!(matches!(silent, Err(HubError::Hung { expected: "wait", .. })));
     let missing = HubEngine::start(&mut Command::new("/no/such/engine"), PATIENCE);
     assert!(matches!(missing, Err(HubError::Start(_))));
