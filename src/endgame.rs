@@ -219,15 +219,12 @@ fn row(slice: Option<PieceCounts>, counts: Counts) -> Value {
 
 fn check(arguments: &Check) -> Result<(), Failure> {
     let Check { pieces, samples, seed, folder } = arguments;
-    match open(folder, *pieces)?.contradiction(*samples, *seed) {
-        Some(position) => Err(Failure::Other(format!(
-            "expected what the successors say, found another verdict for `{position}`"
-        ))),
-        None => {
-            println!("{samples} of up to {pieces} pieces agree with their successors");
-            Ok(())
-        }
+    if let Some(position) = open(folder, *pieces)?.contradiction(*samples, *seed) {
+        let found = format!("expected what the successors say, found another verdict for `{position}`");
+        return Err(Failure::Other(found));
     }
+    println!("{samples} positions of up to {pieces} pieces agree with their successors");
+    Ok(())
 }
 
 fn probe(arguments: &Probe) -> Result<(), Failure> {

@@ -59,7 +59,7 @@ fn probes_tell_who_wins_and_how() {
 #[test]
 fn verdicts_agree_with_their_successors() {
     let checked = Place::new().run(&["endgame", "check", "--pieces", "3", "--samples", "100000"]);
-    assert_eq!(checked.expect(0).stdout, "100000 of up to 3 pieces agree with their successors\n");
+    assert_eq!(checked.expect(0).stdout, "100000 positions of up to 3 pieces agree with their successors\n");
 }
 
 #[test]
