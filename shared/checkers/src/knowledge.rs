@@ -74,22 +74,19 @@ impl<E: Evaluator> Knowing<E> {
         Self { own, endgames }
     }
 
-    /// The database's verdict where it is asked, given the evaluator's own opinion.
-    fn verdict(&self, position: &Position, own: Score) -> Option<Verdict> {
-        let endgames = self.endgames.as_ref()?;
-        let verdict = endgames.database.probe(position)?;
-        endgames.consult.applies(own).then_some(verdict)
-    }
-
+    /// The evaluator's own opinion, or what the database makes of it where it is asked.
     fn informed(&self, position: &Position, own: Score) -> Score {
-        self.verdict(position, own).map_or(own, |verdict| known(verdict, own))
+        let asked = self.endgames.as_ref().filter(|endgames| endgames.consult.applies(own));
+        let verdict = asked.and_then(|endgames| endgames.database.probe(position));
+        verdict.map_or(own, |verdict| known(verdict, own))
     }
 
     /// The best moves where the database is asked.
     fn best_moves(&mut self, position: &Position) -> Option<Vec<Move>> {
-        let own = self.own.evaluate(position);
-        let endgames = self.endgames.as_ref().filter(|endgames| endgames.consult.applies(own))?;
-        endgames.database.best_moves(position)
+        let endgames = self.endgames.as_ref()?;
+        endgames.database.probe(position)?;
+        let asked = endgames.consult.applies(self.own.evaluate(position));
+        asked.then(|| endgames.database.best_moves(position)).flatten()
     }
 }
 

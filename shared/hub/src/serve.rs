@@ -65,10 +65,20 @@ struct Engine<'a, W> {
     game: Game,
     level: Level,
     games: u64,
+    /// The driver has said that a game is new, and not yet where it starts.
+    fresh: bool,
     /// A line that was heard while the player thought, and comes next.
     next: Option<String>,
-    /// The driver has gone.
-    alone: bool,
+}
+
+/// What came while the opponent thought.
+enum Waited {
+    /// The opponent's move, which was the expected one.
+    Hit,
+    /// The wish for an answer at once.
+    Stopped,
+    /// Nothing any more.
+    Gone,
 }
 
 /// What the driver allows for a move.
@@ -119,7 +129,7 @@ impl<'a, W: Write> Engine<'a, W> {
     ) -> Self {
         player.new_game(settings.seed);
         let (game, level) = (Game::new(PLAY_ON), Level::default());
-        Self { output, lines, player, settings, game, level, games: 0, next: None, alone: false }
+        Self { output, lines, player, settings, game, level, games: 0, fresh: true, next: None }
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -182,16 +192,20 @@ impl<'a, W: Write> Engine<'a, W> {
         self.games += 1;
         self.player.new_game(self.settings.seed.wrapping_add(self.games));
         self.game = Game::new(PLAY_ON);
+        self.fresh = true;
     }
 
     fn set_up(&mut self, line: &Line) -> io::Result<()> {
         match read_game(line) {
             Ok(game) => {
                 // Some drivers never say that a game is new: it is if it does not go on from the last one.
-                if !(game.start() == self.game.start() && game.moves().starts_with(self.game.moves())) {
+                let goes_on =
+                    game.start() == self.game.start() && game.moves().starts_with(self.game.moves());
+                if !self.fresh && !goes_on {
                     self.new_game();
                 }
                 self.game = game;
+                self.fresh = false;
                 Ok(())
             }
             Err(message) => self.complain(&message),
@@ -199,39 +213,37 @@ impl<'a, W: Write> Engine<'a, W> {
     }
 
     fn go(&mut self, line: &Line) -> io::Result<()> {
-        let waits = line.value("ponder").is_some();
-        if waits && !self.wait_for_the_opponent() {
-            return Ok(());
-        }
+        let waited = if line.value("ponder").is_some() { self.wait_for_the_opponent()? } else { Waited::Hit };
         let open = self.level.infinite || line.value("analyze").is_some();
-        let limits = self.limits(open);
+        let limits = match waited {
+            Waited::Hit => self.limits(open),
+            Waited::Stopped => Limits::depth(1),
+            Waited::Gone => return Ok(()),
+        };
         match self.think(&limits)? {
             Some(thought) => self.answer(&thought),
-            None if self.alone => Ok(()),
-            None => self.complain(&format!(
-                "expected a position with a legal move, found `{}`",
-                self.game.position()
-            )),
+            None => {
+                let position = *self.game.position();
+                self.complain(&format!("expected a position with a legal move, found `{position}`"))
+            }
         }
     }
 
-    /// Waits until the opponent has moved or the driver wants an answer; false if it has gone.
-    fn wait_for_the_opponent(&mut self) -> bool {
+    /// Waits until the opponent has moved, or the driver wants an answer.
+    fn wait_for_the_opponent(&mut self) -> io::Result<Waited> {
         while let Some(text) = self.hear() {
             match Line::parse(&text).command.as_str() {
-                "ponder-hit" => return true,
-                "stop" => {
-                    self.level = Level { depth: Some(1), ..Level::default() };
-                    return true;
+                "ponder-hit" => return Ok(Waited::Hit),
+                "stop" => return Ok(Waited::Stopped),
+                "ping" => self.say("pong")?,
+                "quit" => {
+                    self.next = Some(text);
+                    break;
                 }
-                "ping" if self.say("pong").is_err() => return false,
-                "quit" => break,
                 _ => {}
             }
         }
-        self.alone = true;
-        self.next = Some("quit".to_owned());
-        false
+        Ok(Waited::Gone)
     }
 
     fn limits(&self, open: bool) -> Limits {
@@ -239,7 +251,7 @@ impl<'a, W: Write> Engine<'a, W> {
         let depth = match depth {
             _ if open => MAX_DEPTH,
             None if self.level.is_open() => self.settings.depth,
-            depth => depth.unwrap_or(MAX_DEPTH),
+            depth => depth.unwrap_or(MAX_DEPTH).clamp(1, MAX_DEPTH),
         };
         Limits { depth, nodes: nodes.filter(|_| !open), time: time.filter(|_| !open), lines: 1 }
     }

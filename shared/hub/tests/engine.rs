@@ -44,7 +44,7 @@ fn it_answers_with_the_move_that_its_player_would_play() {
 #[test]
 fn every_level_gives_a_legal_move() {
     for level in
-        ["depth=1", "depth=7", "move-time=0.05", "nodes=500", "time=0.5 inc=0.01", "moves=4 time=1", "time=0"]
+        ["depth=0", "depth=7", "move-time=0.05", "nodes=500", "time=0.5 inc=0.01", "moves=4 time=1", "time=0"]
     {
         let said = answers(&format!("level {level}\npos moves=\"11-15 22-18 15x22x18\"\ngo think\n"));
         let expected = ["25x18x22", "26x17x22"];
@@ -61,10 +61,19 @@ fn it_stops_when_it_is_told_to() {
         assert!(Position::START.parse_move(done(&said)).is_ok(), "{said:?}");
         assert_eq!(said.last().unwrap(), "pong");
     }
+    let said = answers("level depth=3\ngo ponder\nstop\npos\ngo think\n");
+    assert!(said.iter().any(|line| line.starts_with("info depth=3")), "the level stays: {said:?}");
     let said = answers("go ponder\nping\nponder-hit\n");
     assert!(said[0] == "pong" && said.last().unwrap().starts_with("done"), "{said:?}");
     assert!(answers("go ponder\nquit\n").is_empty());
     assert!(answers("go analyze\n").last().unwrap().starts_with("done"), "its driver has gone");
+}
+
+#[test]
+fn no_depth_is_too_deep() {
+    let two_pieces = format!("pos pos=WB{}w", "e".repeat(30));
+    let said = answers(&format!("level depth=99999999 move-time=0.3\n{two_pieces}\ngo think\n"));
+    assert!(said.last().unwrap().starts_with("done move="), "{said:?}");
 }
 
 #[test]
