@@ -133,10 +133,10 @@ fn the_database_never_contradicts_a_deep_search() {
     let mut search = Search::new(18, Reuse::EqualDepth);
     let mut random = Random::new(6);
     let mut proved = 0;
-    for _ in 0..300 {
+    for _ in 0..200 {
         let position = scattered(&mut random, 4);
         search.forget();
-        let Some(found) = search.run(&mut RandomOpinion { seed: 1 }, &position, &Limits::depth(13)) else {
+        let Some(found) = search.run(&mut RandomOpinion { seed: 1 }, &position, &Limits::depth(11)) else {
             assert_eq!(FOUR.probe(&position), Some(Verdict::Loss));
             continue;
         };
@@ -148,7 +148,7 @@ fn the_database_never_contradicts_a_deep_search() {
         proved += 1;
         assert_eq!(FOUR.probe(&position), Some(expected), "{position}");
     }
-    assert!(proved > 100, "only {proved} ends in sight");
+    assert!(proved > 60, "only {proved} ends in sight");
 }
 
 #[test]
