@@ -4,15 +4,16 @@ mod species;
 
 use crate::duel;
 use crate::failure::Failure;
+use crate::player::{KnowledgeArguments, PlayerError, load};
 use crate::terminal::out;
 use checkers::{
-    DrawRules, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Limits, MAX_DEPTH, Material,
-    NetworkEvaluator, Player, PlayerFile, PlayerFileError, Position, RandomPlayer, Reuse, Search, Votes,
+    DrawRules, Endgames, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Knowing, Limits,
+    MAX_DEPTH, Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search, Votes,
     perft, perft_merged,
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub(crate) struct Best {
     /// How many of the best moves to show; an ensemble shows all that have votes
     #[arg(long, default_value_t = 1)]
     lines: usize,
+    #[command(flatten)]
+    knowledge: KnowledgeArguments,
     /// Decides what the player leaves to chance
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -74,8 +77,8 @@ pub(crate) struct Best {
 enum InputError {
     #[error("--fen: {0}")]
     Fen(#[from] FenError),
-    #[error("--player {}: {error}", path.display())]
-    Player { path: PathBuf, error: PlayerFileError },
+    #[error(transparent)]
+    Player(#[from] PlayerError),
     #[error("--fen: expected a position with a legal move, found `{0}`")]
     NoMove(Position),
 }
@@ -112,11 +115,15 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
 
 fn run_best(arguments: &Best) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
+    let endgames = arguments.knowledge.load()?.endgames;
     let answer = match arguments.player.as_str() {
         "random" => choose_at_random(&position, arguments),
-        "material" => search(&mut Material { seed: arguments.seed }, &position, arguments),
+        "material" => search(Material { seed: arguments.seed }, endgames, &position, arguments),
         path => match load(Path::new(path))? {
-            PlayerFile::Network(network) => search(&mut NetworkEvaluator::new(network), &position, arguments),
+            PlayerFile::Network(network) => {
+                search(NetworkEvaluator::new(network), endgames, &position, arguments)
+            }
+            PlayerFile::Ensemble(_) if endgames.is_some() => return Err(PlayerError::Ensemble.into()),
             PlayerFile::Ensemble(ensemble) => vote(&ensemble, &position, arguments),
         },
     };
@@ -128,10 +135,6 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
         eprintln!("{answer:#}");
     }
     Ok(())
-}
-
-fn load(path: &Path) -> Result<PlayerFile, InputError> {
-    PlayerFile::load(path).map_err(|error| InputError::Player { path: path.to_owned(), error })
 }
 
 fn choose_at_random(position: &Position, arguments: &Best) -> Option<Value> {
@@ -151,9 +154,14 @@ impl Best {
     }
 }
 
-fn search(evaluator: &mut impl Evaluator, position: &Position, arguments: &Best) -> Option<Value> {
+fn search(
+    own: impl Evaluator,
+    endgames: Option<Endgames>,
+    position: &Position,
+    arguments: &Best,
+) -> Option<Value> {
     let mut search = Search::new(TABLE_BITS, Reuse::EqualDepth);
-    let found = search.run(evaluator, position, &arguments.limits())?;
+    let found = search.run(&mut Knowing::new(own, endgames), position, &arguments.limits())?;
     Some(answer(&found, &search))
 }
 

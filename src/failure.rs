@@ -51,6 +51,12 @@ pub(crate) enum Failure {
     /// A worker that cannot go on.
     #[error(transparent)]
     Worker(#[from] WorkerError),
+    /// An endgame database that can't be used.
+    #[error(transparent)]
+    Endgame(#[from] checkers::EndgameError),
+    /// A checkers player that can't be had.
+    #[error(transparent)]
+    Player(#[from] crate::player::PlayerError),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -66,7 +72,8 @@ impl Failure {
     /// 78 for a bad experiment, 2 for a bad call, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Load(_) | Self::Report(_) | Self::Config(_) => 78,
+            Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
+            Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

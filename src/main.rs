@@ -9,11 +9,15 @@ mod cluster;
 mod contender;
 mod coordinator;
 mod duel;
+mod endgame;
+mod engine;
 mod export;
 mod failure;
 mod level;
 mod local;
 mod maze;
+mod play;
+mod player;
 mod progress;
 mod reference;
 mod remote;
@@ -75,6 +79,13 @@ enum Command {
     /// Checkers: count moves, ask a player for one, find species
     #[command(subcommand)]
     Checkers(checkers::Command),
+    /// Build and ask the checkers endgame database
+    #[command(subcommand)]
+    Endgame(endgame::Command),
+    /// Let draughts programs use a checkers player, by the Hub protocol
+    Engine(engine::Arguments),
+    /// Play checkers against a player in the terminal
+    Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
     /// Look at, rate or export a single lock-and-key or Match-3 level
@@ -115,5 +126,8 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Level(arguments) => Ok(level::run(&arguments)),
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,
+        Command::Endgame(command) => endgame::run(&command),
+        Command::Engine(arguments) => engine::run(&arguments).await,
+        Command::Play(arguments) => play::run(&arguments).await,
     }
 }

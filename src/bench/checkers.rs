@@ -2,8 +2,8 @@
 
 use super::{Bench, Figure, rate, rates};
 use checkers::{
-    Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score, Search,
-    SimdPath, perft,
+    Database, Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score,
+    Search, Side, SimdPath, Square, Squares, Verdict, perft,
 };
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ pub(super) fn benches() -> Vec<Bench> {
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),
         ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, SimdPath::best())),
         ("checkers.search_weighted", measure_search),
+        ("checkers.probe", measure_probes),
     ];
     if SimdPath::Avx2.is_available() {
         benches.push(("checkers.eval_weighted_avx2", || {
@@ -75,6 +76,38 @@ fn measure_search() -> Figure {
 
 fn nodes(search: &mut Search, evaluator: &mut impl Evaluator, position: &Position) -> u64 {
     search.run(evaluator, position, &Limits::depth(6)).map_or(0, |found| found.nodes)
+}
+
+/// Random probes of four pieces a second, against asking for every successor instead.
+fn measure_probes() -> Figure {
+    let database = Database::compute(Database::ON_DEMAND).expect("as many pieces as can be built on demand");
+    let positions: Vec<Position> = (0..1 << 16).filter_map(scattered).collect();
+    let fast = rate(|| probe_all(&positions, |position| database.probe(position)));
+    let slow = rate(|| probe_all(&positions[..1 << 10], |position| by_successors(&database, position)));
+    Figure::new("probes", fast, slow)
+}
+
+fn probe_all(positions: &[Position], probe: impl Fn(&Position) -> Option<Verdict>) -> u64 {
+    let wins = positions.iter().filter(|position| probe(position) == Some(Verdict::Win)).count();
+    std::hint::black_box(wins);
+    positions.len() as u64
+}
+
+fn by_successors(database: &Database, position: &Position) -> Option<Verdict> {
+    let after = |mv: &checkers::Move| database.probe(&position.play(mv)).map(Verdict::turned);
+    let verdicts: Vec<Option<Verdict>> = position.legal_moves().iter().map(after).collect();
+    let best = [Verdict::Win, Verdict::Draw].into_iter().find(|best| verdicts.contains(&Some(*best)));
+    best.or(Some(Verdict::Loss))
+}
+
+/// Two kings and two men on squares that follow from a number, if these are four.
+fn scattered(number: u64) -> Option<Position> {
+    let bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let square = |place: u32| Square::new((bits >> (44 + 5 * place) & 31) as u8 + 1).map(Squares::from);
+    let [a, b, c, d] = [square(0)?, square(1)?, square(2)?, square(3)?];
+    let side = if number.is_multiple_of(2) { Side::Black } else { Side::White };
+    let position = Position::new(a | b, c | d, a | c, side).ok()?;
+    ((a | b).count() + (c | d).count() == 4).then_some(position)
 }
 
 /// Weights as evolution starts with them.

@@ -9,6 +9,11 @@ use crate::score::Score;
 /// The score depends on the position alone, never on what was judged before; `&mut self` is for what an
 /// evaluator remembers to be faster.
 pub trait Evaluator {
+    /// A new game begins; `seed` decides whatever the evaluator leaves to chance in it.
+    fn new_game(&mut self, seed: u64) {
+        let _ = seed;
+    }
+
     /// What `position` is worth to its side to move.
     fn evaluate(&mut self, position: &Position) -> Score;
 
@@ -38,6 +43,10 @@ impl Material {
 }
 
 impl Evaluator for Material {
+    fn new_game(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
     fn evaluate(&mut self, position: &Position) -> Score {
         let side = position.side_to_move();
         let lead = Self::count(position, side) - Self::count(position, !side);
@@ -54,6 +63,10 @@ pub struct RandomOpinion {
 }
 
 impl Evaluator for RandomOpinion {
+    fn new_game(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
     fn evaluate(&mut self, position: &Position) -> Score {
         Score((mix(position.hash64() ^ mix(self.seed)) as i32) >> 8)
     }

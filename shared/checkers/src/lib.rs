@@ -2,11 +2,12 @@
 //!
 //! A library of its own: positions on bitboards with [`Position::legal_moves`], FEN, move notation and PDN;
 //! games with their draw rules ([`Game`]); an exact search ([`Search`]) over any [`Evaluator`]; networks
-//! ([`Network`]) that judge a position alike on every machine, to the last bit; the deck of three-move openings and books; and [`Player`]s made of these,
-//! alone or as an [`Ensemble`] that votes.
+//! ([`Network`]) that judge a position alike on every machine, to the last bit; what is known beside that, the deck of
+//! openings ([`openings`]), [`Book`]s and the endgame [`Database`]; and [`Player`]s made of these, alone or as an
+//! [`Ensemble`] that votes.
 //!
-//! It deliberately knows nothing of evolution, never starts a thread, never
-//! draws randomness but from seeds it was given, and looks at a clock only where a search has a time limit.
+//! It deliberately knows nothing of evolution, starts threads only to build a database, never draws randomness but from
+//! seeds it was given, and looks at a clock only where a search has a time limit.
 //!
 //! ```
 //! use checkers::{DrawRules, Game, Outcome, PlayerSpec, Side};
@@ -24,10 +25,12 @@
 
 mod behaviour;
 mod book;
+mod endgame;
 mod ensemble;
 mod evaluator;
 mod fen;
 mod game;
+mod knowledge;
 mod moves;
 mod network;
 mod notation;
@@ -41,13 +44,16 @@ mod random;
 mod score;
 mod search;
 mod squares;
+mod thought;
 
 pub use behaviour::{behaviour, sample_positions};
 pub use book::{Book, BookError, BookMove};
+pub use endgame::{BuildStep, Counts, Database, EndgameError, PieceCounts, Verdict};
 pub use ensemble::{Ensemble, EnsembleError, EnsemblePlayer, Votes};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
+pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
 pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
 pub use notation::MoveError;
@@ -60,3 +66,4 @@ pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
 pub use squares::{Square, Squares, SquaresIter};
+pub use thought::Thought;

@@ -1,12 +1,14 @@
 //! Players: whatever chooses moves.
 
 use crate::ensemble::{Ensemble, EnsemblePlayer};
-use crate::evaluator::Material;
+use crate::evaluator::{Material, RandomOpinion};
 use crate::game::Game;
+use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::random::Stream;
 use crate::search::{Limits, Reuse, Search};
+use crate::thought::Thought;
 use std::sync::Arc;
 
 /// Chooses moves. What it chooses in a game follows from the seed of that game and what was played in it.
@@ -16,6 +18,13 @@ pub trait Player {
 
     /// A legal move, or nothing if there is none.
     fn choose(&mut self, game: &Game) -> Option<Move>;
+
+    /// What it makes of the position within limits of the caller's instead of its own; nothing if there is no legal
+    /// move. A player that does not search answers with its move alone.
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        let _ = limits;
+        self.choose(game).map(Thought::without_search)
+    }
 }
 
 /// Which player, as experiments and the command line name it.
@@ -42,6 +51,13 @@ pub enum PlayerSpec {
     },
     /// Plays any legal move.
     Random,
+    /// A player that knows something beside its own judgement.
+    Knowing {
+        /// Who judges where nothing is known.
+        player: Box<PlayerSpec>,
+        /// What is known.
+        knowledge: Knowledge,
+    },
 }
 
 impl PlayerSpec {
@@ -52,6 +68,20 @@ impl PlayerSpec {
             Self::Ensemble { ensemble, depth } => Box::new(EnsemblePlayer::new(ensemble, *depth)),
             Self::Material { depth } => Box::new(MaterialPlayer::new(*depth)),
             Self::Random => Box::new(RandomPlayer::new()),
+            Self::Knowing { player, knowledge } => player.build_knowing(knowledge),
+        }
+    }
+
+    /// The player with some knowledge; where it has some of its own, that is used instead.
+    fn build_knowing(&self, knowledge: &Knowledge) -> Box<dyn Player + Send> {
+        match self {
+            Self::Network { network, depth } => {
+                Box::new(KnowingPlayer::new(NetworkEvaluator::new(network.clone()), *depth, knowledge))
+            }
+            Self::Material { depth } => Box::new(KnowingPlayer::new(Material { seed: 0 }, *depth, knowledge)),
+            Self::Random => Box::new(KnowingPlayer::new(RandomOpinion { seed: 0 }, 1, knowledge)),
+            // Members of an ensemble vote by their own judgement.
+            Self::Ensemble { .. } | Self::Knowing { .. } => self.build(),
         }
     }
 }
@@ -94,6 +124,10 @@ impl Player for NetworkPlayer {
             self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
         })
     }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        Thought::search(&mut self.search, &mut self.evaluator, game, limits)
+    }
 }
 
 /// Counts pieces a fixed number of plies ahead; the game's seed tells equal counts apart.
@@ -121,6 +155,10 @@ impl Player for MaterialPlayer {
         forced(game).or_else(|| {
             self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
         })
+    }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        Thought::search(&mut self.search, &mut self.evaluator, game, limits)
     }
 }
 

@@ -1,0 +1,196 @@
+//! What a player knows beside its own judgement: openings, and who wins with few pieces left.
+
+use crate::book::Book;
+use crate::endgame::{Database, Verdict};
+use crate::evaluator::Evaluator;
+use crate::game::Game;
+use crate::moves::Move;
+use crate::network::{Network, NetworkEvaluator};
+use crate::player::{Player, forced};
+use crate::position::Position;
+use crate::score::Score;
+use crate::search::{Limits, Reuse, Search};
+use crate::thought::Thought;
+use std::sync::Arc;
+
+/// When the endgame database is asked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum Consult {
+    /// Wherever it knows the position.
+    Always,
+    /// Where it knows the position and the player's own value is unsure: `from < |value| < to`.
+    Unsure {
+        /// A player that sees no difference between the sides is left to itself.
+        from: f32,
+        /// So is one that is sure who wins.
+        to: f32,
+    },
+}
+
+impl Default for Consult {
+    fn default() -> Self {
+        Self::Unsure { from: 0.25, to: 0.75 }
+    }
+}
+
+impl Consult {
+    fn applies(self, own: Score) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Unsure { from, to } => from < own.value().abs() && own.value().abs() < to,
+        }
+    }
+}
+
+/// The endgame database, and when to ask it.
+#[derive(Clone, Debug)]
+pub struct Endgames {
+    /// Who wins.
+    pub database: Arc<Database>,
+    /// When it matters.
+    pub consult: Consult,
+}
+
+/// What a player knows. By default nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Knowledge {
+    /// Moves to play at the start.
+    pub book: Option<Arc<Book>>,
+    /// Verdicts for the end, in the search too.
+    pub endgames: Option<Endgames>,
+}
+
+/// An evaluator that gives way to the endgame database.
+#[derive(Clone, Debug)]
+pub struct Knowing<E> {
+    own: E,
+    endgames: Option<Endgames>,
+}
+
+impl<E: Evaluator> Knowing<E> {
+    /// `own` with what the database knows; without one it is `own` alone.
+    pub fn new(own: E, endgames: Option<Endgames>) -> Self {
+        Self { own, endgames }
+    }
+
+    /// The evaluator's own opinion, or what the database makes of it where it is asked.
+    fn informed(&self, position: &Position, own: Score) -> Score {
+        let asked = self.endgames.as_ref().filter(|endgames| endgames.consult.applies(own));
+        let verdict = asked.and_then(|endgames| endgames.database.probe(position));
+        verdict.map_or(own, |verdict| known(verdict, own))
+    }
+
+    /// The best moves where the database is asked.
+    fn best_moves(&mut self, position: &Position) -> Option<Vec<Move>> {
+        let endgames = self.endgames.as_ref()?;
+        endgames.database.probe(position)?;
+        let asked = endgames.consult.applies(self.own.evaluate(position));
+        asked.then(|| endgames.database.best_moves(position)).flatten()
+    }
+}
+
+/// Far apart by verdict; equal verdicts keep the order of the evaluator's own opinions.
+fn known(verdict: Verdict, own: Score) -> Score {
+    let centre = match verdict {
+        Verdict::Win => 15.0 / 16.0,
+        Verdict::Draw => 0.0,
+        Verdict::Loss => -15.0 / 16.0,
+    };
+    Score::from_value(centre + own.value() / 16.0)
+}
+
+impl<E: Evaluator> Evaluator for Knowing<E> {
+    fn new_game(&mut self, seed: u64) {
+        self.own.new_game(seed);
+    }
+
+    fn evaluate(&mut self, position: &Position) -> Score {
+        let own = self.own.evaluate(position);
+        self.informed(position, own)
+    }
+
+    fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
+        self.own.evaluate_children(parent, children, scores);
+        for (child, score) in children.iter().zip(scores) {
+            *score = self.informed(child, *score);
+        }
+    }
+}
+
+/// Looks a fixed number of plies ahead with what it knows: the book first, then the database, then the search, which
+/// asks the database too.
+pub struct KnowingPlayer<E> {
+    evaluator: Knowing<E>,
+    book: Option<Arc<Book>>,
+    search: Search,
+    limits: Limits,
+    seed: u64,
+}
+
+impl<E: Evaluator> KnowingPlayer<E> {
+    /// A player that judges by `own`, `depth` plies ahead.
+    pub fn new(own: E, depth: u32, knowledge: &Knowledge) -> Self {
+        Self {
+            evaluator: Knowing::new(own, knowledge.endgames.clone()),
+            book: knowledge.book.clone(),
+            search: Search::new(Search::SMALL_TABLE, Reuse::EqualDepth),
+            limits: Limits::depth(depth),
+            seed: 0,
+        }
+    }
+
+    /// What the book or the database plays; `depth` tells apart what the database finds equally good.
+    fn known(&mut self, game: &Game, depth: u32) -> Option<Move> {
+        let position = game.position();
+        let book = self.book.as_ref().and_then(|book| book.choose(position, self.seed));
+        book.or_else(|| match self.evaluator.best_moves(position)?.as_slice() {
+            [only] => Some(*only),
+            moves => self.best_of(position, moves, depth),
+        })
+    }
+
+    /// The best of some moves, by what the search makes of the positions they lead to; the first of equal ones.
+    fn best_of(&mut self, position: &Position, moves: &[Move], depth: u32) -> Option<Move> {
+        let mut best: Option<(Move, Score)> = None;
+        for mv in moves {
+            let limits = Limits::depth(depth.saturating_sub(1));
+            let found = self.search.run(&mut self.evaluator, &position.play(mv), &limits);
+            let score = found.map_or(Score::INFINITE, |found| -found.score);
+            if best.is_none_or(|(_, other)| score > other) {
+                best = Some((*mv, score));
+            }
+        }
+        best.map(|(mv, _)| mv)
+    }
+}
+
+impl KnowingPlayer<NetworkEvaluator> {
+    /// Plays with another network from the next game on, keeping memory and knowledge.
+    pub fn set_network(&mut self, network: Arc<Network>) {
+        self.evaluator.own = NetworkEvaluator::new(network);
+        self.search.forget();
+    }
+}
+
+impl<E: Evaluator> Player for KnowingPlayer<E> {
+    fn new_game(&mut self, seed: u64) {
+        self.seed = seed;
+        self.evaluator.new_game(seed);
+        self.search.forget();
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        self.known(game, self.limits.depth).or_else(|| forced(game)).or_else(|| {
+            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+        })
+    }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        let Some(best) = self.known(game, limits.depth.min(self.limits.depth)) else {
+            return Thought::search(&mut self.search, &mut self.evaluator, game, limits);
+        };
+        let score = self.evaluator.evaluate(game.position());
+        Some(Thought { score: Some(score), ..Thought::without_search(best) })
+    }
+}

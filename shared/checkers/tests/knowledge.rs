@@ -1,0 +1,154 @@
+//! What knowledge does to players.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
+
+use checkers::{
+    Book, Consult, Database, DrawRules, Endgames, Evaluator, Game, Knowing, Knowledge, Material, Move,
+    NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Verdict, openings,
+};
+use std::sync::{Arc, LazyLock};
+
+mod support;
+use support::{Random, random_network};
+
+static FOUR: LazyLock<Arc<Database>> = LazyLock::new(|| Arc::new(Database::compute(4).unwrap()));
+
+fn knowledge(consult: Consult) -> Knowledge {
+    Knowledge { book: None, endgames: Some(Endgames { database: FOUR.clone(), consult }) }
+}
+
+fn knowing(player: PlayerSpec, knowledge: Knowledge) -> PlayerSpec {
+    PlayerSpec::Knowing { player: Box::new(player), knowledge }
+}
+
+/// Defends as long as it can.
+struct Defender;
+
+impl Player for Defender {
+    fn new_game(&mut self, _seed: u64) {}
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        FOUR.best_moves(game.position())?.first().copied()
+    }
+}
+
+/// Positions of four pieces that Black, to move, wins, although neither side has more pieces.
+fn won_endings(count: usize) -> Vec<Position> {
+    let mut random = Random::new(11);
+    let mut endings = Vec::new();
+    while endings.len() < count {
+        let mut squares = [(); 4].map(|()| Squares::from(Square::new(1 + random.below(32) as u8).unwrap()));
+        squares.sort_by_key(|square| square.into_iter().map(Square::number).max());
+        let [a, b, c, d] = squares;
+        let kings = [a | c, a | b | c | d, a | b | c][random.below(3)];
+        let Ok(position) = Position::new(a | c, b | d, kings & (a | b | c | d), Side::Black) else {
+            continue;
+        };
+        let quiet = !position.must_capture() && position.empty().count() == 28;
+        if quiet && FOUR.probe(&position) == Some(Verdict::Win) {
+            endings.push(position);
+        }
+    }
+    endings
+}
+
+fn wins(spec: &PlayerSpec, endings: &[Position]) -> usize {
+    let mut player = spec.build();
+    let win = |(seed, start): (u64, &Position)| {
+        player.new_game(seed);
+        let mut game = Game::from_position(*start, DrawRules::default());
+        game.play_out(&mut *player, &mut Defender) == Outcome::Win(Side::Black)
+    };
+    (0..).zip(endings).map(win).filter(|won| *won).count()
+}
+
+#[test]
+fn with_the_database_a_player_wins_what_it_could_not() {
+    let endings = won_endings(100);
+    let network = Arc::new(random_network(NodeKind::Weighted, &mut Random::new(3)));
+    for player in
+        [PlayerSpec::Network { network, depth: 4 }, PlayerSpec::Material { depth: 6 }, PlayerSpec::Random]
+    {
+        let without = wins(&player, &endings);
+        let with = wins(&knowing(player.clone(), knowledge(Consult::Always)), &endings);
+        println!("{with} of 100 with the database, {without} without: {player:?}");
+        assert_eq!(with, 100);
+        assert!(without < 70, "{without} of 100 are won anyway");
+    }
+}
+
+/// An opinion that is the same everywhere.
+struct Opinion(f32);
+
+impl Evaluator for Opinion {
+    fn evaluate(&mut self, _position: &Position) -> Score {
+        Score::from_value(self.0)
+    }
+}
+
+#[test]
+fn the_database_is_asked_where_the_player_is_unsure() {
+    let won: Position = "B:WK32:BK23,K18".parse().unwrap();
+    assert_eq!(FOUR.probe(&won), Some(Verdict::Win));
+    for (own, asked) in [(0.0, false), (0.2, false), (0.3, true), (-0.3, true), (0.7, true), (-0.9, false)] {
+        let endgames = knowledge(Consult::default()).endgames;
+        let score = Knowing::new(Opinion(own), endgames).evaluate(&won);
+        assert_eq!(score != Score::from_value(own), asked, "{own}");
+        let always = Knowing::new(Opinion(own), knowledge(Consult::Always).endgames).evaluate(&won);
+        assert!(always.value() > 0.85, "{always}");
+        let alone = Knowing::new(Opinion(own), None).evaluate(&won);
+        assert_eq!(alone, Score::from_value(own));
+    }
+}
+
+#[test]
+fn verdicts_outweigh_opinions() {
+    let mut evaluator = Knowing::new(Material { seed: 1 }, knowledge(Consult::Always).endgames);
+    let mut random = Random::new(4);
+    for position in won_endings(50) {
+        assert!(evaluator.evaluate(&position).value() > 0.5);
+        let moves = position.legal_moves();
+        let children: Vec<Position> = moves.iter().map(|mv| position.play(mv)).collect();
+        let mut scores = vec![Score::EVEN; children.len()];
+        evaluator.evaluate_children(&position, &children, &mut scores);
+        let one = random.below(children.len());
+        assert_eq!(scores[one], evaluator.evaluate(&children[one]), "alone and together");
+    }
+}
+
+#[test]
+fn the_book_is_played_at_the_start() {
+    let knowledge = Knowledge { book: Some(Arc::new(Book::deck())), endgames: None };
+    for player in [PlayerSpec::Material { depth: 2 }, PlayerSpec::Random] {
+        let mut player = knowing(player, knowledge.clone()).build();
+        let mut seen = Vec::new();
+        for seed in 0..60 {
+            player.new_game(seed);
+            let mut game = Game::new(DrawRules::default());
+            for _ in 0..3 {
+                game.play(player.choose(&game).unwrap()).unwrap();
+            }
+            assert!(openings().iter().any(|opening| opening.moves == game.moves()), "{:?}", game.moves());
+            seen.push(*game.position());
+        }
+        seen.sort_by_key(Position::hash64);
+        seen.dedup();
+        assert!(seen.len() > 25, "only {} openings in 60 games", seen.len());
+    }
+}
+
+#[test]
+fn a_game_with_knowledge_follows_from_its_seed() {
+    let both = Knowledge { book: Some(Arc::new(Book::deck())), ..knowledge(Consult::default()) };
+    let mut player = knowing(PlayerSpec::Material { depth: 3 }, both).build();
+    let mut play = |seed| {
+        let mut game = Game::new(DrawRules::default());
+        player.new_game(seed);
+        while game.outcome().is_none() {
+            game.play(player.choose(&game).unwrap()).unwrap();
+        }
+        game.moves().to_vec()
+    };
+    let first = play(1);
+    assert_ne!(play(2), first);
+    assert_eq!(play(1), first);
+}

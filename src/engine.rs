@@ -1,0 +1,32 @@
+//! `atoll engine`: a checkers player for programs that speak Hub.
+
+use crate::failure::Failure;
+use crate::player::PlayerArguments;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    player: PlayerArguments,
+    /// Decides what the player leaves to chance
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut player = arguments.player.load().await?.build();
+    let named = Path::new(&arguments.player.player).file_stem().unwrap_or_default();
+    let settings = hub::Settings {
+        name: format!("Atoll {}", named.to_string_lossy()),
+        depth: arguments.player.depth,
+        seed: arguments.seed,
+        ..hub::Settings::default()
+    };
+    match hub::serve(BufReader::new(io::stdin()), io::stdout(), &mut *player, &settings) {
+        // Whoever drove it has gone without a word.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        served => served.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Other(error.to_string())),
+    }
+}

@@ -1,0 +1,314 @@
+//! `atoll play`: a person plays checkers against a player, in the terminal.
+
+mod board;
+
+use crate::failure::Failure;
+use crate::player::PlayerArguments;
+use board::Board;
+use checkers::{
+    DrawReason, DrawRules, Game, Limits, Move, MoveError, Outcome, PdnGame, Player, Position, Side, Tag,
+    Thought, openings,
+};
+use clap::ValueEnum;
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    player: PlayerArguments,
+    /// Your side; black moves first
+    #[arg(long, value_enum, default_value_t = Colour::Black)]
+    side: Colour,
+    /// The position to start from [default: the initial one]
+    #[arg(long)]
+    fen: Option<String>,
+    /// The file to which the game is added in the end
+    #[arg(long, value_name = "FILE", default_value = "atoll-games.pdn")]
+    pdn: PathBuf,
+    /// Decides what the player leaves to chance [default: the time]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    Black,
+    White,
+}
+
+/// Nobody says more than this at once.
+const LONGEST_LINE: u64 = 1 << 10;
+
+const HELP: &str = "\
+a move   its squares, as 11-15 or 15x22; a jump over several may need all of them, as 6x15x24
+moves    what you may play
+hint     what the player would do in your place
+eval     what the player makes of the position
+undo     take back your last move
+resign   give up
+quit     leave the game unfinished
+In the end the game is saved as PDN.";
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let start = match &arguments.fen {
+        None => Position::START,
+        Some(fen) => fen.parse().map_err(|error| Failure::Config(format!("--fen: {error}")))?,
+    };
+    let mut player = arguments.player.load().await?.build();
+    player.new_game(arguments.seed.unwrap_or_else(seed_of_the_moment));
+    let person = match arguments.side {
+        Colour::Black => Side::Black,
+        Colour::White => Side::White,
+    };
+    let mut table = Table {
+        game: Game::from_position(start, DrawRules::default()),
+        player: &mut *player,
+        limits: Limits::depth(arguments.player.depth),
+        person,
+        board: Board { bottom: person, colours: io::stdout().is_terminal() },
+        resigned: false,
+    };
+    let failed = |error: io::Error| Failure::Other(format!("the terminal: {error}"));
+    table.play(&mut io::stdin().lock(), &mut io::stdout().lock()).map_err(failed)?;
+    let saved = save(&arguments.pdn, &table.record(&arguments.player.player));
+    saved.map_err(|error| Failure::Other(format!("{}: {error}", arguments.pdn.display())))?;
+    println!("The game is in {}.", arguments.pdn.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn seed_of_the_moment() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}
+
+/// A game between a person and a player.
+struct Table<'a> {
+    game: Game,
+    player: &'a mut (dyn Player + Send),
+    limits: Limits,
+    person: Side,
+    board: Board,
+    /// The person has given up.
+    resigned: bool,
+}
+
+/// What a person may say.
+enum Wish {
+    Move(Result<Move, MoveError>),
+    Moves,
+    Hint,
+    Eval,
+    Undo,
+    Resign,
+    Quit,
+    Help,
+}
+
+impl Table<'_> {
+    /// Plays until the game is over or the person leaves.
+    fn play(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
+        writeln!(output, "You have {}. Type `help` for what you can say.", self.person)?;
+        self.show(output)?;
+        while self.game.outcome().is_none() {
+            if self.game.position().side_to_move() == self.person {
+                if !self.persons_turn(input, output)? {
+                    break;
+                }
+            } else {
+                self.players_turn(output)?;
+            }
+        }
+        match self.outcome() {
+            Some(outcome) => writeln!(output, "{}", self.result(outcome)),
+            None => writeln!(output, "The game is not finished."),
+        }
+    }
+
+    /// Lets the person say one thing; false if it was the last.
+    fn persons_turn(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<bool> {
+        write!(output, "Your move: ")?;
+        output.flush()?;
+        let mut text = Vec::new();
+        if io::Read::take(input, LONGEST_LINE).read_until(b'\n', &mut text)? == 0 {
+            writeln!(output)?;
+            return Ok(false);
+        }
+        match self.understand(String::from_utf8_lossy(&text).trim()) {
+            Wish::Move(Ok(mv)) => self.advance(mv, output)?,
+            Wish::Move(Err(error)) => self.explain(&error, output)?,
+            Wish::Moves => writeln!(output, "You can play {}.", self.choices())?,
+            Wish::Hint => self.hint(output)?,
+            Wish::Eval => self.evaluate(output)?,
+            Wish::Undo => self.undo(output)?,
+            Wish::Help => writeln!(output, "{HELP}")?,
+            Wish::Resign => {
+                self.resigned = true;
+                return Ok(false);
+            }
+            Wish::Quit => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn understand(&self, text: &str) -> Wish {
+        match text.to_ascii_lowercase().as_str() {
+            "help" | "?" => Wish::Help,
+            "moves" => Wish::Moves,
+            "hint" => Wish::Hint,
+            "eval" => Wish::Eval,
+            "undo" => Wish::Undo,
+            "resign" => Wish::Resign,
+            "quit" | "exit" => Wish::Quit,
+            _ => Wish::Move(self.game.position().parse_move(text)),
+        }
+    }
+
+    fn players_turn(&mut self, output: &mut impl Write) -> io::Result<()> {
+        let Some(thought) = self.player.think(&self.game, &self.limits) else {
+            return Err(io::Error::other("the player found no move in a game under way"));
+        };
+        writeln!(output, "Atoll plays {}{}", thought.best, remarks(&thought))?;
+        self.advance(thought.best, output)
+    }
+
+    fn advance(&mut self, mv: Move, output: &mut impl Write) -> io::Result<()> {
+        self.game.play(mv).map_err(io::Error::other)?;
+        self.show(output)?;
+        let opening = openings().iter().find(|opening| opening.moves == self.game.moves());
+        if let Some(opening) = opening.filter(|_| *self.game.start() == Position::START) {
+            let name = opening.name.unwrap_or_else(|| opening.family());
+            writeln!(output, "This is opening {}, {name}.", opening.number)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the board, and tells the person of captures.
+    fn show(&self, output: &mut impl Write) -> io::Result<()> {
+        writeln!(output, "{}", self.board.draw(self.game.position(), self.game.moves().last()))?;
+        let position = self.game.position();
+        if position.side_to_move() == self.person && position.must_capture() && self.game.outcome().is_none()
+        {
+            writeln!(output, "You must capture: {}.", self.choices())?;
+        }
+        Ok(())
+    }
+
+    fn choices(&self) -> String {
+        let moves: Vec<String> = self.game.position().legal_moves().iter().map(ToString::to_string).collect();
+        moves.join(", ")
+    }
+
+    /// Says why a move can't be played.
+    fn explain(&self, error: &MoveError, output: &mut impl Write) -> io::Result<()> {
+        match error {
+            MoveError::Unreadable(text) => {
+                writeln!(output, "`{text}` is no move: write its squares, as 11-15, or `help`.")
+            }
+            MoveError::Illegal { text, position } if position.must_capture() => {
+                writeln!(
+                    output,
+                    "`{text}` can't be played: who can capture must, so play {}.",
+                    self.choices()
+                )
+            }
+            MoveError::Illegal { text, .. } => {
+                writeln!(output, "`{text}` can't be played; you can play {}.", self.choices())
+            }
+            MoveError::Ambiguous { text, .. } => {
+                writeln!(output, "`{text}` can be several jumps; write all squares: {}.", self.choices())
+            }
+        }
+    }
+
+    fn hint(&mut self, output: &mut impl Write) -> io::Result<()> {
+        match self.player.think(&self.game, &self.limits) {
+            Some(thought) => writeln!(output, "Atoll would play {}{}", thought.best, remarks(&thought)),
+            None => writeln!(output, "There is nothing to play."),
+        }
+    }
+
+    fn evaluate(&mut self, output: &mut impl Write) -> io::Result<()> {
+        let thought = self.player.think(&self.game, &self.limits);
+        match thought.as_ref().and_then(|thought| thought.score) {
+            Some(score) => writeln!(output, "For you the position is worth {score}."),
+            None => writeln!(output, "This player judges no positions."),
+        }
+    }
+
+    /// Goes back to before the person's last move.
+    fn undo(&mut self, output: &mut impl Write) -> io::Result<()> {
+        let played = self.game.moves().to_vec();
+        let Some(keep) = played.len().checked_sub(2) else {
+            return writeln!(output, "There is nothing to take back.");
+        };
+        let start = *self.game.start();
+        self.game.restart(start);
+        for mv in &played[..keep] {
+            self.game.play(*mv).map_err(io::Error::other)?;
+        }
+        self.show(output)
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if self.resigned { Some(Outcome::Win(!self.person)) } else { self.game.outcome() }
+    }
+
+    fn result(&self, outcome: Outcome) -> String {
+        match outcome {
+            Outcome::Win(side) if side == self.person => "You win.".to_owned(),
+            Outcome::Win(_) => "Atoll wins.".to_owned(),
+            Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.".to_owned(),
+            Outcome::Draw(DrawReason::NoProgress) => {
+                "Draw: nothing was captured and no man moved for too long.".to_owned()
+            }
+            Outcome::Draw(DrawReason::TooLong) => "Draw: the game lasted too long.".to_owned(),
+        }
+    }
+
+    /// The game for those who read PDN.
+    fn record(&self, player: &str) -> PdnGame {
+        let name = |side| if side == self.person { "Person".to_owned() } else { format!("Atoll ({player})") };
+        let tag = |name: &str, value| Tag { name: name.to_owned(), value };
+        PdnGame {
+            tags: vec![
+                tag("Event", "Atoll".to_owned()),
+                tag("Black", name(Side::Black)),
+                tag("White", name(Side::White)),
+            ],
+            start: *self.game.start(),
+            moves: self.game.moves().to_vec(),
+            comments: Vec::new(),
+            result: self.outcome().into(),
+        }
+    }
+}
+
+/// What a player thought, in brackets: value, depth, the line, and the votes of those who decide together.
+fn remarks(thought: &Thought) -> String {
+    let mut remarks = Vec::new();
+    if let Some(score) = thought.score {
+        remarks.push(format!("value {score}"));
+    }
+    if thought.depth > 0 {
+        remarks.push(format!("depth {}", thought.depth));
+    }
+    if thought.line.len() > 1 {
+        let line: Vec<String> = thought.line[1..].iter().take(4).map(ToString::to_string).collect();
+        remarks.push(format!("then {}", line.join(" ")));
+    }
+    if !thought.votes.is_empty() {
+        let votes: Vec<String> =
+            thought.votes.iter().map(|(mv, count)| format!("{count} for {mv}")).collect();
+        remarks.push(format!("votes: {}", votes.join(", ")));
+    }
+    if remarks.is_empty() { ".".to_owned() } else { format!(" ({}).", remarks.join("; ")) }
+}
+
+/// Adds a game to a file.
+fn save(path: &Path, game: &PdnGame) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    writeln!(file, "{game}")
+}

@@ -1,0 +1,118 @@
+//! Checkers players as people name them on the command line.
+
+use crate::contender;
+use crate::endgame::{self, Folder};
+use crate::failure::Failure;
+use crate::store_argument::StoreArgument;
+use checkers::{
+    Book, BookError, Consult, EndgameError, Endgames, Knowledge, MAX_DEPTH, PlayerFile, PlayerFileError,
+    PlayerSpec,
+};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Which player, and what it knows.
+#[derive(clap::Args)]
+pub(crate) struct PlayerArguments {
+    #[arg(help = contender::HELP)]
+    pub(crate) player: String,
+    /// Moves to look ahead
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
+    pub(crate) depth: u32,
+    #[command(flatten)]
+    knowledge: KnowledgeArguments,
+    #[command(flatten)]
+    store: StoreArgument,
+}
+
+/// What a player knows beside its own judgement.
+#[derive(clap::Args)]
+pub(crate) struct KnowledgeArguments {
+    /// Use the endgame database with up to so many pieces
+    #[arg(long, value_name = "PIECES", value_parser = endgame::pieces())]
+    endgame: Option<u32>,
+    /// When to ask it
+    #[arg(long, value_enum, default_value_t = When::Unsure)]
+    consult: When,
+    /// What counts as unsure: the player's own value lies between these, whoever it favours
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], default_values_t = [0.25, 0.75])]
+    unsure: Vec<f32>,
+    #[command(flatten)]
+    folder: Folder,
+    /// Play the first moves from a book: `deck`, the three-move openings, or the path of a book file
+    #[arg(long)]
+    book: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// Wherever it knows the position
+    Always,
+    /// Where the player's own value is unsure
+    Unsure,
+}
+
+/// Why there is no such player.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlayerError {
+    /// Its file.
+    #[error("player {}: {error}", path.display())]
+    File { path: PathBuf, error: PlayerFileError },
+    /// Its book.
+    #[error("--book {path}: {error}")]
+    Book { path: String, error: BookError },
+    /// Its database.
+    #[error("--endgame: {0}")]
+    Endgame(#[from] EndgameError),
+    /// Knowledge for one that cannot use it.
+    #[error(
+        "expected a player of one mind for `--endgame` or `--book`, found an ensemble, whose members vote by themselves"
+    )]
+    Ensemble,
+}
+
+impl PlayerArguments {
+    pub(crate) async fn load(&self) -> Result<PlayerSpec, Failure> {
+        let player = contender::load(&self.player, self.depth, &self.store).await?;
+        let knowledge = self.knowledge.load()?;
+        if knowledge.book.is_none() && knowledge.endgames.is_none() {
+            return Ok(player);
+        }
+        if matches!(player, PlayerSpec::Ensemble { .. }) {
+            return Err(PlayerError::Ensemble.into());
+        }
+        Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
+    }
+}
+
+impl KnowledgeArguments {
+    pub(crate) fn load(&self) -> Result<Knowledge, PlayerError> {
+        Ok(Knowledge { book: self.load_book()?, endgames: self.load_endgames()? })
+    }
+
+    fn load_book(&self) -> Result<Option<Arc<Book>>, PlayerError> {
+        let book = match self.book.as_deref() {
+            None => return Ok(None),
+            Some("deck") => Ok(Book::deck()),
+            Some(path) => Book::load(Path::new(path)),
+        };
+        let path = self.book.clone().unwrap_or_default();
+        book.map(|book| Some(Arc::new(book))).map_err(|error| PlayerError::Book { path, error })
+    }
+
+    fn load_endgames(&self) -> Result<Option<Endgames>, PlayerError> {
+        let Some(pieces) = self.endgame else { return Ok(None) };
+        let consult = match (self.consult, self.unsure.as_slice()) {
+            (When::Unsure, [from, to]) => Consult::Unsure { from: *from, to: *to },
+            _ => Consult::Always,
+        };
+        let database = Arc::new(endgame::open(&self.folder, pieces)?);
+        Ok(Some(Endgames { database, consult }))
+    }
+}
+
+/// The player of a player file.
+pub(crate) fn load(path: &Path) -> Result<PlayerFile, PlayerError> {
+    PlayerFile::load(path).map_err(|error| PlayerError::File { path: path.to_owned(), error })
+}

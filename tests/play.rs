@@ -1,0 +1,151 @@
+//! `atoll play` in a real terminal, from the first move to the result.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use checkers::{DrawRules, Game, Outcome, PlayerSpec, Position, Side, read_pdn};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+use support::{PATIENCE, Place};
+
+/// A command that believes to be watched.
+struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Receiver<String>,
+    seen: String,
+}
+
+impl Terminal {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = std::ffi::OsString::from_vec(ptsname(&master, vec![]).unwrap().into_bytes());
+        let line = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        let child = place.command(arguments).stdin(line()).stdout(line()).stderr(line()).spawn().unwrap();
+        let keyboard = File::from(master);
+        let mut glass = keyboard.try_clone().unwrap();
+        let (sender, screen) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The terminal is gone when nobody holds its other end any more.
+            while let Ok(count @ 1..) = glass.read(&mut bytes) {
+                if sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keyboard, screen, seen: String::new() }
+    }
+
+    /// Waits for one of some texts; what was shown up to there.
+    fn wait_for(&mut self, texts: &[&str]) -> String {
+        loop {
+            let found = texts.iter().filter_map(|text| Some(self.seen.find(text)? + text.len())).min();
+            if let Some(end) = found {
+                return self.seen.drain(..end).collect();
+            }
+            let shown = self.screen.recv_timeout(PATIENCE);
+            self.seen += &shown.unwrap_or_else(|_| panic!("waited in vain for {texts:?}: {}", self.seen));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        writeln!(self.keyboard, "{text}").unwrap();
+    }
+
+    fn ask(&mut self, text: &str) -> String {
+        self.say(text);
+        self.wait_for(&["Your move: "])
+    }
+}
+
+/// The move that the player made, if it made one.
+fn reply(shown: &str) -> Option<&str> {
+    let (_, rest) = shown.split_once("Atoll plays ")?;
+    rest.split([' ', '.', '\r']).next()
+}
+
+#[test]
+fn a_person_plays_a_whole_game() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &["play", "random", "--seed", "3", "--pdn", "mine.pdn"]);
+    let mut game = Game::new(DrawRules::default());
+    let mut person = PlayerSpec::Material { depth: 6 }.build();
+    person.new_game(1);
+    let mut shown = terminal.wait_for(&["Your move: "]);
+    assert!(shown.contains("You have black") && shown.contains("\x1b["), "in colours: {shown}");
+    while game.outcome().is_none() {
+        let mv = person.choose(&game).unwrap();
+        game.play(mv).unwrap();
+        terminal.say(&mv.to_string());
+        shown = terminal.wait_for(&["Your move: ", "The game is in mine.pdn."]);
+        if let Some(reply) = reply(&shown) {
+            game.play(game.position().parse_move(reply).unwrap()).unwrap();
+        }
+    }
+    assert_eq!(game.outcome(), Some(Outcome::Win(Side::Black)));
+    assert!(shown.contains("You win."), "{shown}");
+    assert!(terminal.child.wait().unwrap().success());
+    let saved = std::fs::read_to_string(place.path().join("mine.pdn")).unwrap();
+    let saved = &read_pdn(&saved).unwrap()[0];
+    assert_eq!((saved.moves.as_slice(), saved.result.text()), (game.moves(), "0-1"));
+    assert_eq!((saved.tag("Black"), saved.tag("White")), (Some("Person"), Some("Atoll (random)")));
+}
+
+#[test]
+fn hints_captures_undo_and_mistakes_are_explained() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &["play", "material", "--depth", "4", "--seed", "1"]);
+    terminal.wait_for(&["Your move: "]);
+    assert!(terminal.ask("help").contains("take back your last move"));
+    assert!(terminal.ask("nonsense").contains("`nonsense` is no move"));
+    assert!(terminal.ask("11-22").contains("you can play"));
+    assert!(terminal.ask("undo").contains("nothing to take back"));
+    let hint = terminal.ask("hint");
+    assert!(hint.contains("Atoll would play ") && hint.contains("depth 4"), "{hint}");
+    assert!(terminal.ask("eval").contains("For you the position is worth "));
+    assert!(terminal.ask("moves").contains("9-13"));
+    let before = terminal.ask("11-15");
+    assert!(reply(&before).is_some() && before.contains("value "), "{before}");
+    let after = terminal.ask("undo");
+    assert!(!after.contains("Atoll plays") && after.contains("black to move"), "{after}");
+    assert_eq!(reply(&terminal.ask("11-15")), reply(&before), "the same game again");
+    terminal.say("resign");
+    assert!(terminal.wait_for(&["The game is in atoll-games.pdn."]).contains("Atoll wins."));
+    let saved = std::fs::read_to_string(place.path().join("atoll-games.pdn")).unwrap();
+    assert_eq!(read_pdn(&saved).unwrap()[0].result.text(), "1-0");
+}
+
+#[test]
+fn a_person_who_can_capture_is_told_to() {
+    let place = Place::new();
+    let fen = "B:W18,31:B14,1";
+    let position: Position = fen.parse().unwrap();
+    assert!(position.must_capture());
+    let mut terminal = Terminal::start(&place, &["play", "random", "--fen", fen]);
+    assert!(terminal.wait_for(&["Your move: "]).contains("You must capture: 14x23."));
+    assert!(terminal.ask("1-6").contains("who can capture must, so play 14x23."));
+    terminal.say("quit");
+    assert!(terminal.wait_for(&["The game is in"]).contains("not finished"));
+}
+
+/// Without a terminal it is plain text, for those who read it otherwise; and the game is kept when the input ends.
+#[test]
+fn a_pipe_gets_letters() {
+    let place = Place::new();
+    let input = place.path().join("input");
+    std::fs::write(&input, b"11-15\n\xff\xfe\n").unwrap();
+    let mut command = place.command(&["play", "random", "--seed", "1"]);
+    let finished = support::finish(command.stdin(File::open(input).unwrap()));
+    let shown = &finished.expect(0).stdout;
+    assert!(!shown.contains('\x1b') && shown.contains("12b"), "{shown}");
+    assert!(shown.contains("is no move") && shown.contains("not finished"), "{shown}");
+    let saved = std::fs::read_to_string(place.path().join("atoll-games.pdn")).unwrap();
+    assert_eq!(read_pdn(&saved).unwrap()[0].moves.len(), 2);
+}
