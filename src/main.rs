@@ -11,6 +11,7 @@ mod failure;
 mod level;
 mod local;
 mod maze;
+mod maze_study;
 mod progress;
 mod reference;
 mod remote;

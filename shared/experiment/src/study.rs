@@ -1,7 +1,8 @@
 //! Studies: several named experiments that may take each other's champions as guests.
 
-use crate::document::{Document, KeyPath, Report};
+use crate::document::{Document, Report};
 use crate::experiment::Experiment;
+use crate::overlay::{lay_over, path, quoted};
 use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -90,23 +91,9 @@ impl Part {
         let mut own = document.clone();
         own.set(&path("name"), Json::from(format!("{study}-{name}")))?;
         for (key, value) in table.iter().filter(|(key, _)| *key != "guests") {
-            merge(&mut own, &quoted(key), &format!("{at}.{}", quoted(key)), value)?;
+            lay_over(&mut own, document, &quoted(key), &format!("{at}.{}", quoted(key)), value)?;
         }
         Ok(Self { name: name.to_owned(), guests, experiment: crate::single(&own)? })
-    }
-}
-
-/// Puts a part's value over the study's own: tables key by key, unless they name a kind and so stand for themselves.
-fn merge(document: &mut Document, key: &str, source: &str, value: &Json) -> Result<(), Report> {
-    match value.as_object() {
-        Some(table) if !table.contains_key("kind") && !table.is_empty() => {
-            for (name, value) in table {
-                let name = quoted(name);
-                merge(document, &format!("{key}.{name}"), &format!("{source}.{name}"), value)?;
-            }
-            Ok(())
-        }
-        _ => document.graft(&path(key), &path(source)),
     }
 }
 
@@ -139,13 +126,4 @@ fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Repo
         ordered.push(parts.remove(next));
     }
     Ok(ordered)
-}
-
-fn path(text: &str) -> KeyPath {
-    text.parse().expect("quoted keys make a path")
-}
-
-fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("{name:?}") }
 }

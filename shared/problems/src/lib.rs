@@ -18,7 +18,7 @@ mod maze;
 mod onemax;
 mod rastrigin;
 
-pub use maze::Maze;
+pub use maze::{Founders, Maze, Operators, PathOperators, Repair};
 pub use onemax::OneMax;
 pub use rastrigin::Rastrigin;
 
@@ -77,6 +77,8 @@ pub struct Traits {
     pub axes: Vec<Axis>,
     /// About how long one evaluation takes.
     pub cost: Cost,
+    /// About how long a child takes, where the problem makes children by operators of its own.
+    pub breeding: Option<Cost>,
 }
 
 /// Something that is done with a problem of any type.
@@ -100,6 +102,7 @@ impl Use for Describe {
             absolute: problem.absolute(),
             axes: problem.axes(),
             cost: problem.cost(),
+            breeding: problem.breeder().map(|breeder| breeder.cost()),
         }
     }
 }

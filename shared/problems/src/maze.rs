@@ -184,7 +184,9 @@ impl Solver {
     fn check(self, board: &Board, turns: Turns) -> Result<(), ProblemError> {
         let key = "problem.founders";
         match self {
-            Self::Search(search) => search.check(board, turns).map_err(|error| ProblemError::new(key, &error)),
+            Self::Search(search) => {
+                search.check(board, turns).map_err(|error| ProblemError::new(key, &error))
+            }
             Self::Exact(exact) => exact.check(board, turns).map_err(|error| ProblemError::new(key, &error)),
         }
     }
@@ -225,7 +227,8 @@ impl Maze {
         })
     }
 
-    fn board(&self) -> Result<Board, ProblemError> {
+    /// The board.
+    pub fn board(&self) -> Result<Board, ProblemError> {
         if let Some(text) = &self.board {
             return Board::read(text).map_err(|error| ProblemError::new("problem.board", &error));
         }

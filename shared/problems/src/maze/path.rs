@@ -68,7 +68,8 @@ impl PathBreeder {
 
     fn guide(&self) -> Option<Arc<Guide>> {
         let is_asked = self.operators.replan > 0.0 && self.operators.guided > 0.0;
-        let make = || is_asked.then(|| Guide::new(&self.board, self.turns).expect("this was checked")).map(Arc::new);
+        let make =
+            || is_asked.then(|| Guide::new(&self.board, self.turns).expect("this was checked")).map(Arc::new);
         self.guide.get_or_init(make).clone()
     }
 
