@@ -32,7 +32,7 @@ fn hybrid(side: usize, board: u32, turns: usize, seed: u64, generations: usize) 
 }
 
 /// Generations for each turn of the game.
-const GENERATIONS: usize = 5;
+const GENERATIONS: usize = 4;
 /// What is allowed, in seconds for each turn squared.
 const ALLOWED: f64 = 0.6e-3;
 

@@ -127,14 +127,16 @@ fn table(question: &Question, board: &Board, columns: &[String]) -> String {
     push(&mut text, &format!("| turns | {} | optimum |\n", titles.join(" | ")));
     push(&mut text, &format!("|---|{}---|\n", "---|".repeat(columns.len())));
     for game in &board.games {
-        let entries: Vec<String> =
-            columns.iter().map(|column| entry(board, game, column).map_or("–".to_owned(), shown)).collect();
+        let entries: Vec<String> = columns
+            .iter()
+            .map(|column| entry(board, game, column).as_ref().map_or("–".to_owned(), shown))
+            .collect();
         push(&mut text, &format!("| {} | {} | {} |\n", game.turns, entries.join(" | "), optimum(game)));
     }
     text
 }
 
-fn shown(entry: Entry<'_>) -> String {
+fn shown(entry: &Entry<'_>) -> String {
     let published = entry.published.map_or(String::new(), |mean| format!(" ({mean:.1})"));
     let gap = entry.gap.map_or(String::new(), |gap| format!(" {gap:.1} %"));
     format!("{:.1}{published}{gap}", entry.mean)

@@ -26,7 +26,7 @@ use evolution::epoch::{Evolver, World};
 use evolution::gene::Gene;
 use evolution::island::Setting;
 use evolution::population::Cost;
-use evolution::problem::{Axis, Problem};
+use evolution::problem::{Axis, Breeder, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::TypeId;
@@ -102,7 +102,7 @@ impl Use for Describe {
             absolute: problem.absolute(),
             axes: problem.axes(),
             cost: problem.cost(),
-            breeding: problem.breeder().map(|breeder| breeder.cost()),
+            breeding: problem.breeder().map(Breeder::cost),
         }
     }
 }
