@@ -115,6 +115,7 @@ fn variants_of_a_sweep() {
     refused(but("0.4 * problem.turns", "4 * problem.trns"), &[generations, "found `problem.trns`"]);
     refused(but("0.4 * problem.turns", "4 * problem.kind"), &[generations, "found `problem.kind`"]);
     refused(but("0.4 * problem.turns", "many"), &[generations, "many"]);
+    refused(but("variants.other", r#"variants."\u0007 it's""#), &[generations, "2.0"]);
     refused(but("0.4 * problem", "-4 * problem"), &[generations, "-20"]);
     refused(
         but("[sweep.variants.other]", "[sweep.variants.other]\nseed = 1"),

@@ -1,8 +1,8 @@
 //! Values that are multiples of another key's, such as `"40 * problem.turns"`: what a sweep changes can so take other
 //! keys along.
 
-use crate::document::{Document, KeyPath, Report};
-use crate::overlay::{path, quoted};
+use crate::document::{Document, KeyPath, Report, written};
+use crate::overlay::path;
 use serde_json::{Number, Value as Json};
 
 /// So many times the value of another key.
@@ -33,7 +33,7 @@ fn collect(value: &Json, key: String, found: &mut Vec<(String, Multiple)>) {
             let dot = if key.is_empty() { "" } else { "." };
             table
                 .iter()
-                .for_each(|(name, value)| collect(value, format!("{key}{dot}{}", quoted(name)), found));
+                .for_each(|(name, value)| collect(value, format!("{key}{dot}{}", written(name)), found));
         }
         Json::Array(items) => {
             items.iter().enumerate().for_each(|(at, item)| collect(item, format!("{key}[{at}]"), found));

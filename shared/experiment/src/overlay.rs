@@ -1,6 +1,6 @@
 //! Keys of a part laid over those of the whole: studies and the variants of sweeps are made so.
 
-use crate::document::{Document, KeyPath, Report};
+use crate::document::{Document, KeyPath, Report, written};
 use serde_json::Value as Json;
 
 /// Puts a value of `from` over the one at `key`: a table over a table key by key, unless it names a kind and so stands
@@ -16,7 +16,7 @@ pub(crate) fn lay_over(
     match value.as_object() {
         Some(table) if !table.contains_key("kind") && !table.is_empty() && is_over_table() => {
             for (name, value) in table {
-                let name = quoted(name);
+                let name = written(name);
                 lay_over(document, from, &format!("{key}.{name}"), &format!("{source}.{name}"), value)?;
             }
             Ok(())
@@ -25,13 +25,7 @@ pub(crate) fn lay_over(
     }
 }
 
-/// A path of keys that were quoted where they must be.
+/// A path of keys that are [`written`] as they must be.
 pub(crate) fn path(text: &str) -> KeyPath {
-    text.parse().expect("quoted keys make a path")
-}
-
-/// A key as it stands in a path.
-pub(crate) fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("{name:?}") }
+    text.parse().expect("written keys make a path")
 }

@@ -1,8 +1,8 @@
 //! Studies: several named experiments that may take each other's champions as guests.
 
-use crate::document::{Document, Report};
+use crate::document::{Document, Report, written};
 use crate::experiment::Experiment;
-use crate::overlay::{lay_over, path, quoted};
+use crate::overlay::{lay_over, path};
 use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Part {
         name: &str,
         tables: &BTreeMap<String, Json>,
     ) -> Result<Self, Report> {
-        let at = format!("study.{}", quoted(name));
+        let at = format!("study.{}", written(name));
         let refuse =
             |key: &str, message: String| document.conclude(vec![document.problem(key, message, None)]);
         let Some(table) = tables[name].as_object() else {
@@ -91,7 +91,7 @@ impl Part {
         let mut own = document.clone();
         own.set(&path("name"), Json::from(format!("{study}-{name}")))?;
         for (key, value) in table.iter().filter(|(key, _)| *key != "guests") {
-            lay_over(&mut own, document, &quoted(key), &format!("{at}.{}", quoted(key)), value)?;
+            lay_over(&mut own, document, &written(key), &format!("{at}.{}", written(key)), value)?;
         }
         Ok(Self { name: name.to_owned(), guests, experiment: crate::single(&own)? })
     }
@@ -107,7 +107,7 @@ fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
         let guest = parts.iter().find(|part| Some(&part.name) == host.guests.as_ref())?;
         (shape(guest) != shape(host)).then(|| {
             let message = format!("expected guests with {}, found {}", shape(host), shape(guest));
-            document.problem(&format!("study.{}.guests", quoted(&host.name)), message, None)
+            document.problem(&format!("study.{}.guests", written(&host.name)), message, None)
         })
     });
     document.conclude(misfits.collect())
@@ -119,7 +119,7 @@ fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Repo
     while !parts.is_empty() {
         let known = |name: &String| ordered.iter().any(|part| part.name == *name);
         let Some(next) = parts.iter().position(|part| part.guests.as_ref().is_none_or(known)) else {
-            let key = format!("study.{}.guests", quoted(&parts[0].name));
+            let key = format!("study.{}.guests", written(&parts[0].name));
             let message = "expected experiments that do not wait for each other, found a circle";
             return document.conclude(vec![document.problem(&key, message, None)]).map(|()| ordered);
         };

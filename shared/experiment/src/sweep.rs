@@ -1,10 +1,10 @@
 //! Sweeps: one experiment over all combinations of some keys' values, several times each.
 
-use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report};
+use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report, written};
 use crate::experiment::Experiment;
 use crate::file::{AxisKeys, SweepKeys, SweepReport};
 use crate::multiple;
-use crate::overlay::{lay_over, path, quoted};
+use crate::overlay::{lay_over, path};
 use evolution::digest::Digest;
 use problems::ProblemSpec;
 use serde_json::Value as Json;
@@ -172,7 +172,8 @@ impl Combinations {
         }
         if let Some((name, keys)) = self.variant(number) {
             for (key, value) in keys.as_object().into_iter().flatten() {
-                let (key, source) = (quoted(key), format!("sweep.variants.{}.{}", quoted(name), quoted(key)));
+                let (key, source) =
+                    (written(key), format!("sweep.variants.{}.{}", written(name), written(key)));
                 lay_over(&mut document, &self.document, &key, &source, value)?;
             }
         }
@@ -240,13 +241,13 @@ fn check_key(document: &Document, place: &str, key: &str) -> Option<Problem> {
 fn check_variants(document: &Document, variants: &BTreeMap<String, Json>) -> Vec<Problem> {
     let mut problems = vec![];
     for (name, keys) in variants {
-        let place = format!("sweep.variants.{}", quoted(name));
+        let place = format!("sweep.variants.{}", written(name));
         let Some(keys) = keys.as_object() else {
             let message = format!("expected a table with the keys of an experiment, found `{keys}`");
             problems.push(document.problem(&place, message, None));
             continue;
         };
-        let check = |key: &String| check_key(document, &format!("{place}.{}", quoted(key)), key);
+        let check = |key: &String| check_key(document, &format!("{place}.{}", written(key)), key);
         problems.extend(keys.keys().filter_map(check));
     }
     problems
