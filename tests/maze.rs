@@ -167,7 +167,7 @@ fn what_can_not_be_played_is_refused_with_the_reason() {
             "maze solve --algorithm hybrid --turns 1001".to_owned(),
             "",
             2,
-            "maze:5:21: problem.operators: expected at most 1000 turns for a bound, found `1001`",
+            "maze:6:9: problem.operators: expected at most 1000 turns for a bound, found `1001`",
         ),
         (
             "maze solve --algorithm enhanced --turns 10000".to_owned(),
