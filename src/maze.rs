@@ -114,9 +114,9 @@ impl Algorithm {
             Self::Enhanced => study(founders, enhanced),
             Self::Hybrid => Some(format!(
                 "problem.{founders}\nproblem.operators.kind = \"path\"\n\
-                 islands.count = 2\nmigration = {{ interval = 25, count = 1 }}\nbudget.generations = {}\n\
-                 algorithm = {{ kind = \"crowding\", population = 48, distinct = true }}\n",
-                4 * turns
+                 islands.count = 2\nmigration = {{ interval = 10, count = 1 }}\nbudget.generations = {0}\n\
+                 algorithm = {{ kind = \"crowding\", population = {0}, distinct = true }}\n",
+                2 * turns
             )),
             _ => None,
         }

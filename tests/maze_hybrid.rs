@@ -1,18 +1,20 @@
 //! The hybrid, through the engine: what it reaches in the CPU time that it is allowed.
 //!
-//! `ATOLL_MAZE_BOARDS` says how many other boards of each size are tried (2 unless given); `tests/long maze-hybrid`
-//! tries many. With `--nocapture` it prints what it found as tables in Markdown.
+//! `ATOLL_MAZE_BOARDS` says how many other boards of each size are tried, and that every run goes to its end; without,
+//! it is one board, and all runs but the first stop when they have what they look for. With `--nocapture` it prints what
+//! it found as tables in Markdown: see `tests/long maze-hybrid`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use archipelago::solo;
+use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use maze::{Board, Exact, Turns};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
 /// The hybrid as it stands in the examples, on one board.
-fn hybrid(side: usize, board: u32, turns: usize, seed: u64, generations: usize) -> Experiment {
+fn hybrid(side: usize, board: u32, turns: usize, seed: u64) -> Experiment {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/maze-hybrid.toml");
     let mut text = std::fs::read_to_string(file).unwrap();
     for (key, value) in [
@@ -20,7 +22,8 @@ fn hybrid(side: usize, board: u32, turns: usize, seed: u64, generations: usize) 
         ("height", side),
         ("board_seed", board as usize),
         ("turns", turns),
-        ("generations", generations),
+        ("population", 2 * turns),
+        ("generations", 2 * turns),
     ] {
         let line = text.lines().find(|line| line.starts_with(&format!("{key} = "))).expect(key).to_owned();
         text = text.replace(&line, &format!("{key} = {value}"));
@@ -31,33 +34,41 @@ fn hybrid(side: usize, board: u32, turns: usize, seed: u64, generations: usize) 
     }
 }
 
-/// Generations for each turn of the game.
-const GENERATIONS: usize = 4;
 /// What is allowed, in seconds for each turn squared.
 const ALLOWED: f64 = 0.6e-3;
+
+/// How many other boards are asked for.
+fn boards() -> Option<u32> {
+    std::env::var("ATOLL_MAZE_BOARDS").ok().map(|count| count.parse().unwrap())
+}
 
 fn thread_cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// The best of the founders, the best at the end, and the CPU time from one to the other, with everything before.
+/// The best of the founders, the best at the end, and the CPU time from nothing to the end.
 struct Evolved {
     first: u32,
     last: u32,
     seconds: f64,
 }
 
-fn evolve(side: usize, board: u32, turns: usize, seed: u64) -> Evolved {
-    let best = |experiment: &Experiment| {
-        let islands = solo::evolve(experiment, || false).unwrap().unwrap().islands;
-        islands.iter().map(|(_, standing)| standing.best).fold(0.0, f64::max) as u32
-    };
-    let experiment = hybrid(side, board, turns, seed, GENERATIONS * turns);
+fn best(experiment: &Experiment) -> u32 {
+    let islands = solo::evolve(experiment, || false).unwrap().unwrap().islands;
+    islands.iter().map(|(_, standing)| standing.best).fold(0.0, f64::max) as u32
+}
+
+fn evolve(side: usize, board: u32, turns: usize, seed: u64, wanted: u32) -> Evolved {
+    let whole = hybrid(side, board, turns, seed);
+    let budget = |generations| BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
+    let sought = BudgetKeys { target_fitness: Some(f64::from(wanted)), ..budget(2 * turns as u64) };
+    let is_whole = seed == 0 || boards().is_some();
+    let experiment = if is_whole { whole.clone() } else { whole.with_budget(sought).unwrap() };
     let start = thread_cpu_seconds();
     let last = best(&experiment);
     let seconds = thread_cpu_seconds() - start;
-    Evolved { first: best(&hybrid(side, board, turns, seed, 0)), last, seconds }
+    Evolved { first: best(&whole.with_budget(budget(0)).unwrap()), last, seconds }
 }
 
 /// One length of game on one board, evolved with several seeds.
@@ -70,7 +81,7 @@ struct Cell {
 
 impl Cell {
     fn new(side: usize, board: u32, turns: usize, wanted: u32, repeats: u64) -> Self {
-        let evolved = (0..repeats).map(|seed| evolve(side, board, turns, seed)).collect();
+        let evolved = (0..repeats).map(|seed| evolve(side, board, turns, seed, wanted)).collect();
         Self { side, turns, wanted, evolved }
     }
 
@@ -136,11 +147,10 @@ fn the_optimum_of_the_published_boards() {
 
 #[test]
 fn the_optimum_of_other_boards() {
-    let boards: u32 = std::env::var("ATOLL_MAZE_BOARDS").map_or(2, |count| count.parse().unwrap());
     on_one_thread(|| {
         head("Other boards");
         let (mut reached, mut all, mut improved, mut first_was_best) = (0, 0, 0, 0);
-        for seed in 1..=boards {
+        for seed in 1..=boards().unwrap_or(1) {
             for (side, turns, ..) in published() {
                 let board = Board::generate(side, side, seed).unwrap();
                 let optimum = Exact::default().solve(&board, Turns::new(turns).unwrap()).unwrap();
