@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::short;
+use crate::terminal::out;
 use checkers::{BuildStep, Counts, Database, EndgameError, PieceCounts, Position, Verdict};
 use clap::Subcommand;
 use experiment::duration;
@@ -107,7 +108,7 @@ fn build(arguments: &Build) -> Result<(), Failure> {
     let positions: u64 = database.slices().map(|(_, counts)| counts.positions()).sum();
     let seconds = progress.start.elapsed().as_secs_f64();
     if arguments.json {
-        println!(
+        out!(
             "{}",
             json!({
                 "pieces": arguments.pieces,
@@ -119,9 +120,9 @@ fn build(arguments: &Build) -> Result<(), Failure> {
             })
         );
     } else {
-        println!("{} pieces, {positions} positions in {seconds:.1} s", arguments.pieces);
-        println!("  {} bytes in {}", database.bytes(), arguments.folder.path.display());
-        println!("  digest {}", database.digest());
+        out!("{} pieces, {positions} positions in {seconds:.1} s", arguments.pieces);
+        out!("  {} bytes in {}", database.bytes(), arguments.folder.path.display());
+        out!("  digest {}", database.digest());
     }
     Ok(())
 }
@@ -183,15 +184,15 @@ fn stats(arguments: &Stats) -> Result<(), Failure> {
         object["pieces"] = json!(arguments.pieces);
         object["digest"] = json!(database.digest());
         object["slices"] = json!(slices);
-        println!("{object}");
+        out!("{object}");
         return Ok(());
     }
-    println!("black white   positions        wins      losses       draws   (men+kings; black to move)");
+    out!("black white   positions        wins      losses       draws   (men+kings; black to move)");
     for (slice, counts) in database.slices() {
         let PieceCounts { black_men, black_kings, white_men, white_kings } = slice;
-        println!("  {black_men}+{black_kings}   {white_men}+{white_kings} {}", columns(counts));
+        out!("  {black_men}+{black_kings}   {white_men}+{white_kings} {}", columns(counts));
     }
-    println!("all         {}", columns(all));
+    out!("all         {}", columns(all));
     Ok(())
 }
 
@@ -223,7 +224,7 @@ fn check(arguments: &Check) -> Result<(), Failure> {
         let found = format!("expected what the successors say, found another verdict for `{position}`");
         return Err(Failure::Other(found));
     }
-    println!("{samples} positions of up to {pieces} pieces agree with their successors");
+    out!("{samples} positions of up to {pieces} pieces agree with their successors");
     Ok(())
 }
 
@@ -242,9 +243,9 @@ fn probe(arguments: &Probe) -> Result<(), Failure> {
         database.best_moves(&position).ok_or_else(unknown)?.iter().map(ToString::to_string).collect();
     let verdict = word(verdict);
     if arguments.json {
-        println!("{}", json!({ "fen": position.to_string(), "verdict": verdict, "best": best }));
+        out!("{}", json!({ "fen": position.to_string(), "verdict": verdict, "best": best }));
     } else {
-        println!("{verdict} for {}, best {}", position.side_to_move(), best.join(" "));
+        out!("{verdict} for {}, best {}", position.side_to_move(), best.join(" "));
     }
     Ok(())
 }

@@ -42,6 +42,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes files into a folder, and prints their names.
 pub(crate) fn write_all(folder: &Path, files: &[(&str, String)]) -> Result<ExitCode, Failure> {
+    save_all(folder, files)?;
+    for (name, _) in files {
+        out!("{}", folder.join(name).display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes files into a folder.
+pub(crate) fn save_all(folder: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
     let failed = |path: &Path, error: std::io::Error| {
         Failure::Other(format!("cannot write {}: {error}", path.display()))
     };
@@ -49,7 +58,6 @@ pub(crate) fn write_all(folder: &Path, files: &[(&str, String)]) -> Result<ExitC
     for (name, text) in files {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
-        out!("{}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

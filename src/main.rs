@@ -16,6 +16,7 @@ mod failure;
 mod level;
 mod local;
 mod maze;
+mod maze_study;
 mod play;
 mod player;
 mod progress;

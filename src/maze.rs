@@ -3,7 +3,9 @@
 use crate::bench::process_cpu_seconds;
 use crate::terminal::{out, write_out};
 use archipelago::solo;
-use experiment::Plan;
+use evolution::epoch::ChampionView;
+use experiment::file::BudgetKeys;
+use experiment::{Experiment, Plan};
 use maze::{
     Board, BoundError, Chokudai, Direction, Exact, Horizon, MAX_BOARD_BYTES, MersenneTwister, SearchError,
     Solution, Turns,
@@ -85,23 +87,38 @@ enum Algorithm {
     GaR3,
     /// The study's enhanced genetic algorithm: half of its first walks are greedy, and an elite is carried over
     Enhanced,
+    /// Islands of paths under crowding, bred by operators that know what a path is
+    Hybrid,
     /// The optimum with a proof, or what no path can exceed
     Exact,
 }
 
 impl Algorithm {
-    /// The problem's and the algorithm's keys of an experiment, for the genetic ones.
-    fn keys(self) -> Option<(&'static str, &'static str)> {
+    /// The keys of an experiment that tell the genetic ones apart.
+    fn keys(self, turns: usize) -> Option<String> {
         let plain = "crossover = { kind = \"one-point\", rate = 0.7 }, mutation = { rate = 0.1 }";
         let enhanced = "crossover = { kind = \"two-point\", rate = 0.7 }, \
                         mutation = { rate = { from = 0.3, to = 0.05 } }, elite = 0.2";
+        let founders = "founders = { kind = \"greedy\", share = 0.5, random_ties = true }";
+        // The study's: 40 individuals and 20 generations for each turn.
+        let study = |problem: &str, algorithm: &str| {
+            let (population, generations) = (40 * turns, 20 * turns);
+            Some(format!(
+                "problem.{problem}\nislands.count = 1\nbudget.generations = {generations}\n\
+                 algorithm = {{ kind = \"ga\", population = {population}, {algorithm} }}\n"
+            ))
+        };
         match self {
-            Self::GaR1 => Some(("repair = \"nearest\"", plain)),
-            Self::GaR2 => Some(("repair = \"worst\"", plain)),
-            Self::GaR3 => Some(("repair = \"random\"", plain)),
-            Self::Enhanced => {
-                Some(("founders = { kind = \"greedy\", share = 0.5, random_ties = true }", enhanced))
-            }
+            Self::GaR1 => study("repair = \"nearest\"", plain),
+            Self::GaR2 => study("repair = \"worst\"", plain),
+            Self::GaR3 => study("repair = \"random\"", plain),
+            Self::Enhanced => study(founders, enhanced),
+            Self::Hybrid => Some(format!(
+                "problem.{founders}\nproblem.operators.kind = \"path\"\n\
+                 islands.count = 2\nmigration = {{ interval = 10, count = 1 }}\nbudget.generations = {0}\n\
+                 algorithm = {{ kind = \"crowding\", population = {0}, distinct = true }}\n",
+                2 * turns
+            )),
             _ => None,
         }
     }
@@ -126,7 +143,7 @@ struct Options {
     /// remaining for chokudai]
     #[arg(long, value_enum)]
     horizon: Option<HorizonName>,
-    /// random, ga-r1, ga-r2, ga-r3, enhanced: seed of the moves
+    /// random, ga-r1, ga-r2, ga-r3, enhanced, hybrid: seed of everything random
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     random_seed: u32,
     /// exact: states expanded at most
@@ -242,30 +259,55 @@ impl Show {
     }
 }
 
+/// What solving a board came to.
+struct Answer {
+    solution: Solution,
+    cpu_seconds: f64,
+    /// What the best of the founders collects, where paths were evolved and it could be walked.
+    first_score: Option<u32>,
+}
+
 impl Solve {
     fn run(&self) -> Result<(), Failure> {
         let board = self.source.load()?;
-        let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
-        let start = process_cpu_seconds();
-        let solution = match self.algorithm.keys() {
-            Some(keys) => evolve(&self.source, turns, keys, self.options.random_seed)?,
-            None => self.options.solve(self.algorithm, &board, turns)?,
-        };
-        let cpu_seconds = process_cpu_seconds() - start;
+        let answer = self.answer(&board)?;
         if let Some(path) = &self.svg {
-            let svg = board.to_svg(&solution.path).expect("solvers give possible paths");
+            let svg = board.to_svg(&answer.solution.path).expect("solvers give possible paths");
             std::fs::write(path, svg)
                 .map_err(|error| Failure { message: format!("{}: {error}", path.display()), code: 1 })?;
         }
         if self.json {
-            out!("{}", self.to_json(&board, &solution, cpu_seconds));
+            out!("{}", self.to_json(&board, &answer));
         } else {
-            print_solution(&board, &solution, cpu_seconds);
+            print_answer(&board, &answer);
         }
         Ok(())
     }
 
-    fn to_json(&self, board: &Board, solution: &Solution, cpu_seconds: f64) -> serde_json::Value {
+    fn answer(&self, board: &Board) -> Result<Answer, Failure> {
+        let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
+        let start = process_cpu_seconds();
+        let Some(keys) = self.algorithm.keys(self.turns) else {
+            let solution = self.options.solve(self.algorithm, board, turns)?;
+            return Ok(Answer { solution, cpu_seconds: process_cpu_seconds() - start, first_score: None });
+        };
+        let experiment = experiment(board, turns, &keys, self.options.random_seed)?;
+        let evolved = evolve(&experiment)?;
+        let cpu_seconds = process_cpu_seconds() - start;
+        let evaluations = evolved.evaluations;
+        let solution = evolved.path().ok_or_else(|| {
+            let message =
+                format!("expected a path without a step over the edge, found none in {evaluations}");
+            Failure { message, code: 1 }
+        })?;
+        let nothing = BudgetKeys { generations: Some(0), ..BudgetKeys::default() };
+        let founding = experiment.with_budget(nothing).map_err(|error| Failure::usage(&error))?;
+        let first_score = evolve(&founding)?.path().map(|first| first.score);
+        Ok(Answer { solution, cpu_seconds, first_score })
+    }
+
+    fn to_json(&self, board: &Board, answer: &Answer) -> serde_json::Value {
+        let Answer { solution, cpu_seconds, first_score } = answer;
         let algorithm = clap::ValueEnum::to_possible_value(&self.algorithm);
         serde_json::json!({
             "algorithm": algorithm.map(|value| value.get_name().to_owned()),
@@ -273,6 +315,7 @@ impl Solve {
             "height": board.height(),
             "turns": self.turns,
             "score": solution.score,
+            "first_score": first_score,
             "path": solution.letters(),
             "proved": solution.is_proved(),
             "bound": solution.bound,
@@ -282,48 +325,58 @@ impl Solve {
     }
 }
 
-/// The study's genetic algorithms, evolved on one island: 40 individuals and 20 generations for each turn.
-fn evolve(
-    source: &Source,
-    turns: Turns,
-    (problem, algorithm): (&str, &str),
-    seed: u32,
-) -> Result<Solution, Failure> {
-    if source.board.is_some() {
-        let message =
-            "expected a board drawn from a seed for a genetic algorithm, found `--board`".to_owned();
-        return Err(Failure { message, code: Failure::USAGE });
-    }
-    let Source { width, height, seed: board_seed, walls, .. } = source;
-    let (turns, population, generations) = (turns.count(), 40 * turns.count(), 20 * turns.count());
+/// The experiment that evolves the paths of a board, with these keys of its own.
+fn experiment(board: &Board, turns: Turns, keys: &str, seed: u32) -> Result<Experiment, Failure> {
     let text = format!(
-        "name = \"maze\"\nislands.count = 1\nbudget.generations = {generations}\n\
-         problem = {{ kind = \"maze\", width = {width}, height = {height}, board_seed = {board_seed}, \
-         walls = {walls}, turns = {turns}, {problem} }}\n\
-         algorithm = {{ kind = \"ga\", population = {population}, {algorithm} }}\n"
+        "name = \"maze\"\nproblem.kind = \"maze\"\nproblem.board = {:?}\nproblem.turns = {}\n{keys}",
+        board.to_string(),
+        turns.count()
     );
-    let Plan::Single(experiment) =
-        experiment::parse("maze", &text, Some(u64::from(seed))).map_err(|error| Failure::usage(&error))?
-    else {
-        unreachable!("there is neither a sweep nor a study in it");
-    };
-    let outcome = solo::evolve(&experiment, || false).map_err(|error| Failure::usage(&error))?;
-    let (state, standing) = &outcome.expect("nobody asks it to stop").islands[0];
-    let champion = experiment.evolver().champion(state).map_err(|error| Failure::usage(&error))?;
-    let path = champion.genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
-    Ok(Solution { path, score: champion.fitness as u32, bound: None, evaluations: standing.evaluations })
+    match experiment::parse("maze", &text, Some(u64::from(seed))).map_err(|error| Failure::usage(&error))? {
+        Plan::Single(experiment) => Ok(*experiment),
+        _ => unreachable!("there is neither a sweep nor a study in it"),
+    }
 }
 
-fn print_solution(board: &Board, solution: &Solution, cpu_seconds: f64) {
+/// What an evolution came to.
+struct Evolved {
+    champion: ChampionView,
+    evaluations: u64,
+}
+
+fn evolve(experiment: &Experiment) -> Result<Evolved, Failure> {
+    let outcome = solo::evolve(experiment, || false).map_err(|error| Failure::usage(&error))?;
+    let islands = outcome.expect("nobody asks it to stop").islands;
+    let (best, _) =
+        islands.iter().min_by(|(_, a), (_, b)| b.best.total_cmp(&a.best)).expect("there are islands");
+    let champion = experiment.evolver().champion(best).map_err(|error| Failure::usage(&error))?;
+    Ok(Evolved { champion, evaluations: islands.iter().map(|(_, standing)| standing.evaluations).sum() })
+}
+
+impl Evolved {
+    /// The best path, unless all lead over the edge and none is repaired.
+    fn path(&self) -> Option<Solution> {
+        let path = self.champion.genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
+        let score = self.champion.fitness as u32;
+        let solution = Solution { path, score, bound: None, evaluations: self.evaluations };
+        (self.champion.fitness >= 0.0).then_some(solution)
+    }
+}
+
+fn print_answer(board: &Board, answer: &Answer) {
+    let solution = &answer.solution;
     let standing = match solution.bound {
         _ if solution.is_proved() => "proved optimal".to_owned(),
         Some(bound) => format!("no path exceeds {bound}"),
         None => "not proved".to_owned(),
     };
     out!("score        {} ({standing})", solution.score);
+    if let Some(first) = answer.first_score {
+        out!("founders     {first}");
+    }
     out!("path         {}", solution.letters());
     out!("evaluations  {}", solution.evaluations);
-    out!("cpu seconds  {cpu_seconds:.6}");
+    out!("cpu seconds  {:.6}", answer.cpu_seconds);
     write_out!("{}", board.draw(&solution.path).expect("solvers give possible paths"));
 }
 
@@ -337,7 +390,7 @@ impl Options {
                 let search = Chokudai { width: self.beam_width, beams: self.beams, ..Chokudai::default() };
                 self.search(search).solve(board, turns)?
             }
-            Algorithm::GaR1 | Algorithm::GaR2 | Algorithm::GaR3 | Algorithm::Enhanced => {
+            Algorithm::GaR1 | Algorithm::GaR2 | Algorithm::GaR3 | Algorithm::Enhanced | Algorithm::Hybrid => {
                 unreachable!("genetic algorithms are evolved")
             }
             Algorithm::Exact => {

@@ -4,6 +4,7 @@ mod board;
 
 use crate::failure::Failure;
 use crate::player::PlayerArguments;
+use crate::terminal::out;
 use board::Board;
 use checkers::{
     DrawReason, DrawRules, Game, Limits, Move, MoveError, Outcome, PdnGame, Player, Position, Side, Tag,
@@ -76,7 +77,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     table.play(&mut io::stdin().lock(), &mut io::stdout().lock()).map_err(failed)?;
     let saved = save(&arguments.pdn, &table.record(&arguments.player.player));
     saved.map_err(|error| Failure::Other(format!("{}: {error}", arguments.pdn.display())))?;
-    println!("The game is in {}.", arguments.pdn.display());
+    out!("The game is in {}.", arguments.pdn.display());
     Ok(ExitCode::SUCCESS)
 }
 

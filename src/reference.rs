@@ -103,6 +103,7 @@ impl<'a> Reference<'a> {
         match kind {
             "integer" | "number" => range(schema, kind),
             "string" => "text".to_owned(),
+            "boolean" => "`true` or `false`".to_owned(),
             "array" => format!("a list of: {}", self.value(&schema["items"])),
             "object" => "a table".to_owned(),
             _ => "any value".to_owned(),

@@ -1,17 +1,21 @@
 //! Sweeps: all cells of a plan, side by side, each a whole run in memory.
 
+use crate::export::save_all;
 use crate::failure::Failure;
 use crate::local::{PATIENCE, until};
+use crate::maze_study;
 use crate::progress::number;
 use crate::run::{How, choose_id};
 use crate::signals::Signals;
 use crate::terminal::out;
 use archipelago::cell::{self, CellResult, sweep_digest};
 use evolution::digest::Digest;
+use experiment::file::SweepReport;
 use experiment::{Cell, Plan, Sweep, duration};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use store::{Kind, Place, RunId, Store, StoreError};
@@ -77,14 +81,28 @@ pub(crate) async fn resume(store: &Store, run: &RunId, plan: &Sweep, how: &How) 
     }
     let results: Vec<CellResult> = cells.into_values().collect();
     let digest = sweep_digest(plan, &results);
+    let report = report(run, plan, &results, how)?;
     if how.json {
         print_json(run, plan, &results, &digest, start.elapsed().as_secs_f64(), known);
     } else {
-        print_table(plan, &results);
+        match report {
+            Some(tables) => out!("{tables}"),
+            None => print_table(plan, &results),
+        }
         out!("digest {digest}");
         out!("{} cells in {}", plan.len(), duration::show(start.elapsed()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what is to be made of the results, and answers the part of it that is for people.
+fn report(run: &RunId, plan: &Sweep, results: &[CellResult], how: &How) -> Result<Option<String>, Failure> {
+    let Some(SweepReport::MazeStudy) = plan.report else { return Ok(None) };
+    let files = how.pool()?.install(|| maze_study::files(plan, results));
+    let folder = PathBuf::from(format!("{run}-report"));
+    save_all(&folder, &files)?;
+    eprintln!("tables and plot are in {}", folder.display());
+    Ok(files.into_iter().next().map(|(_, tables)| tables))
 }
 
 async fn compute(

@@ -90,6 +90,86 @@ fn one_island_and_no_generations() {
     assert_eq!(place.json(&["extend", run, "--generations", "5", "--json"])["generations"], 5);
 }
 
+const VARIANTS: &str = r#"name = "variants"
+problem = { kind = "maze", turns = 5 }
+algorithm = { kind = "ga" }
+budget = {}
+[sweep]
+report = "maze-study"
+[sweep.variants.one]
+algorithm.population = "4 * problem.turns"
+budget.generations = 2
+[sweep.variants.other]
+problem.operators.kind = "path"
+budget.generations = "0.4 * problem.turns"
+"#;
+
+#[test]
+fn variants_of_a_sweep() {
+    let but = |from: &str, to: &str| {
+        assert!(VARIANTS.contains(from), "{from}");
+        VARIANTS.replace(from, to)
+    };
+    let generations = "wrong.toml:12:22: budget.generations";
+    refused(VARIANTS, &[generations, "2.0"]);
+    refused(but("0.4 * problem.turns", "4 * problem.trns"), &[generations, "found `problem.trns`"]);
+    refused(but("0.4 * problem.turns", "4 * problem.kind"), &[generations, "found `problem.kind`"]);
+    refused(but("0.4 * problem.turns", "many"), &[generations, "many"]);
+    refused(but("variants.other", r#"variants."\u0007 it's""#), &[generations, "2.0"]);
+    refused(but("0.4 * problem", "-4 * problem"), &[generations, "-20"]);
+    refused(
+        but("[sweep.variants.other]", "[sweep.variants.other]\nseed = 1"),
+        &["wrong.toml:11:", "`seed`", "`repeats`"],
+    );
+    refused(
+        but("[sweep.variants.other]", "[sweep.variants]\nthird = 3\n[sweep.variants.other]"),
+        &["third", "`3`"],
+    );
+    refused(but("kind = \"maze\", turns", "kind = \"onemax\", length"), &["wrong.toml:"]);
+    let onemax = "name = \"x\"\nproblem = { kind = \"onemax\" }\nalgorithm = { kind = \"ga\" }\nbudget = { generations = 1 }\n\
+                  [sweep]\nreport = \"maze-study\"\n";
+    refused(onemax, &["wrong.toml:6:", "sweep.report", "`variants`", "`maze`"]);
+}
+
+/// What would have no effect is refused.
+#[test]
+fn operators_of_the_problem_beside_those_of_the_algorithm() {
+    let text = |algorithm: &str| {
+        format!(
+            "name = \"x\"\nproblem = {{ kind = \"maze\", operators = {{ kind = \"path\" }} }}\nbudget = {{ generations = 1 }}\n\
+             algorithm = {{ {algorithm} }}\n"
+        )
+    };
+    refused(
+        text("kind = \"ga\", mutation = { rate = 0.3 }"),
+        &["wrong.toml:4:", "algorithm.mutation", "`operators`"],
+    );
+    refused(
+        text("kind = \"crowding\", crossover = { kind = \"one-point\" }"),
+        &["wrong.toml:4:", "algorithm.crossover"],
+    );
+    let place = Place::new();
+    place.write("right.toml", text("kind = \"ga\", population = 20"));
+    let run = place.json(&["run", "right.toml", "--json"])["run"].as_str().expect("a run").to_owned();
+    assert_eq!(place.json(&["verify", &run, "--json"])["ok"], true);
+}
+
+#[test]
+fn boards_in_an_experiment() {
+    let text = |board: &str| {
+        format!(
+            "name = \"x\"\nalgorithm = {{ kind = \"ga\", population = 20 }}\nbudget = {{ generations = 1 }}\n\
+             problem = {{ kind = \"maze\", turns = 3, board = {board:?} }}\n"
+        )
+    };
+    refused(text("12\n3@5"), &["wrong.toml:4:", "problem.board", "expected rows of 2 cells", "`3`"]);
+    refused(text("@"), &["problem.board", "expected a board of 2 to 16384 cells"]);
+    refused(text("#\n@"), &["problem.board", "expected a cell to move to"]);
+    let place = Place::new();
+    place.write("right.toml", text("9#\n@1"));
+    assert_eq!(place.json(&["run", "right.toml", "--json"])["best_fitness"], 10.0, "up, back, right");
+}
+
 #[test]
 fn files_that_are_no_experiments() {
     refused("", &["wrong.toml", "name"]);

@@ -42,6 +42,71 @@ fn every_algorithm_solves_the_published_board() {
     assert_eq!(solve(&format!("{board} --algorithm exact"))["bound"], 322);
 }
 
+const ALL: [&str; 10] =
+    ["random", "greedy", "beam", "chokudai", "ga-r1", "ga-r2", "ga-r3", "enhanced", "hybrid", "exact"];
+
+/// The points of a path on a board as it is printed, by the rules and nothing else.
+fn walk(board: &str, path: &str) -> u64 {
+    let mut cells: Vec<Vec<char>> = board.lines().map(|line| line.chars().collect()).collect();
+    let at = |cells: &[Vec<char>], wanted| {
+        let row = cells.iter().position(|row| row.contains(&wanted)).unwrap();
+        (row, cells[row].iter().position(|&cell| cell == wanted).unwrap())
+    };
+    let (mut row, mut column) = at(&cells, '@');
+    cells[row][column] = '0';
+    let mut score = 0;
+    for way in path.chars() {
+        (row, column) = match way {
+            'U' => (row.checked_sub(1).unwrap(), column),
+            'D' => (row + 1, column),
+            'L' => (row, column.checked_sub(1).unwrap()),
+            'R' => (row, column + 1),
+            _ => panic!("{way}"),
+        };
+        score += u64::from(std::mem::replace(&mut cells[row][column], '0').to_digit(10).expect("no wall"));
+    }
+    score
+}
+
+#[test]
+fn paths_are_legal_and_worth_what_they_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("board");
+    for (seed, size, turns) in [(1, "--width 7 --height 5", 8), (2, "--width 4 --height 9", 13), (3, "", 20)]
+    {
+        let board = stdout(&atoll(&format!("maze board --seed {seed} --walls 12 {size}"), ""));
+        std::fs::write(&file, &board).unwrap();
+        let source = format!("--turns {turns} --board {}", file.display());
+        let optimum = solve(&format!("{source} --algorithm exact"))["score"].as_u64().unwrap();
+        for algorithm in ALL {
+            let answer = solve(&format!("{source} --algorithm {algorithm} --random-seed {seed}"));
+            let (path, score) = (answer["path"].as_str().unwrap(), answer["score"].as_u64().unwrap());
+            assert_eq!((path.len(), walk(&board, path)), (turns, score), "{algorithm} on\n{board}");
+            assert!(score <= optimum, "{algorithm}: {score} of {optimum} on\n{board}");
+        }
+    }
+}
+
+#[test]
+fn evolved_paths_are_told_beside_their_founders() {
+    let hybrid = solve("--width 20 --height 20 --turns 40 --algorithm hybrid");
+    assert_eq!(hybrid["score"], 288);
+    assert!(hybrid["first_score"].as_u64().unwrap() < 288, "{hybrid}");
+    assert_eq!(solve("--turns 20 --algorithm greedy")["first_score"], Value::Null);
+    let enhanced = solve("--width 20 --height 20 --turns 50 --algorithm enhanced --random-seed 3");
+    assert!(enhanced["first_score"].as_u64() <= enhanced["score"].as_u64());
+}
+
+#[test]
+fn a_path_is_drawn_into_the_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("path.svg");
+    stdout(&atoll(&format!("maze solve --turns 30 --algorithm hybrid --svg {}", file.display()), ""));
+    let svg = std::fs::read_to_string(&file).unwrap();
+    let path = svg.lines().find(|line| line.contains("<polyline")).expect("a path");
+    assert_eq!(path.split("points=\"").nth(1).unwrap().split('"').next().unwrap().split(' ').count(), 31);
+}
+
 #[test]
 fn random_moves_follow_their_seed() {
     let path =
@@ -98,6 +163,31 @@ fn what_can_not_be_played_is_refused_with_the_reason() {
         (format!("{solve} 5 --width 1 --height 1"), "", 2, "expected a board of 2 to 16384 cells"),
         (format!("{solve} 0"), "", 2, "expected 1 to 10000 turns, found `0`"),
         (format!("{solve} 99999999"), "", 2, "expected 1 to 10000 turns, found `99999999`"),
+        (
+            "maze solve --algorithm hybrid --turns 1001".to_owned(),
+            "",
+            2,
+            "maze:6:9: problem.operators: expected at most 1000 turns for a bound, found `1001`",
+        ),
+        (
+            "maze solve --algorithm enhanced --turns 10000".to_owned(),
+            "",
+            2,
+            "maze:8:1: algorithm: expected an island",
+        ),
+        (
+            "maze solve --algorithm chokudai --turns 10000 --width 128 --height 128 --beam-width 9999"
+                .to_owned(),
+            "",
+            2,
+            "expected a search that fits in 1073741824 bytes",
+        ),
+        (
+            "maze solve --algorithm ga-r2 --turns 60 --width 3 --height 2".to_owned(),
+            "",
+            1,
+            "expected a path without a step over the edge, found none in",
+        ),
         (
             "maze solve --algorithm exact --turns 5000".to_owned(),
             "",

@@ -73,16 +73,6 @@ impl Algorithm {
         }
     }
 
-    /// How genes change by themselves; the evolution strategy has its own way.
-    pub fn mutation(&self) -> Option<&Mutation> {
-        match self {
-            Self::Ga(ga) => Some(&ga.mutation),
-            Self::Crowding(crowding) => Some(&crowding.mutation),
-            Self::MapElites(archive) => Some(&archive.mutation),
-            Self::Es(_) => None,
-        }
-    }
-
     /// Gives every falling rate that does not say over how many generations it falls the length of the run.
     pub fn resolve_rates(&mut self, generations: Option<u64>) {
         let mutation = match self {
@@ -96,10 +86,30 @@ impl Algorithm {
         }
     }
 
+    /// Its crossover and mutation; strategies have others.
+    pub fn variation(&self) -> Option<(&Crossover, &Mutation)> {
+        match self {
+            Self::Ga(ga) => Some((&ga.crossover, &ga.mutation)),
+            Self::Crowding(crowding) => Some((&crowding.crossover, &crowding.mutation)),
+            Self::MapElites(archive) => Some((&archive.crossover, &archive.mutation)),
+            Self::Es(_) => None,
+        }
+    }
+
+    /// The same kind of algorithm with nothing said about it.
+    pub fn plain(&self) -> Self {
+        match self {
+            Self::Ga(_) => Self::Ga(Ga::default()),
+            Self::Es(_) => Self::Es(Es::default()),
+            Self::Crowding(_) => Self::Crowding(Crowding::default()),
+            Self::MapElites(_) => Self::MapElites(MapElites::default()),
+        }
+    }
+
     /// The mutation rate that falls without saying over how many generations, if there is one.
     pub fn has_open_rate(&self) -> bool {
-        let open = |rate: &Rate| matches!(rate, Rate::Falling(falling) if falling.over.is_none());
-        self.mutation().is_some_and(|mutation| open(&mutation.rate))
+        let is_open = |rate: &Rate| matches!(rate, Rate::Falling(falling) if falling.over.is_none());
+        self.variation().is_some_and(|(_, mutation)| is_open(&mutation.rate))
     }
 }
 

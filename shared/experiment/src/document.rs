@@ -40,6 +40,7 @@ mod table;
 mod union;
 mod words;
 
+pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
 pub use read::{MAX_BYTES, ReadError, read_limited, read_limited_from};
 pub use report::{MAX_PROBLEMS, Problem, Report};

@@ -32,7 +32,9 @@ impl Experiment {
         let evaluations = [by_generations, budget.evaluations].into_iter().flatten().min();
 
         // Breeding costs some 30 ns beside the evaluation itself, and more for long genomes.
-        let each = self.traits().cost.nanoseconds + 30 + self.traits().length as u64 / 8;
+        let blind = 30 + self.traits().length as u64 / 8;
+        let breeding = self.traits().breeding.map_or(blind, |cost| cost.nanoseconds);
+        let each = self.traits().cost.nanoseconds + breeding;
         let computing = evaluations.map(|n| {
             Duration::from_nanos(
                 n.saturating_mul(each) / threads.min(self.setting().islands.len()).max(1) as u64,

@@ -359,8 +359,31 @@ impl Findings<'_> {
         }
     }
 
+    /// Where the problem makes the children, whatever is said about how an algorithm makes them has no effect.
+    fn check_operators(&mut self, prefix: &str, algorithm: &Algorithm) {
+        let help = Some("leave it out, or the problem's `operators`");
+        let plain = algorithm.plain();
+        let Some(((crossover, mutation), usual)) = algorithm.variation().zip(plain.variation()) else {
+            let message = "expected an algorithm for a problem with its own `operators`, found `es`";
+            return self.add(
+                &format!("{prefix}algorithm.kind"),
+                message,
+                Some("use `ga`, `crowding` or `map-elites`"),
+            );
+        };
+        for (key, is_usual) in [("crossover", crossover == usual.0), ("mutation", mutation == usual.1)] {
+            if !is_usual {
+                let message = format!("expected children by the problem's own `operators`, found `{key}`");
+                self.add(&format!("{prefix}algorithm.{key}"), message, help);
+            }
+        }
+    }
+
     fn check_island(&mut self, prefix: &str, own: &IslandSetting, isolated: bool, traits: &Traits) {
         let IslandSetting { algorithm, policy } = own;
+        if traits.breeding.is_some() {
+            self.check_operators(prefix, algorithm);
+        }
         match algorithm {
             Algorithm::Es(_) if !traits.real => {
                 let message = "expected an algorithm for symbols, found `es`, which needs real genes";
@@ -387,7 +410,7 @@ impl Findings<'_> {
             }
             _ => {}
         }
-        if traits.needs_step && algorithm.mutation().is_some_and(|mutation| mutation.step.is_none()) {
+        if traits.needs_step && algorithm.variation().is_some_and(|(_, mutation)| mutation.step.is_none()) {
             let message = "expected the size of a mutation's step, found none";
             let help = "add `step`, such as `mutation = { rate = 0.01, per = \"gene\", step = 0.1 }`";
             self.add(&format!("{prefix}algorithm.mutation"), message, Some(help));

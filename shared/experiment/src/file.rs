@@ -61,6 +61,22 @@ pub struct SweepKeys {
     #[serde(default)]
     #[schemars(length(max = 16))]
     pub axis: Vec<AxisKeys>,
+    /// Several ways by their names, as another axis: what each of them does differently from the keys above. A number
+    /// may be a multiple of another key's, such as `"40 * problem.turns"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 1000))]
+    pub variants: BTreeMap<String, serde_json::Value>,
+    /// What is made of the results when all cells are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<SweepReport>,
+}
+
+/// What is made of a sweep's results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SweepReport {
+    /// The tables of the maze study, each variant beside the published figures and the proved optimum, and a plot.
+    MazeStudy,
 }
 
 fn once() -> u32 {
@@ -74,7 +90,8 @@ pub struct AxisKeys {
     /// The keys that change along it, such as `["problem.turns"]`.
     #[schemars(length(min = 1, max = 16))]
     pub keys: Vec<String>,
-    /// Their values: a plain list for one key, a list of rows for several that change together.
+    /// Their values: a plain list for one key, a list of rows for several that change together. A number may be a
+    /// multiple of another key's, such as `"40 * problem.turns"`.
     #[schemars(length(min = 1, max = 100_000))]
     pub values: Vec<serde_json::Value>,
 }

@@ -25,13 +25,15 @@ pub mod duration;
 mod estimate;
 mod experiment;
 pub mod file;
+mod multiple;
+mod overlay;
 mod study;
 mod sweep;
 
 pub use estimate::Estimate;
 pub use experiment::{Budget, CheckpointEvery, Experiment, SEMANTICS};
 pub use study::{Part, Study};
-pub use sweep::{Cell, MAX_CELLS, Sweep};
+pub use sweep::{Cell, MAX_CELLS, Sweep, VARIANT};
 
 use document::{Document, KeyPath, ReadError, Report};
 use file::ExperimentFile;

@@ -1,7 +1,8 @@
 //! Studies: several named experiments that may take each other's champions as guests.
 
-use crate::document::{Document, KeyPath, Report};
+use crate::document::{Document, Report, written};
 use crate::experiment::Experiment;
+use crate::overlay::{lay_over, path};
 use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl Part {
         name: &str,
         tables: &BTreeMap<String, Json>,
     ) -> Result<Self, Report> {
-        let at = format!("study.{}", quoted(name));
+        let at = format!("study.{}", written(name));
         let refuse =
             |key: &str, message: String| document.conclude(vec![document.problem(key, message, None)]);
         let Some(table) = tables[name].as_object() else {
@@ -90,23 +91,9 @@ impl Part {
         let mut own = document.clone();
         own.set(&path("name"), Json::from(format!("{study}-{name}")))?;
         for (key, value) in table.iter().filter(|(key, _)| *key != "guests") {
-            merge(&mut own, &quoted(key), &format!("{at}.{}", quoted(key)), value)?;
+            lay_over(&mut own, document, &written(key), &format!("{at}.{}", written(key)), value)?;
         }
         Ok(Self { name: name.to_owned(), guests, experiment: crate::single(&own)? })
-    }
-}
-
-/// Puts a part's value over the study's own: tables key by key, unless they name a kind and so stand for themselves.
-fn merge(document: &mut Document, key: &str, source: &str, value: &Json) -> Result<(), Report> {
-    match value.as_object() {
-        Some(table) if !table.contains_key("kind") && !table.is_empty() => {
-            for (name, value) in table {
-                let name = quoted(name);
-                merge(document, &format!("{key}.{name}"), &format!("{source}.{name}"), value)?;
-            }
-            Ok(())
-        }
-        _ => document.graft(&path(key), &path(source)),
     }
 }
 
@@ -120,7 +107,7 @@ fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
         let guest = parts.iter().find(|part| Some(&part.name) == host.guests.as_ref())?;
         (shape(guest) != shape(host)).then(|| {
             let message = format!("expected guests with {}, found {}", shape(host), shape(guest));
-            document.problem(&format!("study.{}.guests", quoted(&host.name)), message, None)
+            document.problem(&format!("study.{}.guests", written(&host.name)), message, None)
         })
     });
     document.conclude(misfits.collect())
@@ -132,20 +119,11 @@ fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Repo
     while !parts.is_empty() {
         let known = |name: &String| ordered.iter().any(|part| part.name == *name);
         let Some(next) = parts.iter().position(|part| part.guests.as_ref().is_none_or(known)) else {
-            let key = format!("study.{}.guests", quoted(&parts[0].name));
+            let key = format!("study.{}.guests", written(&parts[0].name));
             let message = "expected experiments that do not wait for each other, found a circle";
             return document.conclude(vec![document.problem(&key, message, None)]).map(|()| ordered);
         };
         ordered.push(parts.remove(next));
     }
     Ok(ordered)
-}
-
-fn path(text: &str) -> KeyPath {
-    text.parse().expect("quoted keys make a path")
-}
-
-fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("{name:?}") }
 }

@@ -1,10 +1,14 @@
 //! Sweeps: one experiment over all combinations of some keys' values, several times each.
 
-use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report};
+use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report, written};
 use crate::experiment::Experiment;
-use crate::file::{AxisKeys, SweepKeys};
+use crate::file::{AxisKeys, SweepKeys, SweepReport};
+use crate::multiple;
+use crate::overlay::{lay_over, path};
 use evolution::digest::Digest;
+use problems::ProblemSpec;
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 
 /// The most cells a sweep may have.
 pub const MAX_CELLS: u64 = 1_000_000;
@@ -14,23 +18,29 @@ pub const MAX_CELLS: u64 = 1_000_000;
 pub struct Sweep {
     /// What it is called.
     pub name: String,
-    /// The keys that change, in the order of the file.
+    /// The keys that change, in the order of the file, and [`VARIANT`] if there are variants.
     pub keys: Vec<String>,
     /// How often each combination is run.
     pub repeats: u32,
+    /// What is made of the results.
+    pub report: Option<SweepReport>,
     /// The file it was made from, from which it can be read again.
     pub text: String,
     combinations: Combinations,
     digest: Digest,
 }
 
-/// All combinations of the axes' values.
+/// What stands for the variants among a sweep's keys.
+pub const VARIANT: &str = "variant";
+
+/// All combinations of the axes' values and the variants.
 #[derive(Clone, Debug)]
 struct Combinations {
     /// The whole document, and what every combination has in common.
     document: Document,
     common: Document,
     axes: Vec<AxisKeys>,
+    variants: BTreeMap<String, Json>,
 }
 
 /// One experiment of a sweep.
@@ -51,12 +61,16 @@ impl Sweep {
     pub(crate) fn check(document: &Document, keys: &SweepKeys) -> Result<Self, Report> {
         check_axes(document, keys)?;
         let common = document.without("sweep");
-        let combinations = Combinations { document: document.clone(), common, axes: keys.axis.clone() };
+        let (axes, variants) = (keys.axis.clone(), keys.variants.clone());
+        let combinations = Combinations { document: document.clone(), common, axes, variants };
         let mut names = vec![];
         let mut problems: Vec<Problem> = vec![];
         for number in 0..combinations.len() {
             match combinations.experiment(number) {
-                Ok(experiment) => names.push(experiment.run_id()),
+                Ok(experiment) => {
+                    add_new(&mut problems, check_report(document, keys, &experiment));
+                    names.push(experiment.run_id());
+                }
                 Err(report) => add_new(&mut problems, report.problems),
             }
             if problems.len() >= MAX_PROBLEMS {
@@ -65,10 +79,12 @@ impl Sweep {
         }
         document.conclude(problems)?;
         names.push(keys.repeats.to_string());
+        let variants = (!keys.variants.is_empty()).then(|| VARIANT.to_owned());
         Ok(Self {
             name: combinations.experiment(0)?.name().to_owned(),
-            keys: keys.axis.iter().flat_map(|axis| axis.keys.clone()).collect(),
+            keys: keys.axis.iter().flat_map(|axis| axis.keys.clone()).chain(variants).collect(),
             repeats: keys.repeats,
+            report: keys.report,
             text: document.to_toml(),
             combinations,
             digest: Digest::of_parts("atoll sweep", names.iter().map(String::as_bytes)),
@@ -106,21 +122,30 @@ impl Sweep {
 }
 
 impl Combinations {
+    /// How many values each axis has; the variants are the last axis.
+    fn lengths(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.axes.iter().map(|axis| axis.values.len()).chain([self.variants.len().max(1)])
+    }
+
     fn len(&self) -> u32 {
-        self.axes.iter().map(|axis| axis.values.len() as u32).product()
+        self.lengths().map(|length| length as u32).product()
     }
 
     /// The place on each axis of a combination; those of the last axis change fastest.
     fn places(&self, number: u32) -> Vec<usize> {
         let mut rest = number as usize;
-        let place = |axis: &AxisKeys| {
-            let place = rest % axis.values.len();
-            rest /= axis.values.len();
+        let place = |length: usize| {
+            let place = rest % length;
+            rest /= length;
             place
         };
-        let mut places: Vec<usize> = self.axes.iter().rev().map(place).collect();
+        let mut places: Vec<usize> = self.lengths().rev().map(place).collect();
         places.reverse();
         places
+    }
+
+    fn variant(&self, number: u32) -> Option<(&String, &Json)> {
+        self.variants.iter().nth(self.places(number)[self.axes.len()])
     }
 
     /// The values of a combination, key by key.
@@ -130,7 +155,8 @@ impl Combinations {
             Json::Array(row) if axis.keys.len() > 1 => row.clone(),
             value => vec![value.clone()],
         };
-        axes.flat_map(row).collect()
+        let variant = self.variant(number).map(|(name, _)| Json::from(name.as_str()));
+        axes.flat_map(row).chain(variant).collect()
     }
 
     /// The experiment of a combination. It ends by what it has computed: by the clock it would end differently every
@@ -141,10 +167,17 @@ impl Combinations {
             for (column, key) in axis.keys.iter().enumerate() {
                 let row = format!("sweep.axis[{at}].values[{place}]");
                 let source = if axis.keys.len() > 1 { format!("{row}[{column}]") } else { row };
-                let path = |text: &str| text.parse::<KeyPath>().expect("keys were checked before");
                 document.graft_from(&path(key), &self.document, &path(&source))?;
             }
         }
+        if let Some((name, keys)) = self.variant(number) {
+            for (key, value) in keys.as_object().into_iter().flatten() {
+                let (key, source) =
+                    (written(key), format!("sweep.variants.{}.{}", written(name), written(key)));
+                lay_over(&mut document, &self.document, &key, &source, value)?;
+            }
+        }
+        multiple::work_out(&mut document)?;
         let experiment = crate::single(&document)?;
         if experiment.budget().wall_time.is_some() {
             let message = "expected a budget by which every repetition ends alike, found `wall_time`";
@@ -172,42 +205,69 @@ fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Report> {
             let place = format!("sweep.axis[{number}].keys[{at}]");
             if let Err(error) = key.parse::<KeyPath>() {
                 problems.push(document.problem(&place, error.to_string(), None));
-            } else if key.is_empty() || ["sweep", "study", "seed", "name"].contains(&top(key)) {
-                let message = format!("expected a key of the experiment, found `{key}`");
-                problems.push(document.problem(&place, message, Some("seeds are swept by `repeats`")));
             } else if seen.contains(&key.as_str()) {
                 let message = format!("expected each key on one axis, found `{key}` again");
                 problems.push(document.problem(&place, message, None));
             }
+            problems.extend(check_key(document, &place, key));
             seen.push(key);
         }
         for (place, row) in axis.values.iter().enumerate() {
             if axis.keys.len() > 1 && row.as_array().is_none_or(|row| row.len() != axis.keys.len()) {
                 let message = format!("expected a row of {} values, found `{row}`", axis.keys.len());
-                problems.push(document.problem(
-                    &format!("sweep.axis[{number}].values[{place}]"),
-                    message,
-                    None,
-                ));
+                let place = format!("sweep.axis[{number}].values[{place}]");
+                problems.push(document.problem(&place, message, None));
             }
         }
     }
-    if document.get(&"budget.wall_time".parse().expect("it is a key")).is_some() {
-        let message =
-            "expected a budget that does not depend on the time for the cells of a sweep, found `wall_time`";
-        problems.push(document.problem(
-            "budget.wall_time",
-            message,
-            Some("use `generations` or `evaluations`"),
-        ));
-    }
-    let lengths = keys.axis.iter().map(|axis| axis.values.len() as u64);
+    problems.extend(check_variants(document, &keys.variants));
+    problems.extend(check_budget(document));
+    let lengths =
+        keys.axis.iter().map(|axis| axis.values.len() as u64).chain([keys.variants.len().max(1) as u64]);
     let cells = lengths.fold(u64::from(keys.repeats), u64::saturating_mul);
     if cells > MAX_CELLS {
         let message = format!("expected at most {MAX_CELLS} cells, found {cells}");
         problems.push(document.problem("sweep", message, None));
     }
     document.conclude(problems)
+}
+
+fn check_key(document: &Document, place: &str, key: &str) -> Option<Problem> {
+    let is_fixed = key.is_empty() || ["sweep", "study", "seed", "name"].contains(&top(key));
+    let message = format!("expected a key of the experiment, found `{key}`");
+    is_fixed.then(|| document.problem(place, message, Some("seeds are swept by `repeats`")))
+}
+
+fn check_variants(document: &Document, variants: &BTreeMap<String, Json>) -> Vec<Problem> {
+    let mut problems = vec![];
+    for (name, keys) in variants {
+        let place = format!("sweep.variants.{}", written(name));
+        let Some(keys) = keys.as_object() else {
+            let message = format!("expected a table with the keys of an experiment, found `{keys}`");
+            problems.push(document.problem(&place, message, None));
+            continue;
+        };
+        let check = |key: &String| check_key(document, &format!("{place}.{}", written(key)), key);
+        problems.extend(keys.keys().filter_map(check));
+    }
+    problems
+}
+
+fn check_budget(document: &Document) -> Option<Problem> {
+    document.get(&path("budget.wall_time")).map(|_| {
+        let message =
+            "expected a budget that does not depend on the time for the cells of a sweep, found `wall_time`";
+        document.problem("budget.wall_time", message, Some("use `generations` or `evaluations`"))
+    })
+}
+
+/// What a report cannot be made of.
+fn check_report(document: &Document, keys: &SweepKeys, experiment: &Experiment) -> Vec<Problem> {
+    let Some(SweepReport::MazeStudy) = keys.report else { return vec![] };
+    let is_maze = matches!(experiment.file().problem, ProblemSpec::Maze(_));
+    let message = "expected a sweep over `variants` of the problem `maze` for this report, found another";
+    let is_right = is_maze && !keys.variants.is_empty();
+    if is_right { vec![] } else { vec![document.problem("sweep.report", message, None)] }
 }
 
 fn top(key: &str) -> &str {

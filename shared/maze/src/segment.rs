@@ -4,7 +4,6 @@ use crate::board::{Board, Cell};
 use crate::direction::Direction;
 use crate::relaxation::Relaxation;
 use crate::taken::{TakenRows, is_taken, word_of};
-use std::cmp::Reverse;
 
 /// How a stretch of a path is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -108,6 +107,8 @@ pub(crate) struct Segment {
     half: usize,
     layer: Vec<State>,
     candidates: Vec<State>,
+    /// The candidates, most promising first; equal ones in their own order.
+    order: Vec<u64>,
     /// All layers before.
     history: Vec<State>,
     plan: Vec<Direction>,
@@ -116,7 +117,15 @@ pub(crate) struct Segment {
 impl Segment {
     pub(crate) fn new(board: &Board) -> Self {
         let taken = TakenRows::new(board, 1);
-        Self { taken, half: 0, layer: vec![], candidates: vec![], history: vec![], plan: vec![] }
+        Self {
+            taken,
+            half: 0,
+            layer: vec![],
+            candidates: vec![],
+            order: vec![],
+            history: vec![],
+            plan: vec![],
+        }
     }
 
     /// Says which cells the rest of the path takes.
@@ -186,10 +195,18 @@ impl Segment {
     fn keep(&mut self, width: usize) {
         let base = self.history.len();
         self.history.append(&mut self.layer);
-        self.candidates.sort_by_key(|state| Reverse(state.promise));
-        for state in &self.candidates {
+        // States are large and only a few are kept: what is sorted is one word for each.
+        let word = |(index, state): (usize, &State)| u64::from(u32::MAX - state.promise) << 32 | index as u64;
+        self.order.clear();
+        self.order.extend(self.candidates.iter().enumerate().map(word));
+        self.order.sort_unstable();
+        for &word in &self.order {
+            if self.layer.len() == width {
+                break;
+            }
+            let state = &self.candidates[word as u32 as usize];
             let is_same = |kept: &State| kept.name == state.name && kept.cell == state.cell;
-            if self.layer.len() < width && !self.layer.iter().any(is_same) {
+            if !self.layer.iter().any(is_same) {
                 let row = 1 + self.half + self.layer.len();
                 self.taken.copy(1 + state.parent as usize - base, row);
                 self.taken.insert(row, state.cell);

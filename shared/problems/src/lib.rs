@@ -20,7 +20,7 @@ mod onemax;
 mod rastrigin;
 
 pub use checkers::Checkers;
-pub use maze::Maze;
+pub use maze::{Founders, Maze, Operators, PathOperators, Repair};
 pub use onemax::OneMax;
 pub use rastrigin::Rastrigin;
 
@@ -28,7 +28,7 @@ use evolution::epoch::{Evolver, World};
 use evolution::gene::Gene;
 use evolution::island::Setting;
 use evolution::population::Cost;
-use evolution::problem::{Axis, Problem};
+use evolution::problem::{Axis, Breeder, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::TypeId;
@@ -85,6 +85,8 @@ pub struct Traits {
     pub axes: Vec<Axis>,
     /// About how long one evaluation takes.
     pub cost: Cost,
+    /// About how long a child takes, where the problem makes children by operators of its own.
+    pub breeding: Option<Cost>,
 }
 
 /// Something that is done with a problem of any type.
@@ -110,6 +112,7 @@ impl Use for Describe {
             evaluations: problem.evaluations(),
             axes: problem.axes(),
             cost: problem.cost(),
+            breeding: problem.breeder().map(Breeder::cost),
         }
     }
 }

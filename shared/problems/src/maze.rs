@@ -227,7 +227,8 @@ impl Maze {
         })
     }
 
-    fn board(&self) -> Result<Board, ProblemError> {
+    /// The board.
+    pub fn board(&self) -> Result<Board, ProblemError> {
         if let Some(text) = &self.board {
             return Board::read(text).map_err(|error| ProblemError::new("problem.board", &error));
         }

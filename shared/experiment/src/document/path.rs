@@ -59,7 +59,7 @@ fn is_bare(character: char) -> bool {
 }
 
 /// A key as TOML writes it: bare where that is possible, in quotes otherwise.
-pub(super) fn written(key: &str) -> String {
+pub(crate) fn written(key: &str) -> String {
     if !key.is_empty() && key.chars().all(is_bare) {
         key.to_owned()
     } else {

@@ -123,3 +123,55 @@ impl Breeder<u8> for PathBreeder {
         Cost { nanoseconds: 1000 * self.turns.count() as u64 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evolution::random::{Key, Purpose};
+    use maze::{Evaluator, random};
+
+    const OFF: PathOperators = PathOperators { cross: 0.0, replan: 0.0, guided: 0.0, reroutes: 0, width: 8 };
+
+    /// Two random parents and the child that these operators make of them.
+    fn family(operators: PathOperators, seed: u64) -> [Vec<u8>; 3] {
+        let board = Board::generate_walled(9, 7, seed as u32, 10).unwrap();
+        let turns = Turns::new(30).unwrap();
+        let mut stream = Key::new(seed, 0, 0).stream(0, Purpose::Variation);
+        let mut parent = || -> Vec<u8> {
+            random(&board, turns, || stream.bits()).path.iter().map(|way| way.gene()).collect()
+        };
+        let (mother, father) = (parent(), parent());
+        let mut child = vec![0; 30];
+        let breeder = PathBreeder::new(operators, &board, turns).unwrap();
+        breeder.breed(&mother, &father, &mut child, &mut stream);
+        assert!(Evaluator::new(&board).score_strictly(&child).is_some(), "every move is possible");
+        [mother, father, child]
+    }
+
+    fn changed(operators: PathOperators) -> usize {
+        (0..20).map(|seed| family(operators, seed)).filter(|[mother, _, child]| mother != child).count()
+    }
+
+    #[test]
+    fn each_operator_works_alone() {
+        assert_eq!(changed(OFF), 0);
+        assert!(changed(PathOperators { cross: 1.0, ..OFF }) > 10);
+        assert!(changed(PathOperators { replan: 1.0, ..OFF }) > 15);
+        assert!(changed(PathOperators { replan: 1.0, guided: 1.0, ..OFF }) > 15);
+        assert!(changed(PathOperators { reroutes: 1, ..OFF }) > 15);
+    }
+
+    #[test]
+    fn children_follow_from_their_stream() {
+        assert_eq!(family(PathOperators::default(), 3), family(PathOperators::default(), 3));
+    }
+
+    #[test]
+    fn games_too_long_for_a_guide_are_refused_unless_nobody_asks_for_it() {
+        let board = Board::generate(5, 5, 0).unwrap();
+        let refused = |operators| PathBreeder::new(operators, &board, Turns::new(1001).unwrap()).is_err();
+        assert!(refused(PathOperators::default()));
+        assert!(!refused(PathOperators { guided: 0.0, ..PathOperators::default() }));
+        assert!(!refused(PathOperators { replan: 0.0, ..PathOperators::default() }));
+    }
+}
