@@ -5,6 +5,7 @@
 
 use crate::client::{CallError, Client, Identity};
 use crate::held::{Held, Phase, Report};
+use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError};
 use archipelago::cell;
@@ -46,6 +47,8 @@ pub struct Config {
     pub identity: Identity,
     /// How many bytes of states are kept at hand.
     pub cache_bytes: usize,
+    /// About how many bytes all work together may take at a time.
+    pub memory_bytes: u64,
 }
 
 /// How a worker came to its end.
@@ -82,17 +85,18 @@ pub async fn run(
         () = &mut shutdown => return Ok(Departed::Drained),
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
-    let session = Session::new(client, pool, config.cache_bytes);
+    let session = Session::new(client, pool, config.cache_bytes, config.memory_bytes);
     session.work(lease, shutdown).await
 }
 
 /// What a call came to.
 enum Answer {
-    Acquired(Result<v1::AcquireReply, CallError>),
+    Acquired { asked: usize, reply: Result<v1::AcquireReply, CallError> },
     Prepared { work: Work, grant: u64, ready: Result<Ready, SupplyError> },
-    Delivered { work: Work, result: Result<(), CallError> },
+    Delivered { work: Work, asked: usize, result: Result<v1::CompleteReply, CallError> },
+    Returned { work: Work, result: Result<(), CallError> },
     Kept { work: Work, result: Result<(), CallError> },
-    Renewed(Result<Vec<Work>, CallError>),
+    Renewed(Result<v1::RenewReply, CallError>),
 }
 
 struct Session {
@@ -100,21 +104,26 @@ struct Session {
     pool: Pool,
     supply: Supply,
     held: BTreeMap<Work, Held>,
-    /// Grants are numbered, so that what is late from one is not taken for the next.
+    /// How many grants there have been.
     grants: u64,
     answers: JoinSet<Answer>,
     acquiring: bool,
+    /// Pieces that calls under way have asked for.
+    asked: usize,
     renewing: bool,
     reports: mpsc::UnboundedReceiver<Report>,
     reporter: mpsc::UnboundedSender<Report>,
     /// About how long an epoch takes.
     epoch_time: Duration,
+    memory: Memory,
+    /// About how much memory one piece takes: the largest that is held, or that came last.
+    need: u64,
     draining: Option<Instant>,
     done: bool,
 }
 
 impl Session {
-    fn new(client: Client, pool: Pool, cache_bytes: usize) -> Self {
+    fn new(client: Client, pool: Pool, cache_bytes: usize, memory_bytes: u64) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
             supply: Supply::new(client.clone(), cache_bytes),
@@ -124,10 +133,13 @@ impl Session {
             grants: 0,
             answers: JoinSet::new(),
             acquiring: false,
+            asked: 0,
             renewing: false,
             reports,
             reporter,
             epoch_time: SHORT,
+            memory: Memory { limit: memory_bytes },
+            need: 0,
             draining: None,
             done: false,
         }
@@ -175,18 +187,34 @@ impl Session {
         }
     }
 
-    /// Asks for work if there is room for some.
-    fn acquire(&mut self) {
+    /// How many more pieces could be taken, beside those that were asked for already.
+    fn room(&self) -> usize {
+        if self.done || self.draining.is_some() {
+            return 0;
+        }
         let busy = self.held.values().filter(|held| held.phase != Phase::Delivering).count();
         let threads = self.pool.threads();
         let ahead = if self.epoch_time < SHORT { threads } else { 0 };
-        if self.acquiring || self.done || self.draining.is_some() || busy >= threads + ahead {
+        let most = busy.saturating_add(self.memory.room(self.memory_used(), self.need));
+        (threads + ahead).min(most).saturating_sub(busy + self.asked)
+    }
+
+    /// What the pieces take that are worked on.
+    fn memory_used(&self) -> u64 {
+        self.held.values().map(|held| held.memory).sum()
+    }
+
+    /// Asks for work if there is room for some, and waits for it.
+    fn acquire(&mut self) {
+        let slots = self.room();
+        if self.acquiring || slots == 0 {
             return;
         }
         self.acquiring = true;
+        self.asked += slots;
         let request = v1::AcquireRequest {
             worker: self.client.id(),
-            slots: (threads + ahead - busy) as u32,
+            slots: slots as u32,
             holding: self.held.keys().map(v1::Piece::from).collect(),
             wait_milliseconds: POLL.as_millis() as u64,
         };
@@ -196,22 +224,21 @@ impl Session {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
-            Answer::Acquired(client.call(POLL + PATIENCE, call).await)
+            Answer::Acquired { asked: slots, reply: client.call(POLL + PATIENCE, call).await }
         });
     }
 
     fn hear(&mut self, answer: Answer) -> Result<(), CallError> {
         match answer {
-            Answer::Acquired(reply) => {
+            Answer::Acquired { asked, reply } => {
                 self.acquiring = false;
+                self.asked -= asked;
                 let v1::AcquireReply { grants, done } = reply?;
                 self.done |= done;
-                for grant in grants {
-                    self.accept(grant);
-                }
+                grants.into_iter().for_each(|grant| self.accept(grant));
             }
             Answer::Prepared { work, grant, ready } => match ready {
-                Ok(ready) => self.begin(&work, grant, ready),
+                Ok(ready) => self.fit(&work, grant, ready),
                 Err(SupplyError::Call(CallError::Rejected(reason))) => {
                     tracing::debug!(%work, reason, "taken back");
                     self.forget(&work, grant);
@@ -219,7 +246,13 @@ impl Session {
                 Err(SupplyError::Call(error)) => return Err(error),
                 Err(SupplyError::Wrong(reason)) => self.give_back(&work, &reason),
             },
-            Answer::Delivered { work, result } => {
+            Answer::Delivered { work, asked, result } => {
+                self.held.remove(&work);
+                self.asked -= asked;
+                let reply = settled(&work, result)?.unwrap_or_default();
+                reply.grants.into_iter().for_each(|grant| self.accept(grant));
+            }
+            Answer::Returned { work, result } => {
                 self.held.remove(&work);
                 settled(&work, result)?;
             }
@@ -230,11 +263,11 @@ impl Session {
                 settled(&work, result)?;
                 self.upload(&work);
             }
-            Answer::Renewed(lost) => {
+            Answer::Renewed(reply) => {
                 self.renewing = false;
-                for work in lost? {
-                    self.lose(&work);
-                }
+                let v1::RenewReply { lost, hand_back } = reply?;
+                lost.into_iter().for_each(|token| self.lose(token));
+                hand_back.into_iter().for_each(|token| self.pause(token));
             }
         }
         Ok(())
@@ -246,13 +279,18 @@ impl Session {
             tracing::error!("the coordinator granted something that is no piece of work");
             return;
         };
-        if self.draining.is_some() || self.held.contains_key(&work) {
+        if let Some(held) = self.held.get_mut(&work) {
+            // The coordinator did not know that it is held: a new one, or its answer came late.
+            held.token = grant.token;
+            return;
+        }
+        if self.draining.is_some() {
             return;
         }
         self.grants += 1;
         let number = self.grants;
         let inputs = grant.task.as_ref().and_then(|task| proto::convert::digest("inputs", &task.inputs).ok());
-        self.held.insert(work.clone(), Held::new(number, inputs));
+        self.held.insert(work.clone(), Held::new(number, grant.token, inputs));
         let supply = self.supply.clone();
         self.answers.spawn(async move {
             let ready = supply.prepare(&work, grant).await;
@@ -260,9 +298,32 @@ impl Session {
         });
     }
 
-    fn begin(&mut self, work: &Work, grant: u64, ready: Ready) {
-        let Some(held) = self.held.get_mut(work).filter(|held| held.grant == grant) else { return };
+    /// Begins a piece if there is memory for it.
+    fn fit(&mut self, work: &Work, grant: u64, ready: Ready) {
+        let need = ready.memory(self.pool.threads());
+        self.need = self.held.values().map(|held| held.memory).fold(need, u64::max);
+        match self.memory.fit(self.memory_used(), need) {
+            Fit::Now => self.begin(work, grant, need, ready),
+            Fit::Later => self.give_back(work, ""),
+            Fit::Never => {
+                let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+                let (need, limit) = (mebibytes(need), mebibytes(self.memory.limit));
+                let reason = format!(
+                    "expected work for at most {limit} MiB of memory (`memory_mib` of this worker), found some that \
+                     needs about {need} MiB"
+                );
+                self.give_back(work, &reason);
+            }
+        }
+    }
+
+    fn begin(&mut self, work: &Work, grant: u64, memory: u64, ready: Ready) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        if held.grant != grant || held.phase != Phase::Preparing {
+            return;
+        }
         held.phase = Phase::Running;
+        held.memory = memory;
         let stop = held.stop.clone();
         match ready {
             Ready::Epoch { evolution, task, checkpoint } => {
@@ -277,9 +338,8 @@ impl Session {
                 };
                 let (reporter, supply, work) = (self.reporter.clone(), self.supply.clone(), work.clone());
                 self.pool.run(job, move |message| {
-                    // Here, on the pool, because a large state takes a while to digest.
                     if let Message::Done { outcome, .. } = &message {
-                        supply.keep(&outcome.state);
+                        supply.keep(outcome.digest, &outcome.state);
                     }
                     let _ = reporter.send(Report::Epoch {
                         work: work.clone(),
@@ -413,15 +473,20 @@ impl Session {
         }
     }
 
+    /// Delivers a piece, and asks for another in its place unless the answer will take long.
     fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
         if let Some(held) = self.held.get_mut(work) {
             held.phase = Phase::Delivering;
         }
+        let quick = bodies.iter().map(Bytes::len).sum::<usize>() <= chunks::CHUNK;
+        let asked = if quick { self.room() } else { 0 };
+        self.asked += asked;
         let head = v1::CompleteHead {
             worker: self.client.id(),
             piece: Some(work.into()),
             milliseconds: time.as_millis() as u64,
             what: Some(what),
+            slots: asked as u32,
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
@@ -429,8 +494,8 @@ impl Session {
                 let parts = complete_parts(head.clone(), &bodies);
                 async move { client.complete(tokio_stream::iter(parts)).await }
             };
-            let result = client.call(DELIVERY, call).await.map(|_| ());
-            Answer::Delivered { work, result }
+            let result = client.call(DELIVERY, call).await;
+            Answer::Delivered { work, asked, result }
         });
     }
 
@@ -446,6 +511,7 @@ impl Session {
             worker: self.client.id(),
             piece: Some(work.into()),
             failure: failure.to_owned(),
+            token: held.token,
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
@@ -454,7 +520,7 @@ impl Session {
                 async move { client.release(request).await }
             };
             let result = client.call(PATIENCE, call).await.map(|_| ());
-            Answer::Delivered { work, result }
+            Answer::Returned { work, result }
         });
     }
 
@@ -472,21 +538,41 @@ impl Session {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
-            let reply = client.call(PATIENCE, call).await;
-            let lost =
-                reply.map(|reply| reply.lost.into_iter().filter_map(|piece| piece.try_into().ok()).collect());
-            Answer::Renewed(lost)
+            Answer::Renewed(client.call(PATIENCE, call).await)
         });
     }
 
+    /// The piece of a lease, if it is still held by that lease.
+    fn leased(&self, token: u64) -> Option<Work> {
+        self.held.iter().find(|(_, held)| held.token == token).map(|(work, _)| work.clone())
+    }
+
+    /// Stops a piece at the next generation; it goes back with a checkpoint of what has been done.
+    fn hand_back(&mut self, work: &Work) {
+        let Some(held) = self.held.get(work) else { return };
+        match held.phase {
+            Phase::Preparing => self.give_back(work, ""),
+            Phase::Running => held.stop.ask(),
+            Phase::Stopped | Phase::Delivering => {}
+        }
+    }
+
     /// Leaves off what nobody needs any more. What is on its way to the coordinator stays until it has answered.
-    fn lose(&mut self, work: &Work) {
-        if let Some(held) = self.held.get(work)
-            && matches!(held.phase, Phase::Running | Phase::Stopped)
-        {
+    fn lose(&mut self, token: u64) {
+        let Some(work) = self.leased(token) else { return };
+        let held = &self.held[&work];
+        if matches!(held.phase, Phase::Running | Phase::Stopped) {
             tracing::info!(%work, "not needed any more");
             held.stop.ask();
-            self.held.remove(work);
+            self.held.remove(&work);
+        }
+    }
+
+    /// Leaves off what is not to be worked on for now.
+    fn pause(&mut self, token: u64) {
+        if let Some(work) = self.leased(token) {
+            tracing::info!(%work, "paused");
+            self.hand_back(&work);
         }
     }
 
@@ -500,16 +586,9 @@ impl Session {
     fn drain(&mut self) {
         tracing::info!(pieces = self.held.len(), "stopping at the next generation");
         self.draining = Some(Instant::now() + DRAINING);
-        let unbegun: Vec<Work> = self
-            .held
-            .iter()
-            .filter(|(_, held)| held.phase == Phase::Preparing)
-            .map(|(work, _)| work.clone())
-            .collect();
-        for work in &unbegun {
-            self.give_back(work, "");
+        for work in self.held.keys().cloned().collect::<Vec<_>>() {
+            self.hand_back(&work);
         }
-        self.held.values().for_each(|held| held.stop.ask());
     }
 
     /// Says goodbye; the coordinator need not hear it.
@@ -530,13 +609,13 @@ impl Session {
 }
 
 /// A call that the coordinator did not want is over; others mean that it does not want this worker, or is not there.
-fn settled(work: &Work, result: Result<(), CallError>) -> Result<(), CallError> {
+fn settled<T>(work: &Work, result: Result<T, CallError>) -> Result<Option<T>, CallError> {
     match result {
         Err(CallError::Rejected(reason)) => {
             tracing::warn!(%work, reason, "not accepted");
-            Ok(())
+            Ok(None)
         }
-        other => other,
+        other => other.map(Some),
     }
 }
 
@@ -548,9 +627,8 @@ fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::Checkpoi
 
 fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
     use v1::complete_part::Part;
-    let bodies = bodies.iter().flat_map(chunks::cut).map(Part::Chunk);
     std::iter::once(Part::Head(head))
-        .chain(bodies)
+        .chain(chunks::cut_all(bodies).into_iter().map(Part::Chunk))
         .map(|part| v1::CompletePart { part: Some(part) })
         .collect()
 }
