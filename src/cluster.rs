@@ -94,7 +94,7 @@ fn start(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::Other(format!("where am I? {error}")))?;
     let all = how.threads.map_or_else(worker::available_threads, usize::from);
     let threads = (all / usize::from(workers)).max(1);
-    let memory = worker::available_memory().map_or(0, |bytes| bytes / 4 * 3 / u64::from(workers) >> 20);
+    let memory = (crate::worker::memory_for_work() / u64::from(workers)) >> 20;
     let start = |number: u16| {
         Command::new(&program)
             .args(["worker", "--coordinator", url, "--give-up-after", "30s"])

@@ -111,10 +111,15 @@ fn config(settings: &Settings) -> Result<Config, Failure> {
     Ok(Config { identity, cache_bytes, memory_bytes })
 }
 
+/// Three quarters of what there is: there is more to a process than the work it does.
+pub(crate) fn memory_for_work() -> u64 {
+    worker::available_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3)
+}
+
 /// The memory for all work together.
 fn memory(settings: &Settings) -> Result<u64, Failure> {
     match settings.parsed("memory_mib", "a number of mebibytes, or 0 for what there is")? {
-        0 => Ok(worker::available_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3)),
+        0 => Ok(memory_for_work()),
         mebibytes => Ok(u64::saturating_mul(mebibytes, 1 << 20)),
     }
 }

@@ -63,7 +63,7 @@ impl Clock {
 impl Desk {
     pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
         let changes = Arc::new(watch::Sender::new(1));
-        let room = Arc::new(Semaphore::new((2 * LARGEST_BODY >> 10) as usize));
+        let room = Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize));
         Self { office: Arc::new(Mutex::new(office)), changes, closing, clock, room }
     }
 

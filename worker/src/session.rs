@@ -3,18 +3,16 @@
 //! One loop owns everything; calls and epochs run beside it and report back to it. Nothing here waits for a generation,
 //! so leases are renewed however busy the cores are.
 
+mod delivery;
+
 use crate::client::{CallError, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError};
 use archipelago::cell;
-use bytes::Bytes;
-use evolution::codec;
-use evolution::epoch::EpochOutcome;
 use experiment::Sweep;
-use proto::chunks;
-use proto::convert::{Work, digest_bytes};
+use proto::convert::Work;
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::collections::BTreeMap;
@@ -31,8 +29,6 @@ use tonic::transport::Channel;
 const POLL: Duration = Duration::from_secs(10);
 /// How long an answer may take beyond what it should.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a delivery may take.
-const DELIVERY: Duration = Duration::from_mins(2);
 /// How long a generation may go on after somebody asked to stop, before it is abandoned.
 const DRAINING: Duration = Duration::from_secs(8);
 /// How long the goodbye may take after that.
@@ -235,22 +231,14 @@ impl Session {
                 self.asked -= asked;
                 let v1::AcquireReply { grants, done } = reply?;
                 self.done |= done;
-                grants.into_iter().for_each(|grant| self.accept(grant));
+                self.accept_all(grants);
             }
-            Answer::Prepared { work, grant, ready } => match ready {
-                Ok(ready) => self.fit(&work, grant, ready),
-                Err(SupplyError::Call(CallError::Rejected(reason))) => {
-                    tracing::debug!(%work, reason, "taken back");
-                    self.forget(&work, grant);
-                }
-                Err(SupplyError::Call(error)) => return Err(error),
-                Err(SupplyError::Wrong(reason)) => self.give_back(&work, &reason),
-            },
+            Answer::Prepared { work, grant, ready } => self.prepared(&work, grant, ready)?,
             Answer::Delivered { work, asked, result } => {
                 self.held.remove(&work);
                 self.asked -= asked;
                 let reply = settled(&work, result)?.unwrap_or_default();
-                reply.grants.into_iter().for_each(|grant| self.accept(grant));
+                self.accept_all(reply.grants);
             }
             Answer::Returned { work, result } => {
                 self.held.remove(&work);
@@ -266,11 +254,21 @@ impl Session {
             Answer::Renewed(reply) => {
                 self.renewing = false;
                 let v1::RenewReply { lost, hand_back } = reply?;
-                lost.into_iter().for_each(|token| self.lose(token));
-                hand_back.into_iter().for_each(|token| self.pause(token));
+                for token in lost {
+                    self.lose(token);
+                }
+                for token in hand_back {
+                    self.pause(token);
+                }
             }
         }
         Ok(())
+    }
+
+    fn accept_all(&mut self, grants: Vec<v1::Grant>) {
+        for grant in grants {
+            self.accept(grant);
+        }
     }
 
     /// Makes a granted piece ready to be run.
@@ -298,6 +296,28 @@ impl Session {
         });
     }
 
+    /// Goes on with a piece whose inputs are there, unless it has gone back meanwhile.
+    fn prepared(
+        &mut self,
+        work: &Work,
+        grant: u64,
+        ready: Result<Ready, SupplyError>,
+    ) -> Result<(), CallError> {
+        let held = self.held.get(work);
+        let awaited = held.is_some_and(|held| held.grant == grant && held.phase == Phase::Preparing);
+        match ready {
+            Err(SupplyError::Call(CallError::Rejected(reason))) if awaited => {
+                tracing::debug!(%work, reason, "taken back");
+                self.held.remove(work);
+            }
+            Err(SupplyError::Call(error)) if !matches!(error, CallError::Rejected(_)) => return Err(error),
+            Err(error) if awaited => self.give_back(work, &error.to_string()),
+            Ok(ready) if awaited => self.fit(work, grant, ready),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Begins a piece if there is memory for it.
     fn fit(&mut self, work: &Work, grant: u64, ready: Ready) {
         let need = ready.memory(self.pool.threads());
@@ -319,9 +339,6 @@ impl Session {
 
     fn begin(&mut self, work: &Work, grant: u64, memory: u64, ready: Ready) {
         let Some(held) = self.held.get_mut(work) else { return };
-        if held.grant != grant || held.phase != Phase::Preparing {
-            return;
-        }
         held.phase = Phase::Running;
         held.memory = memory;
         let stop = held.stop.clone();
@@ -399,131 +416,6 @@ impl Session {
         }
     }
 
-    /// An epoch has stopped because it was asked to; its checkpoint goes out first.
-    fn stopped(&mut self, work: &Work) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        held.phase = Phase::Stopped;
-        if !held.uploading && held.checkpoint.is_none() {
-            self.give_back(work, "");
-        }
-    }
-
-    /// Sends the newest checkpoint, one at a time: those in between are not needed.
-    fn upload(&mut self, work: &Work) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        if held.uploading {
-            return;
-        }
-        let Some((standing, bytes)) = held.checkpoint.take() else {
-            if held.phase == Phase::Stopped {
-                self.give_back(work, "");
-            }
-            return;
-        };
-        held.uploading = true;
-        let head = v1::CheckpointHead {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            inputs: held.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
-            standing: Some((&standing).into()),
-            length: bytes.len() as u64,
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let parts = checkpoint_parts(head.clone(), &bytes);
-                async move { client.checkpoint(tokio_stream::iter(parts)).await }
-            };
-            let result = client.call(DELIVERY, call).await.map(|_| ());
-            Answer::Kept { work, result }
-        });
-    }
-
-    fn deliver_epoch(&mut self, work: &Work, outcome: EpochOutcome, time: Duration) {
-        let Some(inputs) = self.held.get(work).and_then(|held| held.inputs) else { return };
-        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
-        let statistics = match codec::encode(&statistics) {
-            Ok(statistics) => statistics,
-            Err(error) => return self.give_back(work, &format!("its statistics {error}")),
-        };
-        let result = v1::EpochResult {
-            inputs: digest_bytes(&inputs),
-            digest: digest_bytes(&digest),
-            standing: Some((&standing).into()),
-            state_length: state.len() as u64,
-            departure_length: departure.len() as u64,
-            statistics_length: statistics.len() as u64,
-        };
-        self.deliver(work, time, v1::complete_head::What::Epoch(result), vec![state, departure, statistics]);
-    }
-
-    fn deliver_cells(&mut self, work: &Work) {
-        let Some(held) = self.held.get(work) else { return };
-        let (results, time): (Vec<_>, _) =
-            (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
-        if results.is_empty() {
-            return self.give_back(work, "");
-        }
-        match codec::encode(&results) {
-            Ok(body) => {
-                let what = v1::complete_head::What::Cells(v1::CellsResult { length: body.len() as u64 });
-                self.deliver(work, time, what, vec![body]);
-            }
-            Err(error) => self.give_back(work, &format!("its results {error}")),
-        }
-    }
-
-    /// Delivers a piece, and asks for another in its place unless the answer will take long.
-    fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
-        if let Some(held) = self.held.get_mut(work) {
-            held.phase = Phase::Delivering;
-        }
-        let quick = bodies.iter().map(Bytes::len).sum::<usize>() <= chunks::CHUNK;
-        let asked = if quick { self.room() } else { 0 };
-        self.asked += asked;
-        let head = v1::CompleteHead {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            milliseconds: time.as_millis() as u64,
-            what: Some(what),
-            slots: asked as u32,
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let parts = complete_parts(head.clone(), &bodies);
-                async move { client.complete(tokio_stream::iter(parts)).await }
-            };
-            let result = client.call(DELIVERY, call).await;
-            Answer::Delivered { work, asked, result }
-        });
-    }
-
-    /// Gives a piece back, with the reason if it cannot be done.
-    fn give_back(&mut self, work: &Work, failure: &str) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        held.stop.ask();
-        held.phase = Phase::Delivering;
-        if !failure.is_empty() {
-            tracing::error!(%work, failure, "cannot be done here");
-        }
-        let request = v1::ReleaseRequest {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            failure: failure.to_owned(),
-            token: held.token,
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let request = request.clone();
-                async move { client.release(request).await }
-            };
-            let result = client.call(PATIENCE, call).await.map(|_| ());
-            Answer::Returned { work, result }
-        });
-    }
-
     /// Says how far everything is.
     fn renew(&mut self) {
         if self.renewing {
@@ -576,12 +468,6 @@ impl Session {
         }
     }
 
-    fn forget(&mut self, work: &Work, grant: u64) {
-        if self.held.get(work).is_some_and(|held| held.grant == grant) {
-            self.held.remove(work);
-        }
-    }
-
     /// Asks everything to stop at the next generation.
     fn drain(&mut self) {
         tracing::info!(pieces = self.held.len(), "stopping at the next generation");
@@ -617,20 +503,6 @@ fn settled<T>(work: &Work, result: Result<T, CallError>) -> Result<Option<T>, Ca
         }
         other => other.map(Some),
     }
-}
-
-fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::CheckpointPart> {
-    use v1::checkpoint_part::Part;
-    let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(bytes).map(Part::Chunk));
-    parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect()
-}
-
-fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
-    use v1::complete_part::Part;
-    std::iter::once(Part::Head(head))
-        .chain(chunks::cut_all(bodies).into_iter().map(Part::Chunk))
-        .map(|part| v1::CompletePart { part: Some(part) })
-        .collect()
 }
 
 async fn until(deadline: Option<Instant>) {
