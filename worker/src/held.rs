@@ -41,12 +41,12 @@ pub(crate) struct Held {
     pub(crate) wanted: u32,
     pub(crate) cells: Vec<Option<(u32, CellResult)>>,
     pub(crate) begun: Instant,
-    /// About how many bytes of memory it takes while it is worked on.
+    /// About how many bytes of memory it takes; before its inputs are there, what pieces take usually.
     pub(crate) memory: u64,
 }
 
 impl Held {
-    pub(crate) fn new(grant: u64, token: u64, inputs: Option<Digest>) -> Self {
+    pub(crate) fn new(grant: u64, token: u64, inputs: Option<Digest>, memory: u64) -> Self {
         Self {
             grant,
             token,
@@ -59,7 +59,7 @@ impl Held {
             wanted: 0,
             cells: vec![],
             begun: Instant::now(),
-            memory: 0,
+            memory,
         }
     }
 

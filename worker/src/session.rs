@@ -195,7 +195,7 @@ impl Session {
         (threads + ahead).min(most).saturating_sub(busy + self.asked)
     }
 
-    /// What the pieces take that are worked on.
+    /// What everything takes that is held.
     fn memory_used(&self) -> u64 {
         self.held.values().map(|held| held.memory).sum()
     }
@@ -288,7 +288,7 @@ impl Session {
         self.grants += 1;
         let number = self.grants;
         let inputs = grant.task.as_ref().and_then(|task| proto::convert::digest("inputs", &task.inputs).ok());
-        self.held.insert(work.clone(), Held::new(number, grant.token, inputs));
+        self.held.insert(work.clone(), Held::new(number, grant.token, inputs, self.need));
         let supply = self.supply.clone();
         self.answers.spawn(async move {
             let ready = supply.prepare(&work, grant).await;
@@ -321,6 +321,9 @@ impl Session {
     /// Begins a piece if there is memory for it.
     fn fit(&mut self, work: &Work, grant: u64, ready: Ready) {
         let need = ready.memory(self.pool.threads());
+        if let Some(held) = self.held.get_mut(work) {
+            held.memory = 0;
+        }
         self.need = self.held.values().map(|held| held.memory).fold(need, u64::max);
         match self.memory.fit(self.memory_used(), need) {
             Fit::Now => self.begin(work, grant, need, ready),
