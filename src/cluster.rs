@@ -89,15 +89,17 @@ fn cannot_listen(error: &std::io::Error) -> Failure {
     Failure::Other(format!("cannot listen on loopback: {error}"))
 }
 
-/// Starts the workers; they share this machine's threads.
+/// Starts the workers; they share this machine's threads and memory.
 fn start(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::Other(format!("where am I? {error}")))?;
     let all = how.threads.map_or_else(worker::available_threads, usize::from);
     let threads = (all / usize::from(workers)).max(1);
+    let memory = (crate::worker::memory_for_work() / u64::from(workers)) >> 20;
     let start = |number: u16| {
         Command::new(&program)
             .args(["worker", "--coordinator", url, "--give-up-after", "30s"])
             .args(["--threads", &threads.to_string(), "--name", &format!("worker-{number}")])
+            .args(["--memory-mib", &memory.to_string()])
             .env("ATOLL_LOG", "warn")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Leave when the coordinator has not answered for so long; never unless given
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
+    /// Mebibytes that all work together may take; three quarters of what its cgroup or the machine has unless given
+    #[arg(long, value_name = "N")]
+    memory_mib: Option<String>,
 }
 
 /// The keys of `worker.toml`.
@@ -36,16 +39,18 @@ struct Keys {
     threads: Option<u16>,
     give_up_after: Option<String>,
     cache_mib: Option<u32>,
+    memory_mib: Option<u32>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 7] = [
+const DEFAULTS: [(&str, &str); 8] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
     ("give_up_after", "never"),
     ("cache_mib", "256"),
+    ("memory_mib", "0"),
     ("log", "info"),
     ("log_format", "text"),
 ];
@@ -56,6 +61,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("name", arguments.name),
         ("threads", arguments.threads),
         ("give_up_after", arguments.give_up_after),
+        ("memory_mib", arguments.memory_mib),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     let config = config(&settings)?;
@@ -98,8 +104,24 @@ fn config(settings: &Settings) -> Result<Config, Failure> {
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let identity = Identity { id, name, version, give_up_after, seed: rand::random() };
-    let mebibytes: usize = settings.parsed("cache_mib", "a number of mebibytes")?;
-    Ok(Config { identity, cache_bytes: mebibytes.saturating_mul(1 << 20) })
+    let memory_bytes = memory(settings)?;
+    let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
+    // What is kept at hand must not crowd out what is worked on.
+    let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
+    Ok(Config { identity, cache_bytes, memory_bytes })
+}
+
+/// Three quarters of what there is: there is more to a process than the work it does.
+pub(crate) fn memory_for_work() -> u64 {
+    worker::available_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3)
+}
+
+/// The memory for all work together.
+fn memory(settings: &Settings) -> Result<u64, Failure> {
+    match settings.parsed("memory_mib", "a number of mebibytes, or 0 for what there is")? {
+        0 => Ok(memory_for_work()),
+        mebibytes => Ok(u64::saturating_mul(mebibytes, 1 << 20)),
+    }
 }
 
 fn host() -> String {

@@ -20,6 +20,7 @@ pub(crate) struct Cells {
     store: Store,
     run: RunId,
     sweep: Sweep,
+    plan: Digest,
     done: BTreeMap<u32, CellResult>,
     /// Cells before this one are done or handed out.
     next: u32,
@@ -35,12 +36,17 @@ impl Cells {
                 done.insert(number, store.read_value(&path, Kind::Cell).await?);
             }
         }
-        let (store, run) = (store.clone(), run.clone());
-        Ok(Self { store, run, sweep, done, next: 0, worked: Duration::ZERO })
+        let (store, run, plan) = (store.clone(), run.clone(), Digest::of(sweep.text.as_bytes()));
+        Ok(Self { store, run, sweep, plan, done, next: 0, worked: Duration::ZERO })
     }
 
     pub(crate) fn text(&self) -> &str {
         &self.sweep.text
+    }
+
+    /// The digest of the text.
+    pub(crate) fn plan(&self) -> &Digest {
+        &self.plan
     }
 
     pub(crate) fn len(&self) -> u32 {

@@ -1,13 +1,15 @@
 //! The epochs of one run: what is handed out, with what inputs, and what comes back.
 
+use crate::history;
 use crate::keeper::{Assignment, KeepError, Keeper};
 use crate::record::Labour;
 use crate::room::Room;
+use archipelago::LeftBehind;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};
 use experiment::CheckpointEvery;
-use proto::convert::{Piece, body, body_with, digest_bytes};
+use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,8 +20,8 @@ const REMEMBERED: usize = 8;
 /// A run whose epochs are handed out.
 pub(crate) struct Epochs {
     keeper: Keeper,
-    experiment: Digest,
     text: String,
+    plan: Digest,
     open: BTreeMap<u32, Open>,
     islands: Vec<Island>,
     /// For how long somebody has worked on it since it was opened.
@@ -31,8 +33,7 @@ pub(crate) struct Epochs {
 struct Open {
     task: EpochTask,
     inputs: Digest,
-    /// Kept, because large states take a while to digest.
-    state: Option<Digest>,
+    before: Option<LeftBehind>,
     checkpoint: Option<(u64, Bytes)>,
 }
 
@@ -54,8 +55,8 @@ pub(crate) enum Fate {
 
 impl Epochs {
     pub(crate) fn new(keeper: Keeper) -> Self {
-        let experiment = keeper.experiment().digest();
         let text = keeper.experiment().to_toml();
+        let plan = Digest::of(text.as_bytes());
         let unborn = Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY };
         let count = keeper.experiment().setting().islands.len() as u32;
         let island = |island: u32| Island {
@@ -65,7 +66,7 @@ impl Epochs {
         };
         let islands = (0..count).map(island).collect();
         let (worked, unflushed) = (Duration::ZERO, Duration::ZERO);
-        Self { keeper, experiment, text, open: BTreeMap::new(), islands, worked, unflushed }
+        Self { keeper, text, plan, open: BTreeMap::new(), islands, worked, unflushed }
     }
 
     pub(crate) fn keeper(&self) -> &Keeper {
@@ -80,6 +81,11 @@ impl Epochs {
         &self.text
     }
 
+    /// The digest of the text.
+    pub(crate) fn plan(&self) -> &Digest {
+        &self.plan
+    }
+
     /// For how long the run has been worked on, in milliseconds, restarts included.
     pub(crate) fn elapsed(&self) -> u64 {
         self.keeper.elapsed_before() + self.worked.as_millis() as u64
@@ -87,12 +93,7 @@ impl Epochs {
 
     /// Where the run stands as far as its workers have told.
     pub(crate) fn standing(&self) -> Standing {
-        let standings = || self.islands.iter().map(|island| island.standing);
-        Standing {
-            generation: standings().map(|standing| standing.generation).min().unwrap_or(0),
-            evaluations: standings().map(|standing| standing.evaluations).sum(),
-            best: standings().map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max),
-        }
+        history::total(self.islands.iter().map(|island| island.standing))
     }
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
@@ -109,10 +110,10 @@ impl Epochs {
 
     fn hand_out(&mut self, Assignment { task, checkpoint }: Assignment) -> Piece {
         let EpochTask { island, epoch, .. } = task;
-        let state = task.state_digest();
-        let inputs = task.digest_with(&self.experiment, state.as_ref());
+        let archipelago = self.keeper.archipelago();
+        let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
         let checkpoint = checkpoint.map(|bytes| (0, bytes));
-        self.open.insert(island, Open { task, inputs, state, checkpoint });
+        self.open.insert(island, Open { task, inputs, before, checkpoint });
         Piece::Epoch { island, epoch }
     }
 
@@ -134,7 +135,7 @@ impl Epochs {
 
     /// An epoch that is handed out, as a worker is told of it.
     pub(crate) fn grant(&self, island: u32, epoch: u64, worker: &str, room: &mut Room) -> Option<v1::Task> {
-        let Open { task, inputs, state: digest, checkpoint } = self.open_at(island, epoch)?;
+        let Open { task, inputs, before, checkpoint } = self.open_at(island, epoch)?;
         let at_hand = self.islands[island as usize].holder.as_deref() == Some(worker);
         let resumed = checkpoint.is_some();
         let packets = task.packets.iter().map(|packet| v1::Packet {
@@ -144,20 +145,25 @@ impl Epochs {
         });
         let packets = packets.collect();
         // Whoever begins at a checkpoint needs no state.
-        let state = task.state.as_ref().zip(digest.as_ref()).map(|(state, digest)| {
-            let inline = !at_hand && !resumed && room.takes(state.len());
-            body_with(digest, state, inline)
+        let before = before.as_ref().map(|LeftBehind { state, departure, digest }| v1::Remains {
+            digest: digest_bytes(digest),
+            state_length: state.len() as u64,
+            departure_length: departure.len() as u64,
+            inline: (!at_hand && !resumed && room.takes(state.len() + departure.len()))
+                .then(|| joined(state, departure)),
         });
         let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, room.takes(bytes.len())));
-        Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, state, packets, checkpoint })
+        Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, before, packets, checkpoint })
     }
 
     /// A body that a grant only named.
     pub(crate) fn body(&self, island: u32, epoch: u64, digest: &Digest) -> Option<Bytes> {
-        let Open { task, checkpoint, .. } = self.open_at(island, epoch)?;
+        let Open { task, before, checkpoint, .. } = self.open_at(island, epoch)?;
+        if let Some(before) = before.as_ref().filter(|before| before.digest == *digest) {
+            return Some(joined(&before.state, &before.departure));
+        }
         let checkpoint = checkpoint.as_ref().map(|(_, bytes)| bytes);
-        let packets = task.packets.iter().map(|packet| &packet.departure);
-        let mut bodies = task.state.iter().chain(checkpoint).chain(packets);
+        let mut bodies = task.packets.iter().map(|packet| &packet.departure).chain(checkpoint);
         bodies.find(|body| Digest::of(body) == *digest).cloned()
     }
 
@@ -260,4 +266,9 @@ impl Epochs {
         }
         Ok(())
     }
+}
+
+/// What an epoch left behind, as it travels.
+fn joined(state: &Bytes, departure: &Bytes) -> Bytes {
+    [&state[..], departure].concat().into()
 }

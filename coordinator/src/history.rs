@@ -2,6 +2,7 @@
 
 use crate::record::{EpochRecord, StoredCheckpoint};
 use archipelago::{History, Remains};
+use evolution::epoch::Standing;
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Kind, Place, RunId, Store, StoreError};
 
@@ -156,6 +157,36 @@ impl Past {
     /// For how long the run had been worked on, as far as the records tell.
     pub fn elapsed(&self) -> u64 {
         self.records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0)
+    }
+}
+
+/// Where the islands of a run stood after an epoch, or as far as they had come, from no more objects than that takes.
+pub async fn standings(store: &Store, run: &RunId, last: Option<u64>) -> Result<Vec<Standing>, StoreError> {
+    let last = last.unwrap_or(u64::MAX);
+    let mut newest: BTreeMap<u32, (u64, store::Path)> = BTreeMap::new();
+    // Sorted by path, records come in the order of their epochs.
+    for path in store.list(&run.islands()).await? {
+        if let Some((_, Place::Record { island, epoch })) = Place::of(&path)
+            && newest.get(&island).is_none_or(|(named, _)| *named < last)
+        {
+            newest.insert(island, (u64::from(epoch), path));
+        }
+    }
+    let mut standings = vec![];
+    for (_, path) in newest.values() {
+        let batch: Vec<EpochRecord> = store.read_value(path, Kind::EpochRecord).await?;
+        let counted = batch.iter().rev().find(|record| record.mark.epoch <= last);
+        standings.extend(counted.map(|record| record.mark.standing));
+    }
+    Ok(standings)
+}
+
+/// The slowest island's generation, all evaluations, and the best fitness.
+pub(crate) fn total(standings: impl Iterator<Item = Standing> + Clone) -> Standing {
+    Standing {
+        generation: standings.clone().map(|standing| standing.generation).min().unwrap_or(0),
+        evaluations: standings.clone().map(|standing| standing.evaluations).sum(),
+        best: standings.map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max),
     }
 }
 

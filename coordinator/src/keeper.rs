@@ -375,7 +375,7 @@ impl Keeper {
     /// The next epoch of an island, if it may be run and its inputs are these.
     pub fn assign_known(&mut self, island: u32, epoch: u64, inputs: &Digest) -> Option<Assignment> {
         let task = self.archipelago.peek(island).filter(|task| task.epoch == epoch)?;
-        (task.digest(&self.experiment.digest()) == *inputs).then(|| self.begin(island))
+        (self.archipelago.inputs(&task) == *inputs).then(|| self.begin(island))
     }
 
     fn begin(&mut self, island: u32) -> Assignment {

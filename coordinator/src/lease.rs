@@ -2,6 +2,7 @@
 //!
 //! A pure state machine: the time is passed in, as a duration since any fixed moment. A lease protects nobody's result
 //! (whoever delivers the right thing is welcome); it only keeps two workers from doing the same thing by accident.
+//! Every lease has a token, so that a renewal or a release that comes late touches no lease but its own.
 
 use proto::convert::Work;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,11 +38,15 @@ impl Default for Terms {
     }
 }
 
+/// What a lease is known by.
+pub type Token = u64;
+
 /// All work that is offered to workers, leased or waiting.
 #[derive(Clone, Debug)]
 pub struct Leases {
     terms: Terms,
     offers: BTreeMap<Work, Offer>,
+    next: Token,
 }
 
 /// One piece of work.
@@ -54,6 +59,7 @@ struct Offer {
 
 #[derive(Clone, Debug)]
 struct Lease {
+    token: Token,
     worker: String,
     granted: Duration,
     expires: Duration,
@@ -82,9 +88,9 @@ pub struct Expired {
 }
 
 impl Leases {
-    /// No work yet.
-    pub fn new(terms: Terms) -> Self {
-        Self { terms, offers: BTreeMap::new() }
+    /// No work yet. Tokens count from the first one, which is to be far from those of other coordinators.
+    pub fn new(terms: Terms, first: Token) -> Self {
+        Self { terms, offers: BTreeMap::new(), next: first }
     }
 
     /// The terms.
@@ -92,18 +98,25 @@ impl Leases {
         &self.terms
     }
 
-    /// Leases work to a worker. A worker has at most one lease of the same work.
-    pub fn grant(&mut self, work: &Work, worker: &str, now: Duration) {
-        let expires = now + self.terms.lease;
+    /// Leases work to a worker. A worker has at most one lease of the same work: asking again prolongs it.
+    pub fn grant(&mut self, work: &Work, worker: &str, now: Duration) -> Token {
         let offer = self.offers.entry(work.clone()).or_default();
-        offer.leases.retain(|lease| lease.worker != worker);
-        offer.leases.push(Lease {
-            worker: worker.to_owned(),
-            granted: now,
-            expires,
-            progress: 0,
-            progressed: now,
-        });
+        if let Some(lease) = offer.leases.iter_mut().find(|lease| lease.worker == worker) {
+            lease.expires = now + self.terms.lease;
+            return lease.token;
+        }
+        let token = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.adopt(work, worker, token, now);
+        token
+    }
+
+    /// Takes a lease up that was granted before, perhaps by another coordinator.
+    fn adopt(&mut self, work: &Work, worker: &str, token: Token, now: Duration) {
+        let expires = now + self.terms.lease;
+        let worker = worker.to_owned();
+        let lease = Lease { token, worker, granted: now, expires, progress: 0, progressed: now };
+        self.offers.entry(work.clone()).or_default().leases.push(lease);
     }
 
     /// Whether the work is known: waiting or leased.
@@ -139,16 +152,19 @@ impl Leases {
         oldest.map(|(_, work)| work.clone())
     }
 
-    /// Renews a lease, or takes it up again if it had run out. Refused if the work is unknown, or did not move for
-    /// too long: then it waits for somebody else.
-    pub fn renew(&mut self, work: &Work, worker: &str, progress: u64, now: Duration) -> bool {
+    /// Renews a lease, or takes it up again if it had run out. Refused if the worker has another lease of the work by
+    /// now, or the work did not move for too long: then it waits for somebody else.
+    pub fn renew(&mut self, work: &Work, worker: &str, token: Token, progress: u64, now: Duration) -> bool {
         let Terms { lease: length, stall, .. } = self.terms;
-        let Some(offer) = self.offers.get_mut(work) else { return false };
+        let offer = self.offers.entry(work.clone()).or_default();
         let Some(at) = offer.leases.iter().position(|lease| lease.worker == worker) else {
-            self.grant(work, worker, now);
+            self.adopt(work, worker, token, now);
             return true;
         };
         let lease = &mut offer.leases[at];
+        if lease.token != token {
+            return false;
+        }
         if progress != lease.progress {
             (lease.progress, lease.progressed) = (progress, now);
         }
@@ -185,11 +201,12 @@ impl Leases {
         }
     }
 
-    /// Gives work back.
-    pub fn release(&mut self, work: &Work, worker: &str) {
-        if let Some(offer) = self.offers.get_mut(work) {
-            offer.leases.retain(|lease| lease.worker != worker);
-        }
+    /// Gives work back. Answers whether there was such a lease.
+    pub fn release(&mut self, work: &Work, worker: &str, token: Token) -> bool {
+        let Some(Offer { leases, .. }) = self.offers.get_mut(work) else { return false };
+        let count = leases.len();
+        leases.retain(|lease| lease.token != token || lease.worker != worker);
+        leases.len() < count
     }
 
     /// Gives back all that a worker has.
@@ -200,13 +217,12 @@ impl Leases {
     }
 
     /// Gives work back that cannot be done, as its worker says. Only somebody who has it can say so.
-    pub fn fail(&mut self, work: &Work, worker: &str, reason: &str) -> Verdict {
+    pub fn fail(&mut self, work: &Work, worker: &str, token: Token, reason: &str) -> Verdict {
         let Terms { failures, failing_workers, .. } = self.terms;
-        let Some(offer) = self.offers.get_mut(work) else { return Verdict::Again };
-        if !offer.leases.iter().any(|lease| lease.worker == worker) {
+        if !self.release(work, worker, token) {
             return Verdict::Again;
         }
-        offer.leases.retain(|lease| lease.worker != worker);
+        let offer = self.offers.entry(work.clone()).or_default();
         offer.failures.push((worker.to_owned(), reason.to_owned()));
         let workers: BTreeSet<&str> = offer.failures.iter().map(|(worker, _)| worker.as_str()).collect();
         if offer.failures.len() >= failures || workers.len() >= failing_workers {
@@ -252,15 +268,15 @@ mod tests {
     }
 
     fn leases() -> Leases {
-        Leases::new(Terms::default())
+        Leases::new(Terms::default(), 7)
     }
 
     #[test]
     fn a_lease_runs_out_unless_it_is_renewed() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(0), "a", seconds(0));
         leases.grant(&work(1), "b", seconds(0));
-        assert!(leases.renew(&work(0), "a", 1, seconds(10)));
+        assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
         let expired = leases.expire(seconds(15));
         assert_eq!(
             expired,
@@ -274,32 +290,57 @@ mod tests {
     #[test]
     fn a_worker_that_was_away_takes_its_lease_up_again() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(0), "a", seconds(0));
         leases.expire(seconds(20));
         leases.grant(&work(0), "b", seconds(20));
-        assert!(leases.renew(&work(0), "a", 3, seconds(21)));
+        assert!(leases.renew(&work(0), "a", token, 3, seconds(21)));
         assert_eq!(leases.count("r"), 2);
-        leases.remove(&work(0));
-        assert!(!leases.renew(&work(0), "a", 4, seconds(22)), "the work is done");
+        let mut next = Leases::new(Terms::default(), 1000);
+        assert!(next.renew(&work(0), "a", token, 3, seconds(0)), "and so does the next coordinator");
+        assert!(next.release(&work(0), "a", token));
+    }
+
+    #[test]
+    fn what_is_late_from_one_lease_does_not_touch_the_next() {
+        let mut leases = leases();
+        let old = leases.grant(&work(0), "a", seconds(0));
+        leases.expire(seconds(20));
+        let new = leases.grant(&work(0), "a", seconds(20));
+        assert_ne!(old, new);
+        assert!(!leases.renew(&work(0), "a", old, 1, seconds(21)));
+        assert!(!leases.release(&work(0), "a", old));
+        assert_eq!(leases.fail(&work(0), "a", old, "it broke"), Verdict::Again);
+        assert_eq!(leases.count("r"), 1);
+        assert!(leases.renew(&work(0), "a", new, 1, seconds(22)));
+        assert!(!leases.release(&work(0), "b", new), "it is not its own");
+        assert!(leases.release(&work(0), "a", new));
+    }
+
+    #[test]
+    fn an_answer_that_was_lost_is_given_again_with_its_token() {
+        let mut leases = leases();
+        let token = leases.grant(&work(0), "a", seconds(0));
+        assert_eq!(leases.grant(&work(0), "a", seconds(10)), token);
+        assert_eq!(leases.expire(seconds(20)), [], "it was prolonged");
     }
 
     #[test]
     fn no_progress_no_lease() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(0), "a", seconds(0));
         for now in (0..=600).step_by(5) {
-            assert!(leases.renew(&work(0), "a", 0, seconds(now)));
+            assert!(leases.renew(&work(0), "a", token, 0, seconds(now)));
         }
-        assert!(!leases.renew(&work(0), "a", 0, seconds(605)));
+        assert!(!leases.renew(&work(0), "a", token, 0, seconds(605)));
         assert_eq!(leases.waiting_for("b", "r"), Some(work(0)));
     }
 
     #[test]
     fn progress_keeps_a_lease_for_ever() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(0), "a", seconds(0));
         for now in (0..100_000).step_by(14) {
-            assert!(leases.renew(&work(0), "a", now / 500, seconds(now)));
+            assert!(leases.renew(&work(0), "a", token, now / 500, seconds(now)));
             assert_eq!(leases.expire(seconds(now + 13)), []);
         }
     }
@@ -321,8 +362,8 @@ mod tests {
     fn poison_is_what_fails_on_three_workers_or_five_times() {
         let mut leases = leases();
         let mut fail = |worker: &str| {
-            leases.grant(&work(0), worker, seconds(0));
-            leases.fail(&work(0), worker, "it broke")
+            let token = leases.grant(&work(0), worker, seconds(0));
+            leases.fail(&work(0), worker, token, "it broke")
         };
         assert_eq!(fail("a"), Verdict::Again);
         assert_eq!(fail("b"), Verdict::Again);
@@ -331,8 +372,8 @@ mod tests {
 
         let mut leases = self::leases();
         let verdicts = (0..5).map(|_| {
-            leases.grant(&work(0), "a", seconds(0));
-            leases.fail(&work(0), "a", "it broke")
+            let token = leases.grant(&work(0), "a", seconds(0));
+            leases.fail(&work(0), "a", token, "it broke")
         });
         let poison: Vec<bool> = verdicts.map(|verdict| verdict != Verdict::Again).collect();
         assert_eq!(poison, [false, false, false, false, true]);
@@ -341,9 +382,9 @@ mod tests {
     #[test]
     fn only_a_holder_can_fail_work() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(0), "a", seconds(0));
         for worker in ["x", "y", "z"] {
-            assert_eq!(leases.fail(&work(0), worker, "made up"), Verdict::Again);
+            assert_eq!(leases.fail(&work(0), worker, token, "made up"), Verdict::Again);
         }
         assert_eq!(leases.count("r"), 1);
     }
@@ -351,10 +392,10 @@ mod tests {
     #[test]
     fn what_failed_here_is_tried_elsewhere_first() {
         let mut leases = leases();
-        leases.grant(&work(0), "a", seconds(0));
-        leases.grant(&work(1), "b", seconds(0));
-        leases.fail(&work(0), "a", "it broke");
-        leases.release(&work(1), "b");
+        let broken = leases.grant(&work(0), "a", seconds(0));
+        let released = leases.grant(&work(1), "b", seconds(0));
+        leases.fail(&work(0), "a", broken, "it broke");
+        leases.release(&work(1), "b", released);
         assert_eq!(leases.waiting_for("a", "r"), Some(work(1)));
         assert_eq!(leases.waiting_for("b", "r"), Some(work(0)));
     }

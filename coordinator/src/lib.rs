@@ -11,10 +11,10 @@
 //! use proto::convert::{Piece, Work};
 //! use std::time::Duration;
 //!
-//! let mut leases = Leases::new(Terms::default());
+//! let mut leases = Leases::new(Terms::default(), 1);
 //! let work = Work { run: "maze-0a1b2c3d".to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
-//! leases.grant(&work, "worker-1", Duration::ZERO);
-//! assert!(leases.renew(&work, "worker-1", 100, Duration::from_secs(10)));
+//! let token = leases.grant(&work, "worker-1", Duration::ZERO);
+//! assert!(leases.renew(&work, "worker-1", token, 100, Duration::from_secs(10)));
 //! assert_eq!(leases.expire(Duration::from_secs(20)).len(), 0);
 //! assert_eq!(leases.expire(Duration::from_secs(60)).len(), 1, "it was not renewed");
 //! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d"), Some(work));

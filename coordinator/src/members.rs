@@ -72,12 +72,17 @@ impl Members {
             known.seen = now;
             return known.check(worker);
         }
-        if self.0.len() >= MOST {
+        if self.is_full() {
             return Err(MemberError::TooMany);
         }
         let member = Member { name: name.to_owned(), threads, seen: now, aside: None, knows_the_end: false };
         self.0.insert(worker.to_owned(), member);
         Ok(())
+    }
+
+    /// Whether there is room for nobody else.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.len() >= MOST
     }
 
     /// Notes that a worker is there, if it may take part.

@@ -5,7 +5,7 @@
 use crate::cells::{self, Cells};
 use crate::epochs::{Epochs, Fate};
 use crate::keeper::KeepError;
-use crate::lease::{Leases, Terms, Verdict};
+use crate::lease::{Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
@@ -120,6 +120,27 @@ pub(crate) struct Delivery {
     pub(crate) statistics: Bytes,
 }
 
+/// A lease that a worker wants to keep.
+pub(crate) struct Renewal {
+    pub(crate) work: Work,
+    pub(crate) token: Token,
+    /// Of an epoch: its inputs, and where its island stands.
+    pub(crate) inputs: Option<Digest>,
+    pub(crate) standing: Option<Standing>,
+    /// Cells that are done.
+    pub(crate) cells: u32,
+}
+
+/// What somebody who renews a lease should do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    GoOn,
+    /// Stop at the next generation, keep a checkpoint, and give the piece back: its run is paused.
+    HandBack,
+    /// Stop: nobody needs it.
+    Stop,
+}
+
 /// All that a coordinator knows.
 pub(crate) struct Office {
     pub(crate) store: Store,
@@ -142,7 +163,7 @@ impl Office {
         let mut office = Self {
             store,
             plan: Plan::default(),
-            leases: Leases::new(settings.terms),
+            leases: Leases::new(settings.terms, first_token(settings.nonce)),
             members: Members::default(),
             runs: BTreeMap::new(),
             counters: Counters::default(),
@@ -162,6 +183,10 @@ impl Office {
             let (ours, theirs) = (self.settings.version.clone(), version.chars().take(40).collect());
             let error = MemberError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
             return Err(error.into());
+        }
+        if self.members.is_full() {
+            // Whoever is there renews within a lease: a flood that never does keeps nobody out for longer.
+            self.members.forget_silent(now.elapsed.saturating_sub(self.settings.terms.lease));
         }
         self.members.join(worker, name, *threads, now.elapsed)?;
         tracing::info!(worker = %name, version = %version, threads, "joined");
@@ -186,27 +211,44 @@ impl Office {
         now: Moment,
     ) -> Result<Vec<v1::Grant>, Refusal> {
         self.members.see(worker, now.elapsed)?;
-        let lost: Vec<Work> =
-            self.leases.held_by(worker).filter(|work| !holding.contains(work)).cloned().collect();
+        let lost = self.leases.held_by(worker).filter(|work| !holding.contains(work));
+        let lost: Vec<Work> = lost.cloned().collect();
+        let grants = self.hand_out(worker, slots, lost, holding.is_empty(), now);
+        if grants.is_empty() && self.is_done() {
+            self.members.tell_the_end(worker);
+        }
+        Ok(grants)
+    }
+
+    /// More work for a worker that has just delivered some.
+    pub(crate) fn more(&mut self, worker: &str, slots: u32, now: Moment) -> Vec<v1::Grant> {
+        self.hand_out(worker, slots, vec![], false, now)
+    }
+
+    fn hand_out(
+        &mut self,
+        worker: &str,
+        slots: u32,
+        lost: Vec<Work>,
+        idle: bool,
+        now: Moment,
+    ) -> Vec<v1::Grant> {
         let mut lost = lost.into_iter();
         let mut grants = vec![];
         let mut room = Room::new();
         while grants.len() < slots as usize && (grants.is_empty() || room.is_left()) {
-            let idle = holding.is_empty() && grants.is_empty();
+            let idle = idle && grants.is_empty();
             let work = lost.next().or_else(|| self.next(worker)).or_else(|| self.hedge(worker, idle, now));
             let Some(work) = work else { break };
-            self.leases.grant(&work, worker, now.elapsed);
-            match self.grant(&work, worker, &mut room) {
+            let token = self.leases.grant(&work, worker, now.elapsed);
+            match self.grant(&work, worker, token, &mut room) {
                 Some(grant) => grants.push(grant),
                 // Its run has ended meanwhile.
                 None => self.leases.remove(&work),
             }
         }
         self.counters.granted += grants.len() as u64;
-        if grants.is_empty() && self.is_done() {
-            self.members.tell_the_end(worker);
-        }
-        Ok(grants)
+        grants
     }
 
     fn next(&mut self, worker: &str) -> Option<Work> {
@@ -235,18 +277,17 @@ impl Office {
         Some(work)
     }
 
-    fn grant(&self, work: &Work, worker: &str, room: &mut Room) -> Option<v1::Grant> {
-        let (text, task) = match (&self.runs.get(&work.run)?.activity, work.piece) {
+    fn grant(&self, work: &Work, worker: &str, token: Token, room: &mut Room) -> Option<v1::Grant> {
+        let (plan, task) = match (&self.runs.get(&work.run)?.activity, work.piece) {
             (Activity::Epochs(epochs), Piece::Epoch { island, epoch }) => {
-                (epochs.text(), Some(epochs.grant(island, epoch, worker, room)?))
+                (epochs.plan(), Some(epochs.grant(island, epoch, worker, room)?))
             }
             (Activity::Cells(cells), Piece::Cells { first, count }) if cells.wants(first, count) => {
-                (cells.text(), None)
+                (cells.plan(), None)
             }
             _ => return None,
         };
-        let plan = digest_bytes(&Digest::of(text.as_bytes()));
-        Some(v1::Grant { piece: Some(work.into()), plan, task })
+        Some(v1::Grant { piece: Some(work.into()), plan: digest_bytes(plan), task, token })
     }
 
     /// The text of a run's experiment.
@@ -290,42 +331,48 @@ impl Office {
         }
     }
 
-    /// Renews a lease; answers whether the worker should go on.
+    /// Renews a lease; answers what the worker should do.
     pub(crate) fn renew(
         &mut self,
         worker: &str,
-        work: &Work,
-        inputs: Option<&Digest>,
-        standing: Option<Standing>,
-        cells: u32,
+        renewal: &Renewal,
         now: Moment,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Instruction, Refusal> {
         self.members.see(worker, now.elapsed)?;
-        let wanted = self.plan.is_active(&work.run)
-            && match work.piece {
-                Piece::Epoch { island, epoch } => {
-                    let adopt = |epochs: &mut Epochs| inputs.is_some_and(|i| epochs.adopt(island, epoch, i));
-                    self.epochs(&work.run).is_some_and(adopt)
-                }
-                Piece::Cells { first, count } => {
-                    self.cells(&work.run).is_some_and(|cells| cells.wants(first, count))
-                }
-            };
-        if !wanted {
-            self.leases.release(work, worker);
-            return Ok(false);
+        let Renewal { work, token, inputs, standing, cells } = renewal;
+        let instruction = match self.plan.state(&work.run) {
+            Some(RunState::Active) => Instruction::GoOn,
+            Some(RunState::Paused) => Instruction::HandBack,
+            _ => Instruction::Stop,
+        };
+        if instruction == Instruction::Stop || !self.wants(work, inputs.as_ref()) {
+            self.leases.release(work, worker, *token);
+            return Ok(Instruction::Stop);
         }
         if !self.leases.knows(work) {
             tracing::info!(%work, worker = %self.members.name(worker), "lease taken up again");
-            self.leases.grant(work, worker, now.elapsed);
         }
         if let (Piece::Epoch { island, .. }, Some(standing), Some(epochs)) =
             (work.piece, standing, self.epochs(&work.run))
         {
-            epochs.progress(island, standing);
+            epochs.progress(island, *standing);
         }
-        let progress = standing.map_or(0, |standing| standing.evaluations) + u64::from(cells);
-        Ok(self.leases.renew(work, worker, progress, now.elapsed))
+        let progress = standing.map_or(0, |standing| standing.evaluations) + u64::from(*cells);
+        let renewed = self.leases.renew(work, worker, *token, progress, now.elapsed);
+        Ok(if renewed { instruction } else { Instruction::Stop })
+    }
+
+    /// Whether somebody who works on this, from these inputs, does something useful.
+    fn wants(&mut self, work: &Work, inputs: Option<&Digest>) -> bool {
+        match work.piece {
+            Piece::Epoch { island, epoch } => {
+                let adopt = |epochs: &mut Epochs| inputs.is_some_and(|i| epochs.adopt(island, epoch, i));
+                self.epochs(&work.run).is_some_and(adopt)
+            }
+            Piece::Cells { first, count } => {
+                self.cells(&work.run).is_some_and(|cells| cells.wants(first, count))
+            }
+        }
     }
 
     /// Keeps a checkpoint inside an epoch.
@@ -431,19 +478,19 @@ impl Office {
     pub(crate) async fn release(
         &mut self,
         worker: &str,
-        work: &Work,
+        (work, token): (&Work, Token),
         failure: &str,
         now: Moment,
     ) -> Result<(), Refusal> {
         self.members.see(worker, now.elapsed)?;
         if failure.is_empty() {
-            self.leases.release(work, worker);
+            self.leases.release(work, worker, token);
             return Ok(());
         }
         self.counters.failures += 1;
         tracing::warn!(%work, worker = %self.members.name(worker), failure, "failed");
         let reason: String = failure.chars().take(1000).collect();
-        if let Verdict::Poison(reason) = self.leases.fail(work, worker, &reason) {
+        if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
         }
         Ok(())
@@ -517,6 +564,12 @@ impl Office {
             tracing::error!(%error, "the failure could not be written down");
         }
     }
+}
+
+/// Tokens of different coordinators are far from each other, because a worker may still have one from another.
+fn first_token(nonce: Nonce) -> Token {
+    let digest = Digest::of(&nonce.0.to_le_bytes());
+    digest.0[..8].iter().fold(0, |token, &byte| token << 8 | u64::from(byte))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::cells::Cells;
 use crate::course::Course;
 use crate::epochs::Epochs;
+use crate::history;
 use crate::keeper::{KeepError, Keeper, Opening, RunHead};
 use crate::office::{Moment, Office, Refusal};
 use crate::plan::{PlanError, RunState};
@@ -174,13 +175,18 @@ impl Office {
             return Ok(());
         }
         self.plan.add(id.as_str(), priority, state);
+        let end = head.finished().map(|(end, _)| end.epoch);
+        let standings = history::standings(&self.store, id, end).await.unwrap_or_else(|error| {
+            tracing::warn!(run = %id, %error, "what it came to cannot be read");
+            vec![]
+        });
         let elapsed = head.events.iter().rev().find_map(|event| match event {
             RunEvent::Finished { elapsed, .. } => Some(*elapsed),
             _ => None,
         });
         let closed = Closed {
             kind: Kind::Evolution,
-            standing: None,
+            standing: (!standings.is_empty()).then(|| history::total(standings.into_iter())),
             goal: head.experiment.budget().generations,
             islands: head.experiment.setting().islands.len() as u32,
             elapsed: elapsed.unwrap_or(0),

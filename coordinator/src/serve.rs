@@ -32,6 +32,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const LONGEST_CALL: Duration = Duration::from_mins(5);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
 const WINDOW: u32 = 4 << 20;
+/// How much of a body travels in one piece: frames of the usual 16 KiB cost more than what is in them.
+const LARGEST_FRAME: u32 = 1 << 20;
 
 /// The connections of a listener. Small messages are sent at once: many an epoch is shorter than the delay otherwise.
 pub fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> + Send + 'static {
@@ -136,6 +138,7 @@ async fn router(desk: &Desk) -> Result<Router, ServeError> {
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
+        .max_frame_size(LARGEST_FRAME)
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         .max_concurrent_streams(256)

@@ -4,7 +4,7 @@ use crate::epochs::Fate;
 use crate::keeper::KeepError;
 use crate::ledger::LedgerError;
 use crate::members::MemberError;
-use crate::office::{Delivery, Moment, Office, Refusal};
+use crate::office::{Delivery, Instruction, Moment, Office, Refusal, Renewal};
 use crate::plan::PlanError;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -39,6 +39,8 @@ pub(crate) struct Desk {
     changes: Arc<watch::Sender<u64>>,
     closing: watch::Receiver<bool>,
     clock: Clock,
+    /// Room for large bodies that are on their way, in KiB.
+    room: Arc<Semaphore>,
 }
 
 /// What time it is.
@@ -61,7 +63,8 @@ impl Clock {
 impl Desk {
     pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
         let changes = Arc::new(watch::Sender::new(1));
-        Self { office: Arc::new(Mutex::new(office)), changes, closing, clock }
+        let room = Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize));
+        Self { office: Arc::new(Mutex::new(office)), changes, closing, clock, room }
     }
 
     pub(crate) async fn office(&self) -> MutexGuard<'_, Office> {
@@ -138,19 +141,34 @@ fn broken(error: &ChunkError) -> Status {
     Status::invalid_argument(error.to_string())
 }
 
+/// A body that has come, and the room that it takes until it is dropped.
+struct Arrived {
+    bytes: Bytes,
+    _room: Vec<OwnedSemaphorePermit>,
+}
+
 /// Puts the chunks of a call together.
 async fn assemble<T>(
     stream: &mut Streaming<T>,
     length: u64,
+    room: &Arc<Semaphore>,
     chunk: impl Fn(T) -> Option<v1::Chunk>,
-) -> Result<Bytes, Status> {
+) -> Result<Arrived, Status> {
     let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(|error| broken(&error))?;
+    let mut taken = vec![];
     while let Some(part) = stream.message().await? {
         let chunk =
             chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
-        assembly.add(&chunk).map_err(|error| broken(&error))?;
+        if length > chunks::CHUNK as u64 {
+            let size = chunk.bytes.len().div_ceil(1 << 10) as u32;
+            let more = room.clone().try_acquire_many_owned(size);
+            taken.push(
+                more.map_err(|_| Status::resource_exhausted("too much is delivered at once: try again"))?,
+            );
+        }
+        assembly.add(chunk).map_err(|error| broken(&error))?;
     }
-    assembly.finish().map_err(|error| broken(&error))
+    Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _room: taken })
 }
 
 fn no_head() -> Status {
@@ -218,22 +236,21 @@ impl Worker for Desk {
                 "expected at most {MOST_PIECES} pieces, found more"
             )));
         }
-        let mut lost = vec![];
+        let renewals = renewals.into_iter().map(renewal).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+        let mut reply = v1::RenewReply::default();
         let mut office = self.office().await;
         // A worker that holds nothing still says that it is there.
         office.members.see(&worker, self.now().elapsed).map_err(Refusal::from)?;
-        for v1::Renewal { piece, inputs, standing, cells } in renewals {
-            let work = convert::work(piece).map_err(invalid)?;
-            let inputs = convert::digest("inputs", &inputs).ok();
-            let standing =
-                standing.map(|standing| convert::standing(Some(standing))).transpose().map_err(invalid)?;
-            if !office.renew(&worker, &work, inputs.as_ref(), standing, cells, self.now())? {
-                lost.push(v1::Piece::from(&work));
+        for renewal in renewals {
+            match office.renew(&worker, &renewal, self.now())? {
+                Instruction::GoOn => {}
+                Instruction::HandBack => reply.hand_back.push(renewal.token),
+                Instruction::Stop => reply.lost.push(renewal.token),
             }
         }
         drop(office);
         self.ring();
-        Ok(Response::new(v1::RenewReply { lost }))
+        Ok(Response::new(reply))
     }
 
     async fn checkpoint(
@@ -252,9 +269,9 @@ impl Worker for Desk {
             Some(Part::Chunk(chunk)) => Some(chunk),
             _ => None,
         };
-        let bytes = assemble(&mut stream, head.length, chunk).await?;
+        let arrived = assemble(&mut stream, head.length, &self.room, chunk).await?;
         let mut office = self.office().await;
-        office.checkpoint(&head.worker, &work, &inputs, standing, bytes, self.now()).await?;
+        office.checkpoint(&head.worker, &work, &inputs, standing, arrived.bytes, self.now()).await?;
         drop(office);
         self.ring();
         Ok(Response::new(v1::CheckpointReply {}))
@@ -270,38 +287,45 @@ impl Worker for Desk {
         let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
             return Err(no_head());
         };
-        let v1::CompleteHead { worker, piece, milliseconds, what } = head;
+        let v1::CompleteHead { worker, piece, milliseconds, what, slots } = head;
         let work = convert::work(piece).map_err(invalid)?;
         let chunk = |part: v1::CompletePart| match part.part {
             Some(Part::Chunk(chunk)) => Some(chunk),
             _ => None,
         };
         let what = what.ok_or_else(|| invalid(WireError::Missing("head.what")))?;
-        let body = assemble(&mut stream, length_of(&what)?, chunk).await?;
-        let fate = match what {
+        let arrived = assemble(&mut stream, length_of(&what)?, &self.room, chunk).await?;
+        let (mut office, fate) = match what {
             What::Epoch(epoch) => {
-                let delivery = deliver(&epoch, &body)?;
+                let delivery = deliver(&epoch, &arrived.bytes)?;
                 let mut office = self.office().await;
-                office.complete_epoch(&worker, &work, delivery, milliseconds, self.now()).await?
+                let fate = office.complete_epoch(&worker, &work, delivery, milliseconds, self.now()).await?;
+                (office, fate)
             }
-            What::Cells(_) => self.office().await.complete_cells(&worker, &work, &body, self.now()).await?,
+            What::Cells(_) => {
+                let mut office = self.office().await;
+                let fate = office.complete_cells(&worker, &work, &arrived.bytes, self.now()).await?;
+                (office, fate)
+            }
         };
+        let grants = office.more(&worker, slots.min(MOST_PIECES as u32), self.now());
+        drop(office);
         self.ring();
         let fate = match fate {
             Fate::Accepted => WireFate::Accepted,
             Fate::Repeated => WireFate::Repeated,
             Fate::Unneeded => WireFate::Unneeded,
         };
-        Ok(Response::new(v1::CompleteReply { fate: fate.into() }))
+        Ok(Response::new(v1::CompleteReply { fate: fate.into(), grants }))
     }
 
     async fn release(
         &self,
         request: Request<v1::ReleaseRequest>,
     ) -> Result<Response<v1::ReleaseReply>, Status> {
-        let v1::ReleaseRequest { worker, piece, failure } = request.into_inner();
+        let v1::ReleaseRequest { worker, piece, failure, token } = request.into_inner();
         let work = convert::work(piece).map_err(invalid)?;
-        self.office().await.release(&worker, &work, &failure, self.now()).await?;
+        self.office().await.release(&worker, (&work, token), &failure, self.now()).await?;
         self.ring();
         Ok(Response::new(v1::ReleaseReply {}))
     }
@@ -312,6 +336,17 @@ impl Worker for Desk {
         self.ring();
         Ok(Response::new(v1::LeaveReply {}))
     }
+}
+
+fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
+    let v1::Renewal { piece, inputs, standing, cells, token } = wire;
+    Ok(Renewal {
+        work: convert::work(piece)?,
+        token,
+        inputs: convert::digest("inputs", &inputs).ok(),
+        standing: standing.map(|standing| convert::standing(Some(standing))).transpose()?,
+        cells,
+    })
 }
 
 /// How many bytes follow a head.

@@ -27,6 +27,15 @@ pub enum ChunkError {
     },
 }
 
+/// Cuts bodies that follow each other into chunks: a single one if they fit, because every message has its price.
+pub fn cut_all(bodies: &[Bytes]) -> Vec<Chunk> {
+    let length: usize = bodies.iter().map(Bytes::len).sum();
+    if length <= CHUNK && bodies.len() > 1 {
+        return vec![Chunk { bytes: bodies.concat().into() }];
+    }
+    bodies.iter().flat_map(cut).collect()
+}
+
 /// Cuts a body into chunks.
 pub fn cut(body: &Bytes) -> impl Iterator<Item = Chunk> + use<> {
     let body = body.clone();
@@ -38,6 +47,8 @@ pub fn cut(body: &Bytes) -> impl Iterator<Item = Chunk> + use<> {
 pub struct Assembly {
     announced: u64,
     bytes: BytesMut,
+    /// A body that came in one chunk is not copied.
+    whole: Option<Bytes>,
 }
 
 impl Assembly {
@@ -46,26 +57,34 @@ impl Assembly {
         if announced > limit {
             return Err(ChunkError::TooLarge { limit, announced });
         }
-        Ok(Self { announced, bytes: BytesMut::with_capacity(announced.min(CHUNK as u64) as usize) })
+        Ok(Self { announced, bytes: BytesMut::new(), whole: None })
     }
 
     /// Adds the next chunk.
-    pub fn add(&mut self, chunk: &Chunk) -> Result<(), ChunkError> {
-        let found = self.bytes.len() as u64 + chunk.bytes.len() as u64;
+    pub fn add(&mut self, chunk: Chunk) -> Result<(), ChunkError> {
+        let found = self.length() + chunk.bytes.len() as u64;
         if found > self.announced {
             return Err(ChunkError::Length { announced: self.announced, found });
         }
-        self.bytes.extend_from_slice(&chunk.bytes);
+        if self.bytes.is_empty() && found == self.announced {
+            self.whole = Some(chunk.bytes);
+        } else {
+            self.bytes.extend_from_slice(&chunk.bytes);
+        }
         Ok(())
+    }
+
+    fn length(&self) -> u64 {
+        self.whole.as_ref().map_or(self.bytes.len(), Bytes::len) as u64
     }
 
     /// The whole body.
     pub fn finish(self) -> Result<Bytes, ChunkError> {
-        let found = self.bytes.len() as u64;
+        let found = self.length();
         if found != self.announced {
             return Err(ChunkError::Length { announced: self.announced, found });
         }
-        Ok(self.bytes.freeze())
+        Ok(self.whole.unwrap_or_else(|| self.bytes.freeze()))
     }
 }
 
@@ -80,7 +99,7 @@ mod tests {
         limit: u64,
     ) -> Result<Bytes, ChunkError> {
         let mut assembly = Assembly::new(announced, limit)?;
-        chunks.into_iter().try_for_each(|chunk| assembly.add(&chunk))?;
+        chunks.into_iter().try_for_each(|chunk| assembly.add(chunk))?;
         assembly.finish()
     }
 
@@ -89,7 +108,16 @@ mod tests {
         let body = Bytes::from((0..3 * CHUNK / 2).map(|at| (at % 251) as u8).collect::<Vec<u8>>());
         let chunks: Vec<Chunk> = cut(&body).collect();
         assert_eq!(chunks.len(), 2);
-        assert_eq!(assemble(chunks, body.len() as u64, u64::MAX), Ok(body));
+        assert_eq!(assemble(chunks, body.len() as u64, u64::MAX), Ok(body.clone()));
+        let small = [Bytes::from_static(b"one"), Bytes::new(), Bytes::from_static(b" body")];
+        let chunks = cut_all(&small);
+        assert_eq!(chunks.len(), 1);
+        assert_eq!(assemble(chunks, 8, 8), Ok(Bytes::from_static(b"one body")));
+        let [one, _, rest] = small;
+        let chunks = cut_all(&[body.clone(), one, rest]);
+        assert_eq!(chunks.len(), 4);
+        let all = [&body[..], b"one body"].concat();
+        assert_eq!(assemble(chunks, all.len() as u64, u64::MAX), Ok(all.into()));
     }
 
     proptest! {

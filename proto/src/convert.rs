@@ -119,13 +119,8 @@ pub fn standing(wire: Option<v1::Standing>) -> Result<Standing, WireError> {
 
 /// Bytes to be sent, within the message or by name only.
 pub fn body(bytes: &Bytes, inline: bool) -> v1::Body {
-    body_with(&Digest::of(bytes), bytes, inline)
-}
-
-/// The same, for bytes whose digest is known.
-pub fn body_with(digest: &Digest, bytes: &Bytes, inline: bool) -> v1::Body {
     v1::Body {
-        digest: digest_bytes(digest),
+        digest: digest_bytes(&Digest::of(bytes)),
         length: bytes.len() as u64,
         inline: inline.then(|| bytes.clone()),
     }

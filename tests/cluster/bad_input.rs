@@ -63,6 +63,21 @@ fn a_bad_experiment_is_told_with_its_place() {
 }
 
 #[test]
+fn work_that_never_fits_into_memory() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let plan = crate::process::EXPERIMENT.replace("population = 1000", "population = 500000");
+    let run = coordinator.submit(&plan);
+    let _worker = coordinator.worker(&["--memory-mib", "100"]);
+    let output = coordinator.command(&["watch", &run]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    for word in ["failed", "at most 100 MiB of memory (`memory_mib` of this worker)", "needs about"] {
+        assert!(said.contains(word), "it should say `{word}`, said: {said}");
+    }
+}
+
+#[test]
 fn every_setting_says_where_it_came_from() {
     let folder = Folder::new();
     let file = folder.file("coordinator.toml", "lease = \"20s\"\nstall = \"5m\"\n");

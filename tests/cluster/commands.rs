@@ -80,6 +80,46 @@ fn runs_are_paused_continued_and_cancelled() {
 }
 
 #[test]
+fn a_paused_run_is_handed_back_with_all_that_was_done() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&["--lease", "500ms"]);
+    // Nothing is kept by itself: all islands are in the middle of their only epoch.
+    let plan = EXPERIMENT.replace("interval = 100", "interval = 6000").replace("3000", "6000");
+    let run = coordinator.submit(&plan.replace("every = 50", "every = \"1h\""));
+    let _worker = coordinator.worker(&[]);
+    coordinator.wait_for("atoll_run_leases", 1.0);
+    let status = |coordinator: &crate::process::Coordinator| {
+        json(&coordinator.command(&["runs", "--json"])).as_array().unwrap()[0].clone()
+    };
+    wait_until("some generations", || coordinator.metric("atoll_run_evaluations") > 1e5);
+    assert_eq!(coordinator.metric("atoll_checkpoints_total"), 0.0);
+    assert!(coordinator.command(&["pause", &run]).status.success());
+    wait_until("everything to be handed back", || status(&coordinator)["leases"] == 0);
+    assert!(coordinator.metric("atoll_checkpoints_total") >= 1.0, "what was done is kept");
+    coordinator = coordinator.restart();
+    assert!(coordinator.command(&["pause", &run, "--off"]).status.success());
+    let file = folder.file("here.toml", &plan);
+    let expected = digest(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
+    assert_eq!(coordinator.digest(&run), expected);
+}
+
+#[test]
+fn a_finished_run_still_tells_its_best_after_a_restart() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&EXPERIMENT.replace("3000", "300"));
+    coordinator.digest(&run);
+    let before = json(&coordinator.command(&["watch", &run, "--json"]));
+    assert!(before["best_fitness"].as_f64().unwrap() > 0.0, "{before}");
+    let coordinator = coordinator.restart();
+    let after = json(&coordinator.command(&["watch", &run, "--json"]));
+    for key in ["digest", "best_fitness", "generations", "evaluations", "state", "reason"] {
+        assert_eq!(after[key], before[key], "{key}");
+    }
+}
+
+#[test]
 fn a_higher_priority_comes_first() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&[]);

@@ -12,7 +12,9 @@ fn the_five_lines_work() {
     assert_eq!(lines.len(), 5, "{script}");
     let folder = Folder::new();
     std::fs::create_dir(folder.path().join("examples")).unwrap();
-    let quickstart = include_str!("../../examples/quickstart.toml").replace("5000", "500");
+    let quickstart =
+        include_str!("../../examples/quickstart.toml").replace("generations = 2000", "generations = 200");
+    assert!(quickstart.contains("generations = 200\n"), "{quickstart}");
     std::fs::write(folder.path().join("examples/quickstart.toml"), quickstart).unwrap();
     // What is left running ends with the shell, and the ports of the page may be taken here.
     let script = script.replace("atoll coordinator", "atoll coordinator --http off");

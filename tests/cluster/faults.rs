@@ -3,6 +3,7 @@
 use crate::process::{DIGEST, EXPERIMENT, Folder, Process, atoll, digest, wait_until, worker};
 use crate::proxy::Proxy;
 use rustix::process::Signal;
+use std::time::{Duration, Instant};
 
 const SHORT_LEASE: [&str; 2] = ["--lease", "1s"];
 const GENERATION: &str = "atoll_run_generation";
@@ -29,6 +30,23 @@ fn a_worker_is_killed_in_the_middle_of_an_epoch() {
     let _second = coordinator.worker(&[]);
     assert_eq!(coordinator.digest(&run), *DIGEST);
     assert!(coordinator.metric(EXPIRED) >= 1.0, "the killed worker held something");
+}
+
+#[test]
+fn a_killed_worker_costs_its_lease_and_an_epoch() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(&EXPERIMENT.replace("3000", "1000000"));
+    let (first, _second) = (coordinator.worker(&[]), coordinator.worker(&[]));
+    coordinator.wait_for(GENERATION, 300.0);
+    first.kill();
+    let killed = Instant::now();
+    // No island gets further ahead than four epochs, so all of them go on by then, the killed worker's as well.
+    coordinator.wait_for(GENERATION, coordinator.metric(GENERATION) + 1000.0);
+    let delay = killed.elapsed();
+    // A second for the lease, and several for ten epochs of a tenth of a second on a busy machine.
+    assert!(delay < Duration::from_secs(10), "{delay:?}");
+    assert!(coordinator.command(&["cancel", &run]).status.success());
 }
 
 #[test]

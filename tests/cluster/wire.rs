@@ -47,7 +47,7 @@ impl Rogue {
     ) -> Result<Fate, Status> {
         use v1::complete_part::Part;
         let (worker, what) = (self.id.clone(), Some(What::Epoch(result)));
-        let head = v1::CompleteHead { worker, piece, milliseconds: 1, what };
+        let head = v1::CompleteHead { worker, piece, milliseconds: 1, what, slots: 0 };
         self.complete(vec![Part::Head(head), Part::Chunk(v1::Chunk { bytes: body.into() })]).await
     }
 }

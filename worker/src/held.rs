@@ -26,7 +26,10 @@ pub(crate) enum Phase {
 
 /// One piece of work.
 pub(crate) struct Held {
+    /// Grants are numbered here, so that what is late from one is not taken for the next.
     pub(crate) grant: u64,
+    /// What the coordinator knows the lease by.
+    pub(crate) token: u64,
     pub(crate) phase: Phase,
     pub(crate) stop: Stop,
     /// Of an epoch: what it was made from, where it is shown, and what is to be kept of it.
@@ -38,12 +41,15 @@ pub(crate) struct Held {
     pub(crate) wanted: u32,
     pub(crate) cells: Vec<Option<(u32, CellResult)>>,
     pub(crate) begun: Instant,
+    /// About how many bytes of memory it takes; before its inputs are there, what pieces take usually.
+    pub(crate) memory: u64,
 }
 
 impl Held {
-    pub(crate) fn new(grant: u64, inputs: Option<Digest>) -> Self {
+    pub(crate) fn new(grant: u64, token: u64, inputs: Option<Digest>, memory: u64) -> Self {
         Self {
             grant,
+            token,
             phase: Phase::Preparing,
             stop: Stop::default(),
             inputs,
@@ -53,6 +59,7 @@ impl Held {
             wanted: 0,
             cells: vec![],
             begun: Instant::now(),
+            memory,
         }
     }
 
@@ -63,6 +70,7 @@ impl Held {
             inputs: self.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
             standing: standing.as_ref().map(v1::Standing::from),
             cells: self.cells.len() as u32,
+            token: self.token,
         }
     }
 }

@@ -9,12 +9,14 @@ mod cache;
 mod client;
 mod gauge;
 mod held;
+mod memory;
 mod pool;
 mod session;
 mod supply;
 
 pub use client::{CallError, Identity, endpoint};
 pub use gauge::{Gauge, Gauges};
+pub use memory::available_memory;
 pub use pool::{Job, Message, Pool, PoolError, Stop};
 pub use session::{Config, Departed, WorkerError, run};
 

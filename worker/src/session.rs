@@ -3,17 +3,16 @@
 //! One loop owns everything; calls and epochs run beside it and report back to it. Nothing here waits for a generation,
 //! so leases are renewed however busy the cores are.
 
+mod delivery;
+
 use crate::client::{CallError, Client, Identity};
 use crate::held::{Held, Phase, Report};
+use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError};
 use archipelago::cell;
-use bytes::Bytes;
-use evolution::codec;
-use evolution::epoch::EpochOutcome;
 use experiment::Sweep;
-use proto::chunks;
-use proto::convert::{Work, digest_bytes};
+use proto::convert::Work;
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::collections::BTreeMap;
@@ -30,8 +29,6 @@ use tonic::transport::Channel;
 const POLL: Duration = Duration::from_secs(10);
 /// How long an answer may take beyond what it should.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a delivery may take.
-const DELIVERY: Duration = Duration::from_mins(2);
 /// How long a generation may go on after somebody asked to stop, before it is abandoned.
 const DRAINING: Duration = Duration::from_secs(8);
 /// How long the goodbye may take after that.
@@ -46,6 +43,8 @@ pub struct Config {
     pub identity: Identity,
     /// How many bytes of states are kept at hand.
     pub cache_bytes: usize,
+    /// About how many bytes all work together may take at a time.
+    pub memory_bytes: u64,
 }
 
 /// How a worker came to its end.
@@ -82,17 +81,18 @@ pub async fn run(
         () = &mut shutdown => return Ok(Departed::Drained),
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
-    let session = Session::new(client, pool, config.cache_bytes);
+    let session = Session::new(client, pool, config.cache_bytes, config.memory_bytes);
     session.work(lease, shutdown).await
 }
 
 /// What a call came to.
 enum Answer {
-    Acquired(Result<v1::AcquireReply, CallError>),
+    Acquired { asked: usize, reply: Result<v1::AcquireReply, CallError> },
     Prepared { work: Work, grant: u64, ready: Result<Ready, SupplyError> },
-    Delivered { work: Work, result: Result<(), CallError> },
+    Delivered { work: Work, asked: usize, result: Result<v1::CompleteReply, CallError> },
+    Returned { work: Work, result: Result<(), CallError> },
     Kept { work: Work, result: Result<(), CallError> },
-    Renewed(Result<Vec<Work>, CallError>),
+    Renewed(Result<v1::RenewReply, CallError>),
 }
 
 struct Session {
@@ -100,21 +100,26 @@ struct Session {
     pool: Pool,
     supply: Supply,
     held: BTreeMap<Work, Held>,
-    /// Grants are numbered, so that what is late from one is not taken for the next.
+    /// How many grants there have been.
     grants: u64,
     answers: JoinSet<Answer>,
     acquiring: bool,
+    /// Pieces that calls under way have asked for.
+    asked: usize,
     renewing: bool,
     reports: mpsc::UnboundedReceiver<Report>,
     reporter: mpsc::UnboundedSender<Report>,
     /// About how long an epoch takes.
     epoch_time: Duration,
+    memory: Memory,
+    /// About how much memory one piece takes: the largest that is held, or that came last.
+    need: u64,
     draining: Option<Instant>,
     done: bool,
 }
 
 impl Session {
-    fn new(client: Client, pool: Pool, cache_bytes: usize) -> Self {
+    fn new(client: Client, pool: Pool, cache_bytes: usize, memory_bytes: u64) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
             supply: Supply::new(client.clone(), cache_bytes),
@@ -124,10 +129,13 @@ impl Session {
             grants: 0,
             answers: JoinSet::new(),
             acquiring: false,
+            asked: 0,
             renewing: false,
             reports,
             reporter,
             epoch_time: SHORT,
+            memory: Memory { limit: memory_bytes },
+            need: 0,
             draining: None,
             done: false,
         }
@@ -175,18 +183,34 @@ impl Session {
         }
     }
 
-    /// Asks for work if there is room for some.
-    fn acquire(&mut self) {
+    /// How many more pieces could be taken, beside those that were asked for already.
+    fn room(&self) -> usize {
+        if self.done || self.draining.is_some() {
+            return 0;
+        }
         let busy = self.held.values().filter(|held| held.phase != Phase::Delivering).count();
         let threads = self.pool.threads();
         let ahead = if self.epoch_time < SHORT { threads } else { 0 };
-        if self.acquiring || self.done || self.draining.is_some() || busy >= threads + ahead {
+        let most = busy.saturating_add(self.memory.room(self.memory_used(), self.need));
+        (threads + ahead).min(most).saturating_sub(busy + self.asked)
+    }
+
+    /// What everything takes that is held.
+    fn memory_used(&self) -> u64 {
+        self.held.values().map(|held| held.memory).sum()
+    }
+
+    /// Asks for work if there is room for some, and waits for it.
+    fn acquire(&mut self) {
+        let slots = self.room();
+        if self.acquiring || slots == 0 {
             return;
         }
         self.acquiring = true;
+        self.asked += slots;
         let request = v1::AcquireRequest {
             worker: self.client.id(),
-            slots: (threads + ahead - busy) as u32,
+            slots: slots as u32,
             holding: self.held.keys().map(v1::Piece::from).collect(),
             wait_milliseconds: POLL.as_millis() as u64,
         };
@@ -196,30 +220,27 @@ impl Session {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
-            Answer::Acquired(client.call(POLL + PATIENCE, call).await)
+            Answer::Acquired { asked: slots, reply: client.call(POLL + PATIENCE, call).await }
         });
     }
 
     fn hear(&mut self, answer: Answer) -> Result<(), CallError> {
         match answer {
-            Answer::Acquired(reply) => {
+            Answer::Acquired { asked, reply } => {
                 self.acquiring = false;
+                self.asked -= asked;
                 let v1::AcquireReply { grants, done } = reply?;
                 self.done |= done;
-                for grant in grants {
-                    self.accept(grant);
-                }
+                self.accept_all(grants);
             }
-            Answer::Prepared { work, grant, ready } => match ready {
-                Ok(ready) => self.begin(&work, grant, ready),
-                Err(SupplyError::Call(CallError::Rejected(reason))) => {
-                    tracing::debug!(%work, reason, "taken back");
-                    self.forget(&work, grant);
-                }
-                Err(SupplyError::Call(error)) => return Err(error),
-                Err(SupplyError::Wrong(reason)) => self.give_back(&work, &reason),
-            },
-            Answer::Delivered { work, result } => {
+            Answer::Prepared { work, grant, ready } => self.prepared(&work, grant, ready)?,
+            Answer::Delivered { work, asked, result } => {
+                self.held.remove(&work);
+                self.asked -= asked;
+                let reply = settled(&work, result)?.unwrap_or_default();
+                self.accept_all(reply.grants);
+            }
+            Answer::Returned { work, result } => {
                 self.held.remove(&work);
                 settled(&work, result)?;
             }
@@ -230,14 +251,24 @@ impl Session {
                 settled(&work, result)?;
                 self.upload(&work);
             }
-            Answer::Renewed(lost) => {
+            Answer::Renewed(reply) => {
                 self.renewing = false;
-                for work in lost? {
-                    self.lose(&work);
+                let v1::RenewReply { lost, hand_back } = reply?;
+                for token in lost {
+                    self.lose(token);
+                }
+                for token in hand_back {
+                    self.pause(token);
                 }
             }
         }
         Ok(())
+    }
+
+    fn accept_all(&mut self, grants: Vec<v1::Grant>) {
+        for grant in grants {
+            self.accept(grant);
+        }
     }
 
     /// Makes a granted piece ready to be run.
@@ -246,13 +277,18 @@ impl Session {
             tracing::error!("the coordinator granted something that is no piece of work");
             return;
         };
-        if self.draining.is_some() || self.held.contains_key(&work) {
+        if let Some(held) = self.held.get_mut(&work) {
+            // The coordinator did not know that it is held: a new one, or its answer came late.
+            held.token = grant.token;
+            return;
+        }
+        if self.draining.is_some() {
             return;
         }
         self.grants += 1;
         let number = self.grants;
         let inputs = grant.task.as_ref().and_then(|task| proto::convert::digest("inputs", &task.inputs).ok());
-        self.held.insert(work.clone(), Held::new(number, inputs));
+        self.held.insert(work.clone(), Held::new(number, grant.token, inputs, self.need));
         let supply = self.supply.clone();
         self.answers.spawn(async move {
             let ready = supply.prepare(&work, grant).await;
@@ -260,9 +296,54 @@ impl Session {
         });
     }
 
-    fn begin(&mut self, work: &Work, grant: u64, ready: Ready) {
-        let Some(held) = self.held.get_mut(work).filter(|held| held.grant == grant) else { return };
+    /// Goes on with a piece whose inputs are there, unless it has gone back meanwhile.
+    fn prepared(
+        &mut self,
+        work: &Work,
+        grant: u64,
+        ready: Result<Ready, SupplyError>,
+    ) -> Result<(), CallError> {
+        let held = self.held.get(work);
+        let awaited = held.is_some_and(|held| held.grant == grant && held.phase == Phase::Preparing);
+        match ready {
+            Err(SupplyError::Call(CallError::Rejected(reason))) if awaited => {
+                tracing::debug!(%work, reason, "taken back");
+                self.held.remove(work);
+            }
+            Err(SupplyError::Call(error)) if !matches!(error, CallError::Rejected(_)) => return Err(error),
+            Err(error) if awaited => self.give_back(work, &error.to_string()),
+            Ok(ready) if awaited => self.fit(work, grant, ready),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Begins a piece if there is memory for it.
+    fn fit(&mut self, work: &Work, grant: u64, ready: Ready) {
+        let need = ready.memory(self.pool.threads());
+        if let Some(held) = self.held.get_mut(work) {
+            held.memory = 0;
+        }
+        self.need = self.held.values().map(|held| held.memory).fold(need, u64::max);
+        match self.memory.fit(self.memory_used(), need) {
+            Fit::Now => self.begin(work, grant, need, ready),
+            Fit::Later => self.give_back(work, ""),
+            Fit::Never => {
+                let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+                let (need, limit) = (mebibytes(need), mebibytes(self.memory.limit));
+                let reason = format!(
+                    "expected work for at most {limit} MiB of memory (`memory_mib` of this worker), found some that \
+                     needs about {need} MiB"
+                );
+                self.give_back(work, &reason);
+            }
+        }
+    }
+
+    fn begin(&mut self, work: &Work, grant: u64, memory: u64, ready: Ready) {
+        let Some(held) = self.held.get_mut(work) else { return };
         held.phase = Phase::Running;
+        held.memory = memory;
         let stop = held.stop.clone();
         match ready {
             Ready::Epoch { evolution, task, checkpoint } => {
@@ -277,9 +358,8 @@ impl Session {
                 };
                 let (reporter, supply, work) = (self.reporter.clone(), self.supply.clone(), work.clone());
                 self.pool.run(job, move |message| {
-                    // Here, on the pool, because a large state takes a while to digest.
                     if let Message::Done { outcome, .. } = &message {
-                        supply.keep(&outcome.state);
+                        supply.keep(outcome.digest, &outcome.state);
                     }
                     let _ = reporter.send(Report::Epoch {
                         work: work.clone(),
@@ -339,125 +419,6 @@ impl Session {
         }
     }
 
-    /// An epoch has stopped because it was asked to; its checkpoint goes out first.
-    fn stopped(&mut self, work: &Work) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        held.phase = Phase::Stopped;
-        if !held.uploading && held.checkpoint.is_none() {
-            self.give_back(work, "");
-        }
-    }
-
-    /// Sends the newest checkpoint, one at a time: those in between are not needed.
-    fn upload(&mut self, work: &Work) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        if held.uploading {
-            return;
-        }
-        let Some((standing, bytes)) = held.checkpoint.take() else {
-            if held.phase == Phase::Stopped {
-                self.give_back(work, "");
-            }
-            return;
-        };
-        held.uploading = true;
-        let head = v1::CheckpointHead {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            inputs: held.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
-            standing: Some((&standing).into()),
-            length: bytes.len() as u64,
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let parts = checkpoint_parts(head.clone(), &bytes);
-                async move { client.checkpoint(tokio_stream::iter(parts)).await }
-            };
-            let result = client.call(DELIVERY, call).await.map(|_| ());
-            Answer::Kept { work, result }
-        });
-    }
-
-    fn deliver_epoch(&mut self, work: &Work, outcome: EpochOutcome, time: Duration) {
-        let Some(inputs) = self.held.get(work).and_then(|held| held.inputs) else { return };
-        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
-        let statistics = match codec::encode(&statistics) {
-            Ok(statistics) => statistics,
-            Err(error) => return self.give_back(work, &format!("its statistics {error}")),
-        };
-        let result = v1::EpochResult {
-            inputs: digest_bytes(&inputs),
-            digest: digest_bytes(&digest),
-            standing: Some((&standing).into()),
-            state_length: state.len() as u64,
-            departure_length: departure.len() as u64,
-            statistics_length: statistics.len() as u64,
-        };
-        self.deliver(work, time, v1::complete_head::What::Epoch(result), vec![state, departure, statistics]);
-    }
-
-    fn deliver_cells(&mut self, work: &Work) {
-        let Some(held) = self.held.get(work) else { return };
-        let (results, time): (Vec<_>, _) =
-            (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
-        if results.is_empty() {
-            return self.give_back(work, "");
-        }
-        match codec::encode(&results) {
-            Ok(body) => {
-                let what = v1::complete_head::What::Cells(v1::CellsResult { length: body.len() as u64 });
-                self.deliver(work, time, what, vec![body]);
-            }
-            Err(error) => self.give_back(work, &format!("its results {error}")),
-        }
-    }
-
-    fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
-        if let Some(held) = self.held.get_mut(work) {
-            held.phase = Phase::Delivering;
-        }
-        let head = v1::CompleteHead {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            milliseconds: time.as_millis() as u64,
-            what: Some(what),
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let parts = complete_parts(head.clone(), &bodies);
-                async move { client.complete(tokio_stream::iter(parts)).await }
-            };
-            let result = client.call(DELIVERY, call).await.map(|_| ());
-            Answer::Delivered { work, result }
-        });
-    }
-
-    /// Gives a piece back, with the reason if it cannot be done.
-    fn give_back(&mut self, work: &Work, failure: &str) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        held.stop.ask();
-        held.phase = Phase::Delivering;
-        if !failure.is_empty() {
-            tracing::error!(%work, failure, "cannot be done here");
-        }
-        let request = v1::ReleaseRequest {
-            worker: self.client.id(),
-            piece: Some(work.into()),
-            failure: failure.to_owned(),
-        };
-        let (client, work) = (self.client.clone(), work.clone());
-        self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
-                let request = request.clone();
-                async move { client.release(request).await }
-            };
-            let result = client.call(PATIENCE, call).await.map(|_| ());
-            Answer::Delivered { work, result }
-        });
-    }
-
     /// Says how far everything is.
     fn renew(&mut self) {
         if self.renewing {
@@ -472,27 +433,41 @@ impl Session {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
-            let reply = client.call(PATIENCE, call).await;
-            let lost =
-                reply.map(|reply| reply.lost.into_iter().filter_map(|piece| piece.try_into().ok()).collect());
-            Answer::Renewed(lost)
+            Answer::Renewed(client.call(PATIENCE, call).await)
         });
     }
 
-    /// Leaves off what nobody needs any more. What is on its way to the coordinator stays until it has answered.
-    fn lose(&mut self, work: &Work) {
-        if let Some(held) = self.held.get(work)
-            && matches!(held.phase, Phase::Running | Phase::Stopped)
-        {
-            tracing::info!(%work, "not needed any more");
-            held.stop.ask();
-            self.held.remove(work);
+    /// The piece of a lease, if it is still held by that lease.
+    fn leased(&self, token: u64) -> Option<Work> {
+        self.held.iter().find(|(_, held)| held.token == token).map(|(work, _)| work.clone())
+    }
+
+    /// Stops a piece at the next generation; it goes back with a checkpoint of what has been done.
+    fn hand_back(&mut self, work: &Work) {
+        let Some(held) = self.held.get(work) else { return };
+        match held.phase {
+            Phase::Preparing => self.give_back(work, ""),
+            Phase::Running => held.stop.ask(),
+            Phase::Stopped | Phase::Delivering => {}
         }
     }
 
-    fn forget(&mut self, work: &Work, grant: u64) {
-        if self.held.get(work).is_some_and(|held| held.grant == grant) {
-            self.held.remove(work);
+    /// Leaves off what nobody needs any more. What is on its way to the coordinator stays until it has answered.
+    fn lose(&mut self, token: u64) {
+        let Some(work) = self.leased(token) else { return };
+        let held = &self.held[&work];
+        if matches!(held.phase, Phase::Running | Phase::Stopped) {
+            tracing::info!(%work, "not needed any more");
+            held.stop.ask();
+            self.held.remove(&work);
+        }
+    }
+
+    /// Leaves off what is not to be worked on for now.
+    fn pause(&mut self, token: u64) {
+        if let Some(work) = self.leased(token) {
+            tracing::info!(%work, "paused");
+            self.hand_back(&work);
         }
     }
 
@@ -500,16 +475,9 @@ impl Session {
     fn drain(&mut self) {
         tracing::info!(pieces = self.held.len(), "stopping at the next generation");
         self.draining = Some(Instant::now() + DRAINING);
-        let unbegun: Vec<Work> = self
-            .held
-            .iter()
-            .filter(|(_, held)| held.phase == Phase::Preparing)
-            .map(|(work, _)| work.clone())
-            .collect();
-        for work in &unbegun {
-            self.give_back(work, "");
+        for work in self.held.keys().cloned().collect::<Vec<_>>() {
+            self.hand_back(&work);
         }
-        self.held.values().for_each(|held| held.stop.ask());
     }
 
     /// Says goodbye; the coordinator need not hear it.
@@ -530,29 +498,14 @@ impl Session {
 }
 
 /// A call that the coordinator did not want is over; others mean that it does not want this worker, or is not there.
-fn settled(work: &Work, result: Result<(), CallError>) -> Result<(), CallError> {
+fn settled<T>(work: &Work, result: Result<T, CallError>) -> Result<Option<T>, CallError> {
     match result {
         Err(CallError::Rejected(reason)) => {
             tracing::warn!(%work, reason, "not accepted");
-            Ok(())
+            Ok(None)
         }
-        other => other,
+        other => other.map(Some),
     }
-}
-
-fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::CheckpointPart> {
-    use v1::checkpoint_part::Part;
-    let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(bytes).map(Part::Chunk));
-    parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect()
-}
-
-fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
-    use v1::complete_part::Part;
-    let bodies = bodies.iter().flat_map(chunks::cut).map(Part::Chunk);
-    std::iter::once(Part::Head(head))
-        .chain(bodies)
-        .map(|part| v1::CompletePart { part: Some(part) })
-        .collect()
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -5,7 +5,7 @@ use crate::client::{CallError, Client};
 use crate::gauge::Gauges;
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::{EpochTask, Evolver, Packet};
+use evolution::epoch::{EpochTask, Evolver, Packet, outcome_digest};
 use experiment::{CheckpointEvery, Experiment, Plan, Sweep};
 use proto::chunks::Assembly;
 use proto::convert::{self, Piece, Work};
@@ -43,6 +43,24 @@ pub(crate) struct Evolution {
     pub(crate) evolver: Arc<dyn Evolver>,
     pub(crate) checkpoint_every: CheckpointEvery,
     pub(crate) gauges: Arc<Gauges>,
+    /// About how many bytes of memory an epoch of each island takes.
+    memory: Vec<u64>,
+}
+
+impl Ready {
+    /// About how many bytes of memory it takes on so many threads.
+    pub(crate) fn memory(&self, threads: usize) -> u64 {
+        match self {
+            Self::Epoch { evolution, task, .. } => {
+                evolution.memory.get(task.island as usize).copied().unwrap_or(0)
+            }
+            Self::Cells { sweep, first, count } => {
+                let cells = (*first..first + count).map(|number| sweep.cell(number));
+                let largest = cells.map(|cell| cell.experiment.estimate(1).memory).max().unwrap_or(0);
+                largest.saturating_mul(threads.min(*count as usize) as u64)
+            }
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -66,9 +84,8 @@ impl Supply {
     }
 
     /// Keeps a state at hand, because the next epoch of its island will begin with it.
-    pub(crate) fn keep(&self, state: &Bytes) {
-        let digest = Digest::of(state);
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).put(digest, state.clone());
+    pub(crate) fn keep(&self, outcome: Digest, state: &Bytes) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).put(outcome, state.clone());
     }
 
     /// Everything that a grant needs.
@@ -118,14 +135,14 @@ impl Supply {
         epoch: u64,
         wire: v1::Task,
     ) -> Result<(EpochTask, Option<Bytes>), SupplyError> {
-        let v1::Task { until, state, packets, checkpoint, .. } = wire;
+        let v1::Task { until, before, packets, checkpoint, .. } = wire;
         let mut task = EpochTask { island, epoch, until, state: None, packets: vec![] };
         // What a checkpoint holds has state and immigrants in it already.
         if let Some(checkpoint) = checkpoint {
             return Ok((task, Some(self.body(work, checkpoint).await?)));
         }
-        if let Some(state) = state {
-            task.state = Some(self.body(work, state).await?);
+        if let Some(before) = before {
+            task.state = Some(self.state(work, before).await?);
         }
         for v1::Packet { from, epoch, departure } in packets {
             let departure = departure.ok_or_else(|| wrong("expected a departure, found nothing"))?;
@@ -134,20 +151,32 @@ impl Supply {
         Ok((task, None))
     }
 
-    async fn body(&self, work: &Work, body: v1::Body) -> Result<Bytes, SupplyError> {
-        let digest = convert::digest("body.digest", &body.digest).map_err(wrong)?;
+    /// The state that an epoch left behind, at hand or with the emigrants that its digest speaks of as well.
+    async fn state(&self, work: &Work, remains: v1::Remains) -> Result<Bytes, SupplyError> {
+        let v1::Remains { digest, state_length, departure_length, inline } = remains;
+        let digest = convert::digest("before.digest", &digest).map_err(wrong)?;
         let known = self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&digest);
         if let Some(known) = known {
             return Ok(known);
         }
+        let bytes = match inline {
+            Some(bytes) => bytes,
+            None => self.fetch(work, &digest, state_length.saturating_add(departure_length)).await?,
+        };
+        let Some((state, departure)) = bytes.split_at_checked(state_length as usize) else {
+            return Err(wrong(format!("expected a state of {state_length} bytes, found {}", bytes.len())));
+        };
+        check(&digest, outcome_digest(state, departure))?;
+        Ok(bytes.slice(..state.len()))
+    }
+
+    async fn body(&self, work: &Work, body: v1::Body) -> Result<Bytes, SupplyError> {
+        let digest = convert::digest("body.digest", &body.digest).map_err(wrong)?;
         let bytes = match body.inline {
             Some(bytes) => bytes,
             None => self.fetch(work, &digest, body.length).await?,
         };
-        let found = Digest::of(&bytes);
-        if found != digest {
-            return Err(wrong(format!("expected a body with the digest {digest}, found {found}")));
-        }
+        check(&digest, Digest::of(&bytes))?;
         Ok(bytes)
     }
 
@@ -164,13 +193,20 @@ impl Supply {
                 let too_large = |error: proto::chunks::ChunkError| Status::out_of_range(error.to_string());
                 let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(too_large)?;
                 while let Some(chunk) = stream.message().await? {
-                    assembly.add(&chunk).map_err(too_large)?;
+                    assembly.add(chunk).map_err(too_large)?;
                 }
                 assembly.finish().map(tonic::Response::new).map_err(too_large)
             }
         };
         Ok(self.client.call(PATIENCE, call).await?)
     }
+}
+
+fn check(expected: &Digest, found: Digest) -> Result<(), SupplyError> {
+    if found == *expected {
+        return Ok(());
+    }
+    Err(wrong(format!("expected a body with the digest {expected}, found {found}")))
 }
 
 fn wrong(error: impl std::fmt::Display) -> SupplyError {
@@ -187,10 +223,12 @@ fn make_ready(run: &str, text: &str) -> Result<Prepared, SupplyError> {
 
 impl Evolution {
     fn new(experiment: &Experiment) -> Self {
+        let islands = experiment.setting().islands.len();
         Self {
             evolver: experiment.evolver(),
             checkpoint_every: experiment.checkpoint_every(),
-            gauges: Arc::new(Gauges::new(experiment.setting().islands.len())),
+            gauges: Arc::new(Gauges::new(islands)),
+            memory: (0..islands as u32).map(|island| experiment.epoch_memory(island)).collect(),
         }
     }
 }

@@ -69,9 +69,9 @@ impl Script {
     }
 
     /// A body as a worker gets it; nothing if the coordinator has forgotten it.
-    fn body(&mut self, worker: &str, work: &Work, body: v1::Body) -> Option<Bytes> {
-        let digest = convert::digest("digest", &body.digest).unwrap();
-        body.inline.or_else(|| self.office.body(worker, work, &digest, self.now).ok())
+    fn body(&mut self, worker: &str, work: &Work, digest: &[u8], inline: Option<Bytes>) -> Option<Bytes> {
+        let digest = convert::digest("digest", digest).unwrap();
+        inline.or_else(|| self.office.body(worker, work, &digest, self.now).ok())
     }
 
     /// Computes what is held at a place, and delivers it so often.
@@ -80,12 +80,13 @@ impl Script {
         self.join(&worker);
         let Piece::Epoch { island, epoch } = work.piece else { unreachable!("there are only epochs") };
         let mut task = EpochTask { island, epoch, until: wire.until, state: None, packets: vec![] };
-        if let Some(state) = wire.state {
-            let Some(state) = self.body(&worker, &work, state) else { return };
-            task.state = Some(state);
+        if let Some(before) = wire.before {
+            let Some(bytes) = self.body(&worker, &work, &before.digest, before.inline) else { return };
+            task.state = Some(bytes.slice(..before.state_length as usize));
         }
         for v1::Packet { from, epoch, departure } in wire.packets {
-            let Some(departure) = self.body(&worker, &work, departure.unwrap()) else { return };
+            let v1::Body { digest, inline, .. } = departure.unwrap();
+            let Some(departure) = self.body(&worker, &work, &digest, inline) else { return };
             task.packets.push(Packet { from, epoch, departure });
         }
         let outcome = epoch::run(&*self.experiment.evolver(), &task).unwrap();
@@ -155,14 +156,59 @@ async fn one_digest_whatever_is_killed_dropped_repeated_or_late() {
 }
 
 #[tokio::test]
+async fn the_work_of_a_paused_run_is_handed_back() {
+    let mut script = Script::new(1).await;
+    script.acquire("a");
+    let (_, work, task) = script.held[0].clone();
+    let token = script.office.leases.grant(&work, "a", script.now.elapsed);
+    let inputs = convert::digest("inputs", &task.inputs).ok();
+    let renewal = |token| Renewal { work: work.clone(), token, inputs, standing: None, cells: 0 };
+    let run = script.run.clone();
+    for (paused, expected) in [(true, Instruction::HandBack), (false, Instruction::GoOn)] {
+        script.office.pause(&run, paused, script.now).await.unwrap();
+        assert_eq!(script.office.renew("a", &renewal(token), script.now).unwrap(), expected);
+    }
+    assert_eq!(script.office.renew("a", &renewal(token + 99), script.now).unwrap(), Instruction::Stop);
+    script.restart().await;
+    script.join("a");
+    let taken_up = script.office.renew("a", &renewal(token), script.now).unwrap();
+    assert_eq!(taken_up, Instruction::GoOn, "the next coordinator knows the work by its inputs");
+    script.office.cancel(&run, script.now).await.unwrap();
+    assert_eq!(script.office.renew("a", &renewal(token), script.now).unwrap(), Instruction::Stop);
+}
+
+#[tokio::test]
+async fn a_flood_of_workers_keeps_others_out_for_no_longer_than_a_lease() {
+    let mut script = Script::new(1).await;
+    let request = |worker: String| v1::JoinRequest {
+        name: worker.clone(),
+        worker,
+        version: "scripted".to_owned(),
+        semantics: SEMANTICS,
+        threads: 1,
+    };
+    while !script.office.members.is_full() {
+        let number = script.office.members.count();
+        script.office.join(&request(format!("flood-{number}")), script.now).unwrap();
+    }
+    let refused = script.office.join(&request("late".to_owned()), script.now).unwrap_err();
+    assert!(matches!(refused, Refusal::Member(MemberError::TooMany)), "{refused}");
+    script.now.elapsed += script.office.settings.terms.lease / 2;
+    script.office.members.see("flood-7", script.now.elapsed).unwrap();
+    script.now.elapsed += script.office.settings.terms.lease;
+    script.office.join(&request("late".to_owned()), script.now).unwrap();
+    assert!(script.office.members.see("flood-8", script.now.elapsed).is_err(), "it was silent");
+}
+
+#[tokio::test]
 async fn work_that_fails_everywhere_fails_its_run() {
     let mut script = Script::new(1).await;
     for worker in ["a", "b", "c"] {
         script.acquire(worker);
         script.now.elapsed += script.office.settings.terms.hedge_after;
         let (_, work, _) = script.held[0].clone();
-        script.office.leases.grant(&work, worker, script.now.elapsed);
-        script.office.release(worker, &work, "it broke", script.now).await.unwrap();
+        let token = script.office.leases.grant(&work, worker, script.now.elapsed);
+        script.office.release(worker, (&work, token), "it broke", script.now).await.unwrap();
     }
     let Some(RunState::Failed(reason)) = script.office.plan.state(&script.run) else {
         panic!("it is poison")

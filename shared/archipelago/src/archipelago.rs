@@ -209,6 +209,17 @@ pub struct Remains {
     pub departure: Vec<u8>,
 }
 
+/// What an epoch left behind, and the digest of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftBehind {
+    /// The island's state.
+    pub state: Bytes,
+    /// Its emigrants.
+    pub departure: Bytes,
+    /// The digest of both.
+    pub digest: Digest,
+}
+
 impl Archipelago {
     /// The islands of an experiment before their founding.
     pub fn new(experiment: &Experiment, guests: Option<Bytes>) -> Self {
@@ -487,6 +498,27 @@ impl Archipelago {
         let end = self.end.as_ref()?;
         let finished = self.islands.iter().map(|island| island.finished(end.epoch));
         Some(finished.map(|finished| (finished.state.clone(), finished.standing)).collect())
+    }
+
+    /// The digest of all that an epoch's outcome depends on, beside the experiment's own. What earlier epochs left
+    /// behind is named by their digests, because large states take a while to digest again.
+    pub fn inputs(&self, task: &EpochTask) -> Digest {
+        let numbers = [u64::from(task.island), task.epoch, task.until].map(u64::to_le_bytes).concat();
+        let before = self.left_behind(task.island).map_or_else(|| Digest::of(&[]), |last| last.digest);
+        let mut packets = vec![];
+        for Packet { from, epoch, departure } in &task.packets {
+            packets.extend([u64::from(*from), *epoch].map(u64::to_le_bytes).concat());
+            let sender = self.islands.get(*from as usize);
+            let sent = sender.and_then(|sender| sender.recent.iter().find(|sent| sent.epoch == *epoch));
+            packets.extend(sent.map_or_else(|| Digest::of(departure), |sent| sent.digest).0);
+        }
+        Digest::of_parts("atoll epoch inputs", [&self.experiment.0[..], &numbers, &before.0, &packets])
+    }
+
+    /// What an island's last epoch left behind.
+    pub fn left_behind(&self, island: u32) -> Option<LeftBehind> {
+        let Finished { state, departure, digest, .. } = self.islands[island as usize].recent.back()?.clone();
+        Some(LeftBehind { state, departure, digest })
     }
 
     /// What an epoch left behind, while it is remembered.

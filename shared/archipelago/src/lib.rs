@@ -11,4 +11,6 @@ pub mod cell;
 pub mod schedule;
 pub mod solo;
 
-pub use archipelago::{Archipelago, Completion, CompletionError, End, History, Mark, Reason, Remains};
+pub use archipelago::{
+    Archipelago, Completion, CompletionError, End, History, LeftBehind, Mark, Reason, Remains,
+};

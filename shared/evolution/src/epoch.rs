@@ -101,33 +101,6 @@ pub enum EpochError {
     },
 }
 
-impl EpochTask {
-    /// The digest of all that the outcome depends on.
-    pub fn digest(&self, experiment: &Digest) -> Digest {
-        self.digest_with(experiment, self.state_digest().as_ref())
-    }
-
-    /// The digest of the state, if there is one.
-    pub fn state_digest(&self) -> Option<Digest> {
-        self.state.as_ref().map(|state| Digest::of(state))
-    }
-
-    /// The digest of all that the outcome depends on, when that of the state is known.
-    pub fn digest_with(&self, experiment: &Digest, state: Option<&Digest>) -> Digest {
-        let numbers = [u64::from(self.island), self.epoch, self.until].map(u64::to_le_bytes).concat();
-        let state = state.copied().unwrap_or_else(|| Digest::of(&[]));
-        let packets: Vec<u8> = self
-            .packets
-            .iter()
-            .flat_map(|packet| {
-                let numbers = [u64::from(packet.from), packet.epoch].map(u64::to_le_bytes).concat();
-                numbers.into_iter().chain(Digest::of(&packet.departure).0)
-            })
-            .collect();
-        Digest::of_parts("atoll epoch task", [&experiment.0[..], &numbers, &state.0, &packets])
-    }
-}
-
 /// Evolves the islands of one experiment, whatever its problem.
 pub trait Evolver: Send + Sync {
     /// Begins an epoch.

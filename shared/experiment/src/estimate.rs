@@ -17,6 +17,14 @@ pub struct Estimate {
 }
 
 impl Experiment {
+    /// About how many bytes of memory one epoch of an island takes: its people and their children, what came, and what
+    /// it leaves behind.
+    pub fn epoch_memory(&self, island: u32) -> u64 {
+        let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
+        let capacity = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.capacity());
+        capacity.saturating_mul(individual).saturating_mul(4).saturating_add(1 << 20)
+    }
+
     /// The estimate for so many threads.
     pub fn estimate(&self, threads: usize) -> Estimate {
         let algorithms = || self.setting().islands.iter().map(|island| &island.algorithm);

@@ -1,0 +1,157 @@
+//! The way back to the coordinator: checkpoints, results, and what cannot be done.
+
+use super::{Answer, PATIENCE, Session};
+use crate::held::Phase;
+use bytes::Bytes;
+use evolution::codec;
+use evolution::epoch::EpochOutcome;
+use proto::chunks;
+use proto::convert::{Work, digest_bytes};
+use proto::v1;
+use proto::v1::worker_client::WorkerClient;
+use std::time::Duration;
+use tonic::transport::Channel;
+
+/// How long a delivery may take.
+const DELIVERY: Duration = Duration::from_mins(2);
+
+impl Session {
+    /// An epoch has stopped because it was asked to; its checkpoint goes out first.
+    pub(super) fn stopped(&mut self, work: &Work) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        held.phase = Phase::Stopped;
+        if !held.uploading && held.checkpoint.is_none() {
+            self.give_back(work, "");
+        }
+    }
+
+    /// Sends the newest checkpoint, one at a time: those in between are not needed.
+    pub(super) fn upload(&mut self, work: &Work) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        if held.uploading {
+            return;
+        }
+        let Some((standing, bytes)) = held.checkpoint.take() else {
+            if held.phase == Phase::Stopped {
+                self.give_back(work, "");
+            }
+            return;
+        };
+        held.uploading = true;
+        let head = v1::CheckpointHead {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            inputs: held.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
+            standing: Some((&standing).into()),
+            length: bytes.len() as u64,
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let parts = checkpoint_parts(head.clone(), &bytes);
+                async move { client.checkpoint(tokio_stream::iter(parts)).await }
+            };
+            let result = client.call(DELIVERY, call).await.map(|_| ());
+            Answer::Kept { work, result }
+        });
+    }
+
+    pub(super) fn deliver_epoch(&mut self, work: &Work, outcome: EpochOutcome, time: Duration) {
+        let Some(inputs) = self.held.get(work).and_then(|held| held.inputs) else { return };
+        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
+        let statistics = match codec::encode(&statistics) {
+            Ok(statistics) => statistics,
+            Err(error) => return self.give_back(work, &format!("its statistics {error}")),
+        };
+        let result = v1::EpochResult {
+            inputs: digest_bytes(&inputs),
+            digest: digest_bytes(&digest),
+            standing: Some((&standing).into()),
+            state_length: state.len() as u64,
+            departure_length: departure.len() as u64,
+            statistics_length: statistics.len() as u64,
+        };
+        self.deliver(work, time, v1::complete_head::What::Epoch(result), vec![state, departure, statistics]);
+    }
+
+    pub(super) fn deliver_cells(&mut self, work: &Work) {
+        let Some(held) = self.held.get(work) else { return };
+        let (results, time): (Vec<_>, _) =
+            (held.cells.iter().flatten().cloned().collect(), held.begun.elapsed());
+        if results.is_empty() {
+            return self.give_back(work, "");
+        }
+        match codec::encode(&results) {
+            Ok(body) => {
+                let what = v1::complete_head::What::Cells(v1::CellsResult { length: body.len() as u64 });
+                self.deliver(work, time, what, vec![body]);
+            }
+            Err(error) => self.give_back(work, &format!("its results {error}")),
+        }
+    }
+
+    /// Delivers a piece, and asks for another in its place unless the answer will take long.
+    fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
+        if let Some(held) = self.held.get_mut(work) {
+            held.phase = Phase::Delivering;
+        }
+        let quick = bodies.iter().map(Bytes::len).sum::<usize>() <= chunks::CHUNK;
+        let asked = if quick { self.room() } else { 0 };
+        self.asked += asked;
+        let head = v1::CompleteHead {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            milliseconds: time.as_millis() as u64,
+            what: Some(what),
+            slots: asked as u32,
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let parts = complete_parts(head.clone(), &bodies);
+                async move { client.complete(tokio_stream::iter(parts)).await }
+            };
+            let result = client.call(DELIVERY, call).await;
+            Answer::Delivered { work, asked, result }
+        });
+    }
+
+    /// Gives a piece back, with the reason if it cannot be done.
+    pub(super) fn give_back(&mut self, work: &Work, failure: &str) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        held.stop.ask();
+        held.phase = Phase::Delivering;
+        if !failure.is_empty() {
+            tracing::error!(%work, failure, "cannot be done here");
+        }
+        let request = v1::ReleaseRequest {
+            worker: self.client.id(),
+            piece: Some(work.into()),
+            failure: failure.to_owned(),
+            token: held.token,
+        };
+        let (client, work) = (self.client.clone(), work.clone());
+        self.answers.spawn(async move {
+            let call = |mut client: WorkerClient<Channel>| {
+                let request = request.clone();
+                async move { client.release(request).await }
+            };
+            let result = client.call(PATIENCE, call).await.map(|_| ());
+            Answer::Returned { work, result }
+        });
+    }
+}
+
+fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::CheckpointPart> {
+    use v1::checkpoint_part::Part;
+    let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(bytes).map(Part::Chunk));
+    parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect()
+}
+
+fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
+    use v1::complete_part::Part;
+    std::iter::once(Part::Head(head))
+        .chain(chunks::cut_all(bodies).into_iter().map(Part::Chunk))
+        .map(|part| v1::CompletePart { part: Some(part) })
+        .collect()
+}
