@@ -220,13 +220,11 @@ impl<'a, W: Write> Engine<'a, W> {
             Waited::Stopped => Limits::depth(1),
             Waited::Gone => return Ok(()),
         };
-        match self.think(&limits)? {
-            Some(thought) => self.answer(&thought),
-            None => {
-                let position = *self.game.position();
-                self.complain(&format!("expected a position with a legal move, found `{position}`"))
-            }
+        if let Some(thought) = self.think(&limits)? {
+            return self.answer(&thought);
         }
+        let position = *self.game.position();
+        self.complain(&format!("expected a position with a legal move, found `{position}`"))
     }
 
     /// Waits until the opponent has moved, or the driver wants an answer.
