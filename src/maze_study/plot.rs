@@ -6,7 +6,7 @@ use std::fmt::Write;
 const PANEL: (f64, f64) = (330.0, 300.0);
 /// Room around each panel for its axes.
 const MARGIN: (f64, f64) = (50.0, 40.0);
-const LEGEND: f64 = 150.0;
+const LEGEND: f64 = 190.0;
 /// Gaps at which lines are drawn, in percent.
 const TICKS: [f64; 8] = [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0];
 /// Colours that people with any colour vision can tell apart; with two kinds of lines they are enough.

@@ -10,11 +10,19 @@ pub(super) fn mean(size: Size, turns: u32, variant: &str) -> Option<f64> {
     Some(row[2 + column])
 }
 
-/// What the study calls a variant.
+/// What a variant is called in tables; the study's own by the study's words.
 pub(super) fn title(variant: &str) -> String {
-    let column = COLUMNS.iter().find(|(name, _)| *name == variant);
+    let column = COLUMNS.iter().chain(&FURTHER).find(|(name, _)| *name == variant);
     column.map_or(variant, |(_, title)| title).to_owned()
 }
+
+/// Variants beside those of the study.
+const FURTHER: [(&str, &str); 4] = [
+    ("beam-5", "BS, width 5"),
+    ("chokudai-3", "CS, width 3"),
+    ("enhanced-first", "Enhanced GA, founders"),
+    ("hybrid-first", "hybrid, founders"),
+];
 
 /// The variants of the study by their names here, in the order of its columns, and there.
 const COLUMNS: [(&str, &str); 8] = [
@@ -48,6 +56,6 @@ mod tests {
         assert_eq!(at(30, 30, 50, "enhanced"), Some(342.5));
         assert_eq!(at(30, 30, 50, "hybrid"), None);
         assert_eq!(at(30, 20, 50, "beam"), None);
-        assert_eq!(title("beam"), "BS");
+        assert_eq!((title("beam"), title("mine")), ("BS".to_owned(), "mine".to_owned()));
     }
 }
