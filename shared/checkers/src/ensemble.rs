@@ -8,6 +8,7 @@ use crate::network::{Network, NetworkEvaluator};
 use crate::player::{Player, forced};
 use crate::position::Position;
 use crate::search::{Limits, Reuse, Search};
+use crate::thought::Thought;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -72,14 +73,12 @@ impl EnsemblePlayer {
         Self::with_limits(ensemble, Limits::depth(depth), Search::SMALL_TABLE)
     }
 
-    /// Each member searches within `limits`, whose time is for all of them together, with a table of 2^`table_bits`
+    /// The members search within `limits`, which are for all of them together, with a table of 2^`table_bits`
     /// entries.
     pub fn with_limits(ensemble: &Ensemble, limits: Limits, table_bits: u32) -> Self {
         let members: Vec<NetworkEvaluator> =
             ensemble.members.iter().map(|network| NetworkEvaluator::new(network.clone())).collect();
-        // A tie takes every member a second search.
-        let searches = 2 * members.len() as u32;
-        let limits = Limits { time: limits.time.map(|time| time / searches), ..limits };
+        let limits = shared(&limits, members.len());
         Self { members, search: Search::new(table_bits, Reuse::EqualDepth), limits }
     }
 
@@ -134,5 +133,29 @@ impl Player for EnsemblePlayer {
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
         forced(game).or_else(|| self.votes(game.position()).first().map(|votes| votes.mv))
+    }
+
+    /// The limits are for all members together.
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        let own = std::mem::replace(&mut self.limits, shared(limits, self.members.len()));
+        let votes = self.votes(game.position());
+        self.limits = own;
+        let best = votes.first()?.mv;
+        let counted = votes.iter().map(|votes| (votes.mv, votes.voters.len() as u32));
+        Some(Thought {
+            depth: limits.depth,
+            votes: counted.filter(|(_, voters)| *voters > 0).collect(),
+            ..Thought::without_search(best)
+        })
+    }
+}
+
+/// What each of so many members may use of limits that are for all of them. A tie takes every member a second search.
+fn shared(limits: &Limits, members: usize) -> Limits {
+    let searches = 2 * members.max(1) as u32;
+    Limits {
+        time: limits.time.map(|time| time / searches),
+        nodes: limits.nodes.map(|nodes| nodes / u64::from(searches)),
+        ..*limits
     }
 }
