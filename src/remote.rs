@@ -24,7 +24,7 @@ pub(crate) const DEFAULT: &str = "http://127.0.0.1:7440";
 /// How long one look at a run waits for something to change.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long to wait between two looks at a run: a busy one changes all the time.
-const BETWEEN: Duration = Duration::from_millis(100);
+const BETWEEN: Duration = Duration::from_millis(200);
 /// Looks at a run that waits for its first worker, before that is worth a word.
 const PATIENCE: u32 = 10;
 /// How long to wait before asking a coordinator again that did not answer.

@@ -20,6 +20,7 @@
 //! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d"), Some(work));
 //! ```
 
+mod bell;
 mod cells;
 mod course;
 mod epochs;

@@ -80,6 +80,9 @@ pub enum Refusal {
         /// How many are allowed.
         most: usize,
     },
+    /// Nobody works on the run any more.
+    #[error("run `{0}` has no work any more")]
+    Over(String),
     /// Nobody needs the piece.
     #[error("{0} is not handed out")]
     NotOut(Work),
@@ -297,7 +300,7 @@ impl Office {
         match &self.runs.get(run).ok_or_else(unknown)?.activity {
             Activity::Epochs(epochs) => Ok(epochs.text().to_owned()),
             Activity::Cells(cells) => Ok(cells.text().to_owned()),
-            Activity::Study(_) | Activity::Closed(_) => Err(PlanError::Ended(run.to_owned()).into()),
+            Activity::Study(_) | Activity::Closed(_) => Err(Refusal::Over(run.to_owned())),
         }
     }
 

@@ -44,7 +44,7 @@ impl Operator for Desk {
         let deadline = deadline(wait_milliseconds);
         let mut bell = self.bell();
         while self.version() == known_version && Instant::now() < deadline {
-            bell.borrow_and_update();
+            bell.catch_up();
             self.wait(&mut bell, deadline).await?;
         }
         let version = self.version();

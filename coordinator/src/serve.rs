@@ -1,5 +1,6 @@
 //! The coordinator as a server: from its listeners to its last word.
 
+use crate::bell::Listener;
 use crate::http;
 use crate::office::{Office, Refusal, Settings};
 use crate::service::{Clock, Desk};
@@ -190,7 +191,7 @@ async fn tick(desk: Desk) {
 async fn all_done(desk: &Desk) {
     let mut bell = desk.bell();
     while !desk.office().await.is_done() {
-        let _ = bell.changed().await;
+        bell.rung().await;
     }
     let knows = |office: &Office, recently| office.members.all_know_the_end(recently);
     linger(desk, &mut bell, LINGERING, knows).await;
@@ -201,7 +202,7 @@ async fn all_done(desk: &Desk) {
 /// Waits for the workers, but not for long. The condition is told since when a worker counts as being there.
 async fn linger(
     desk: &Desk,
-    bell: &mut watch::Receiver<u64>,
+    bell: &mut Listener,
     longest: Duration,
     is_over: impl Fn(&Office, Duration) -> bool,
 ) {
@@ -211,6 +212,6 @@ async fn linger(
         if is_over(&*desk.office().await, recently) {
             return;
         }
-        let _ = tokio::time::timeout(TICK, bell.changed()).await;
+        let _ = tokio::time::timeout(TICK, bell.rung()).await;
     }
 }

@@ -1,5 +1,6 @@
 //! What workers call, as gRPC: messages are checked and put together here, and everything else is the office's.
 
+use crate::bell::{Bell, Listener};
 use crate::epochs::Fate;
 use crate::keeper::KeepError;
 use crate::ledger::LedgerError;
@@ -36,7 +37,7 @@ const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
 #[derive(Clone)]
 pub(crate) struct Desk {
     office: Arc<Mutex<Office>>,
-    changes: Arc<watch::Sender<u64>>,
+    bell: Bell,
     closing: watch::Receiver<bool>,
     clock: Clock,
     /// Room for large bodies that are on their way, in KiB.
@@ -62,9 +63,8 @@ impl Clock {
 
 impl Desk {
     pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
-        let changes = Arc::new(watch::Sender::new(1));
         let room = Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize));
-        Self { office: Arc::new(Mutex::new(office)), changes, closing, clock, room }
+        Self { office: Arc::new(Mutex::new(office)), bell: Bell::new(), closing, clock, room }
     }
 
     pub(crate) async fn office(&self) -> MutexGuard<'_, Office> {
@@ -81,24 +81,24 @@ impl Desk {
 
     /// Says that something has changed.
     pub(crate) fn ring(&self) {
-        self.changes.send_modify(|version| *version += 1);
+        self.bell.ring();
     }
 
     pub(crate) fn version(&self) -> u64 {
-        *self.changes.borrow()
+        self.bell.count()
     }
 
-    pub(crate) fn bell(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    pub(crate) fn bell(&self) -> Listener {
+        self.bell.listen()
     }
 
     /// Waits until something has changed, or for so long. An error if the coordinator goes away.
-    pub(crate) async fn wait(&self, bell: &mut watch::Receiver<u64>, until: Instant) -> Result<(), Status> {
+    pub(crate) async fn wait(&self, bell: &mut Listener, until: Instant) -> Result<(), Status> {
         let mut closing = self.closing.clone();
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Err(Status::unavailable("the coordinator is going away")),
-            _ = bell.changed() => Ok(()),
+            () = bell.rung() => Ok(()),
             () = tokio::time::sleep_until(until) => Ok(()),
         }
     }
@@ -116,6 +116,7 @@ impl From<Refusal> for Status {
             Refusal::Member(MemberError::Unknown(_)) => Self::unauthenticated(text),
             Refusal::Plan(PlanError::Unknown(_))
             | Refusal::NotOut(_)
+            | Refusal::Over(_)
             | Refusal::Keep(KeepError::Unknown { .. }) => Self::not_found(text),
             Refusal::Member(MemberError::Aside { .. }) | Refusal::Corrupt(_) => Self::permission_denied(text),
             Refusal::Member(MemberError::TooMany) | Refusal::TooMany { .. } => Self::resource_exhausted(text),
@@ -199,7 +200,7 @@ impl Worker for Desk {
         let deadline = deadline(wait_milliseconds);
         let mut bell = self.bell();
         loop {
-            bell.borrow_and_update();
+            bell.catch_up();
             let (grants, done) = {
                 let mut office = self.office().await;
                 let grants = office.acquire(&worker, slots, &holding, self.now())?;
