@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// How a simulated player chooses a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Player {
     /// A random block, moved in a random direction; over the edge the move is lost.
