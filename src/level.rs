@@ -313,7 +313,9 @@ impl Level {
             (Form::Json, Self::Match3(level)) => {
                 line(&level.to_json(Some(&rate(level, playing).map_err(malformed)?), None))
             }
-            (Form::Svg | Form::Png, Self::LockKey(level)) => level.to_svg(level.survey(Method::Plain).ok().as_ref()),
+            (Form::Svg | Form::Png, Self::LockKey(level)) => {
+                level.to_svg(level.survey(Method::Plain).ok().as_ref())
+            }
             (Form::Svg | Form::Png, Self::Match3(level)) => level.board.to_svg(),
             (Form::Histogram, Self::LockKey(_)) => return Err(Problem::NoScores),
             (Form::Histogram, Self::Match3(level)) => histogram(level, playing).map_err(malformed)?,

@@ -76,7 +76,10 @@ enum Maker {
 }
 
 /// Plays that tell near which target a board lies.
-const GLANCE: u32 = 1024;
+const GLANCE: u32 = 512;
+
+/// Plays of a histogram.
+const HISTOGRAM: u32 = 10_000;
 
 impl Maker {
     fn of(problem: &ProblemSpec) -> Result<Self, Failure> {
@@ -242,7 +245,12 @@ impl Rung {
         let figure = |name: &str| self.figures[name].as_f64().unwrap_or(0.0);
         match &self.level {
             Level::LockKey(_) => {
-                format!("{} nodes, {} optimised, {} steps", figure("plain"), figure("optimised"), figure("steps"))
+                format!(
+                    "{} nodes, {} optimised, {} steps",
+                    figure("plain"),
+                    figure("optimised"),
+                    figure("steps")
+                )
             }
             Level::Match3(_) => {
                 let interval = &self.figures["interval"];
@@ -304,7 +312,9 @@ impl Rung {
     }
 
     fn form(&self, form: Form) -> Result<String, Failure> {
-        let text = self.level.exported(form, &self.playing, &self.name);
+        // A histogram shows no more than these.
+        let playing = Playing { plays: self.playing.plays.min(HISTOGRAM), ..self.playing };
+        let text = self.level.exported(form, &playing, &self.name);
         text.map_err(|problem| Failure::Other(problem.to_string()))
     }
 

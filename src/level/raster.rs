@@ -147,7 +147,12 @@ impl Canvas {
     }
 
     /// Colours the pixels of a box whose centres satisfy a condition.
-    fn fill(&mut self, [left, top, right, bottom]: [f64; 4], ink: [u8; 3], is_inside: impl Fn(f64, f64) -> bool) {
+    fn fill(
+        &mut self,
+        [left, top, right, bottom]: [f64; 4],
+        ink: [u8; 3],
+        is_inside: impl Fn(f64, f64) -> bool,
+    ) {
         let clamp = |at: f64, most: usize| at.clamp(0.0, most as f64) as usize;
         for y in clamp(top, self.height)..clamp(bottom.ceil(), self.height) {
             for x in clamp(left, self.width)..clamp(right.ceil(), self.width) {
@@ -236,7 +241,10 @@ mod tests {
         assert_eq!((canvas.width, canvas.height), (20, 10));
         assert_eq!((at(&canvas, 2, 2), at(&canvas, 4, 2)), ([255, 0, 0], [255; 3]));
         assert_eq!((at(&canvas, 10, 5), at(&canvas, 12, 7)), ([0, 255, 0], [255; 3]));
-        assert_eq!((at(&canvas, 14, 5), at(&canvas, 17, 5), at(&canvas, 19, 5)), ([0, 0, 255], [0, 0, 255], [255; 3]));
+        assert_eq!(
+            (at(&canvas, 14, 5), at(&canvas, 17, 5), at(&canvas, 19, 5)),
+            ([0, 0, 255], [0, 0, 255], [255; 3])
+        );
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Default for BoardOperators {
 
 impl Default for Plays {
     fn default() -> Self {
-        Self { least: 256, most: 131_072, worth: 0.99, precision: 0.001, seed: 1 }
+        Self { least: 256, most: 65_536, worth: 0.998, precision: 0.001, seed: 1 }
     }
 }
 

@@ -37,8 +37,7 @@ fn ga(population: u32) -> Algorithm {
 #[test]
 fn levels_of_any_common_difficulty_are_found_within_2_percent() {
     let mut builder = Builder::new(Blueprint::default()).unwrap();
-    let mut plain: Vec<u32> =
-        (0..300).map(|seed| builder.random(seed).difficulty().unwrap().plain).collect();
+    let mut plain: Vec<u32> = (0..300).map(|seed| builder.random(seed).difficulty().unwrap().plain).collect();
     plain.sort_unstable();
     let (low, high) = (plain[15], plain[285]);
     assert!(low + 100 < high, "from {low} to {high}");
