@@ -112,13 +112,13 @@ pub(crate) struct LockKeyLevels {
 
 impl LockKeyLevels {
     fn judge_chunk(&self, chunk: Chunk<'_, u8>) {
-        let length = self.spec.level.genes();
+        let (length, stride) = (self.spec.level.genes(), chunk.stride());
+        let Chunk { rows, fitness, descriptors, .. } = chunk;
         self.spare.lend(
             || (self.builder.clone(), Rater::default()),
             |(builder, rater)| {
-                let stride = chunk.stride();
-                let rows = chunk.rows.chunks_exact(stride);
-                let places = chunk.fitness.iter_mut().zip(chunk.descriptors.chunks_exact_mut(3));
+                let rows = rows.chunks_exact(stride);
+                let places = fitness.iter_mut().zip(descriptors.chunks_exact_mut(3));
                 for ((fitness, descriptors), row) in places.zip(rows) {
                     let level = builder.build(&row[..length]).expect("genomes have the blueprint's length");
                     let figures = rater.difficulty(level).expect("levels are solvable by construction");

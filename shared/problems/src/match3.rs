@@ -191,12 +191,11 @@ impl Boards {
         let board = self.spec.board(genes).expect("genomes have the board's length");
         let Match3 { player, plays, .. } = self.spec;
         // With several targets a first look tells which of them is the nearest.
-        let target = match self.spec.targets[..] {
-            [only] => only,
-            _ => {
-                let first = self.game.rate(&board, player, plays.seed, plays.least);
-                self.spec.nearest(first.expect("rules and player were checked").estimate)
-            }
+        let target = if let [only] = self.spec.targets[..] {
+            only
+        } else {
+            let first = self.game.rate(&board, player, plays.seed, plays.least);
+            self.spec.nearest(first.expect("rules and player were checked").estimate)
         };
         let Plays { least, most, worth, precision, seed } = plays;
         let sampling = Sampling { target, worth, precision, least, most };
