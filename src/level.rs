@@ -1,5 +1,9 @@
-//! `atoll level`: single levels of either game, from a file or standard input.
+//! `atoll level`: single levels of either game, from a file or standard input, and those that runs have found.
 
+mod ladder;
+mod raster;
+
+use crate::failure::Failure;
 use crate::terminal;
 use clap::{Parser, Subcommand, ValueEnum};
 use lockkey::Method;
@@ -53,6 +57,8 @@ enum Command {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Write the levels that runs have found, and a page to play them on
+    Ladder(ladder::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -63,7 +69,7 @@ struct Source {
 }
 
 /// How a Match-3 board is played; lock-and-key levels need no playing.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Copy)]
 struct Playing {
     /// Who plays a Match-3 board: random, greedy, look-ahead:DEPTH or mixture:SKILL
     #[arg(long, default_value = "random")]
@@ -84,6 +90,8 @@ enum Form {
     Json,
     /// A picture; of a lock-and-key level with the visited cells as a heat map and the way
     Svg,
+    /// The same picture in pixels, for which a file must be given
+    Png,
     /// A picture of the scores of a Match-3 board
     Histogram,
     /// A map for the Tiled editor
@@ -102,6 +110,8 @@ enum Problem {
     Malformed { name: String, error: Box<dyn std::error::Error> },
     #[error("expected a Match-3 level for a histogram of scores, found a lock-and-key level")]
     NoScores,
+    #[error("expected `--output FILE` for a picture in pixels, found none")]
+    NoFile,
     #[error("cannot write {name}: {error}")]
     Unwritable { name: String, error: io::Error },
 }
@@ -113,41 +123,47 @@ impl Problem {
             | Self::TooLarge { .. }
             | Self::NotText { .. }
             | Self::Malformed { .. } => ExitCode::from(78),
-            Self::NoScores => ExitCode::from(2),
+            Self::NoScores | Self::NoFile => ExitCode::from(2),
             Self::Unwritable { .. } => ExitCode::FAILURE,
         }
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match execute(&arguments.command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
+pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let done = match &arguments.command {
+        Command::Ladder(arguments) => return ladder::run(arguments).await,
+        Command::Show { source, json } => show(source, *json),
+        Command::Rate { source, playing, json } => rate_one(source, playing, *json),
+        Command::Export { source, playing, to, output } => export(source, playing, *to, output.as_deref()),
+    };
+    Ok(done.map_or_else(
+        |problem| {
             eprintln!("error: {problem}");
             problem.exit_code()
-        }
-    }
+        },
+        |()| ExitCode::SUCCESS,
+    ))
 }
 
-fn execute(command: &Command) -> Result<(), Problem> {
-    match command {
-        Command::Show { source, json } => {
-            let level = read(source)?;
-            write_out(None, &if *json { line(&level.description()) } else { level.shown() })
-        }
-        Command::Rate { source, playing, json } => {
-            let level = read(source)?;
-            let rating =
-                level.rating(playing).map_err(|error| Problem::Malformed { name: source.name(), error })?;
-            write_out(None, &if *json { line(&rating) } else { listing(&rating) })
-        }
-        Command::Export { source, playing, to, output } => export(source, playing, *to, output.as_deref()),
-    }
+fn show(source: &Source, json: bool) -> Result<(), Problem> {
+    let level = read(source)?;
+    write_out(None, &if json { line(&level.description()) } else { level.shown() })
+}
+
+fn rate_one(source: &Source, playing: &Playing, json: bool) -> Result<(), Problem> {
+    let level = read(source)?;
+    let rating = level.rating(playing).map_err(|error| Problem::Malformed { name: source.name(), error })?;
+    write_out(None, &if json { line(&rating) } else { listing(&rating) })
 }
 
 fn export(source: &Source, playing: &Playing, to: Form, output: Option<&Path>) -> Result<(), Problem> {
     let level = read(source)?;
-    write_out(output, &level.exported(to, playing, &source.name())?)?;
+    let written = level.exported(to, playing, &source.name())?;
+    match output {
+        Some(output) if to == Form::Png => return write_png(output, &written),
+        None if to == Form::Png => return Err(Problem::NoFile),
+        output => write_out(output, &written)?,
+    }
     match output {
         Some(output) if to == Form::Tiled => {
             let (name, sheet) = level.tile_sheet();
@@ -202,6 +218,12 @@ fn write_out(file: Option<&Path>, text: &str) -> Result<(), Problem> {
     };
     let unwritable = |error| Problem::Unwritable { name: file.display().to_string(), error };
     std::fs::write(file, text).map_err(unwritable)
+}
+
+/// Writes a picture in pixels, twice as large as it is drawn.
+fn write_png(file: &Path, svg: &str) -> Result<(), Problem> {
+    let unwritable = |error| Problem::Unwritable { name: file.display().to_string(), error };
+    std::fs::write(file, raster::to_png(svg, 2).map_err(unwritable)?).map_err(unwritable)
 }
 
 /// A level of either game.
@@ -291,8 +313,10 @@ impl Level {
             (Form::Json, Self::Match3(level)) => {
                 line(&level.to_json(Some(&rate(level, playing).map_err(malformed)?), None))
             }
-            (Form::Svg, Self::LockKey(level)) => level.to_svg(level.survey(Method::Plain).ok().as_ref()),
-            (Form::Svg, Self::Match3(level)) => level.board.to_svg(),
+            (Form::Svg | Form::Png, Self::LockKey(level)) => {
+                level.to_svg(level.survey(Method::Plain).ok().as_ref())
+            }
+            (Form::Svg | Form::Png, Self::Match3(level)) => level.board.to_svg(),
             (Form::Histogram, Self::LockKey(_)) => return Err(Problem::NoScores),
             (Form::Histogram, Self::Match3(level)) => histogram(level, playing).map_err(malformed)?,
             (Form::Tiled, Self::LockKey(level)) => line(&level.to_tiled()),

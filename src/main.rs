@@ -89,7 +89,7 @@ enum Command {
     Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
-    /// Look at, rate or export a single lock-and-key or Match-3 level
+    /// Look at, rate or export lock-and-key and Match-3 levels
     Level(level::Arguments),
 }
 
@@ -124,7 +124,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Pause(arguments) => remote::pause(arguments).await,
         Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
-        Command::Level(arguments) => Ok(level::run(&arguments)),
+        Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,
         Command::Endgame(command) => endgame::run(&command),

@@ -6,6 +6,7 @@ mod bad_input;
 mod commands;
 mod docs;
 mod faults;
+mod levels;
 mod maze_study;
 mod process;
 mod proxy;

@@ -10,19 +10,24 @@ use thiserror::Error;
 
 /// What kind of levels to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Blueprint {
     /// Columns.
+    #[cfg_attr(feature = "schema", schemars(range(min = 2, max = 64)))]
     pub width: u8,
     /// Rows.
+    #[cfg_attr(feature = "schema", schemars(range(min = 2, max = 64)))]
     pub height: u8,
     /// Pairs of lock and key.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 16)))]
     pub pairs: u8,
     /// How passages are laid out.
     pub maze: Maze,
     /// Passages opened beyond the spanning tree, each of which makes a loop.
     pub loops: u16,
     /// Colours shared out among the pairs; as many as there are pairs if not given, and then the level is paired.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub colours: Option<u8>,
 }
 

@@ -4,10 +4,11 @@ use crate::grid::Cell;
 use crate::level::{Fault, Level};
 use crate::proof;
 use crate::search::Search;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which nodes a player is taken to visit on the way to the next goal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Each leg is searched afresh.

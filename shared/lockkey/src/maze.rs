@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 
 /// How passages are laid out, before any loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Maze {
     /// A walk that turns back only where it is stuck: long winding corridors.

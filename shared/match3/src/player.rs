@@ -9,6 +9,7 @@ use thiserror::Error;
 
 /// How a simulated player chooses a move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Player {
     /// A random block, moved in a random direction; over the edge the move is lost.
@@ -18,7 +19,7 @@ pub enum Player {
     Greedy,
     /// The first move of the `depth` moves that score most together; a random one where none score.
     LookAhead {
-        /// Moves thought ahead, 1 to [`Player::DEEPEST`].
+        /// Moves thought ahead, 1 to 3.
         depth: u8,
     },
     /// Greedy with probability `skill`, random otherwise, decided anew at each move.

@@ -6,13 +6,17 @@ use thiserror::Error;
 
 /// The rules of a game; the default plays as the published study of Match-3 level generation does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
     /// Columns.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 64)))]
     pub width: u8,
     /// Rows.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 127)))]
     pub height: u8,
-    /// Colours of blocks, at most [`Rules::MOST_COLOURS`].
+    /// Colours of blocks.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 7)))]
     pub colours: u8,
     /// Moves in a play.
     pub moves: u16,
@@ -32,6 +36,7 @@ pub struct Rules {
 
 /// What becomes of the lines a board starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialMatches {
     /// They are cleared, cascades included, before the first move, and score nothing.
@@ -44,6 +49,7 @@ pub enum InitialMatches {
 
 /// A move that removes k > 0 blocks scores `base` to the power of k / `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Score {
     /// By how much the score grows for each further `blocks` blocks.

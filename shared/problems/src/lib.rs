@@ -15,11 +15,16 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod checkers;
+mod lock_key;
+mod match3;
 mod maze;
 mod onemax;
 mod rastrigin;
+mod spare;
 
 pub use checkers::Checkers;
+pub use lock_key::LockKey;
+pub use match3::{BoardOperators, Crossing, Genome, Match3, Plays};
 pub use maze::{Founders, Maze, Operators, PathOperators, Repair};
 pub use onemax::OneMax;
 pub use rastrigin::Rastrigin;
@@ -46,6 +51,10 @@ pub enum ProblemSpec {
     Maze(Maze),
     /// Win games of checkers.
     Checkers(Checkers),
+    /// Make lock-and-key levels of a wanted difficulty.
+    LockKey(LockKey),
+    /// Make Match-3 boards of a wanted pass rate.
+    Match3(Match3),
 }
 
 /// A problem that cannot be posed.
@@ -135,6 +144,8 @@ impl ProblemSpec {
             Self::Rastrigin(rastrigin) => purpose.with(rastrigin.clone()),
             Self::Maze(maze) => purpose.with(maze.problem()?),
             Self::Checkers(checkers) => purpose.with(checkers.problem()?),
+            Self::LockKey(lock_key) => purpose.with(lock_key.problem()?),
+            Self::Match3(match3) => purpose.with(match3.problem()?),
         })
     }
 
@@ -155,6 +166,8 @@ impl ProblemSpec {
                 Some((king, weights)) => format!("{} weights, a king worth {king:.2}", weights.len()),
                 None => String::new(),
             },
+            Self::LockKey(lock_key) => lock_key.show(genome),
+            Self::Match3(match3) => match3.show(genome),
             Self::Rastrigin(_) => joined(" ", |gene| format!("{gene:.6}")),
         }
     }

@@ -1,0 +1,360 @@
+//! Match-3 boards of a wanted pass rate: a genome is a board, or the seed of one.
+
+use crate::ProblemError;
+use ::match3::{Board, Game, Level, Player, Rating, Rules, Sampling};
+use evolution::gene::{Alphabet, Gene, Shape};
+use evolution::population::{Cost, Population};
+use evolution::problem::{Axis, Breeder, Judging, Problem};
+use evolution::random::{Chance, Stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Make Match-3 boards of a wanted pass rate. Fitness is 1 less the distance between the wanted probability of passing
+/// and its normal estimate from simulated plays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Match3 {
+    /// The rules of the game.
+    pub rules: Rules,
+    /// What a genome is.
+    pub genome: Genome,
+    /// Who plays the boards.
+    pub player: Player,
+    /// The wanted probabilities of passing; the nearest of them counts. Several make a ladder, which an archive can fill
+    /// in one run.
+    #[schemars(length(min = 1, max = 1000), inner(range(min = 0.0, max = 1.0)))]
+    pub targets: Vec<f64>,
+    /// How often a board is played.
+    pub plays: Plays,
+}
+
+/// What a genome is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Genome {
+    /// The 32 bits of a number that seeds all colours.
+    Seed,
+    /// A colour for each cell, with operators that know how cells lie beside each other.
+    Cells(BoardOperators),
+}
+
+/// How boards are varied.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoardOperators {
+    /// What a child has of its second parent.
+    pub crossing: Crossing,
+    /// The share of children that have anything of it.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub cross: f64,
+    /// At most so many cells of a child get a random colour.
+    #[schemars(range(min = 0, max = 128))]
+    pub recolour: u32,
+    /// At most so many pairs of cells of a child change places.
+    #[schemars(range(min = 0, max = 128))]
+    pub swap: u32,
+}
+
+/// What a child has of its second parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Crossing {
+    /// Neighbouring rows.
+    Rows,
+    /// A rectangle of cells.
+    Regions,
+    /// Whatever the algorithm's crossover and mutation choose, which know nothing of rows; the other keys have no meaning.
+    Genes,
+}
+
+/// How often a board is played: less if it is hopeless, more if it comes near a target. All boards meet the same moves, so
+/// a board has one fitness, whoever judges it and when.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plays {
+    /// Every board is played so often.
+    #[schemars(range(min = 2, max = 10_000_000))]
+    pub least: u32,
+    /// No board is played more often.
+    #[schemars(range(min = 2, max = 10_000_000))]
+    pub most: u32,
+    /// Boards whose fitness is surely below this are not played on.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub worth: f64,
+    /// Boards whose estimate has a standard error below this are not played on.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub precision: f64,
+    /// The seed of the plays.
+    pub seed: u64,
+}
+
+impl Default for Match3 {
+    fn default() -> Self {
+        Self {
+            rules: Rules::default(),
+            genome: Genome::Cells(BoardOperators::default()),
+            player: Player::Random,
+            targets: vec![0.7],
+            plays: Plays::default(),
+        }
+    }
+}
+
+impl Default for BoardOperators {
+    fn default() -> Self {
+        Self { crossing: Crossing::Regions, cross: 0.7, recolour: 3, swap: 2 }
+    }
+}
+
+impl Default for Plays {
+    fn default() -> Self {
+        Self { least: 256, most: 65_536, worth: 0.998, precision: 0.001, seed: 1 }
+    }
+}
+
+impl Match3 {
+    pub(crate) fn problem(&self) -> Result<Boards, ProblemError> {
+        let game = Game::new(&self.rules).map_err(|error| ProblemError::new("problem.rules", &error))?;
+        self.player.check().map_err(|error| ProblemError::new("problem.player", &error))?;
+        if self.targets.is_empty() {
+            return Err(ProblemError::new("problem.targets", &"expected at least one target, found none"));
+        }
+        if let Some(found) = self.targets.iter().find(|target| !(0.0..=1.0).contains(*target)) {
+            let message = format!("expected probabilities of passing from 0 to 1, found `{found}`");
+            return Err(ProblemError::new("problem.targets", &message));
+        }
+        let Plays { least, most, .. } = self.plays;
+        if least > most {
+            let message = format!("expected no more plays than the {most} of `plays.most`, found `{least}`");
+            return Err(ProblemError::new("problem.plays.least", &message));
+        }
+        Ok(Boards { spec: self.clone(), game })
+    }
+
+    /// The level of an exported genome.
+    pub fn level(&self, genome: &[f64]) -> Result<Level, ProblemError> {
+        let genes: Vec<u8> = genome.iter().map(|&gene| gene as u8).collect();
+        let refused = |error: &dyn std::fmt::Display| ProblemError::new("problem.rules", error);
+        let board = self.board(&genes).map_err(|error| refused(&error))?;
+        Level::new(self.rules.clone(), board).map_err(|error| refused(&error))
+    }
+
+    /// The 32-bit seed of an exported genome, where genomes are seeds.
+    pub fn seed(&self, genome: &[f64]) -> Option<u32> {
+        let bit = |seed: u32, &gene: &f64| seed << 1 | u32::from(gene != 0.0);
+        (self.genome == Genome::Seed).then(|| genome.iter().fold(0, bit))
+    }
+
+    fn board(&self, genes: &[u8]) -> Result<Board, ::match3::BoardError> {
+        match self.genome {
+            Genome::Seed => {
+                let bit = |seed: u32, &gene: &u8| seed << 1 | u32::from(gene);
+                Ok(Board::from_seed(&self.rules, genes.iter().fold(0, bit)))
+            }
+            Genome::Cells(_) => Board::from_genes(&self.rules, genes),
+        }
+    }
+
+    /// 1 less the distance of an estimate to the nearest target.
+    pub fn fitness(&self, estimate: f64) -> f64 {
+        1.0 - (self.nearest(estimate) - estimate).abs()
+    }
+
+    fn nearest(&self, estimate: f64) -> f64 {
+        let mut nearest = self.targets[0];
+        for &target in &self.targets {
+            if (target - estimate).abs() < (nearest - estimate).abs() {
+                nearest = target;
+            }
+        }
+        nearest
+    }
+
+    pub(crate) fn show(&self, genome: &[f64]) -> String {
+        let Ok(level) = self.level(genome) else { return String::new() };
+        let rows: Vec<String> = level.board.to_string().lines().map(str::to_owned).collect();
+        match self.seed(genome) {
+            Some(seed) => format!("{} (seed {seed})", rows.join("/")),
+            None => rows.join("/"),
+        }
+    }
+}
+
+/// Match-3 boards as a problem to evolve.
+pub(crate) struct Boards {
+    spec: Match3,
+    game: Game,
+}
+
+impl Boards {
+    fn rate(&self, genes: &[u8]) -> Rating {
+        let board = self.spec.board(genes).expect("genomes have the board's length");
+        let Match3 { player, plays, .. } = self.spec;
+        // With several targets a first look tells which of them is the nearest.
+        let target = if let [only] = self.spec.targets[..] {
+            only
+        } else {
+            let first = self.game.rate(&board, player, plays.seed, plays.least);
+            self.spec.nearest(first.expect("rules and player were checked").estimate)
+        };
+        let Plays { least, most, worth, precision, seed } = plays;
+        let sampling = Sampling { target, worth, precision, least, most };
+        self.game.rate_for(&board, player, seed, &sampling).expect("rules and player were checked")
+    }
+
+    fn operators(&self) -> Option<BoardOperators> {
+        match self.spec.genome {
+            Genome::Cells(operators) if operators.crossing != Crossing::Genes => Some(operators),
+            _ => None,
+        }
+    }
+
+    /// The cells, row by row, that a child has of its second parent.
+    fn region(&self, crossing: Crossing, stream: &mut Stream) -> [std::ops::Range<usize>; 2] {
+        let (width, height) = (self.spec.rules.width.into(), self.spec.rules.height.into());
+        let rows = stretch(height, stream);
+        match crossing {
+            Crossing::Regions => [stretch(width, stream), rows],
+            Crossing::Rows | Crossing::Genes => [0..width, rows],
+        }
+    }
+}
+
+/// A part of a side, neither nothing nor more than half of it.
+fn stretch(side: usize, stream: &mut Stream) -> std::ops::Range<usize> {
+    let length = 1 + stream.below(side.div_ceil(2));
+    let from = stream.below(side - length + 1);
+    from..from + length
+}
+
+impl Breeder<u8> for Boards {
+    fn breed(&self, mother: &[u8], father: &[u8], child: &mut [u8], stream: &mut Stream) {
+        let Some(BoardOperators { crossing, cross, recolour, swap }) = self.operators() else { return };
+        child.copy_from_slice(mother);
+        if stream.chance(Chance::new(cross)) {
+            let [columns, rows] = self.region(crossing, stream);
+            for row in rows {
+                let start = row * usize::from(self.spec.rules.width);
+                let cells = start + columns.start..start + columns.end;
+                child[cells.clone()].copy_from_slice(&father[cells]);
+            }
+        }
+        for _ in 0..stream.below(recolour as usize + 1) {
+            child[stream.below(child.len())] = u8::random(self.shape().domain, stream);
+        }
+        for _ in 0..stream.below(swap as usize + 1) {
+            child.swap(stream.below(child.len()), stream.below(child.len()));
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { nanoseconds: 100 }
+    }
+}
+
+impl Problem for Boards {
+    type Gene = u8;
+
+    fn shape(&self) -> Shape<u8> {
+        match self.spec.genome {
+            Genome::Seed => Shape { length: 32, domain: Alphabet(2) },
+            Genome::Cells(_) => {
+                let rules = &self.spec.rules;
+                Shape { length: rules.cells(), domain: Alphabet(rules.colours.into()) }
+            }
+        }
+    }
+
+    fn judge(&self, population: &mut Population<u8>, judging: &Judging) -> u64 {
+        let cost = Problem::cost(self);
+        population.judge_each(judging.fresh.clone(), cost, |_, genes, descriptors| {
+            let rating = self.rate(genes);
+            descriptors.copy_from_slice(&[rating.estimate as f32, rating.cascade as f32]);
+            self.spec.fitness(rating.estimate)
+        })
+    }
+
+    fn cost(&self) -> Cost {
+        let a_move = match self.spec.player {
+            Player::Random => 20,
+            Player::Greedy | Player::Mixture { .. } => 2_000,
+            Player::LookAhead { depth } => 80_u64.pow(depth.into()) * 25,
+        };
+        // Of the boards of a search about one in four comes near enough to a target to be played more than least.
+        let plays = u64::from(self.spec.plays.least) + u64::from(self.spec.plays.most) / 8;
+        Cost { nanoseconds: a_move * u64::from(self.spec.rules.moves) * plays }
+    }
+
+    fn breeder(&self) -> Option<&dyn Breeder<u8>> {
+        self.operators().map(|_| self as &dyn Breeder<u8>)
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        vec![Axis { name: "pass rate", low: 0.0, high: 1.0 }, Axis { name: "cascade", low: 1.0, high: 1.5 }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProblemSpec;
+
+    fn refusal(spec: Match3) -> (String, String) {
+        let error = ProblemSpec::Match3(spec).traits().expect_err("there are no such boards");
+        (error.key, error.message)
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_at_its_key() {
+        let (key, message) = refusal(Match3 { targets: vec![0.5, 1.5], ..Match3::default() });
+        assert_eq!(
+            (&*key, &*message),
+            ("problem.targets", "expected probabilities of passing from 0 to 1, found `1.5`")
+        );
+        let rules = Rules { colours: 9, ..Rules::default() };
+        let (key, message) = refusal(Match3 { rules, ..Match3::default() });
+        assert_eq!((&*key, &*message), ("problem.rules", "expected 1 to 7 colours, found `9`"));
+        let plays = Plays { least: 9, most: 8, ..Plays::default() };
+        assert_eq!(refusal(Match3 { plays, ..Match3::default() }).0, "problem.plays.least");
+        let player = Player::Mixture { skill: 2.0 };
+        assert_eq!(refusal(Match3 { player, ..Match3::default() }).0, "problem.player");
+    }
+
+    #[test]
+    fn a_board_on_which_nothing_can_be_cleared_is_never_passed() {
+        for (width, height, colours) in [(2, 2, 5), (5, 10, 1), (1, 1, 1)] {
+            let rules = Rules { width, height, colours, ..Rules::default() };
+            let boards = Match3 { rules, ..Match3::default() }.problem().unwrap();
+            let rating = boards.rate(&vec![0; boards.shape().length]);
+            assert_eq!((rating.estimate, boards.spec.fitness(rating.estimate)), (0.0, 1.0 - 0.7));
+        }
+    }
+
+    #[test]
+    fn a_seed_is_the_number_that_its_genes_write() {
+        let spec = Match3 { genome: Genome::Seed, ..Match3::default() };
+        let mut genome = vec![0.0; 32];
+        genome[31] = 1.0;
+        genome[29] = 1.0;
+        assert_eq!(spec.seed(&genome), Some(5));
+        assert_eq!(spec.level(&genome).unwrap().board, Board::from_seed(&spec.rules, 5));
+    }
+
+    #[test]
+    fn a_child_has_a_rectangle_of_its_second_parent() {
+        let operators = BoardOperators { cross: 1.0, recolour: 0, swap: 0, ..BoardOperators::default() };
+        let spec = Match3 { genome: Genome::Cells(operators), ..Match3::default() };
+        let boards = spec.problem().unwrap();
+        let key = evolution::random::Key::new(1, 0, 0);
+        for number in 0..100 {
+            let mut child = vec![9; 50];
+            let mut stream = key.stream(number, evolution::random::Purpose::Variation);
+            boards.breed(&[0; 50], &[1; 50], &mut child, &mut stream);
+            let taken: Vec<usize> = (0..50).filter(|&cell| child[cell] == 1).collect();
+            let columns: std::collections::BTreeSet<usize> = taken.iter().map(|cell| cell % 5).collect();
+            let rows: std::collections::BTreeSet<usize> = taken.iter().map(|cell| cell / 5).collect();
+            assert_eq!(taken.len(), columns.len() * rows.len());
+            assert!((1..=3).contains(&columns.len()) && (1..=5).contains(&rows.len()));
+        }
+    }
+}
