@@ -1,7 +1,7 @@
 //! The real coordinator and worker over a simulated network, with seeded crashes, partitions and delays.
 //!
 //! `ATOLL_SIMULATIONS` says how many seeds, `ATOLL_SIMULATION_SEED` with which to begin. A seed brings the same course
-//! every time, so one that fails is looked into by itself.
+//! every time, so one that fails is looked into by itself, with `ATOLL_LOG=info` to see what happens.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -256,6 +256,9 @@ fn a_seed_brings_the_same_course_again() {
 
 #[test]
 fn one_digest_with_the_faults_of_any_seed() {
+    if let Ok(filter) = std::env::var("ATOLL_LOG") {
+        tracing_subscriber::fmt().with_env_filter(filter).without_time().init();
+    }
     let experiment = experiment();
     let expected = solo::evolve(&experiment, || false).unwrap().unwrap().digest;
     let first = number("ATOLL_SIMULATION_SEED", 0);

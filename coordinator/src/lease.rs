@@ -119,6 +119,11 @@ impl Leases {
         self.offers.entry(work.clone()).or_default().leases.push(lease);
     }
 
+    /// Offers work that nobody has leased, unless it is known: it waits for a worker.
+    pub fn offer(&mut self, work: &Work) {
+        self.offers.entry(work.clone()).or_default();
+    }
+
     /// Whether the work is known: waiting or leased.
     pub fn knows(&self, work: &Work) -> bool {
         self.offers.contains_key(work)

@@ -365,6 +365,14 @@ impl Office {
         Ok(if renewed { instruction } else { Instruction::Stop })
     }
 
+    /// Takes up an epoch of which something came before its lease was renewed. If nothing follows, it waits for somebody
+    /// else.
+    fn expect(&mut self, work: &Work, inputs: &Digest) {
+        if self.wants(work, Some(inputs)) {
+            self.leases.offer(work);
+        }
+    }
+
     /// Whether somebody who works on this, from these inputs, does something useful.
     fn wants(&mut self, work: &Work, inputs: Option<&Digest>) -> bool {
         match work.piece {
@@ -390,6 +398,7 @@ impl Office {
     ) -> Result<(), Refusal> {
         self.members.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
+        self.expect(work, inputs);
         let Some(epochs) = self.epochs(&work.run) else { return Ok(()) };
         if epochs.checkpoint((island, epoch), inputs, standing, bytes).await? {
             self.counters.checkpoints += 1;
@@ -415,6 +424,7 @@ impl Office {
             return Err(self.corrupt(worker, &reason));
         }
         let statistics = codec::decode(&statistics)?;
+        self.expect(work, &inputs);
         let name = self.members.name(worker);
         let Some(epochs) = self.epochs(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
         let labour = Labour { worker: name, milliseconds, elapsed: epochs.elapsed() };

@@ -156,6 +156,25 @@ async fn one_digest_whatever_is_killed_dropped_repeated_or_late() {
 }
 
 #[tokio::test]
+async fn what_a_worker_leaves_with_the_next_coordinator_waits_for_others() {
+    let mut script = Script::new(1).await;
+    script.acquire("a");
+    let (_, work, task) = script.held.remove(0);
+    script.held.clear();
+    script.restart().await;
+    script.join("a");
+    let inputs = convert::digest("inputs", &task.inputs).unwrap();
+    let standing = Standing { generation: 1, evaluations: 20, best: 1.0 };
+    let bytes = Bytes::from_static(b"one generation");
+    script.office.checkpoint("a", &work, &inputs, standing, bytes, script.now).await.unwrap();
+    // It is never heard of again.
+    script.acquire("b");
+    script.acquire("b");
+    let granted: Vec<&Work> = script.held.iter().map(|(_, work, _)| work).collect();
+    assert!(granted.contains(&&work), "{granted:?}");
+}
+
+#[tokio::test]
 async fn the_work_of_a_paused_run_is_handed_back() {
     let mut script = Script::new(1).await;
     script.acquire("a");
