@@ -78,29 +78,18 @@ impl<'a, G: Gene> Breeding<'a, G> {
         born: Range<usize>,
         pick: impl Fn(usize, &mut Stream) -> (usize, usize) + Sync,
     ) {
-        // Asked here, once: in the loop below the question alone would cost as much as a gene.
-        match self.breeder {
-            None => self.brood(children, born, |number, both| self.pair(parents, number, both, &pick)),
-            Some(breeder) => self.brood(children, born, |number, both| {
-                self.own_pair(breeder, parents, number, both, &pick);
-            }),
-        }
-    }
-
-    /// Lets `pair` fill the rows `born`, two by two.
-    fn brood(&self, children: &mut Population<G>, born: Range<usize>, pair: impl Fn(usize, &mut [G]) + Sync) {
         let stride = children.stride();
         let pairs = self.grain();
         let brood = |(number, rows): (usize, &mut [G])| {
             let first = number * pairs;
             let mut couples = rows.chunks_exact_mut(2 * stride);
             for (at, children) in couples.by_ref().enumerate() {
-                pair(first + at, children);
+                self.pair(parents, first + at, children, &pick);
             }
             let single = couples.into_remainder();
             if !single.is_empty() {
                 let mut both = vec![G::default(); 2 * stride];
-                pair(born.len() / 2, &mut both);
+                self.pair(parents, born.len() / 2, &mut both, &pick);
                 single.copy_from_slice(&both[..stride]);
             }
         };
@@ -124,25 +113,15 @@ impl<'a, G: Gene> Breeding<'a, G> {
         let mut stream = self.key.stream(number, Purpose::Variation);
         let (mother, father) = pick(number, &mut stream);
         let (one, other) = children.split_at_mut(self.windows.stride);
+        let length = self.shape.length;
+        if let Some(breeder) = self.breeder {
+            let (mother, father) = (parents.genome(mother), parents.genome(father));
+            breeder.breed(mother, father, &mut one[..length], &mut stream);
+            breeder.breed(father, mother, &mut other[..length], &mut stream);
+            return;
+        }
         self.cross(parents.row(mother), parents.row(father), one, other, &mut stream);
-        self.mutate(&mut one[..self.shape.length], &mut other[..self.shape.length], &mut stream);
-    }
-
-    /// The two children of pair `number`, by the problem's own operators.
-    fn own_pair(
-        &self,
-        breeder: &dyn Breeder<G>,
-        parents: &Population<G>,
-        number: usize,
-        children: &mut [G],
-        pick: impl Fn(usize, &mut Stream) -> (usize, usize),
-    ) {
-        let mut stream = self.key.stream(number, Purpose::Variation);
-        let (mother, father) = pick(number, &mut stream);
-        let (mother, father) = (parents.genome(mother), parents.genome(father));
-        let (one, other) = children.split_at_mut(self.windows.stride);
-        breeder.breed(mother, father, &mut one[..self.shape.length], &mut stream);
-        breeder.breed(father, mother, &mut other[..self.shape.length], &mut stream);
+        self.mutate(&mut one[..length], &mut other[..length], &mut stream);
     }
 
     #[inline]
