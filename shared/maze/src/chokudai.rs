@@ -243,6 +243,17 @@ impl<'a> Search<'a> {
         self.names.iter_mut().for_each(Names::clear);
         self.expanded.clear();
         self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0));
+        if self.options.distinct {
+            self.send_beams::<true>(depth)
+        } else {
+            self.send_beams::<false>(depth)
+        }
+        let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
+        self.path_to(best, depth)
+    }
+
+    /// Sends out all beams. Whether states are distinct is known to the compiler, because asking at every move costs.
+    fn send_beams<const DISTINCT: bool>(&mut self, depth: usize) {
         for beams_left in (0..self.options.beams).rev() {
             for layer in 0..depth {
                 for states_left in (0..self.options.width).rev() {
@@ -250,18 +261,17 @@ impl<'a> Search<'a> {
                     let is_last = beams_left + states_left == 0;
                     let waiting = &mut self.layers[layer];
                     let Some(state) = (if is_last { waiting.top() } else { waiting.pop() }) else { break };
-                    self.expand(layer, state);
+                    self.expand::<DISTINCT>(layer, state);
                 }
             }
         }
-        let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
-        self.path_to(best, depth)
     }
 
-    fn expand(&mut self, layer: usize, state: Entered) {
+    #[inline]
+    fn expand<const DISTINCT: bool>(&mut self, layer: usize, state: Entered) {
         let index = self.expanded.len();
         let row = self.row(index);
-        let name = if index == 0 { 0 } else { self.inherit(row, state) };
+        let name = if index == 0 { 0 } else { self.inherit::<DISTINCT>(row, state) };
         self.expanded.push(Expanded { parent: state.parent() as u32, way: state.way(), name });
         let taken = self.taken.row(row);
         let next = &mut self.layers[layer + 1];
@@ -269,7 +279,7 @@ impl<'a> Search<'a> {
         self.evaluations += exits.count as u64;
         for &step in exits.steps.iter().take(exits.count) {
             let pays = !is_taken(taken, step.cell());
-            let is_new = !self.options.distinct || {
+            let is_new = !DISTINCT || {
                 let place = word_of(self.exits.len() as u64 + u64::from(step.cell()));
                 self.names[layer + 1].insert(name ^ taking_word(self.board, taken, step.cell()) ^ place)
             };
@@ -281,10 +291,10 @@ impl<'a> Search<'a> {
 
     /// Makes the set of a state from its parent's, and gives its name.
     #[inline]
-    fn inherit(&mut self, row: usize, state: Entered) -> u64 {
+    fn inherit<const DISTINCT: bool>(&mut self, row: usize, state: Entered) -> u64 {
         let parent = self.row(state.parent());
         let mut name = self.expanded[state.parent()].name;
-        if self.options.distinct {
+        if DISTINCT {
             name ^= taking_word(self.board, self.taken.row(parent), state.cell());
         }
         self.taken.copy(parent, row);
