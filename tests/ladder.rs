@@ -104,7 +104,7 @@ fn what_cannot_be_had_is_refused() {
     let place = Place::new();
     let rest = "algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 1 }\n";
     let refused = |problem: &str, reason: &str| {
-        place.write("bad.toml", &format!("name = \"bad\"\nproblem = {problem}\n{rest}"));
+        place.write("bad.toml", format!("name = \"bad\"\nproblem = {problem}\n{rest}"));
         let checked = place.run(&["check", "bad.toml"]);
         assert!(checked.expect(78).stderr.contains(reason), "{}", checked.stderr);
     };
@@ -118,7 +118,7 @@ fn what_cannot_be_had_is_refused() {
     // A board on which nothing ever happens is never passed, and says so.
     place.write(
         "still.toml",
-        &format!("name = \"still\"\nproblem = {{ kind = \"match3\", rules = {{ width = 2, height = 2, colours = 1 }}, targets = [0.7] }}\n{rest}"),
+        format!("name = \"still\"\nproblem = {{ kind = \"match3\", rules = {{ width = 2, height = 2, colours = 1 }}, targets = [0.7] }}\n{rest}"),
     );
     let still = place.json(&["run", "still.toml", "--json"]);
     assert!((number(&still["best_fitness"]) - 0.3).abs() < 1e-12, "{still}");
@@ -126,7 +126,7 @@ fn what_cannot_be_had_is_refused() {
 
     place.write(
         "other.toml",
-        &format!("name = \"other\"\nproblem = {{ kind = \"onemax\", length = 8 }}\n{rest}"),
+        format!("name = \"other\"\nproblem = {{ kind = \"onemax\", length = 8 }}\n{rest}"),
     );
     place.run(&["run", "other.toml"]).expect(0);
     let other = place.run(&["level", "ladder", "other.toml"]);

@@ -49,7 +49,7 @@ fn inner_products(distances: &Distances) -> Vec<Vec<f64>> {
 /// which does not slow down where the two are equal.
 fn widest_plane(products: &[Vec<f64>]) -> (Plane, [f64; 2]) {
     /// A plane that has not settled by then lies in a cloud without preferred directions: any will do.
-    const ROUNDS: usize = 300;
+    const ROUNDS: usize = 3000;
     const SETTLED: f64 = 1e-13;
     let mut plane = straightened([1, 2].map(|seed| scattered(products.len(), seed)));
     let mut spread = 0.0;
