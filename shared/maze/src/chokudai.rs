@@ -244,9 +244,9 @@ impl<'a> Search<'a> {
         self.expanded.clear();
         self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0));
         if self.options.distinct {
-            self.send_beams::<true>(depth)
+            self.send_beams::<true>(depth);
         } else {
-            self.send_beams::<false>(depth)
+            self.send_beams::<false>(depth);
         }
         let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
         self.path_to(best, depth)
