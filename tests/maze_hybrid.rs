@@ -34,9 +34,8 @@ fn hybrid(side: usize, board: u32, turns: usize, seed: u64) -> Experiment {
     }
 }
 
-/// What is allowed, in seconds for each turn squared; twice that for builds with checks, since what they take says little
-/// about what people run. `tests/long maze-hybrid` measures a release build.
-const ALLOWED: f64 = if cfg!(debug_assertions) { 1.2e-3 } else { 0.6e-3 };
+/// What is allowed, in seconds for each turn squared.
+const ALLOWED: f64 = 0.6e-3;
 
 /// How many other boards are asked for.
 fn boards() -> Option<u32> {
