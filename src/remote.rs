@@ -189,8 +189,9 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let file = arguments.file.display().to_string();
     let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh }).await?;
     if arguments.wait {
+        let signals = Signals::listen()?;
         eprintln!("run {run} at {}", remote.url);
-        return follow(&mut remote, &run, arguments.json).await;
+        return follow(&mut remote, &run, arguments.json, signals).await;
     }
     if arguments.json {
         out!("{}", serde_json::json!({ "run": run }));
@@ -203,12 +204,16 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
     let mut remote = Remote::new(&arguments.coordinator.url)?;
-    follow(&mut remote, &arguments.run, arguments.json).await
+    follow(&mut remote, &arguments.run, arguments.json, Signals::listen()?).await
 }
 
 /// Watches a run until it has ended, and tells how by the exit code. The run goes on if we are stopped.
-async fn follow(remote: &mut Remote, run: &str, json: bool) -> Result<ExitCode, Failure> {
-    let mut signals = Signals::listen()?;
+async fn follow(
+    remote: &mut Remote,
+    run: &str,
+    json: bool,
+    mut signals: Signals,
+) -> Result<ExitCode, Failure> {
     let watched = tokio::select! {
         status = remote.watch(run) => Some(status?),
         () = signals.asked() => None,

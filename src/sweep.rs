@@ -65,10 +65,11 @@ pub(crate) async fn run(store: &Store, plan: &Sweep, fresh: bool, how: &How) -> 
 /// Computes the cells that are missing, and prints the table of all.
 pub(crate) async fn resume(store: &Store, run: &RunId, plan: &Sweep, how: &How) -> Result<ExitCode, Failure> {
     let start = Instant::now();
+    // Whoever reads that it runs may stop it: we listen before we say so.
+    let mut signals = Signals::listen()?;
     let mut cells = done(store, run).await?;
     let known = cells.len();
     eprintln!("sweep {run}: {} cells, {known} done", plan.len());
-    let mut signals = Signals::listen()?;
     let missing: Vec<u32> = (0..plan.len()).filter(|number| !cells.contains_key(number)).collect();
     compute(store, run, plan, how, &missing, &mut cells, &mut signals).await?;
     if cells.len() < plan.len() as usize {

@@ -60,7 +60,7 @@ pub use notation::MoveError;
 pub use openings::{Opening, openings, stratified_openings};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};
-pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer};
+pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer, SearchPlayer};
 pub use player_file::{PlayerFile, PlayerFileError};
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;

@@ -1,7 +1,7 @@
 //! Players: whatever chooses moves.
 
 use crate::ensemble::{Ensemble, EnsemblePlayer};
-use crate::evaluator::{Material, RandomOpinion};
+use crate::evaluator::{Evaluator, Material, RandomOpinion};
 use crate::game::Game;
 use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
@@ -93,18 +93,30 @@ pub(crate) fn forced(game: &Game) -> Option<Move> {
     moves.0.filter(|_| moves.1 == 1)
 }
 
-/// A network that looks a fixed number of plies ahead: chance plays no part.
-pub struct NetworkPlayer {
-    evaluator: NetworkEvaluator,
+/// Looks a fixed number of plies ahead, and takes what an evaluator thinks best there.
+pub struct SearchPlayer<E> {
+    evaluator: E,
     search: Search,
     limits: Limits,
+}
+
+/// A network that looks ahead: chance plays no part.
+pub type NetworkPlayer = SearchPlayer<NetworkEvaluator>;
+
+/// Counts pieces some plies ahead; the game's seed tells equal counts apart.
+pub type MaterialPlayer = SearchPlayer<Material>;
+
+impl<E: Evaluator> SearchPlayer<E> {
+    fn with_evaluator(evaluator: E, depth: u32) -> Self {
+        let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+        Self { evaluator, search, limits: Limits::depth(depth) }
+    }
 }
 
 impl NetworkPlayer {
     /// Plays with `network`, `depth` plies ahead.
     pub fn new(network: Arc<Network>, depth: u32) -> Self {
-        let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
-        Self { evaluator: NetworkEvaluator::new(network), search, limits: Limits::depth(depth) }
+        Self::with_evaluator(NetworkEvaluator::new(network), depth)
     }
 
     /// Plays with another network from the next game on, keeping the memory.
@@ -114,40 +126,16 @@ impl NetworkPlayer {
     }
 }
 
-impl Player for NetworkPlayer {
-    fn new_game(&mut self, _seed: u64) {
-        self.search.forget();
-    }
-
-    fn choose(&mut self, game: &Game) -> Option<Move> {
-        forced(game).or_else(|| {
-            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
-        })
-    }
-
-    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
-        Thought::search(&mut self.search, &mut self.evaluator, game, limits)
-    }
-}
-
-/// Counts pieces a fixed number of plies ahead; the game's seed tells equal counts apart.
-pub struct MaterialPlayer {
-    evaluator: Material,
-    search: Search,
-    limits: Limits,
-}
-
 impl MaterialPlayer {
     /// Looks `depth` plies ahead.
     pub fn new(depth: u32) -> Self {
-        let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
-        Self { evaluator: Material { seed: 0 }, search, limits: Limits::depth(depth) }
+        Self::with_evaluator(Material { seed: 0 }, depth)
     }
 }
 
-impl Player for MaterialPlayer {
+impl<E: Evaluator> Player for SearchPlayer<E> {
     fn new_game(&mut self, seed: u64) {
-        self.evaluator.seed = seed;
+        self.evaluator.new_game(seed);
         self.search.forget();
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod support;
-use support::{Random, random_network, random_position};
+use support::{Random, random_network, random_position, resealed};
 
 fn networks(seed: u64, count: usize) -> Vec<Arc<Network>> {
     let mut random = Random::new(seed);
@@ -164,17 +164,6 @@ fn a_player_is_loaded_from_either_kind_of_file() {
     assert!(matches!(missing, PlayerFileError::Read(_)));
     let endless = PlayerFile::load(Path::new("/dev/zero")).unwrap_err();
     assert!(matches!(endless, PlayerFileError::Magic(_)), "{endless}");
-}
-
-/// A file whose checksum fits again after it was altered.
-fn resealed(mut bytes: Vec<u8>, at: usize, replacement: &[u8]) -> Vec<u8> {
-    let end = bytes.len() - 8;
-    bytes[at..at + replacement.len()].copy_from_slice(replacement);
-    let sum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    bytes[end..].copy_from_slice(&sum.to_le_bytes());
-    bytes
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 mod support;
-use support::{Random, random_network, random_position};
+use support::{Random, random_network, random_position, resealed};
 
 fn network(kind: NodeKind, seed: u64) -> Arc<Network> {
     Arc::new(random_network(kind, &mut Random::new(seed)))
@@ -174,17 +174,6 @@ proptest! {
         let with_magic: Vec<u8> = b"ATOLL-CP\x01\0\0\0".iter().copied().chain(bytes).collect();
         prop_assert!(Network::from_player_file(&with_magic).is_err());
     }
-}
-
-/// A file whose checksum fits again after it was altered.
-fn resealed(mut bytes: Vec<u8>, at: usize, replacement: &[u8]) -> Vec<u8> {
-    let end = bytes.len() - 8;
-    bytes[at..at + replacement.len()].copy_from_slice(replacement);
-    let sum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    bytes[end..].copy_from_slice(&sum.to_le_bytes());
-    bytes
 }
 
 #[test]

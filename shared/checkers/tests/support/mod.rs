@@ -80,3 +80,14 @@ pub(crate) fn turned(position: &Position) -> Position {
     let (black, white) = (turn(position.pieces(Side::White)), turn(position.pieces(Side::Black)));
     Position::new(black, white, turn(kings), !position.side_to_move()).unwrap()
 }
+
+/// A player file whose checksum fits again after it was altered.
+pub(crate) fn resealed(mut bytes: Vec<u8>, at: usize, replacement: &[u8]) -> Vec<u8> {
+    let end = bytes.len() - 8;
+    bytes[at..at + replacement.len()].copy_from_slice(replacement);
+    let sum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
