@@ -7,7 +7,7 @@ mod ga;
 mod map_elites;
 
 pub use crowding::Crowding;
-pub use es::{Es, Recombination};
+pub use es::{Es, Recombination, Survival};
 pub use ga::Ga;
 pub use map_elites::MapElites;
 
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub enum Algorithm {
     /// A generational genetic algorithm.
     Ga(Ga),
-    /// A (mu + lambda) evolution strategy with self-adaptive mutation, for real genes.
+    /// An evolution strategy with self-adaptive mutation, for real genes.
     Es(Es),
     /// Deterministic crowding: a child competes with the more similar parent.
     Crowding(Crowding),

@@ -1,7 +1,9 @@
 //! What theory and experience promise, on functions whose answers are known.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evolution::algorithm::{Algorithm, Crossover, Es, Ga, Mutation, MutationUnit, Rate, Recombination};
+use evolution::algorithm::{
+    Algorithm, Crossover, Es, Ga, Mutation, MutationUnit, Rate, Recombination, Survival,
+};
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Packet, World};
 use evolution::gene::{Alphabet, Interval, Shape};
 use evolution::island::{IslandSetting, Setting};
@@ -65,6 +67,44 @@ impl Problem for Lolz {
 
     fn cost(&self) -> Cost {
         Cost { nanoseconds: 50 }
+    }
+}
+
+/// A bowl of many dimensions that is seen through noise: of the two who are compared, luck decides more than merit.
+struct Noisy {
+    deviation: f64,
+}
+
+impl Noisy {
+    const DIMENSIONS: usize = 200;
+
+    fn depth(genome: &[f64]) -> f64 {
+        genome.iter().map(|x| x * x).sum::<f64>().sqrt()
+    }
+}
+
+impl Problem for Noisy {
+    type Gene = f64;
+
+    fn shape(&self) -> Shape<f64> {
+        Shape { length: Self::DIMENSIONS, domain: Interval { low: -5.0, high: 5.0 } }
+    }
+
+    fn judge(&self, population: &mut Population<f64>, judging: &Judging) -> u64 {
+        for index in judging.fresh.clone() {
+            let noise = self.deviation * judging.stream(index).gaussian();
+            population.fitness_mut()[index] = noise - Self::depth(population.genome(index));
+        }
+        judging.fresh.len() as u64
+    }
+
+    /// Everybody is judged anew, so that nobody lives on a lucky judgement.
+    fn absolute(&self) -> bool {
+        false
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { nanoseconds: 500 }
     }
 }
 
@@ -171,4 +211,34 @@ fn lolz_is_what_the_paper_says() {
     for (genome, fitness) in cases {
         assert_eq!(lolz.fitness(&genome), fitness, "{genome:?}");
     }
+}
+
+/// The mean of many chosen ones knows what none of them knows: where noise hides who is better, children of the mean of
+/// all parents go on coming nearer, and children of single parents stop far away. Both spend the same evaluations.
+#[test]
+fn the_mean_of_all_parents_sees_through_noise() {
+    let left = |recombination, survival, offspring: u32, generations: u64| -> f64 {
+        let es = Es {
+            parents: 15,
+            offspring,
+            sigma: 0.3,
+            tau: Some(0.0),
+            recombination,
+            survival,
+            ..Es::default()
+        };
+        let own = IslandSetting { algorithm: Algorithm::Es(es), policy: Policy::default() };
+        let setting = Setting { seed: 4, islands: vec![own], edges: vec![] };
+        let problem = Noisy { deviation: 1.0 };
+        let mut island = evolution::island::Island::found(&problem, &setting, 0);
+        for _ in 0..generations {
+            island.generation();
+        }
+        let everybody = (0..15).map(|index| Noisy::depth(island.population().genome(index)));
+        everybody.sum::<f64>() / 15.0
+    };
+    // 60 judgements a generation here, 30 there.
+    let together = left(Recombination::Intermediate, Survival::Comma, 60, 600);
+    let single = left(Recombination::None, Survival::Plus, 15, 1200);
+    assert!(together < 0.5 * single, "{together} away together, {single} on their own");
 }

@@ -3,7 +3,7 @@
 use crate::document::{self, Document, Problem, Report};
 use crate::duration;
 use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override};
-use evolution::algorithm::Algorithm;
+use evolution::algorithm::{Algorithm, Survival};
 use evolution::codec::MAX_ENCODED;
 use evolution::digest::Digest;
 use evolution::epoch::Evolver;
@@ -407,6 +407,11 @@ impl Findings<'_> {
                     archive.bins.len()
                 );
                 self.add(&format!("{prefix}algorithm.bins"), message, None);
+            }
+            Algorithm::Es(es) if es.survival == Survival::Comma && es.offspring < es.parents => {
+                let message = format!("expected at least {} children, found `{}`", es.parents, es.offspring);
+                let help = "where only children survive, there must be as many as parents";
+                self.add(&format!("{prefix}algorithm.offspring"), message, Some(help));
             }
             _ => {}
         }

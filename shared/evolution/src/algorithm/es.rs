@@ -1,4 +1,4 @@
-//! The (mu + lambda) evolution strategy with self-adaptive mutation.
+//! The evolution strategy with self-adaptive mutation: (mu + lambda) or (mu, lambda), with or without recombination.
 
 use super::{Coming, Spare};
 use crate::gene::Gene;
@@ -8,8 +8,8 @@ use crate::random::{Purpose, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A (mu + lambda) evolution strategy: each child is a mutated parent, every gene with a step size of its own that
-/// is inherited and mutated too; the best of parents and children stay.
+/// An evolution strategy: each child is a mutated parent, every gene with a step size of its own that is inherited and
+/// mutated too; the best of parents and children, or of the children alone, stay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Es {
@@ -31,8 +31,11 @@ pub struct Es {
     /// How strongly all step sizes of an individual change together.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub tau_common: f64,
-    /// Whether a child has one parent or two.
+    /// Whether a child has one parent, two, or all.
     pub recombination: Recombination,
+    /// Who may stay for the next generation.
+    #[serde(skip_serializing_if = "Survival::is_plus")]
+    pub survival: Survival,
 }
 
 impl Default for Es {
@@ -45,6 +48,7 @@ impl Default for Es {
             tau: None,
             tau_common: 0.0,
             recombination: Recombination::None,
+            survival: Survival::Plus,
         }
     }
 }
@@ -61,6 +65,26 @@ pub enum Recombination {
     None,
     /// Each gene from one of two parents; step sizes are the geometric mean of both.
     Discrete,
+    /// Each gene is the mean of all parents, and step sizes their geometric mean: what chance brought to one of them
+    /// is evened out, where fitness is noisy and genes are many. The first child is the mean itself. Founders have
+    /// nothing in common, so the first generation has one parent, the best founder.
+    Intermediate,
+}
+
+/// Who may stay for the next generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Survival {
+    /// The best of parents and children.
+    Plus,
+    /// The best of the children, of whom there are at least as many as parents.
+    Comma,
+}
+
+impl Survival {
+    fn is_plus(&self) -> bool {
+        *self == Self::Plus
+    }
 }
 
 impl Es {
@@ -72,11 +96,15 @@ impl Es {
     ) {
         let parents = population.len();
         self.bear(&coming, population, &mut spare.next);
-        population.resize(parents + spare.next.len());
-        for child in 0..spare.next.len() {
-            population.copy(parents + child, &spare.next, child, 0.0);
+        if self.survival == Survival::Comma {
+            population.resize(0);
         }
-        coming.judge(population, parents..population.len());
+        let first = population.len();
+        population.resize(first + spare.next.len());
+        for child in 0..spare.next.len() {
+            population.copy(first + child, &spare.next, child, 0.0);
+        }
+        coming.judge(population, first..population.len());
         survive(population, parents);
     }
 
@@ -88,10 +116,16 @@ impl Es {
         children: &mut Population<P::Gene>,
     ) {
         children.resize(self.offspring as usize);
+        let intermediate = self.recombination == Recombination::Intermediate;
+        let centre = intermediate.then(|| centre(parents, coming.generation));
+        let parents = centre.as_ref().unwrap_or(parents);
         for child in 0..children.len() {
             let mut stream = coming.key.stream(child, Purpose::Variation);
             let mother = child % parents.len();
             children.copy(child, parents, mother, self.sigma as f32);
+            if intermediate && child == 0 {
+                continue;
+            }
             let (genome, steps) = children.genome_and_steps_mut(child);
             let steps = steps.expect("a population of the evolution strategy carries step sizes");
             if self.recombination == Recombination::Discrete {
@@ -130,6 +164,41 @@ fn recombine<G: Gene>(
         }
         *step = (f64::from(*step) * f64::from(theirs[at])).sqrt() as f32;
     }
+}
+
+/// Where all parents' children step from, as a population of one.
+fn centre<G: Gene>(parents: &Population<G>, generation: u64) -> Population<G> {
+    let mut centre = Population::empty_like(parents);
+    if generation == 1 {
+        centre.push_copy(parents, parents.leaders(1)[0] as usize, 0.0);
+        return centre;
+    }
+    centre.resize(1);
+    let domain = parents.shape().domain;
+    let (genome, steps) = centre.genome_and_steps_mut(0);
+    let means = means(parents, |parent, at| parents.genome(parent)[at].number());
+    for (gene, mean) in genome.iter_mut().zip(means) {
+        *gene = G::default().stepped(domain, mean);
+    }
+    if let Some(steps) = steps {
+        let logarithm =
+            |parent, at: usize| parents.steps(parent).map_or(0.0, |theirs| libm::log(f64::from(theirs[at])));
+        for (step, mean) in steps.iter_mut().zip(self::means(parents, logarithm)) {
+            *step = libm::exp(mean) as f32;
+        }
+    }
+    centre
+}
+
+/// The means of something of each gene over all parents, added up in their order.
+fn means<G: Gene>(parents: &Population<G>, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    let mut sums = vec![0.0; parents.shape().length];
+    for parent in 0..parents.len() {
+        for (at, sum) in sums.iter_mut().enumerate() {
+            *sum += value(parent, at);
+        }
+    }
+    sums.into_iter().map(|sum| sum / parents.len() as f64).collect()
 }
 
 /// Keeps the best, in the order of their rank; parents before children of equal fitness.

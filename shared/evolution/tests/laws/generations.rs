@@ -2,7 +2,7 @@
 
 use crate::settings::{alone, archives, for_reals, for_symbols, gas, strategies};
 use crate::worlds::{Bowl, Holes, Rugged, genomes};
-use evolution::algorithm::{Algorithm, Es, Ga, Recombination};
+use evolution::algorithm::{Algorithm, Es, Ga, Recombination, Survival};
 use evolution::gene::Gene;
 use evolution::island::Island;
 use evolution::problem::Problem;
@@ -122,7 +122,7 @@ proptest! {
 
     #[test]
     fn survivors_are_the_best_of_parents_and_children(es in strategies(), seed: u64) {
-        let setting = alone(seed, &Algorithm::Es(es));
+        let setting = alone(seed, &Algorithm::Es(Es { survival: Survival::Plus, ..es }));
         let mut island = Island::found(&BOWL, &setting, 0);
         let mut before: Vec<f64> = island.population().fitness().to_vec();
         before.sort_by(|a, b| b.total_cmp(a));
@@ -189,4 +189,50 @@ fn recombined_steps_do_not_vanish() {
         let steps = island.population().steps(index).expect("an evolution strategy has steps");
         assert!(steps.iter().all(|&step| (0.99e-30..1.01e-30).contains(&step)), "{steps:?}");
     }
+}
+
+/// As many children as parents, so that all of them can be seen; they step from the mean.
+fn around_the_mean(sigma: f64) -> Algorithm {
+    let recombination = Recombination::Intermediate;
+    Algorithm::Es(Es {
+        parents: 7,
+        offspring: 7,
+        sigma,
+        tau: Some(0.3),
+        recombination,
+        survival: Survival::Comma,
+        ..Es::default()
+    })
+}
+
+#[test]
+fn the_first_child_is_the_mean_of_all_parents() {
+    let setting = alone(3, &around_the_mean(0.5));
+    let mut island = Island::found(&BOWL, &setting, 0);
+    let best = island.champion().genome.clone();
+    island.generation();
+    assert!(genomes(island.population()).contains(&best), "the first children step from the best founder");
+    for _ in 0..10 {
+        let parents = genomes(island.population());
+        let sum = |at: usize| parents.iter().map(|genome| genome[at]).sum::<f64>();
+        let mean: Vec<f64> = (0..BOWL.dimensions).map(|at| sum(at) / 7.0).collect();
+        island.generation();
+        let near =
+            |genome: &Vec<f64>| genome.iter().zip(&mean).all(|(gene, mean)| (gene - mean).abs() < 1e-12);
+        assert_eq!(genomes(island.population()).iter().filter(|genome| near(genome)).count(), 1);
+    }
+}
+
+#[test]
+fn where_only_children_survive_the_best_parent_goes() {
+    let founders = |survival| {
+        let es = Es { parents: 5, offspring: 5, sigma: 1.0, survival, ..Es::default() };
+        let setting = alone(9, &Algorithm::Es(es));
+        let mut island = Island::found(&BOWL, &setting, 0);
+        let before = genomes(island.population());
+        island.generation();
+        genomes(island.population()).iter().filter(|genome| before.contains(genome)).count()
+    };
+    assert_eq!(founders(Survival::Comma), 0);
+    assert!(founders(Survival::Plus) > 0);
 }

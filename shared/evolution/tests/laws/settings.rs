@@ -2,7 +2,7 @@
 
 use evolution::algorithm::{
     Algorithm, Crossover, CrossoverKind, Crowding, Es, FallingRate, Ga, MapElites, Mutation, MutationUnit,
-    Rate, Recombination,
+    Rate, Recombination, Survival,
 };
 use evolution::island::{IslandSetting, Setting};
 use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
@@ -50,15 +50,20 @@ pub(crate) fn crowdings() -> impl Strategy<Value = Crowding> {
 }
 
 pub(crate) fn strategies() -> impl Strategy<Value = Es> {
-    let recombination = prop_oneof![Just(Recombination::None), Just(Recombination::Discrete)];
-    (1u32..20, 1u32..40, 0.0..9.0, option::of(0.0..3.0), 0.0..3.0, recombination).prop_map(
-        |(parents, offspring, sigma, tau, tau_common, recombination)| Es {
+    let recombinations = [Recombination::None, Recombination::Discrete, Recombination::Intermediate];
+    let manner = (
+        prop::sample::select(recombinations.to_vec()),
+        prop::sample::select(vec![Survival::Plus, Survival::Comma]),
+    );
+    (1u32..20, 1u32..40, 0.0..9.0, option::of(0.0..3.0), 0.0..3.0, manner).prop_map(
+        |(parents, offspring, sigma, tau, tau_common, (recombination, survival))| Es {
             parents,
-            offspring,
+            offspring: if survival == Survival::Comma { offspring.max(parents) } else { offspring },
             sigma,
             tau,
             tau_common,
             recombination,
+            survival,
             ..Es::default()
         },
     )
