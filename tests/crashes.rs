@@ -71,36 +71,54 @@ fn a_run_with_checkpoints_by_time_survives_kills() {
     survive("\"20ms\"", 40, 200, 12, 2);
 }
 
+/// Four islands of players, whose generations take some tenths of a second.
+const SELF_PLAY: &str = r#"
+    name = "crashes"
+    seed = 3
+    problem = { kind = "checkers", depth = 3, games = 3, colours = "swapped", openings = "deck" }
+    algorithm = { kind = "es", parents = 4, offspring = 4 }
+    islands = { count = 4 }
+    migration = { interval = 5, count = 1 }
+    budget = { generations = 1000000 }
+    checkpoint = { every = 1 }
+"#;
+
 /// The process is frozen; what is kept then is what a crash would leave. Then it is let go and asked to stop, and what
-/// it keeps at the next generation is how far it was.
-#[test]
-fn a_crash_costs_no_more_than_checkpoint_every() {
-    const EVERY: u64 = 20;
-    // Shorter than the checkpoints are apart, so that epochs and checkpoints inside them share what may be lost.
-    const INTERVAL: u64 = 19;
-    // Generations that go on while the signal is on its way.
-    const ON_THE_WAY: u64 = 6;
+/// it keeps at the next generation is how far it was. Answers with the most that an island would have lost.
+fn lost_most(experiment: &str, interval: u64, rounds: u32) -> u64 {
     let place = Place::new();
-    place.write("experiment.toml", experiment("20", INTERVAL, 1_000_000, 500_000));
+    place.write("experiment.toml", experiment);
     let mut moments = Seeded::new(9);
     let mut lost_most = 0;
-    for _ in 0..12 {
+    for _ in 0..rounds {
         let mut run = place.start(&["run", "experiment.toml", "--threads", "2"]);
         run.wait_for("run crashes");
-        let before = place.kept(INTERVAL);
-        until("more is kept", || place.kept(INTERVAL) != before);
+        let before = place.kept(interval);
+        until("more is kept", || place.kept(interval) != before);
         go_on_for(Duration::from_millis(moments.below(600)));
         run.signal("STOP");
-        let frozen = place.kept(INTERVAL);
+        let frozen = place.kept(interval);
         run.signal("INT");
         run.signal("CONT");
         run.finish().expect(130);
-        let reached = place.kept(INTERVAL);
-        for (island, reached) in reached {
-            let lost = reached - frozen.get(&island).copied().unwrap_or(0);
-            assert!(lost <= EVERY + ON_THE_WAY, "island {island} would have lost {lost} generations");
-            lost_most = lost_most.max(lost);
-        }
+        let reached = place.kept(interval);
+        let lost = |(island, reached): (&u64, &u64)| reached - frozen.get(island).copied().unwrap_or(0);
+        lost_most = reached.iter().map(lost).max().unwrap_or(0).max(lost_most);
     }
     assert!(lost_most > 0, "it was never caught between two checkpoints");
+    lost_most
+}
+
+#[test]
+fn a_crash_costs_no_more_than_checkpoint_every() {
+    // Epochs are shorter than checkpoints are apart, so that both share what may be lost.
+    let lost = lost_most(&experiment("20", 19, 1_000_000, 500_000), 19, 12);
+    // Some generations go on while the signal is on its way.
+    assert!(lost <= 20 + 6, "an island would have lost {lost} generations");
+}
+
+#[test]
+fn a_crash_of_self_play_costs_one_generation_and_the_one_under_way() {
+    let lost = lost_most(SELF_PLAY, 5, 8);
+    assert!(lost <= 1 + 1, "an island would have lost {lost} generations");
 }

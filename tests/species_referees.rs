@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 mod support;
-use support::Seeded;
+use support::{Place, Seeded};
 
 #[test]
 fn scikit_learn_agrees() {
@@ -20,7 +20,7 @@ fn scikit_learn_agrees() {
             cases.push(case(&name, &clouds(dimensions, spread), min_points));
         }
     }
-    for file in stored_populations().into_iter().chain([families()]) {
+    for file in stored_populations().into_iter().chain([families()]).chain(evolved()) {
         for (name, points) in read(&file) {
             cases.extend([3, 4, 5].map(|min_points| case(&name, &points, min_points)));
         }
@@ -60,6 +60,35 @@ fn clouds(dimensions: usize, spread: u64) -> Vec<Vec<f32>> {
         points.push(centres[number % 5].iter().zip(around).map(|(centre, step)| centre + step).collect());
     }
     points
+}
+
+/// What evolution makes of a population, with and without crowding.
+fn evolved() -> [PathBuf; 2] {
+    ["crowding", "ga"].map(|algorithm| {
+        let place = Place::new();
+        let experiment = format!(
+            r#"
+            name = "evolved"
+            problem = {{ kind = "checkers", depth = 1, games = 2, colours = "swapped", openings = "deck" }}
+            islands = {{ count = 1, topology = "isolated" }}
+            budget = {{ generations = 30 }}
+
+            [algorithm]
+            kind = "{algorithm}"
+            population = 40
+            crossover = {{ kind = "uniform", rate = 1.0 }}
+            mutation = {{ rate = 0.01, per = "gene", step = 0.1 }}
+            "#
+        );
+        place.write("experiment.toml", experiment);
+        place.run(&["run", "experiment.toml", "--json"]).expect(0);
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("evolved-{algorithm}.acp"));
+        let file = path.display().to_string();
+        // Where nobody resembles anybody, the ensemble of all species is everybody.
+        let apart = ["--epsilon", "1e-9", "--noise", "own", "--depth", "1", "--ensemble", &file];
+        place.run(&[&["checkers", "species", &place.only_run()], &apart[..]].concat()).expect(0);
+        path
+    })
 }
 
 /// Three ancestors, and each one's children.
