@@ -101,9 +101,8 @@ impl Problem for SelfPlay {
     }
 
     fn cost(&self) -> Cost {
-        // Each ply takes about two and a half times as long as the one before.
-        let exponent = self.keys.depth.min(20);
-        Cost { nanoseconds: 300_000 * 5_u64.pow(exponent) / 2_u64.pow(exponent) }
+        // Each ply takes about three times as long as the one before.
+        Cost { nanoseconds: 70_000 * 3_u64.pow(self.keys.depth.min(20)) }
     }
 
     fn found(&self, _founder: Founder, genome: &mut [f32], stream: &mut Stream) {
