@@ -3,6 +3,7 @@
 use coordinator::ServeError;
 use coordinator::keeper::KeepError;
 use coordinator::ledger::LedgerError;
+use coordinator::players::LookUpError;
 use experiment::LoadError;
 use experiment::document::Report;
 use store::{NameError, StoreError};
@@ -57,6 +58,9 @@ pub(crate) enum Failure {
     /// A checkers player that can't be had.
     #[error(transparent)]
     Player(#[from] crate::player::PlayerError),
+    /// A player of a tournament that can't be had.
+    #[error(transparent)]
+    LookUp(#[from] coordinator::players::LookUpError),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -74,7 +78,11 @@ impl Failure {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
-            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
+            Self::LookUp(
+                LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. },
+            ) => 78,
+            Self::LookUp(LookUpError::Keep(_)) => 1,
+            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) | Self::LookUp(_) => 2,
             _ => 1,
         }
     }
