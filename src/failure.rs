@@ -60,10 +60,16 @@ pub(crate) enum Failure {
     Player(#[from] crate::player::PlayerError),
     /// A player of a tournament that can't be had.
     #[error(transparent)]
-    LookUp(#[from] coordinator::players::LookUpError),
+    LookUp(Box<LookUpError>),
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<LookUpError> for Failure {
+    fn from(error: LookUpError) -> Self {
+        Self::LookUp(Box::new(error))
+    }
 }
 
 impl From<LedgerError> for Failure {
@@ -78,11 +84,12 @@ impl Failure {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
-            Self::LookUp(
-                LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. },
-            ) => 78,
-            Self::LookUp(LookUpError::Keep(_)) => 1,
-            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) | Self::LookUp(_) => 2,
+            Self::LookUp(error) => match **error {
+                LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. } => 78,
+                LookUpError::Keep(_) => 1,
+                _ => 2,
+            },
+            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }
     }

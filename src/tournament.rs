@@ -157,7 +157,7 @@ pub(crate) async fn run(
     how: &How,
 ) -> Result<ExitCode, Failure> {
     match play(store, plan, files, fresh, how).await? {
-        Played::Done(played) => played.print(how),
+        Played::Done(played) => Ok(played.print(how)),
         Played::Stopped(code) => Ok(code),
     }
 }
@@ -170,7 +170,7 @@ pub(crate) async fn resume(
     how: &How,
 ) -> Result<ExitCode, Failure> {
     match go_on(store, run, plan, how).await? {
-        Played::Done(played) => played.print(how),
+        Played::Done(played) => Ok(played.print(how)),
         Played::Stopped(code) => Ok(code),
     }
 }
@@ -225,13 +225,13 @@ impl PlayedTournament {
         outcome(&self.progress).markdown()
     }
 
-    fn print(&self, how: &How) -> Result<ExitCode, Failure> {
+    fn print(&self, how: &How) -> ExitCode {
         let outcome = outcome(&self.progress);
         if how.json {
             let mut object = self.object();
             object["seconds"] = json!(self.time.as_secs_f64());
             out!("{object}");
-            return Ok(ExitCode::SUCCESS);
+            return ExitCode::SUCCESS;
         }
         write_out!("{}", self.markdown());
         let digest = self.progress.digest().expect("all games are played");
@@ -240,6 +240,6 @@ impl PlayedTournament {
         out!("{games} games in {}", duration::show(self.time));
         let (run, flag) = (&self.run, how.store.flag());
         out!("games and page: `atoll tournament games {run}{flag}`, `atoll tournament page {run}{flag}`");
-        Ok(ExitCode::SUCCESS)
+        ExitCode::SUCCESS
     }
 }

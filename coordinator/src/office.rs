@@ -72,7 +72,7 @@ pub enum Refusal {
     Report(#[from] Report),
     /// A player of a tournament.
     #[error(transparent)]
-    Player(#[from] LookUpError),
+    Player(Box<LookUpError>),
     /// A name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -93,6 +93,12 @@ pub enum Refusal {
     /// The store, or the run that it keeps.
     #[error(transparent)]
     Keep(#[from] KeepError),
+}
+
+impl From<LookUpError> for Refusal {
+    fn from(error: LookUpError) -> Self {
+        Self::Player(Box::new(error))
+    }
 }
 
 impl From<StoreError> for Refusal {

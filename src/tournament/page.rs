@@ -176,10 +176,14 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
 
 fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = "<table><tr>".to_owned();
-    heads.iter().for_each(|head| push(&mut text, &format!("<th>{head}</th>")));
+    for head in heads {
+        push(&mut text, &format!("<th>{head}</th>"));
+    }
     for row in rows {
         push(&mut text, "</tr><tr>");
-        row.iter().for_each(|cell| push(&mut text, &format!("<td>{cell}</td>")));
+        for cell in row {
+            push(&mut text, &format!("<td>{cell}</td>"));
+        }
     }
     text + "</tr></table>"
 }

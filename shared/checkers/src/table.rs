@@ -111,7 +111,7 @@ mod tests {
     use crate::{Network, NodeKind, openings};
 
     fn network(seed: u32) -> PlayerSpec {
-        let weight = |at: usize| ((at as u32).wrapping_mul(2_654_435_761 ^ seed) % 401) as f32 / 1000.0 - 0.2;
+        let weight = |at: usize| ((at as u32).wrapping_mul(0x9e37_79b1 ^ seed) % 401) as f32 / 1000.0 - 0.2;
         let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(weight).collect();
         let network = Network::new(NodeKind::Sum, &weights).expect("weights of a network");
         PlayerSpec::Network { network: Arc::new(network), depth: 2 }

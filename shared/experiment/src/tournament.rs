@@ -278,7 +278,7 @@ impl Tournament {
         let batches = self.schedule.len();
         let time = self.batch_time().saturating_mul(batches as u32) / threads.max(1) as u32;
         let disk = batches * (2 * Schedule::BATCH as u64 * 90 + 100);
-        let memory = (8 << 20) + (self.players().len() as u64 * 200 << 10) + disk;
+        let memory = (8 << 20) + ((self.players().len() as u64 * 200) << 10) + disk;
         Estimate { evaluations: Some(self.schedule.games()), time: Some(time), disk, memory }
     }
 }

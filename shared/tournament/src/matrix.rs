@@ -46,11 +46,10 @@ mod tests {
     fn a_matrix_times_its_inverse_is_one() {
         let matrix = vec![vec![4.0, 2.0, 0.5], vec![2.0, 5.0, 1.0], vec![0.5, 1.0, 3.0]];
         let inverse = inverse(&cholesky(&matrix).expect("it is positive definite"));
-        for row in 0..3 {
-            for column in 0..3 {
-                let product: f64 = (0..3).map(|at| matrix[row][at] * inverse[at][column]).sum();
-                assert!((product - f64::from(u8::from(row == column))).abs() < 1e-12);
-            }
+        let product =
+            |row: usize, column: usize| (0..3).map(|at| matrix[row][at] * inverse[at][column]).sum::<f64>();
+        for (row, column) in (0..9).map(|place| (place / 3, place % 3)) {
+            assert!((product(row, column) - f64::from(u8::from(row == column))).abs() < 1e-12);
         }
     }
 

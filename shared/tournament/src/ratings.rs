@@ -225,7 +225,9 @@ mod tests {
 
     fn table(players: usize, results: &[([usize; 2], Tally)]) -> CrossTable {
         let mut table = CrossTable::new(players);
-        results.iter().for_each(|(pairing, tally)| table.add(*pairing, tally));
+        for (pairing, tally) in results {
+            table.add(*pairing, tally);
+        }
         table
     }
 

@@ -50,7 +50,9 @@ impl Room {
             Contestant::Engine { .. } => None,
         });
         for (player, seed) in ours.iter_mut().zip(game.seeds) {
-            player.iter_mut().for_each(|player| player.new_game(seed));
+            if let Some(player) = player {
+                player.new_game(seed);
+            }
         }
         let mut board = Game::from_position(game.opening.position, self.rules);
         let mut forfeit = self.greet(game);

@@ -111,7 +111,8 @@ fn pairs(openings: usize, rounds: usize, seed: u64) -> Vec<Pair> {
 
 /// The first number from the golden section on that has no divisor in common with the count.
 fn stride(count: usize) -> usize {
-    let is_coprime = |stride: &usize| (2..=*stride).all(|n| stride % n != 0 || count % n != 0);
+    let is_common = |n: usize, stride: usize| stride.is_multiple_of(n) && count.is_multiple_of(n);
+    let is_coprime = |&stride: &usize| !(2..=stride).any(|n| is_common(n, stride));
     (count * 5 / 8..count).find(is_coprime).unwrap_or(1).max(1)
 }
 
