@@ -9,6 +9,7 @@ mod lockkey;
 mod match3;
 mod maze;
 mod self_play;
+mod tournament;
 
 use crate::terminal::out;
 use rustix::time::{ClockId, clock_gettime};
@@ -48,6 +49,7 @@ fn benches() -> Vec<Bench> {
         match3::benches(),
         maze::benches(),
         self_play::benches(),
+        tournament::benches(),
     ]
     .concat()
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The experiment, sweep or study to check
+    /// The experiment, sweep, study or tournament to check
     file: PathBuf,
     /// One JSON object on stdout
     #[arg(long)]
@@ -39,7 +39,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Plan::Study(study) => {
             let parts = study.parts.iter().map(|part| part.experiment.estimate(threads));
-            (format!("a study of {} experiments", study.parts.len()), study.name.clone(), together(parts))
+            let games = study.tournament.iter().map(|games| games.estimate(threads));
+            let what = format!("a study of {} experiments", study.parts.len());
+            (what, study.name.clone(), together(parts.chain(games)))
+        }
+        Plan::Tournament(games) => {
+            let (players, schedule) = (games.players().len(), games.schedule());
+            let (pairings, count) = (schedule.pairings().len(), schedule.games());
+            let what = format!("a tournament of {players} players, {pairings} pairings and {count} games");
+            // Whoever is looked up is part of the run's name.
+            let run = if games.is_resolved() { games.run_id() } else { games.name().to_owned() };
+            (what, run, games.estimate(threads))
         }
     };
     if arguments.json {

@@ -1,6 +1,6 @@
 //! `atoll checkers`: count moves, ask a player for one, find the species of a population.
 
-mod species;
+pub(crate) mod species;
 
 use crate::duel;
 use crate::failure::Failure;

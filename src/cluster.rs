@@ -12,6 +12,7 @@ use coordinator::lease::Terms;
 use coordinator::{Ending, Settings};
 use proto::v1;
 use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
 use std::process::Stdio;
 use std::time::Duration;
 use store::Store;
@@ -100,6 +101,7 @@ fn start(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
             .args(["worker", "--coordinator", url, "--give-up-after", "30s"])
             .args(["--threads", &threads.to_string(), "--name", &format!("worker-{number}")])
             .args(["--memory-mib", &memory.to_string()])
+            .args(how.engines.iter().flat_map(|file| [OsStr::new("--engines"), file.as_os_str()]))
             .env("ATOLL_LOG", "warn")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

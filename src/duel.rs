@@ -40,7 +40,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         contender::load(player, *depth, store).await?,
         contender::load(opponent, opponent_depth, store).await?,
     ];
-    let duel = Match { players, rules: DrawRules::default(), seed: arguments.seed };
+    let (players, rules, limits) = (players.map(Into::into), DrawRules::default(), None);
+    let duel = Match { players, rules, limits, seed: arguments.seed };
     let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
     print(arguments, &tally);
     Ok(ExitCode::SUCCESS)

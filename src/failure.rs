@@ -3,6 +3,7 @@
 use coordinator::ServeError;
 use coordinator::keeper::KeepError;
 use coordinator::ledger::LedgerError;
+use coordinator::players::LookUpError;
 use experiment::LoadError;
 use experiment::document::Report;
 use store::{NameError, StoreError};
@@ -57,9 +58,18 @@ pub(crate) enum Failure {
     /// A checkers player that can't be had.
     #[error(transparent)]
     Player(#[from] crate::player::PlayerError),
+    /// A player of a tournament that can't be had.
+    #[error(transparent)]
+    LookUp(Box<LookUpError>),
     /// Anything else.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<LookUpError> for Failure {
+    fn from(error: LookUpError) -> Self {
+        Self::LookUp(Box::new(error))
+    }
 }
 
 impl From<LedgerError> for Failure {
@@ -74,6 +84,11 @@ impl Failure {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
+            Self::LookUp(error) => match **error {
+                LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. } => 78,
+                LookUpError::Keep(_) => 1,
+                _ => 2,
+            },
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

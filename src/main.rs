@@ -2,6 +2,7 @@
 #![warn(clippy::print_stdout)] // `terminal::out!` knows what to do when nobody reads on.
 
 mod bench;
+mod cells;
 mod check;
 mod checkers;
 mod clock;
@@ -11,6 +12,7 @@ mod coordinator;
 mod duel;
 mod endgame;
 mod engine;
+mod engines;
 mod export;
 mod failure;
 mod level;
@@ -20,6 +22,7 @@ mod maze_study;
 mod play;
 mod player;
 mod progress;
+mod ratings;
 mod reference;
 mod remote;
 mod run;
@@ -31,6 +34,7 @@ mod study;
 mod summary;
 mod sweep;
 mod terminal;
+mod tournament;
 mod verify;
 mod worker;
 
@@ -47,7 +51,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run an experiment, a sweep or a study; go on with it if it has been begun
+    /// Run an experiment, a sweep, a study or a tournament; go on with it if it has been begun
     Run(run::RunArguments),
     /// Go on with a run that was stopped or has crashed
     Resume(run::ResumeArguments),
@@ -67,7 +71,7 @@ enum Command {
     Coordinator(coordinator::Arguments),
     /// Evolve islands for a coordinator
     Worker(worker::Arguments),
-    /// Have a coordinator run an experiment, a sweep or a study
+    /// Have a coordinator run an experiment, a sweep, a study or a tournament
     Submit(remote::SubmitArguments),
     /// Watch a run of a coordinator until it has ended
     Watch(remote::WatchArguments),
@@ -80,6 +84,11 @@ enum Command {
     /// Checkers: count moves, ask a player for one, find species
     #[command(subcommand)]
     Checkers(checkers::Command),
+    /// Look at a tournament: its table, its games, a page
+    #[command(subcommand)]
+    Tournament(tournament::Command),
+    /// Rate the champions of a run's milestones: did evolution progress, and when did it stop?
+    Ratings(ratings::Arguments),
     /// Build and ask the checkers endgame database
     #[command(subcommand)]
     Endgame(endgame::Command),
@@ -127,6 +136,8 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,
+        Command::Tournament(command) => tournament::execute(command).await,
+        Command::Ratings(arguments) => ratings::run(&arguments).await,
         Command::Endgame(command) => endgame::run(&command),
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Play(arguments) => play::run(&arguments).await,

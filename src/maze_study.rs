@@ -4,7 +4,7 @@ mod plot;
 mod published;
 mod tables;
 
-use archipelago::cell::CellResult;
+use archipelago::cell::Evolved;
 use evolution::statistics;
 use experiment::{Cell, Sweep};
 use maze::{Exact, Solution, Turns};
@@ -12,7 +12,7 @@ use problems::{Maze, ProblemSpec};
 use rayon::prelude::*;
 
 /// The files of the report, by name; the first is for people.
-pub(crate) fn files(plan: &Sweep, results: &[CellResult]) -> Vec<(&'static str, String)> {
+pub(crate) fn files(plan: &Sweep, results: &[Evolved]) -> Vec<(&'static str, String)> {
     let boards = boards(plan, results);
     vec![
         ("tables.md", tables::markdown(&boards)),
@@ -75,7 +75,7 @@ impl Game {
     }
 }
 
-fn boards(plan: &Sweep, results: &[CellResult]) -> Vec<Board> {
+fn boards(plan: &Sweep, results: &[Evolved]) -> Vec<Board> {
     let mut boards: Vec<(Maze, Board)> = vec![];
     for (combination, repeats) in results.chunks(plan.repeats as usize).enumerate() {
         let Cell { experiment, values, .. } = plan.cell(combination as u32 * plan.repeats);

@@ -7,6 +7,7 @@ use crate::progress::{Progress, number};
 use crate::signals::Signals;
 use crate::summary::finite;
 use crate::terminal::out;
+use crate::tournament;
 use evolution::epoch::Standing;
 use proto::convert;
 use proto::v1;
@@ -40,7 +41,7 @@ pub(crate) struct CoordinatorArgument {
 
 #[derive(clap::Args)]
 pub(crate) struct SubmitArguments {
-    /// The experiment, sweep or study to run
+    /// The experiment, sweep, study or tournament to run
     file: PathBuf,
     #[command(flatten)]
     coordinator: CoordinatorArgument,
@@ -184,10 +185,11 @@ impl Remote {
 
 pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failure> {
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
+    let (text, players) = tournament::with_player_files(&arguments.file, text)?;
     let mut remote = Remote::new(&arguments.coordinator.url)?;
     let SubmitArguments { seed, priority, fresh, .. } = arguments;
     let file = arguments.file.display().to_string();
-    let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh }).await?;
+    let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh, players }).await?;
     if arguments.wait {
         let signals = Signals::listen()?;
         eprintln!("run {run} at {}", remote.url);

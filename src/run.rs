@@ -6,8 +6,10 @@ use crate::local::{Drive, Ending};
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::store_argument::{StoreArgument, run_id};
-use crate::{cluster, study, summary, sweep};
+use crate::{cells, cluster, study, summary, sweep, tournament};
+use archipelago::cell::CellPlan;
 use coordinator::keeper::{Keeper, Opening, RunHead};
+use coordinator::players::PlayerFiles;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use proto::v1::SubmitRequest;
@@ -25,6 +27,9 @@ pub(crate) struct How {
     /// Threads to use; all cores that this process may use unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// A file that says how the engines of a tournament are started
+    #[arg(long, value_name = "FILE")]
+    pub(crate) engines: Option<PathBuf>,
     /// End with one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
@@ -40,7 +45,7 @@ impl How {
 
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// The experiment, sweep or study to run
+    /// The experiment, sweep, study or tournament to run
     file: PathBuf,
     #[command(flatten)]
     how: How,
@@ -89,12 +94,13 @@ pub(crate) struct ExtendArguments {
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let plan = experiment::load(&arguments.file, arguments.seed)?;
     let store = arguments.how.store.create().await?;
+    let (plan, files) = tournament::look_up_plan(plan, &arguments.how).await?;
     let mut fresh = arguments.fresh;
     let mut before = None;
     if let Some(workers) = arguments.workers {
         let start = Instant::now();
         let mut signals = Signals::listen()?;
-        let request = request(&arguments)?;
+        let request = request(&arguments, &plan, &files)?;
         if !cluster::work_off(&store, request, &arguments.how, workers, &mut signals).await? {
             eprintln!("stopped; what was done is kept: go on with the same command");
             return Ok(ExitCode::from(signals.exit_code()));
@@ -106,14 +112,19 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         Plan::Single(experiment) => single(&store, &experiment, fresh, &arguments.how, before).await,
         Plan::Sweep(plan) => sweep::run(&store, &plan, fresh, &arguments.how).await,
         Plan::Study(plan) => study::run(&store, &plan, fresh, &arguments.how).await,
+        Plan::Tournament(plan) => tournament::run(&store, &plan, &files, fresh, &arguments.how).await,
     }
 }
 
-/// What a coordinator is asked for.
-fn request(arguments: &RunArguments) -> Result<SubmitRequest, Failure> {
+/// What a coordinator is asked for. Who plays in a tournament has been looked up.
+fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result<SubmitRequest, Failure> {
+    let (file, fresh) = (arguments.file.display().to_string(), arguments.fresh);
+    if let Plan::Tournament(games) = plan {
+        let (text, players) = (games.text().to_owned(), files.values().cloned().collect());
+        return Ok(SubmitRequest { file, text, seed: None, priority: 0, fresh, players });
+    }
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
-    let file = arguments.file.display().to_string();
-    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh: arguments.fresh })
+    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh, players: vec![] })
 }
 
 /// One experiment. Workers may have done it `before`, in that time.
@@ -144,8 +155,12 @@ pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failu
         Some(name) => run_id(name)?,
         None => only_unfinished(&store).await?,
     };
-    if let Some(plan) = sweep::stored(&store, &run).await? {
-        return sweep::resume(&store, &run, &plan, &arguments.how).await;
+    match cells::stored(&store, &run).await? {
+        Some(CellPlan::Sweep(plan)) => return sweep::resume(&store, &run, &plan, &arguments.how).await,
+        Some(CellPlan::Tournament(plan)) => {
+            return tournament::resume(&store, &run, &plan, &arguments.how).await;
+        }
+        None => {}
     }
     let mut keeper = Keeper::open(&store, &run, opening()).await?;
     let mut signals = Signals::listen()?;
@@ -247,8 +262,8 @@ pub(crate) async fn choose_id(store: &Store, name: &str, fresh: bool) -> Result<
 async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {
     let mut unfinished = vec![];
     for run in crate::runs::all(store).await? {
-        let finished = match sweep::stored(store, &run).await? {
-            Some(plan) => sweep::is_finished(store, &run, &plan).await?,
+        let finished = match cells::stored(store, &run).await? {
+            Some(plan) => cells::is_finished(store, &run, plan).await?,
             None => RunHead::read(store, &run).await.is_ok_and(|head| head.finished().is_some()),
         };
         if !finished {

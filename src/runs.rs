@@ -5,10 +5,12 @@ use crate::failure::Failure;
 use crate::progress::number;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use crate::{remote, summary, sweep};
+use crate::{cells, remote, summary};
+use archipelago::cell::CellPlan;
 use coordinator::history::Past;
 use coordinator::keeper::RunHead;
 use coordinator::record::RunEvent;
+use coordinator::results;
 use experiment::document;
 use std::process::ExitCode;
 use store::{Place, RunId, Store, layout};
@@ -101,11 +103,16 @@ async fn row(store: &Store, run: &RunId) -> Row {
 }
 
 async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
-    if let Some(plan) = sweep::stored(store, run).await? {
-        let done = sweep::done(store, run).await?.len();
-        let state = format!("{done}/{}", plan.len());
-        let (run, created) = (run.to_string(), "sweep".to_owned());
-        return Ok(Row { run, state, generations: 0, best: f64::NAN, created, digest: None });
+    if let Some(plan) = cells::stored(store, run).await? {
+        let kind = match &plan {
+            CellPlan::Sweep(_) => "sweep",
+            CellPlan::Tournament(_) => "tournament",
+        };
+        let progress = results::read(store, run, plan).await?;
+        let state = format!("{}/{}", progress.done().len(), progress.plan().len());
+        let digest = progress.digest().map(|digest| digest.to_string());
+        let (run, created) = (run.to_string(), kind.to_owned());
+        return Ok(Row { run, state, generations: 0, best: f64::NAN, created, digest });
     }
     let head = RunHead::read(store, run).await?;
     let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;

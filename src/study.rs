@@ -1,4 +1,5 @@
-//! Studies: several experiments, one after the other, some with the champions of others as guests.
+//! Studies: several experiments, one after the other, some with the champions of others as guests; and then the
+//! tournament of those that they made, if there is one.
 
 use crate::failure::Failure;
 use crate::local::Ending;
@@ -6,7 +7,8 @@ use crate::progress::number;
 use crate::run::{How, choose_id, drive, opening};
 use crate::signals::Signals;
 use crate::summary;
-use crate::terminal::out;
+use crate::terminal::{out, write_out};
+use crate::tournament::{self, Played};
 use bytes::Bytes;
 use coordinator::keeper::Keeper;
 use evolution::digest::Digest;
@@ -29,8 +31,15 @@ pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> 
         let digest = keeper.archipelago().digest().expect("a finished run has a digest");
         results.push((part.name.as_str(), keeper.run().clone(), summary::best(&keeper)?, digest));
     }
-    let digests = results.iter().map(|(_, _, _, digest)| &digest.0[..]);
-    let digest = Digest::of_parts("atoll study digest", digests);
+    let runs = results.iter().map(|(name, run, _, _)| ((*name).to_owned(), run.to_string())).collect();
+    let games = match play(store, plan, runs, fresh, how).await? {
+        Some(Played::Stopped(code)) => return Ok(code),
+        Some(Played::Done(games)) => Some(games),
+        None => None,
+    };
+    let played = games.as_ref().and_then(|games| games.progress.digest());
+    let digests = results.iter().map(|(_, _, _, digest)| digest).chain(&played);
+    let digest = Digest::of_parts("atoll study digest", digests.map(|digest| &digest.0[..]));
     if how.json {
         let parts: Vec<serde_json::Value> = results
             .iter()
@@ -41,7 +50,12 @@ pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> 
                 })
             })
             .collect();
-        out!("{}", serde_json::json!({ "study": plan.name, "digest": digest.to_string(), "parts": parts }));
+        let mut object =
+            serde_json::json!({ "study": plan.name, "digest": digest.to_string(), "parts": parts });
+        if let Some(games) = &games {
+            object["tournament"] = games.object();
+        }
+        out!("{object}");
         return Ok(ExitCode::SUCCESS);
     }
     out!("| experiment | best fitness | island | generation | run |");
@@ -50,8 +64,30 @@ pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> 
         let champion = &best.champion;
         out!("| {name} | {} | {} | {} | {run} |", number(champion.fitness), best.island, champion.generation);
     }
+    if let Some(games) = &games {
+        write_out!("\n{}\n", games.markdown());
+        out!(
+            "the games are those of {}: `atoll tournament page {}{}`",
+            games.run,
+            games.run,
+            how.store.flag()
+        );
+    }
     out!("digest {digest}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Plays the tournament that follows the experiments, whose runs go by their names in the study.
+async fn play(
+    store: &Store,
+    plan: &Study,
+    runs: BTreeMap<String, String>,
+    fresh: bool,
+    how: &How,
+) -> Result<Option<Played>, Failure> {
+    let Some(games) = &plan.tournament else { return Ok(None) };
+    let (games, files) = tournament::look_up(games, runs, how).await?;
+    tournament::play(store, &games, &files, fresh, how).await.map(Some)
 }
 
 /// One experiment, to its end; nothing if it was asked to stop.

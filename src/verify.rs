@@ -1,19 +1,19 @@
 //! `atoll verify`: every object checked, and every epoch computed again whose inputs are still kept.
 
+use crate::cells;
 use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::run_id;
-use crate::sweep;
 use crate::terminal::out;
-use archipelago::cell::CellResult;
+use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use coordinator::history::{Past, read_remains};
 use coordinator::keeper::RunHead;
 use coordinator::record::RunEvent;
+use coordinator::results;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Evolver, Packet};
-use experiment::Sweep;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::{Kind, Place, RunId, Store};
@@ -45,8 +45,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     check_objects(&store, &run, &mut findings).await?;
     if findings.problems.is_empty() {
         let pool = arguments.how.pool()?;
-        match sweep::stored(&store, &run).await {
-            Ok(Some(plan)) => check_sweep(&store, &run, &plan, &pool, &mut findings).await?,
+        match cells::stored(&store, &run).await {
+            Ok(Some(plan)) => check_cells(&store, &run, plan, &arguments.how, &mut findings).await?,
             Ok(None) => match RunHead::read(&store, &run).await {
                 Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
                 Err(error) => findings.problems.push(error.to_string()),
@@ -82,30 +82,31 @@ async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> R
     Ok(())
 }
 
-/// Computes the cells of a sweep again.
-async fn check_sweep(
+/// Computes the cells of a sweep or a tournament again.
+async fn check_cells(
     store: &Store,
     run: &RunId,
-    plan: &Sweep,
-    pool: &worker::Pool,
+    plan: CellPlan,
+    how: &How,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = plan.run_id();
     if !run.as_str().starts_with(&name) {
         findings
             .problems
-            .push(format!("experiment.toml: expected the sweep of `{run}`, found that of `{name}`"));
+            .push(format!("experiment.toml: expected the plan of `{run}`, found that of `{name}`"));
     }
-    let cells: Vec<(u32, CellResult)> = sweep::done(store, run).await?.into_iter().collect();
-    findings.epochs += cells.len() as u64;
-    let again = pool.install(|| sweep::compute_again(plan, &cells));
-    for ((number, cell), again) in cells.iter().zip(again) {
+    let progress = results::read(store, run, plan).await?;
+    findings.epochs += progress.done().len() as u64;
+    for (number, again) in cells::compute_again(store, run, &progress, how).await? {
         findings.recomputed += 1;
-        if again.as_ref() != Ok(cell) {
-            let found = again.map_or_else(|reason| reason, |again| again.digest.to_string());
+        let stored = &progress.done()[&number];
+        if again.as_ref() != Ok(stored) {
+            let found = again.map_or_else(|reason| reason, |again| again.digest().to_string());
+            let expected = stored.digest();
             findings
                 .problems
-                .push(format!("cell {number}: expected the digest {}, computed {found}", cell.digest));
+                .push(format!("cell {number}: expected the digest {expected}, computed {found}"));
         }
     }
     Ok(())

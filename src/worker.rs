@@ -1,10 +1,12 @@
 //! `atoll worker`: evolves islands for a coordinator.
 
+use crate::engines;
 use crate::failure::Failure;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::Path;
 use std::process::ExitCode;
 use worker::{Config, Departed, Identity, Pool};
 
@@ -27,6 +29,9 @@ pub(crate) struct Arguments {
     /// Mebibytes that all work together may take; three quarters of what its cgroup or the machine has unless given
     #[arg(long, value_name = "N")]
     memory_mib: Option<String>,
+    /// A file that says how the engines of tournaments are started
+    #[arg(long, value_name = "FILE")]
+    engines: Option<String>,
 }
 
 /// The keys of `worker.toml`.
@@ -40,17 +45,19 @@ struct Keys {
     give_up_after: Option<String>,
     cache_mib: Option<u32>,
     memory_mib: Option<u32>,
+    engines: Option<String>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 8] = [
+const DEFAULTS: [(&str, &str); 9] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
     ("give_up_after", "never"),
     ("cache_mib", "256"),
     ("memory_mib", "0"),
+    ("engines", ""),
     ("log", "info"),
     ("log_format", "text"),
 ];
@@ -62,6 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("threads", arguments.threads),
         ("give_up_after", arguments.give_up_after),
         ("memory_mib", arguments.memory_mib),
+        ("engines", arguments.engines),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     let config = config(&settings)?;
@@ -108,7 +116,9 @@ fn config(settings: &Settings) -> Result<Config, Failure> {
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
     // What is kept at hand must not crowd out what is worked on.
     let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
-    Ok(Config { identity, cache_bytes, memory_bytes })
+    let engines = settings.text("engines")?;
+    let engines = engines::read((!engines.is_empty()).then(|| Path::new(&engines)))?;
+    Ok(Config { identity, cache_bytes, memory_bytes, engines })
 }
 
 /// Three quarters of what there is: there is more to a process than the work it does.

@@ -115,7 +115,12 @@ async fn work(number: u64, seed: u64) -> turmoil::Result {
         give_up_after: None,
         seed: seed + number,
     };
-    let config = worker::Config { identity, cache_bytes: 1 << 20, memory_bytes: u64::MAX };
+    let config = worker::Config {
+        identity,
+        cache_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
+        engines: std::collections::BTreeMap::new(),
+    };
     worker::run(config, channel(), worker::Pool::inline(), std::future::pending()).await?;
     Ok(())
 }

@@ -1,27 +1,31 @@
-//! The cells of one sweep: what is handed out, and what comes back.
+//! The cells of one plan, of a sweep or a tournament: what is handed out, and what comes back.
 
 use crate::epochs::Fate;
-use archipelago::cell::{CellResult, sweep_digest};
+use crate::players::PlayerFiles;
+use crate::results;
+use archipelago::Progress;
+use archipelago::cell::{CellPlan, CellResult};
+use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
-use experiment::Sweep;
+use evolution::epoch::Standing;
 use proto::convert::Piece;
-use std::collections::BTreeMap;
 use std::time::Duration;
-use store::{Kind, Place, RunId, Store, StoreError};
+use store::{RunId, Store, StoreError};
 
 /// About how long the cells of one lease should take.
 const BATCH: Duration = Duration::from_secs(1);
 /// The most cells of one lease.
 const LARGEST_BATCH: u32 = 64;
 
-/// A sweep whose cells are handed out.
+/// A plan whose cells are handed out.
 pub(crate) struct Cells {
     store: Store,
     run: RunId,
-    sweep: Sweep,
+    /// The digest of the plan's text.
     plan: Digest,
-    done: BTreeMap<u32, CellResult>,
+    progress: Progress,
+    players: PlayerFiles,
     /// Cells before this one are done or handed out.
     next: u32,
     worked: Duration,
@@ -29,19 +33,20 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// Reads the cells that are done.
-    pub(crate) async fn open(store: &Store, run: &RunId, sweep: Sweep) -> Result<Self, StoreError> {
-        let mut done = BTreeMap::new();
-        for path in store.list(&run.cells()).await? {
-            if let Some((_, Place::Cell(number))) = Place::of(&path) {
-                done.insert(number, store.read_value(&path, Kind::Cell).await?);
-            }
-        }
-        let (store, run, plan) = (store.clone(), run.clone(), Digest::of(sweep.text.as_bytes()));
-        Ok(Self { store, run, sweep, plan, done, next: 0, worked: Duration::ZERO })
+    pub(crate) async fn open(
+        store: &Store,
+        run: &RunId,
+        plan: CellPlan,
+        players: PlayerFiles,
+    ) -> Result<Self, StoreError> {
+        let text = Digest::of(plan.text().as_bytes());
+        let progress = results::read(store, run, plan).await?;
+        let (store, run) = (store.clone(), run.clone());
+        Ok(Self { store, run, plan: text, progress, players, next: 0, worked: Duration::ZERO })
     }
 
     pub(crate) fn text(&self) -> &str {
-        &self.sweep.text
+        self.progress.plan().text()
     }
 
     /// The digest of the text.
@@ -50,49 +55,76 @@ impl Cells {
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.sweep.len()
+        self.progress.plan().len()
     }
 
-    pub(crate) fn done(&self) -> &BTreeMap<u32, CellResult> {
-        &self.done
+    pub(crate) fn is_tournament(&self) -> bool {
+        matches!(self.progress.plan(), CellPlan::Tournament(_))
+    }
+
+    /// The player files that its games need.
+    pub(crate) fn players(&self) -> &PlayerFiles {
+        &self.players
+    }
+
+    /// A player file by its digest.
+    pub(crate) fn player(&self, digest: &Digest) -> Option<Bytes> {
+        self.players.get(digest).cloned()
+    }
+
+    /// Cells that are done; of a sweep also what they came to, of a tournament the games.
+    pub(crate) fn standing(&self) -> Standing {
+        let done = self.progress.done().values();
+        let mut standing =
+            Standing { generation: done.len() as u64, evaluations: 0, best: f64::NEG_INFINITY };
+        for result in done {
+            match result {
+                CellResult::Evolved(evolved) => {
+                    standing.evaluations += evolved.evaluations;
+                    standing.best = standing.best.max(evolved.best);
+                }
+                CellResult::Played(pairs) => standing.evaluations += 2 * pairs.len() as u64,
+            }
+        }
+        standing
     }
 
     /// The next cells to be computed.
     pub(crate) fn next(&mut self) -> Option<Piece> {
-        let is_done = |number: &u32| self.done.contains_key(number);
-        let first = (self.next..self.len()).find(|number| !is_done(number))?;
+        let first = self.progress.next(self.next)?;
         let most = self.batch(first);
-        let count = (first..self.len()).take_while(|number| !is_done(number)).take(most as usize).count();
-        self.next = first + count as u32;
-        Some(Piece::Cells { first, count: count as u32 })
+        let wanted = (first..self.len()).take_while(|&number| self.progress.wants(number));
+        let count = wanted.take(most as usize).count() as u32;
+        self.next = first + count;
+        Some(Piece::Cells { first, count })
     }
 
     fn batch(&self, first: u32) -> u32 {
-        let estimate = self.sweep.cell(first).experiment.estimate(1).time.unwrap_or(BATCH);
+        let estimate = self.progress.plan().time(first).unwrap_or(BATCH);
         let cells = BATCH.as_nanos() / estimate.as_nanos().max(1);
         cells.clamp(1, u128::from(LARGEST_BATCH)) as u32
     }
 
-    /// Whether these are cells of the sweep that nobody has delivered yet.
+    /// Whether some of these cells are still wanted.
     pub(crate) fn wants(&self, first: u32, count: u32) -> bool {
         let end = first.saturating_add(count);
-        end <= self.len() && count <= LARGEST_BATCH && (first..end).any(|cell| !self.done.contains_key(&cell))
+        end <= self.len() && count <= LARGEST_BATCH && (first..end).any(|cell| self.progress.wants(cell))
     }
 
-    /// Keeps the result of a cell, from anybody.
+    /// Whether this can be the result of a cell.
+    pub(crate) fn fits(&self, number: u32, result: &CellResult) -> bool {
+        self.progress.plan().fits(number, result)
+    }
+
+    /// Keeps the result of a cell, from anybody. It must fit.
     pub(crate) async fn complete(&mut self, number: u32, result: CellResult) -> Result<Fate, StoreError> {
-        if number >= self.len() {
-            return Ok(Fate::Unneeded);
-        }
-        let place = Place::Cell(number).in_run(&self.run);
-        self.store.create_value(&place, Kind::Cell, &result).await?;
-        Ok(if self.done.insert(number, result).is_none() { Fate::Accepted } else { Fate::Repeated })
+        results::keep(&self.store, &self.run, self.progress.plan(), number, &result).await?;
+        Ok(if self.progress.add(number, result) { Fate::Accepted } else { Fate::Repeated })
     }
 
-    /// The digest of all cells, once they are done.
+    /// The digest of all cells that count, once they are done.
     pub(crate) fn digest(&self) -> Option<Digest> {
-        let complete = self.done.len() as u32 == self.len();
-        complete.then(|| sweep_digest(&self.sweep, self.done.values()))
+        self.progress.digest()
     }
 
     pub(crate) fn pass(&mut self, time: Duration) {

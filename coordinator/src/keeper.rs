@@ -233,7 +233,7 @@ async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Dige
     let wrong = |report| KeepError::Experiment { run: run.clone(), report: Box::new(report) };
     match experiment::parse(path.as_ref(), &text, None).map_err(wrong)? {
         Plan::Single(experiment) => Ok((*experiment, Digest::of(text.as_bytes()))),
-        Plan::Sweep(_) | Plan::Study(_) => Err(KeepError::Unknown { run: run.clone() }),
+        Plan::Sweep(_) | Plan::Study(_) | Plan::Tournament(_) => Err(KeepError::Unknown { run: run.clone() }),
     }
 }
 

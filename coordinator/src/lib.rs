@@ -4,7 +4,8 @@
 //! [`keeper`] joins the archipelago's state machine with the [`ledger`] that keeps a run in a store; a command that
 //! evolves on the spot needs no more than that. [`run`] serves a whole store to workers and operators: [`lease`] says
 //! who works on what and until when, [`plan`] which run comes first, both without a clock or a network. Nothing here
-//! computes an epoch or names a problem.
+//! computes an epoch or names a problem. [`results`] keeps what the cells of sweeps and tournaments brought, [`players`]
+//! those who play.
 //!
 //! ```
 //! use coordinator::lease::{Leases, Terms};
@@ -34,7 +35,9 @@ mod members;
 mod office;
 mod operator;
 pub mod plan;
+pub mod players;
 pub mod record;
+pub mod results;
 mod room;
 mod runs;
 mod serve;

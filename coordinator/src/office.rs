@@ -9,6 +9,7 @@ use crate::lease::{Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
+use crate::players::{LookUpError, PlayerFiles};
 use crate::record::Labour;
 use crate::room::Room;
 use crate::runs::{Activity, Run};
@@ -69,6 +70,9 @@ pub enum Refusal {
     /// The experiment.
     #[error(transparent)]
     Report(#[from] Report),
+    /// A player of a tournament.
+    #[error(transparent)]
+    Player(Box<LookUpError>),
     /// A name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -89,6 +93,12 @@ pub enum Refusal {
     /// The store, or the run that it keeps.
     #[error(transparent)]
     Keep(#[from] KeepError),
+}
+
+impl From<LookUpError> for Refusal {
+    fn from(error: LookUpError) -> Self {
+        Self::Player(Box::new(error))
+    }
 }
 
 impl From<StoreError> for Refusal {
@@ -293,13 +303,18 @@ impl Office {
         Some(v1::Grant { piece: Some(work.into()), plan: digest_bytes(plan), task, token })
     }
 
-    /// The text of a run's experiment.
-    pub(crate) fn text(&mut self, worker: &str, run: &str, now: Moment) -> Result<String, Refusal> {
+    /// The text of a run's experiment, and the player files that it names.
+    pub(crate) fn text(
+        &mut self,
+        worker: &str,
+        run: &str,
+        now: Moment,
+    ) -> Result<(String, PlayerFiles), Refusal> {
         self.members.see(worker, now.elapsed)?;
         let unknown = || PlanError::Unknown(run.to_owned());
         match &self.runs.get(run).ok_or_else(unknown)?.activity {
-            Activity::Epochs(epochs) => Ok(epochs.text().to_owned()),
-            Activity::Cells(cells) => Ok(cells.text().to_owned()),
+            Activity::Epochs(epochs) => Ok((epochs.text().to_owned(), PlayerFiles::new())),
+            Activity::Cells(cells) => Ok((cells.text().to_owned(), cells.players().clone())),
             Activity::Study(_) | Activity::Closed(_) => Err(Refusal::Over(run.to_owned())),
         }
     }
@@ -313,8 +328,11 @@ impl Office {
         now: Moment,
     ) -> Result<Bytes, Refusal> {
         self.members.see(worker, now.elapsed)?;
-        let body = match (self.epochs(&work.run), work.piece) {
-            (Some(epochs), Piece::Epoch { island, epoch }) => epochs.body(island, epoch, digest),
+        let body = match (self.runs.get(&work.run).map(|run| &run.activity), work.piece) {
+            (Some(Activity::Epochs(epochs)), Piece::Epoch { island, epoch }) => {
+                epochs.body(island, epoch, digest)
+            }
+            (Some(Activity::Cells(cells)), Piece::Cells { .. }) => cells.player(digest),
             _ => None,
         };
         body.ok_or_else(|| Refusal::NotOut(work.clone()))
@@ -453,6 +471,10 @@ impl Office {
         let mut fate = Fate::Unneeded;
         for (number, result) in results {
             let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
+            if !cells.fits(number, &result) {
+                let reason = format!("{work}: expected the result of cell {number}, found another");
+                return Err(self.corrupt(worker, &reason));
+            }
             fate = match cells.complete(number, result).await {
                 Err(error @ StoreError::Differs { .. }) => {
                     return Err(self.corrupt(worker, &error.to_string()));

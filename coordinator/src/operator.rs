@@ -3,6 +3,7 @@
 use crate::export;
 use crate::office::Refusal;
 use crate::service::{Desk, deadline};
+use experiment::document::MAX_BYTES;
 use proto::chunks;
 use proto::v1;
 use proto::v1::operator_server::Operator;
@@ -15,11 +16,17 @@ use tonic::{Request, Response, Status};
 #[tonic::async_trait]
 impl Operator for Desk {
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
-        let v1::SubmitRequest { file, text, seed, priority, fresh } = request.into_inner();
+        let v1::SubmitRequest { file, text, seed, priority, fresh, players } = request.into_inner();
         if seed.is_some_and(|seed| seed > i64::MAX as u64) {
             return Err(Status::invalid_argument(format!(
                 "expected a seed of at most {}, found more",
                 i64::MAX
+            )));
+        }
+        if text.len() as u64 > MAX_BYTES {
+            let found = text.len();
+            return Err(Status::out_of_range(format!(
+                "expected a text of at most {MAX_BYTES} bytes, found {found}"
             )));
         }
         // A sweep of a million cells takes a while to check, and others should not wait for it.
@@ -27,7 +34,7 @@ impl Operator for Desk {
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Refusal::from)?;
-        let run = self.office().await.submit(plan, priority, fresh, self.now()).await?;
+        let run = self.office().await.submit(plan, players, priority, fresh, self.now()).await?;
         self.ring();
         Ok(Response::new(v1::SubmitReply { run }))
     }

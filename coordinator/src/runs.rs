@@ -7,10 +7,13 @@ use crate::history;
 use crate::keeper::{KeepError, Keeper, Opening, RunHead};
 use crate::office::{Moment, Office, Refusal};
 use crate::plan::{PlanError, RunState};
+use crate::players::{self, PlayerFiles};
 use crate::record::RunEvent;
+use archipelago::cell::CellPlan;
+use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
-use experiment::{Experiment, Plan, Study, Sweep};
+use experiment::{Experiment, Plan, Study, Tournament};
 use proto::convert::digest_bytes;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
@@ -69,16 +72,10 @@ impl Run {
                 elapsed: epochs.elapsed(),
             },
             Activity::Cells(cells) => {
-                let results = || cells.done().values();
-                let standing = Standing {
-                    generation: cells.done().len() as u64,
-                    evaluations: results().map(|result| result.evaluations).sum(),
-                    best: results().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max),
-                };
                 let (goal, islands) = (Some(u64::from(cells.len())), cells.len());
                 Closed {
-                    kind: Kind::Sweep,
-                    standing: Some(standing),
+                    kind: if cells.is_tournament() { Kind::Tournament } else { Kind::Sweep },
+                    standing: Some(cells.standing()),
                     goal,
                     islands,
                     elapsed: cells.elapsed(),
@@ -159,8 +156,14 @@ impl Office {
         };
         match experiment::parse(path.as_ref(), &text, None)? {
             Plan::Single(_) => self.take_up_evolution(id, now).await,
-            Plan::Sweep(sweep) => self.open_sweep(id, *sweep, None, now).await,
+            Plan::Sweep(sweep) => {
+                self.open_cells(id, CellPlan::Sweep(sweep), PlayerFiles::new(), None, now).await
+            }
             Plan::Study(study) => self.open_study(id, *study, None, now).await,
+            Plan::Tournament(games) => {
+                let files = players::read(&self.store, id, &games).await?;
+                self.open_cells(id, CellPlan::Tournament(games), files, None, now).await
+            }
         }
     }
 
@@ -204,15 +207,16 @@ impl Office {
             .insert(id.to_string(), Run { id: id.clone(), activity, journal: None, created, digest: None });
     }
 
-    /// Opens a sweep that is in the store; a priority is given with a submission.
-    async fn open_sweep(
+    /// Opens a plan of cells that is in the store; a priority is given with a submission.
+    async fn open_cells(
         &mut self,
         id: &RunId,
-        sweep: Sweep,
+        plan: CellPlan,
+        files: PlayerFiles,
         priority: Option<i32>,
         now: Moment,
     ) -> Result<(), Refusal> {
-        let cells = Cells::open(&self.store, id, sweep).await?;
+        let cells = Cells::open(&self.store, id, plan, files).await?;
         let activity = Activity::Cells(Box::new(cells));
         self.open_journalled(id, activity, priority, now).await
     }
@@ -228,7 +232,22 @@ impl Office {
         self.open_journalled(id, activity, priority, now).await
     }
 
-    /// Sweeps and studies have a journal for what operators do to them.
+    /// Keeps the players of a tournament, and opens it.
+    async fn create_tournament(
+        &mut self,
+        id: &RunId,
+        games: Tournament,
+        files: PlayerFiles,
+        priority: i32,
+        now: Moment,
+    ) -> Result<(), Refusal> {
+        players::keep(&self.store, id, &games, &files).await?;
+        create_text(&self.store, id, games.text()).await?;
+        let files = players::read(&self.store, id, &games).await?;
+        self.open_cells(id, CellPlan::Tournament(Box::new(games)), files, Some(priority), now).await
+    }
+
+    /// Sweeps, tournaments and studies have a journal for what operators do to them.
     async fn open_journalled(
         &mut self,
         id: &RunId,
@@ -251,18 +270,28 @@ impl Office {
         Ok(())
     }
 
-    /// Takes a run that somebody asks for: a new one, or one that is there and goes on if it had stopped.
+    /// Takes a run that somebody asks for: a new one, or one that is there and goes on if it had stopped. With a
+    /// tournament come the player files that it names by their digests.
     pub(crate) async fn submit(
         &mut self,
         plan: Plan,
+        players: Vec<Bytes>,
         priority: i32,
         fresh: bool,
         now: Moment,
     ) -> Result<String, Refusal> {
+        let mut files: PlayerFiles = players.into_iter().map(|bytes| (Digest::of(&bytes), bytes)).collect();
+        let plan = match plan {
+            Plan::Tournament(games) => {
+                Plan::Tournament(Box::new(players::look_up(&self.store, &games, &mut files).await?))
+            }
+            plan => plan,
+        };
         let name = match &plan {
             Plan::Single(experiment) => experiment.run_id(),
             Plan::Sweep(sweep) => sweep.run_id(),
             Plan::Study(study) => study.run_id(),
+            Plan::Tournament(games) => games.run_id(),
         };
         let id = free_id(&self.store, &name, fresh).await?;
         if self.runs.contains_key(id.as_str()) {
@@ -273,7 +302,11 @@ impl Office {
                 Plan::Single(experiment) => self.create(&id, &experiment, None, priority, now).await?,
                 Plan::Sweep(sweep) => {
                     create_text(&self.store, &id, &sweep.text).await?;
-                    self.open_sweep(&id, *sweep, Some(priority), now).await?;
+                    let plan = CellPlan::Sweep(sweep);
+                    self.open_cells(&id, plan, PlayerFiles::new(), Some(priority), now).await?;
+                }
+                Plan::Tournament(games) => {
+                    self.create_tournament(&id, *games, files, priority, now).await?;
                 }
                 Plan::Study(study) => {
                     create_text(&self.store, &id, &study.text).await?;
@@ -414,7 +447,10 @@ impl Office {
                     }
                 }
             }
-            Activity::Cells(cells) => (cells.digest(), "all cells are done".to_owned()),
+            Activity::Cells(cells) => {
+                let what = if cells.is_tournament() { "all games are played" } else { "all cells are done" };
+                (cells.digest(), what.to_owned())
+            }
             Activity::Study(_) | Activity::Closed(_) => return false,
         };
         let Some(digest) = digest else { return false };

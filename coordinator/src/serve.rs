@@ -4,9 +4,9 @@ use crate::bell::Listener;
 use crate::http;
 use crate::office::{Office, Refusal, Settings};
 use crate::service::{Clock, Desk};
-use proto::MAX_MESSAGE;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
+use proto::{MAX_MESSAGE, MAX_SUBMISSION};
 use std::future::Future;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -134,7 +134,7 @@ async fn router(desk: &Desk) -> Result<Router, ServeError> {
         .build_v1()
         .map_err(|error| ServeError::Serve(error.to_string()))?;
     let worker = WorkerServer::new(desk.clone()).max_decoding_message_size(MAX_MESSAGE);
-    let operator = OperatorServer::new(desk.clone()).max_decoding_message_size(MAX_MESSAGE);
+    let operator = OperatorServer::new(desk.clone()).max_decoding_message_size(MAX_SUBMISSION);
     Ok(Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)

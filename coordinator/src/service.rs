@@ -127,6 +127,7 @@ impl From<Refusal> for Status {
             | Refusal::Wire(_)
             | Refusal::Codec(_)
             | Refusal::Report(_)
+            | Refusal::Player(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
             Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => Self::unavailable(text),
             Refusal::Keep(_) => Self::internal(text),
@@ -216,8 +217,9 @@ impl Worker for Desk {
 
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
         let v1::PlanRequest { worker, run } = request.into_inner();
-        let text = self.office().await.text(&worker, &run, self.now())?;
-        Ok(Response::new(v1::PlanReply { text }))
+        let (text, players) = self.office().await.text(&worker, &run, self.now())?;
+        let players = players.values().map(|bytes| convert::body(bytes, false)).collect();
+        Ok(Response::new(v1::PlanReply { text, players }))
     }
 
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;

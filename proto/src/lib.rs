@@ -27,3 +27,6 @@ pub mod v1 {
 
 /// The largest message that either side reads: twice a chunk, so that what stands around the bytes fits as well.
 pub const MAX_MESSAGE: usize = 2 * chunks::CHUNK;
+
+/// The largest message of an operator: an experiment, and the player files of a tournament.
+pub const MAX_SUBMISSION: usize = 32 * chunks::CHUNK;

@@ -1,11 +1,12 @@
 //! `atoll checkers species`: from a population of players to its species, a picture and an ensemble.
 
-use crate::contender::{self, Reference};
+use crate::contender;
 use crate::failure::Failure;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
 use checkers::{MAX_DEPTH, Network, PlayerFile};
 use clap::ValueEnum;
+use coordinator::players::Reference;
 use coordinator::states::States;
 use ensembles::{Distance, Settings, Speciation, Summary};
 use species::{Distances, Noise};
@@ -74,7 +75,7 @@ enum NoiseName {
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let population = Population::of(arguments).await?;
+    let population = Population::of(&arguments.population, &arguments.store).await?;
     let speciation = Speciation::of(&population.networks, &arguments.settings()).map_err(refused)?;
     if let Some(path) = &arguments.ensemble {
         let ensemble = speciation.ensemble(&population.networks);
@@ -146,23 +147,23 @@ impl Arguments {
 
 /// Networks and what they are called.
 #[derive(Default)]
-struct Population {
-    networks: Vec<Arc<Network>>,
+pub(crate) struct Population {
+    pub(crate) networks: Vec<Arc<Network>>,
     names: Vec<String>,
 }
 
 impl Population {
     /// Of everything that was named, in order.
-    async fn of(arguments: &Arguments) -> Result<Self, Failure> {
+    pub(crate) async fn of(sources: &[String], store: &StoreArgument) -> Result<Self, Failure> {
         let mut population = Self::default();
-        for source in &arguments.population {
+        for source in sources {
             let path = Path::new(source);
             if path.is_dir() {
                 population.add_folder(path)?;
             } else if path.is_file() || is_player_file(path) {
                 population.add_file(path)?;
             } else {
-                population.add_run(&Reference::parse(source)?, &arguments.store).await?;
+                population.add_run(&contender::reference(source)?, store).await?;
             }
         }
         Ok(population)

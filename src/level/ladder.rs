@@ -60,7 +60,7 @@ fn runs(sources: &[String]) -> Result<Vec<RunId>, Failure> {
                     runs.push(run_id(&part.experiment.run_id())?);
                 }
             }
-            Plan::Sweep(_) => {
+            Plan::Sweep(_) | Plan::Tournament(_) => {
                 let message = format!("expected an experiment or a study, found the sweep `{source}`");
                 return Err(Failure::Usage(message));
             }

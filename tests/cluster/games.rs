@@ -1,6 +1,7 @@
 //! Every game on a cluster: threads, workers and crashes do not show in the digest of a run.
 
-use crate::process::{Folder, digest};
+use crate::process::{Folder, digest, json};
+use std::fmt::Write as _;
 
 /// Four islands of two kinds, with everything that self-play has to offer, played quickly.
 const SELF_PLAY: &str = r#"
@@ -113,4 +114,49 @@ fn lock_key_levels_have_one_digest() {
 #[test]
 fn match3_levels_have_one_digest() {
     has_one_digest(MATCH3);
+}
+
+/// Networks that have never learnt anything, and who counts pieces: enough games that something can happen to them.
+fn tournament(folder: &Folder) -> String {
+    let mut text =
+        "name = \"tournament\"\nseed = 4\n[tournament]\ndepth = 2\ndraw = { max_plies = 120 }\n".to_owned();
+    for number in 1..=4u32 {
+        let weight =
+            |at: usize| ((at as u32 + 1).wrapping_mul(2_654_435_761 * number) % 401) as f32 / 1000.0 - 0.2;
+        let weights: Vec<f32> = (0..checkers::NodeKind::Sum.weight_count()).map(weight).collect();
+        let network = checkers::Network::new(checkers::NodeKind::Sum, &weights).unwrap();
+        let path = folder.path().join(format!("{number}.acp"));
+        std::fs::write(&path, network.to_player_file()).unwrap();
+        let player = path.display();
+        write!(text, "[[tournament.players]]\nname = \"{number}\"\nplayer = \"{player}\"\n").unwrap();
+    }
+    text + "[[tournament.players]]\nname = \"counter\"\nplayer = \"material\"\n"
+}
+
+#[test]
+fn a_tournament_has_one_digest_and_every_game_once() {
+    let folder = Folder::new();
+    let text = tournament(&folder);
+    let file = folder.file("tournament.toml", &text);
+    let alone = json(&folder.atoll(&["run", &file, "--json", "--threads", "1"]));
+    let expected = alone["digest"].as_str().unwrap();
+    assert_eq!(digest(&folder.atoll(&["run", &file, "--json", "--fresh", "--workers", "1"])), expected);
+
+    // The player files are those of another machine: neither the coordinator nor its workers have them.
+    let elsewhere = Folder::new();
+    let coordinator = elsewhere.coordinator(&["--lease", "1s"]);
+    let run = coordinator.submit(&text);
+    let [first, _second, _third] = [(); 3].map(|()| coordinator.worker(&[]));
+    coordinator.wait_for(GENERATION, 5.0);
+    first.kill();
+    let coordinator = coordinator.restart();
+    assert_eq!(coordinator.digest(&run), expected, "with a worker and the coordinator killed");
+
+    let games = elsewhere.atoll(&["tournament", "games", &run]);
+    let games = checkers::read_pdn(&String::from_utf8(games.stdout).unwrap()).unwrap();
+    let rounds: std::collections::BTreeSet<&str> =
+        games.iter().map(|game| game.tag("Round").unwrap()).collect();
+    assert_eq!((games.len(), rounds.len()), (10 * 312, 10 * 312), "none is lost, none was played twice");
+    let table = json(&elsewhere.atoll(&["tournament", "table", &run, "--json"]));
+    assert_eq!(table["players"], alone["players"]);
 }

@@ -9,9 +9,7 @@ use crate::client::{CallError, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
-use crate::supply::{Ready, Supply, SupplyError};
-use archipelago::cell;
-use experiment::Sweep;
+use crate::supply::{Ready, Supply, SupplyError, Workshop};
 use proto::convert::Work;
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
@@ -24,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 use tonic::transport::Channel;
+use tournament::EngineCommand;
 
 /// How long one call for work waits.
 const POLL: Duration = Duration::from_secs(10);
@@ -45,6 +44,8 @@ pub struct Config {
     pub cache_bytes: usize,
     /// About how many bytes all work together may take at a time.
     pub memory_bytes: u64,
+    /// How engines are started that take part in tournaments, by their names.
+    pub engines: BTreeMap<String, EngineCommand>,
 }
 
 /// How a worker came to its end.
@@ -81,7 +82,8 @@ pub async fn run(
         () = &mut shutdown => return Ok(Departed::Drained),
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
-    let session = Session::new(client, pool, config.cache_bytes, config.memory_bytes);
+    let supply = Supply::new(client.clone(), config.cache_bytes, config.engines);
+    let session = Session::new(client, pool, supply, config.memory_bytes);
     session.work(lease, shutdown).await
 }
 
@@ -119,10 +121,10 @@ struct Session {
 }
 
 impl Session {
-    fn new(client: Client, pool: Pool, cache_bytes: usize, memory_bytes: u64) -> Self {
+    fn new(client: Client, pool: Pool, supply: Supply, memory_bytes: u64) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
-            supply: Supply::new(client.clone(), cache_bytes),
+            supply,
             client,
             pool,
             held: BTreeMap::new(),
@@ -368,20 +370,21 @@ impl Session {
                     });
                 });
             }
-            Ready::Cells { sweep, first, count } => {
+            Ready::Cells { workshop, first, count } => {
                 held.wanted = count;
                 held.begun = Instant::now();
-                (first..first + count).for_each(|number| self.compute(work, grant, &sweep, number, &stop));
+                (first..first + count).for_each(|number| self.compute(work, grant, &workshop, number, &stop));
             }
         }
     }
 
-    fn compute(&self, work: &Work, grant: u64, sweep: &Arc<Sweep>, number: u32, stop: &Stop) {
+    fn compute(&self, work: &Work, grant: u64, workshop: &Arc<Workshop>, number: u32, stop: &Stop) {
         let (reporter, work) = (self.reporter.clone(), work.clone());
-        let (sweep, stop) = (sweep.clone(), stop.clone());
+        let (workshop, stop) = (workshop.clone(), stop.clone());
         self.pool.spawn(move || {
-            let evolve = || cell::evolve(&sweep.cell(number), || stop.is_asked());
-            let result = match catch_unwind(AssertUnwindSafe(evolve)) {
+            let Workshop { plan, contestants } = &*workshop;
+            let compute = || plan.compute(number, contestants, || stop.is_asked());
+            let result = match catch_unwind(AssertUnwindSafe(compute)) {
                 Ok(result) => result.map_err(|error| format!("cell {number}: {error}")),
                 Err(panic) => Err(format!("cell {number} panicked: {}", panic_text(panic.as_ref()))),
             };

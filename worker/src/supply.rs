@@ -3,10 +3,11 @@
 use crate::cache::Cache;
 use crate::client::{CallError, Client};
 use crate::gauge::Gauges;
+use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochTask, Evolver, Packet, outcome_digest};
-use experiment::{CheckpointEvery, Experiment, Plan, Sweep};
+use experiment::{CheckpointEvery, Experiment, Plan};
 use proto::chunks::Assembly;
 use proto::convert::{self, Piece, Work};
 use proto::v1;
@@ -15,11 +16,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 use tonic::Status;
+use tournament::{Contestant, EngineCommand};
 
 /// How long a body may take to come.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Plans that are kept at hand.
 const PLANS: usize = 16;
+
+/// How engines are started, by their names.
+pub(crate) type Engines = BTreeMap<String, EngineCommand>;
 
 /// Why a grant cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +40,14 @@ pub(crate) enum SupplyError {
 /// Something that can be run.
 pub(crate) enum Ready {
     Epoch { evolution: Arc<Evolution>, task: EpochTask, checkpoint: Option<Bytes> },
-    Cells { sweep: Arc<Sweep>, first: u32, count: u32 },
+    Cells { workshop: Arc<Workshop>, first: u32, count: u32 },
+}
+
+/// A plan whose cells are computed here.
+pub(crate) struct Workshop {
+    pub(crate) plan: CellPlan,
+    /// Of a tournament: who plays.
+    pub(crate) contestants: Vec<Contestant>,
 }
 
 /// An experiment whose islands are evolved here.
@@ -54,9 +66,9 @@ impl Ready {
             Self::Epoch { evolution, task, .. } => {
                 evolution.memory.get(task.island as usize).copied().unwrap_or(0)
             }
-            Self::Cells { sweep, first, count } => {
-                let cells = (*first..first + count).map(|number| sweep.cell(number));
-                let largest = cells.map(|cell| cell.experiment.estimate(1).memory).max().unwrap_or(0);
+            Self::Cells { workshop, first, count } => {
+                let cells = (*first..first + count).map(|number| workshop.plan.memory(number));
+                let largest = cells.max().unwrap_or(0);
                 largest.saturating_mul(threads.min(*count as usize) as u64)
             }
         }
@@ -66,7 +78,7 @@ impl Ready {
 #[derive(Clone)]
 enum Prepared {
     Evolution(Arc<Evolution>),
-    Sweep(Arc<Sweep>),
+    Cells(Arc<Workshop>),
 }
 
 /// What has been fetched so far. Clones share it.
@@ -75,12 +87,13 @@ pub(crate) struct Supply {
     client: Client,
     plans: Arc<AsyncMutex<BTreeMap<Digest, Prepared>>>,
     states: Arc<Mutex<Cache>>,
+    engines: Arc<Engines>,
 }
 
 impl Supply {
-    pub(crate) fn new(client: Client, cache_bytes: usize) -> Self {
+    pub(crate) fn new(client: Client, cache_bytes: usize, engines: Engines) -> Self {
         let states = Arc::new(Mutex::new(Cache::new(cache_bytes)));
-        Self { client, plans: Arc::default(), states }
+        Self { client, plans: Arc::default(), states, engines: Arc::new(engines) }
     }
 
     /// Keeps a state at hand, because the next epoch of its island will begin with it.
@@ -91,11 +104,11 @@ impl Supply {
     /// Everything that a grant needs.
     pub(crate) async fn prepare(&self, work: &Work, grant: v1::Grant) -> Result<Ready, SupplyError> {
         let plan = convert::digest("plan", &grant.plan).map_err(wrong)?;
-        match (self.plan(&work.run, plan).await?, work.piece, grant.task) {
-            (Prepared::Sweep(sweep), Piece::Cells { first, count }, None) => {
-                let end = first.checked_add(count).filter(|end| *end <= sweep.len());
-                end.ok_or_else(|| wrong(format!("expected cells of the sweep, found {count} from {first}")))?;
-                Ok(Ready::Cells { sweep, first, count })
+        match (self.plan(work, plan).await?, work.piece, grant.task) {
+            (Prepared::Cells(workshop), Piece::Cells { first, count }, None) => {
+                let end = first.checked_add(count).filter(|end| *end <= workshop.plan.len());
+                end.ok_or_else(|| wrong(format!("expected cells of the plan, found {count} from {first}")))?;
+                Ok(Ready::Cells { workshop, first, count })
             }
             (Prepared::Evolution(evolution), Piece::Epoch { island, epoch }, Some(task)) => {
                 let (task, checkpoint) = self.task(work, island, epoch, task).await?;
@@ -106,26 +119,61 @@ impl Supply {
     }
 
     /// The plan of a run. Only one is fetched at a time, because making one ready may take long.
-    async fn plan(&self, run: &str, digest: Digest) -> Result<Prepared, SupplyError> {
+    async fn plan(&self, work: &Work, digest: Digest) -> Result<Prepared, SupplyError> {
         let mut plans = self.plans.lock().await;
         if let Some(known) = plans.get(&digest) {
             return Ok(known.clone());
         }
-        let request = v1::PlanRequest { worker: self.client.id(), run: run.to_owned() };
+        let request = v1::PlanRequest { worker: self.client.id(), run: work.run.clone() };
         let call = |mut client: v1::worker_client::WorkerClient<_>| {
             let request = request.clone();
             async move { client.plan(request).await }
         };
-        let text = self.client.call(PATIENCE, call).await?.text;
+        let v1::PlanReply { text, players } = self.client.call(PATIENCE, call).await?;
         if Digest::of(text.as_bytes()) != digest {
             return Err(wrong("the plan is not the one that was granted"));
         }
-        let prepared = make_ready(run, &text)?;
+        let prepared = self.make_ready(work, &text, players).await?;
         if plans.len() >= PLANS {
             plans.pop_first();
         }
         plans.insert(digest, prepared.clone());
         Ok(prepared)
+    }
+
+    async fn make_ready(
+        &self,
+        work: &Work,
+        text: &str,
+        players: Vec<v1::Body>,
+    ) -> Result<Prepared, SupplyError> {
+        let plan = experiment::parse(&work.run, text, None).map_err(wrong)?;
+        if let Plan::Single(experiment) = plan {
+            return Ok(Prepared::Evolution(Arc::new(Evolution::new(&experiment))));
+        }
+        let plan = CellPlan::of(plan);
+        let plan = plan.ok_or_else(|| wrong("expected an experiment, a sweep or a tournament"))?;
+        let contestants = match &plan {
+            CellPlan::Sweep(_) => vec![],
+            CellPlan::Tournament(games) => {
+                let files = self.player_files(work, players).await?;
+                games.contestants(&files, &self.engines).map_err(wrong)?
+            }
+        };
+        Ok(Prepared::Cells(Arc::new(Workshop { plan, contestants })))
+    }
+
+    async fn player_files(
+        &self,
+        work: &Work,
+        players: Vec<v1::Body>,
+    ) -> Result<BTreeMap<Digest, Bytes>, SupplyError> {
+        let mut files = BTreeMap::new();
+        for player in players {
+            let bytes = self.body(work, player).await?;
+            files.insert(Digest::of(&bytes), bytes);
+        }
+        Ok(files)
     }
 
     async fn task(
@@ -211,14 +259,6 @@ fn check(expected: &Digest, found: Digest) -> Result<(), SupplyError> {
 
 fn wrong(error: impl std::fmt::Display) -> SupplyError {
     SupplyError::Wrong(error.to_string())
-}
-
-fn make_ready(run: &str, text: &str) -> Result<Prepared, SupplyError> {
-    match experiment::parse(run, text, None).map_err(wrong)? {
-        Plan::Single(experiment) => Ok(Prepared::Evolution(Arc::new(Evolution::new(&experiment)))),
-        Plan::Sweep(sweep) => Ok(Prepared::Sweep(Arc::new(*sweep))),
-        Plan::Study(_) => Err(wrong("expected an experiment or a sweep, found a study")),
-    }
 }
 
 impl Evolution {

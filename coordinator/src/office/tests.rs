@@ -41,7 +41,7 @@ impl Script {
         let mut office = Office::open(store.clone(), settings(seed, 0), now).await.unwrap();
         let experiment = experiment();
         let plan = Parsed::Single(Box::new(experiment.clone()));
-        let run = office.submit(plan, 0, false, now).await.unwrap();
+        let run = office.submit(plan, vec![], 0, false, now).await.unwrap();
         Self { store, office, now, experiment, run, held: vec![], dice: seed }
     }
 

@@ -1,14 +1,35 @@
-//! A cell of a sweep: a whole run, of which only the best is kept.
+//! Plans of numbered cells, each a pure function of the plan and its number: a cell of a sweep is a whole run, of which
+//! only the best is kept; a cell of a tournament is a batch of games.
 
 use crate::solo::{self, SoloError};
 use bincode::{Decode, Encode};
-use evolution::codec::CodecError;
+use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
-use experiment::{Cell, Sweep};
+use experiment::{Cell, Plan, Sweep, Tournament};
+use std::time::Duration;
+use tournament::{Contestant, PlayedPair};
+
+/// A plan of numbered cells.
+#[derive(Clone, Debug)]
+pub enum CellPlan {
+    /// Experiments.
+    Sweep(Box<Sweep>),
+    /// Batches of games, between players who have been looked up.
+    Tournament(Box<Tournament>),
+}
 
 /// What one cell brought.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct CellResult {
+pub enum CellResult {
+    /// Of a sweep.
+    Evolved(Evolved),
+    /// Of a tournament.
+    Played(Vec<PlayedPair>),
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Evolved {
     /// The digest of its run.
     pub digest: Digest,
     /// The best fitness of all islands.
@@ -30,14 +51,124 @@ pub enum CellError {
     /// Its champion cannot be read.
     #[error("its state {0}")]
     Champion(#[from] CodecError),
+    /// The plan has no such cell.
+    #[error("expected a cell below {cells}, found `{number}`")]
+    Number {
+        /// How many there are.
+        cells: u32,
+        /// The number.
+        number: u32,
+    },
 }
 
-/// A cell from its founding to its end; nothing if it was asked to stop.
-pub fn evolve(cell: &Cell, stop: impl Fn() -> bool) -> Result<Option<CellResult>, CellError> {
+impl CellPlan {
+    /// The plan, if it is one of cells. Players of a tournament must have been looked up.
+    pub fn of(plan: Plan) -> Option<Self> {
+        match plan {
+            Plan::Sweep(sweep) => Some(Self::Sweep(sweep)),
+            Plan::Tournament(games) => games.is_resolved().then_some(Self::Tournament(games)),
+            Plan::Single(_) | Plan::Study(_) => None,
+        }
+    }
+
+    /// The text from which it can be read again.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Sweep(sweep) => &sweep.text,
+            Self::Tournament(games) => games.text(),
+        }
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> u32 {
+        match self {
+            Self::Sweep(sweep) => sweep.len(),
+            Self::Tournament(games) => games.schedule().len() as u32,
+        }
+    }
+
+    /// Whether there are no cells; there always is one.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The digest of everything that its cells depend on.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Sweep(sweep) => sweep.digest(),
+            Self::Tournament(games) => games.digest(),
+        }
+    }
+
+    /// The name of its run.
+    pub fn run_id(&self) -> String {
+        match self {
+            Self::Sweep(sweep) => sweep.run_id(),
+            Self::Tournament(games) => games.run_id(),
+        }
+    }
+
+    /// Whether a cell depends on the plan and its number alone. The results of others are kept, but are no part of
+    /// a digest.
+    pub fn is_pure(&self, number: u32) -> bool {
+        match self {
+            Self::Sweep(_) => true,
+            Self::Tournament(games) => games.is_pure(games.schedule().batch(number).pairing),
+        }
+    }
+
+    /// Whether this can be what a cell brought: of the right kind, and as much as it should be.
+    pub fn fits(&self, number: u32, result: &CellResult) -> bool {
+        match (self, result) {
+            (Self::Sweep(_), CellResult::Evolved(_)) => number < self.len(),
+            (Self::Tournament(games), CellResult::Played(pairs)) => {
+                number < self.len() && pairs.len() == games.schedule().batch(number).pairs.len()
+            }
+            _ => false,
+        }
+    }
+
+    /// About how long a cell takes, if that is known.
+    pub fn time(&self, number: u32) -> Option<Duration> {
+        match self {
+            Self::Sweep(sweep) => sweep.cell(number).experiment.estimate(1).time,
+            Self::Tournament(games) => Some(games.batch_time()),
+        }
+    }
+
+    /// About how many bytes of memory a cell takes.
+    pub fn memory(&self, number: u32) -> u64 {
+        match self {
+            Self::Sweep(sweep) => sweep.cell(number).experiment.estimate(1).memory,
+            // Two players with the memory of their searches, and the games.
+            Self::Tournament(_) => 4 << 20,
+        }
+    }
+
+    /// A cell from its beginning to its end; nothing if it was asked to stop. The contestants are those of a tournament;
+    /// a sweep has none.
+    pub fn compute(
+        &self,
+        number: u32,
+        contestants: &[Contestant],
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<CellResult>, CellError> {
+        if number >= self.len() {
+            return Err(CellError::Number { cells: self.len(), number });
+        }
+        match self {
+            Self::Sweep(sweep) => Ok(evolve(&sweep.cell(number), stop)?.map(CellResult::Evolved)),
+            Self::Tournament(games) => Ok(play(games, number, contestants, stop).map(CellResult::Played)),
+        }
+    }
+}
+
+/// A whole run.
+fn evolve(cell: &Cell, stop: impl Fn() -> bool) -> Result<Option<Evolved>, CellError> {
     let Some(outcome) = solo::evolve(&cell.experiment, stop)? else { return Ok(None) };
     let evolver = cell.experiment.evolver();
     let (digest, best, genome) = (outcome.digest, f64::NEG_INFINITY, vec![]);
-    let mut result = CellResult { digest, best, generations: 0, evaluations: 0, genome };
+    let mut result = Evolved { digest, best, generations: 0, evaluations: 0, genome };
     for (state, standing) in &outcome.islands {
         result.generations = standing.generation;
         result.evaluations += standing.evaluations;
@@ -49,10 +180,28 @@ pub fn evolve(cell: &Cell, stop: impl Fn() -> bool) -> Result<Option<CellResult>
     Ok(Some(result))
 }
 
-/// The digest of a whole sweep, from all of its cells in order.
-pub fn sweep_digest<'a>(plan: &Sweep, results: impl IntoIterator<Item = &'a CellResult>) -> Digest {
-    let own = plan.digest();
-    let parts: Vec<Digest> =
-        std::iter::once(own).chain(results.into_iter().map(|result| result.digest)).collect();
-    Digest::of_parts("atoll sweep digest", parts.iter().map(|digest| &digest.0[..]))
+/// A batch of games.
+fn play(
+    games: &Tournament,
+    number: u32,
+    contestants: &[Contestant],
+    stop: impl Fn() -> bool,
+) -> Option<Vec<PlayedPair>> {
+    let batch = games.schedule().batch(number);
+    let duel = games.duel(batch.pairing, contestants);
+    let mut room = duel.room();
+    let pairs = games.schedule().pairs()[batch.pairs].iter();
+    pairs.map(|pair| (!stop()).then(|| duel.pair(&mut room, *pair))).collect()
+}
+
+impl CellResult {
+    /// The digest of what a digest of the whole depends on.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Evolved(evolved) => evolved.digest,
+            Self::Played(pairs) => {
+                Digest::of(&codec::encode(pairs).expect("a batch of games is far below any limit"))
+            }
+        }
+    }
 }

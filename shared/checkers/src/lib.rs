@@ -44,6 +44,7 @@ mod random;
 mod score;
 mod search;
 mod squares;
+mod table;
 mod thought;
 
 pub use behaviour::{behaviour, sample_positions};
@@ -66,4 +67,5 @@ pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
 pub use squares::{Square, Squares, SquaresIter};
+pub use table::Table;
 pub use thought::Thought;

@@ -89,11 +89,26 @@ impl PlayerFile {
     /// # Errors
     /// If it can't be read, or is no player file.
     pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
-        let bytes = read(path, ensemble::LONGEST_FILE)?;
+        Self::from_bytes(&read(path, ensemble::LONGEST_FILE)?)
+    }
+
+    /// What the bytes of a player file of either kind hold.
+    ///
+    /// # Errors
+    /// If they are no player file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PlayerFileError> {
         if bytes.starts_with(ensemble::MAGIC) {
-            Ok(Self::Ensemble(Arc::new(Ensemble::from_player_file(&bytes)?)))
+            Ok(Self::Ensemble(Arc::new(Ensemble::from_player_file(bytes)?)))
         } else {
-            Ok(Self::Network(Arc::new(Network::from_player_file(&bytes)?)))
+            Ok(Self::Network(Arc::new(Network::from_player_file(bytes)?)))
+        }
+    }
+
+    /// The bytes that [`from_bytes`](Self::from_bytes) reads.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Network(network) => network.to_player_file(),
+            Self::Ensemble(ensemble) => ensemble.to_player_file(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Everybody against everybody.
 
 use crate::settings::Settings;
-use checkers::{Game, Network, NetworkPlayer, Opening, Player as _, Side, stratified_openings};
+use checkers::{Network, Opening, PlayerSpec, Side, Table, stratified_openings};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -47,15 +47,24 @@ struct Pairing {
     opening: &'static Opening,
 }
 
+impl Pairing {
+    /// Black's points.
+    fn play(&self, table: &mut Table, players: &[PlayerSpec]) -> i32 {
+        let sides = [&players[self.black], &players[self.white]];
+        table.play(self.opening.position, sides, [0, 0]).points(Side::Black)
+    }
+}
+
 /// Lets each two of these play [`Settings::pairs`] openings with both colours; the best comes first. Of several with
 /// as many points it is the one with more wins, then the one that comes first among the players.
 pub fn round_robin(players: &[Arc<Network>], settings: &Settings) -> Vec<Standing> {
     let pairings = pairings(players.len(), settings);
-    let table = || Table::new(players, settings);
-    let points: Vec<i32> = pairings
-        .par_iter()
-        .map_init(|| None, |seat, pairing| seat.get_or_insert_with(table).play(pairing))
-        .collect();
+    let depth = settings.depth;
+    let specs: Vec<PlayerSpec> =
+        players.iter().map(|network| PlayerSpec::Network { network: network.clone(), depth }).collect();
+    let table = || Table::new(settings.rules, None);
+    let points: Vec<i32> =
+        pairings.par_iter().map_init(table, |table, game| game.play(table, &specs)).collect();
     let mut standings: Vec<Standing> = (0..players.len()).map(Standing::fresh).collect();
     for (pairing, points) in pairings.iter().zip(points) {
         standings[pairing.black].add(points);
@@ -86,30 +95,4 @@ fn varied_openings(seed: u64) -> Vec<&'static Opening> {
     const STRATA: u64 = 24;
     const STRATUM: usize = 13;
     (0..STRATA).flat_map(|part| stratified_openings(STRATUM, seed.wrapping_add(part))).collect()
-}
-
-/// Where two players meet, with the memory of one game after the other.
-struct Table<'a> {
-    players: &'a [Arc<Network>],
-    black: NetworkPlayer,
-    white: NetworkPlayer,
-    game: Game,
-}
-
-impl<'a> Table<'a> {
-    /// There is at least one player.
-    fn new(players: &'a [Arc<Network>], settings: &Settings) -> Self {
-        let seat = || NetworkPlayer::new(players[0].clone(), settings.depth);
-        Self { players, black: seat(), white: seat(), game: Game::new(settings.rules) }
-    }
-
-    /// Black's points.
-    fn play(&mut self, pairing: &Pairing) -> i32 {
-        self.black.set_network(self.players[pairing.black].clone());
-        self.white.set_network(self.players[pairing.white].clone());
-        self.black.new_game(0);
-        self.white.new_game(0);
-        self.game.restart(pairing.opening.position);
-        self.game.play_out(&mut self.black, &mut self.white).points(Side::Black)
-    }
 }

@@ -163,6 +163,12 @@ impl Experiment {
     }
 }
 
+/// Whether a plan may have this name.
+pub(crate) fn allowed_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+    name.chars().all(allowed) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 /// What is found wrong while an experiment is checked.
 struct Findings<'a> {
     document: &'a Document,
@@ -196,8 +202,7 @@ impl Findings<'_> {
     }
 
     fn check_name(&mut self, name: &str) {
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if !name.chars().all(allowed) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        if !allowed_name(name) {
             let message = format!("expected lowercase letters, digits, `-`, `_` and `.`, found `{name}`");
             self.add("name", message, Some("the name becomes part of the run's name and of its folder"));
         }

@@ -1,6 +1,7 @@
 //! The experiment file as it is written: names, defaults and ranges. What belongs together across keys is checked
 //! when it becomes an [`Experiment`](crate::Experiment).
 
+use crate::tournament::TournamentKeys;
 use evolution::algorithm::Algorithm;
 use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
 use evolution::topology::Topology;
@@ -47,6 +48,9 @@ pub struct ExperimentFile {
     /// Several experiments by their names: what each of them does differently from the keys above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<BTreeMap<String, serde_json::Value>>,
+    /// Checkers players that meet each other: by itself, or when the experiments of a study are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tournament: Option<TournamentKeys>,
 }
 
 /// The cells of a sweep.

@@ -1,7 +1,7 @@
 //! Experiment, sweep and study files: parsed, checked and expanded.
 //!
-//! One TOML file is one experiment, or a sweep over some of its keys, or a study of several experiments. All
-//! checking happens here, and everything that is wrong is told at once with its place in the file; what comes out
+//! One TOML file is one experiment, or a sweep over some of its keys, or a study of several experiments, or a tournament
+//! of players. All checking happens here, and everything that is wrong is told at once with its place in the file; what comes out
 //! needs no further check. The crate deliberately runs nothing and stores nothing.
 //!
 //! ```
@@ -29,11 +29,13 @@ mod multiple;
 mod overlay;
 mod study;
 mod sweep;
+pub mod tournament;
 
 pub use estimate::Estimate;
 pub use experiment::{Budget, CheckpointEvery, Experiment, SEMANTICS};
 pub use study::{Part, Study};
 pub use sweep::{Cell, MAX_CELLS, Sweep, VARIANT};
+pub use tournament::Tournament;
 
 use document::{Document, KeyPath, ReadError, Report};
 use file::ExperimentFile;
@@ -50,6 +52,8 @@ pub enum Plan {
     Sweep(Box<Sweep>),
     /// Several experiments.
     Study(Box<Study>),
+    /// Games between players.
+    Tournament(Box<Tournament>),
 }
 
 /// Why a file could not be loaded.
@@ -87,6 +91,9 @@ pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Report> 
         };
         return Ok(Plan::Study(Box::new(Study::check(&document, &tables)?)));
     }
+    if document.get(&key("tournament")).is_some() {
+        return Ok(Plan::Tournament(Box::new(Tournament::check(&document)?)));
+    }
     let file: ExperimentFile = document.decode(&SCHEMA)?;
     Ok(match &file.sweep {
         Some(keys) => Plan::Sweep(Box::new(Sweep::check(&document, keys)?)),
@@ -97,7 +104,7 @@ pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Report> 
 /// The one experiment of a document, whatever sweep or study it is part of.
 fn single(document: &Document) -> Result<Experiment, Report> {
     let file: ExperimentFile = document.decode(&SCHEMA)?;
-    Experiment::check(document, ExperimentFile { sweep: None, study: None, ..file })
+    Experiment::check(document, ExperimentFile { sweep: None, study: None, tournament: None, ..file })
 }
 
 fn key(text: &str) -> KeyPath {
@@ -107,12 +114,14 @@ fn key(text: &str) -> KeyPath {
 static SCHEMA: LazyLock<Json> = LazyLock::new(|| schemars::schema_for!(ExperimentFile).to_value());
 
 /// The JSON schema of experiment files, for editors. A study may leave the keys that its experiments have in common
-/// to them, so there only the name is required.
+/// to them, and a tournament has none, so there only the name is required.
 pub fn schema() -> Json {
     let mut schema = SCHEMA.clone();
     let required = schema["required"].take();
     schema["required"] = serde_json::json!(["name"]);
-    schema["if"] = serde_json::json!({ "not": { "required": ["study"] } });
+    schema["if"] = serde_json::json!({
+        "not": { "anyOf": [{ "required": ["study"] }, { "required": ["tournament"] }] }
+    });
     schema["then"] = serde_json::json!({ "required": required });
     schema["title"] = Json::from("Atoll experiment");
     schema

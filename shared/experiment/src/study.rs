@@ -3,6 +3,7 @@
 use crate::document::{Document, Report, written};
 use crate::experiment::Experiment;
 use crate::overlay::{lay_over, path};
+use crate::tournament::Tournament;
 use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -14,6 +15,9 @@ pub struct Study {
     pub name: String,
     /// Its experiments, each after those whose champions it takes.
     pub parts: Vec<Part>,
+    /// The games that are played when all experiments are done: their players may come from runs that are called like the
+    /// study's experiments.
+    pub tournament: Option<Tournament>,
     /// The file it was made from, from which it can be read again.
     pub text: String,
 }
@@ -44,16 +48,19 @@ impl Study {
         }
         document.conclude(problems)?;
         check_shapes(document, &parts)?;
-        Ok(Self { name, parts: in_order(document, parts)?, text: document.to_toml() })
+        let seed = document.get(&path("seed")).and_then(|seed| seed.as_u64()).unwrap_or(0);
+        let tournament = Tournament::of_study(document, &name, seed)?;
+        Ok(Self { name, parts: in_order(document, parts)?, tournament, text: document.to_toml() })
     }
 
-    /// The digest of all of its experiments, their budgets, and who is whose guest.
+    /// The digest of all of its experiments, their budgets, who is whose guest, and the tournament that follows.
     pub fn digest(&self) -> Digest {
         let words = self.parts.iter().flat_map(|part| {
             let guests = part.guests.clone().unwrap_or_default();
             [part.name.clone(), guests, part.experiment.run_id()]
         });
-        let words: Vec<String> = words.collect();
+        let games = self.tournament.iter().map(|tournament| tournament.text().to_owned());
+        let words: Vec<String> = words.chain(games).collect();
         Digest::of_parts("atoll study", words.iter().map(String::as_bytes))
     }
 

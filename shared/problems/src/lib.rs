@@ -172,6 +172,14 @@ impl ProblemSpec {
         }
     }
 
+    /// The player file of a genome; nothing where those who are evolved do not play.
+    pub fn player_file(&self, genome: &[f64]) -> Option<Vec<u8>> {
+        let Self::Checkers(checkers) = self else { return None };
+        let weights: Vec<f32> = genome.iter().map(|&gene| gene as f32).collect();
+        let network = ::checkers::Network::new(checkers.nodes.kind(), &weights).ok()?;
+        Some(network.to_player_file())
+    }
+
     /// What evolves the problem's islands in a setting.
     pub fn evolver(&self, setting: Setting) -> Result<Arc<dyn Evolver>, ProblemError> {
         self.pose(Settle(setting))

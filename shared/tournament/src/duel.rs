@@ -1,7 +1,10 @@
 //! Two players against each other, pair by pair.
 
+use crate::contestant::Contestant;
+use crate::record::PlayedPair;
+use crate::room::{Meeting, Room};
 use crate::tally::Tally;
-use checkers::{DrawRules, Game, Move, Opening, Outcome, Player, PlayerSpec, Side, openings};
+use checkers::{DrawRules, Limits, Opening, openings};
 use rayon::prelude::*;
 
 /// Two games from one opening, each player with each colour.
@@ -26,75 +29,54 @@ pub fn deck_pairs(count: usize, seed: u64) -> Vec<Pair> {
 #[derive(Clone, Debug)]
 pub struct Match {
     /// Whose score is counted, and whom against.
-    pub players: [PlayerSpec; 2],
+    pub players: [Contestant; 2],
     /// When games are drawn.
     pub rules: DrawRules,
+    /// How far players may look, instead of what is their own.
+    pub limits: Option<Limits>,
     /// Decides what players leave to chance.
     pub seed: u64,
-}
-
-/// A game as it was played.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlayedGame {
-    /// The number of its opening in the list of the American Checker Federation.
-    pub opening: u8,
-    /// Which of the two players was Black.
-    pub black: usize,
-    /// What was played, the opening's moves included.
-    pub moves: Vec<Move>,
-    /// How it ended.
-    pub outcome: Outcome,
 }
 
 impl Match {
     /// Plays all pairs on all cores, and counts them in order.
     pub fn play(&self, pairs: &[Pair]) -> Tally {
-        let games = self.games(pairs);
         let mut tally = Tally::default();
-        for [one, other] in games.as_chunks().0 {
-            tally.add(&[one, other].map(PlayedGame::points));
-        }
+        self.games(pairs).iter().for_each(|pair| tally.count(pair));
         tally
     }
 
-    /// Plays all pairs on all cores: two games for each, in order, the first player Black in the first of them.
-    pub fn games(&self, pairs: &[Pair]) -> Vec<PlayedGame> {
-        let each: Vec<(Pair, usize)> = pairs.iter().flat_map(|&pair| [(pair, 0), (pair, 1)]).collect();
+    /// Plays all pairs on all cores, in order.
+    pub fn games(&self, pairs: &[Pair]) -> Vec<PlayedPair> {
         // Players remember nothing from game to game, so they may be used again.
-        let seats = || self.players.each_ref().map(PlayerSpec::build);
-        each.into_par_iter().map_init(seats, |seats, (pair, black)| self.game(seats, pair, black)).collect()
+        pairs.par_iter().map_init(|| self.room(), |room, pair| self.pair(room, *pair)).collect()
     }
 
-    fn game(&self, seats: &mut [Box<dyn Player + Send>; 2], pair: Pair, black: usize) -> PlayedGame {
-        for (seat, player) in seats.iter_mut().enumerate() {
+    /// Where pairs of this match are played one after the other.
+    pub fn room(&self) -> Room {
+        Room::new(self.rules, self.limits)
+    }
+
+    /// Plays a pair, the first player Black in the first game.
+    pub fn pair(&self, room: &mut Room, pair: Pair) -> PlayedPair {
+        [0, 1].map(|black| {
             // Far apart, so that no two games share their luck.
-            let place = pair.number.wrapping_mul(4) + 2 * black as u64 + seat as u64;
-            player.new_game(self.seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        }
-        let mut game = Game::from_position(pair.opening.position, self.rules);
-        let [one, other] = seats.each_mut();
-        let outcome = match black {
-            0 => game.play_out(&mut **one, &mut **other),
-            _ => game.play_out(&mut **other, &mut **one),
-        };
-        let moves = pair.opening.moves.iter().chain(game.moves()).copied().collect();
-        PlayedGame { opening: pair.opening.number, black, moves, outcome }
-    }
-}
-
-impl PlayedGame {
-    /// What the first player got: 1 for a win, 0 for a draw, -1 for a loss.
-    pub fn points(&self) -> i32 {
-        self.outcome.points(if self.black == 0 { Side::Black } else { Side::White })
+            let place = |seat: u64| pair.number.wrapping_mul(4) + 2 * black as u64 + seat;
+            let seed = |seat| self.seed.wrapping_add(place(seat).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let seeds = [seed(0), seed(1)];
+            room.play(&Meeting { opening: pair.opening, players: &self.players, seeds, black })
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Ending, Points};
+    use checkers::{DrawReason, Game, Outcome, PlayerSpec, Side};
 
     fn duel(players: [PlayerSpec; 2], seed: u64) -> Match {
-        Match { players, rules: DrawRules::default(), seed }
+        Match { players: players.map(Into::into), rules: DrawRules::default(), limits: None, seed }
     }
 
     #[test]
@@ -122,12 +104,29 @@ mod tests {
     }
 
     #[test]
-    fn games_can_be_played_again_from_their_moves() {
-        let played = duel([PlayerSpec::Random, PlayerSpec::Random], 5).games(&deck_pairs(5, 0));
-        for game in played {
+    fn games_can_be_played_again_from_their_records() {
+        let players = [PlayerSpec::Random, PlayerSpec::Material { depth: 1 }];
+        let played = duel(players, 5).games(&deck_pairs(20, 0));
+        for (at, record) in played.iter().flatten().enumerate() {
+            assert_eq!(record.first_is_black, at % 2 == 0);
             let mut again = Game::new(DrawRules::default());
-            game.moves.iter().for_each(|mv| again.play(*mv).expect("it was legal"));
-            assert_eq!(again.outcome(), Some(game.outcome));
+            for mv in record.moves().expect("it was played") {
+                again.play(mv).expect("it was legal");
+            }
+            let first = if record.first_is_black { Side::Black } else { Side::White };
+            let (points, ending) = match again.outcome().expect("it has ended") {
+                Outcome::Win(side) if side == first => (Points::Win, Ending::NoMove),
+                Outcome::Win(_) => (Points::Loss, Ending::NoMove),
+                Outcome::Draw(DrawReason::Repetition) => (Points::Draw, Ending::Repetition),
+                Outcome::Draw(DrawReason::NoProgress) => (Points::Draw, Ending::NoProgress),
+                Outcome::Draw(DrawReason::TooLong) => (Points::Draw, Ending::TooLong),
+            };
+            assert_eq!((record.points, record.ending), (points, ending));
+            let pdn = record.to_pdn(["one", "other"], "a test", "1").expect("it was played").to_string();
+            let read = checkers::read_pdn(&pdn).expect("it is PDN");
+            assert_eq!(read.len(), 1);
+            assert_eq!(read[0].moves, record.moves().expect("it was played"));
+            assert_eq!(read[0].tag("Termination"), Some(record.ending.word()));
         }
     }
 

@@ -1,23 +1,40 @@
 //! Games of checkers in pairs with colours swapped, and what they prove.
 //!
 //! Two games of a pair start from the same opening, so whatever the opening favours evens out; what is uncertain about a
-//! score is therefore judged by pairs, not by games. The crate deliberately knows nothing of stores or clusters: a
-//! pair is a pure function of its players, its opening and its seed.
+//! score is therefore judged by pairs, not by games. A [`Match`] plays pairs; a [`Schedule`] says who meets whom, in
+//! numbered batches; [`Sprt`] says when enough has been played; a [`CrossTable`] holds what came out, and [`Ratings`]
+//! what that says of each player. The crate deliberately knows nothing of stores or clusters: a pair between our own
+//! players is a pure function of the players, its opening and its seed.
 //!
 //! ```
 //! use checkers::{DrawRules, PlayerSpec};
 //! use tournament::{Match, deck_pairs};
 //!
-//! let players = [PlayerSpec::Material { depth: 2 }, PlayerSpec::Random];
-//! let duel = Match { players, rules: DrawRules::default(), seed: 1 };
+//! let players = [PlayerSpec::Material { depth: 2 }, PlayerSpec::Random].map(Into::into);
+//! let duel = Match { players, rules: DrawRules::default(), limits: None, seed: 1 };
 //! let tally = duel.play(&deck_pairs(4, 1));
 //! assert!(tally.score() > 0.9);
 //! ```
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod contestant;
+mod cross_table;
 mod duel;
+mod matrix;
+mod ratings;
+mod record;
+mod room;
+mod schedule;
+mod sprt;
 mod tally;
 
-pub use duel::{Match, Pair, PlayedGame, deck_pairs};
+pub use contestant::{Contestant, EngineCommand};
+pub use cross_table::CrossTable;
+pub use duel::{Match, Pair, deck_pairs};
+pub use ratings::{Rating, Ratings};
+pub use record::{Ending, Forfeit, GameRecord, PlayedPair, Points, RecordError};
+pub use room::Room;
+pub use schedule::{Batch, Format, Race, Schedule};
+pub use sprt::{Sprt, Verdict};
 pub use tally::{Interval, Tally};

@@ -1,5 +1,6 @@
 //! What pairs of games add up to, and how sure that is.
 
+use crate::record::{PlayedPair, Points};
 use serde::{Deserialize, Serialize};
 
 /// The results of pairs of games, as the first player saw them.
@@ -32,7 +33,12 @@ impl Interval {
 }
 
 /// Two-sided 95 % of a normal distribution.
-const CONFIDENCE: f64 = 1.959_964;
+pub(crate) const CONFIDENCE: f64 = 1.959_964;
+
+/// The share of a normal distribution that lies below so many deviations.
+pub(crate) fn normal(deviations: f64) -> f64 {
+    0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
+}
 
 impl Tally {
     /// Counts a pair: for each game 1, 0 or -1.
@@ -46,6 +52,22 @@ impl Tally {
         }
         let halves: i32 = pair.iter().map(|points| points.signum() + 1).sum();
         self.pairs[halves as usize] += 1;
+    }
+
+    /// Counts a pair of games.
+    pub fn count(&mut self, pair: &PlayedPair) {
+        self.add(&pair.each_ref().map(|game| match game.points {
+            Points::Win => 1,
+            Points::Draw => 0,
+            Points::Loss => -1,
+        }));
+    }
+
+    /// The same as the second player saw it.
+    pub fn turned(&self) -> Self {
+        let mut pairs = self.pairs;
+        pairs.reverse();
+        Self { wins: self.losses, draws: self.draws, losses: self.wins, pairs }
     }
 
     /// Both tallies together.
@@ -72,16 +94,29 @@ impl Tally {
         }
     }
 
-    /// The standard error of the score, from how much pairs differ. A pair more of each result keeps it above zero when
-    /// all pairs are alike.
-    pub fn standard_error(&self) -> f64 {
-        let count: u64 = self.pairs.iter().sum();
+    /// Pairs that were counted.
+    pub fn pair_count(&self) -> u64 {
+        self.pairs.iter().sum()
+    }
+
+    /// The variance of a pair's score, from how much pairs differ. A fifth of a pair more of each result keeps it above
+    /// zero when all pairs are alike.
+    pub fn pair_variance(&self) -> f64 {
         let mean = self.score();
         let deviation = |at: usize| (at as f64 / 4.0 - mean) * (at as f64 / 4.0 - mean);
         let seen: f64 = (0..5).map(|at| self.pairs[at] as f64 * deviation(at)).sum();
         let imagined: f64 = (0..5).map(|at| deviation(at) / 5.0).sum();
-        let variance = (seen + imagined) / (count + 1) as f64;
-        (variance / count.max(1) as f64).sqrt()
+        (seen + imagined) / (self.pair_count() + 1) as f64
+    }
+
+    /// The standard error of the score, from how much pairs differ.
+    pub fn standard_error(&self) -> f64 {
+        (self.pair_variance() / self.pair_count().max(1) as f64).sqrt()
+    }
+
+    /// How likely it is, after these games, that the first player is the stronger one; a half without games.
+    pub fn superiority(&self) -> f64 {
+        normal((self.score() - 0.5) / self.standard_error())
     }
 
     /// Where the score lies with 95 % confidence.
@@ -120,6 +155,17 @@ mod tests {
         let Interval { low, high } = tally.interval();
         assert!((high - low - 2.0 * 1.96 * 0.0346).abs() < 0.003, "{low} to {high}");
         assert!((tally.score() - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn superiority_follows_the_score() {
+        let tally = Tally { wins: 60, draws: 100, losses: 40, pairs: [5, 20, 40, 25, 10] };
+        assert!((tally.score() - 0.55).abs() < 1e-12);
+        // One sixth of a deviation a pair: 0.05 above a half, of about 0.0255.
+        assert!((tally.superiority() - 0.975).abs() < 0.005, "{}", tally.superiority());
+        assert!((tally.superiority() + tally.turned().superiority() - 1.0).abs() < 1e-12);
+        assert_eq!(Tally::default().superiority(), 0.5);
+        assert_eq!(tally.turned().turned(), tally);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::schedule::{Pairing, Side};
 use super::{BenchmarkPlayer, Checkers};
-use checkers::{Game, MaterialPlayer, Network, NetworkPlayer, Outcome, Player, Position, RandomPlayer};
+use checkers::{Network, Outcome, PlayerSpec, Position, Table};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tables that are free.
@@ -12,8 +12,11 @@ pub(super) struct Arena(Mutex<Vec<Table>>);
 impl Arena {
     /// Plays a game at a free table, or at a new one.
     pub(super) fn play(&self, keys: &Checkers, pairing: &Pairing, networks: &[Arc<Network>]) -> Outcome {
-        let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys));
-        let outcome = table.play(pairing, networks);
+        let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys.draw.rules(), None));
+        let opening = pairing.opening.map(|opening| checkers::openings()[opening].position);
+        let [black, white] = [pairing.black, pairing.white].map(|side| player(keys, side, networks));
+        let players = [&black.0, &white.0];
+        let outcome = table.play(opening.unwrap_or(Position::START), players, [black.1, white.1]);
         self.lock().push(table);
         outcome
     }
@@ -23,53 +26,12 @@ impl Arena {
     }
 }
 
-/// Room for one game at a time.
-struct Table {
-    depth: u32,
-    /// Seats of networks as Black and as White; taken when somebody first sits down.
-    seats: [Option<NetworkPlayer>; 2],
-    benchmark: Box<dyn Player + Send>,
-    game: Game,
-}
-
-impl Table {
-    fn new(keys: &Checkers) -> Self {
-        let benchmark: Box<dyn Player + Send> = match keys.benchmark.player {
-            BenchmarkPlayer::Material => Box::new(MaterialPlayer::new(keys.depth)),
-            BenchmarkPlayer::Random => Box::new(RandomPlayer::new()),
-        };
-        Self { depth: keys.depth, seats: [None, None], benchmark, game: Game::new(keys.draw.rules()) }
-    }
-
-    fn play(&mut self, pairing: &Pairing, networks: &[Arc<Network>]) -> Outcome {
-        let opening = pairing.opening.map(|opening| checkers::openings()[opening].position);
-        self.game.restart(opening.unwrap_or(Position::START));
-        let Self { depth, seats: [black, white], benchmark, game } = self;
-        let sit = |seat: &mut Option<NetworkPlayer>, network: usize| {
-            let network = networks[network].clone();
-            match seat {
-                Some(player) => player.set_network(network),
-                None => *seat = Some(NetworkPlayer::new(network, *depth)),
-            }
-        };
-        let mut seat = |seat: &mut Option<NetworkPlayer>, side: Side| match side {
-            Side::Network(network) => sit(seat, network),
-            Side::Benchmark(seed) => benchmark.new_game(seed),
-        };
-        seat(black, pairing.black);
-        seat(white, pairing.white);
-        let at_their_seat = "a network sat down";
-        match (pairing.black, pairing.white) {
-            (Side::Network(_), Side::Network(_)) => {
-                game.play_out(black.as_mut().expect(at_their_seat), white.as_mut().expect(at_their_seat))
-            }
-            (Side::Network(_), Side::Benchmark(_)) => {
-                game.play_out(black.as_mut().expect(at_their_seat), &mut **benchmark)
-            }
-            (Side::Benchmark(_), Side::Network(_)) => {
-                game.play_out(&mut **benchmark, white.as_mut().expect(at_their_seat))
-            }
-            (Side::Benchmark(_), Side::Benchmark(_)) => unreachable!("an individual plays in every game"),
-        }
+/// Who plays, and the seed of what it leaves to chance.
+fn player(keys: &Checkers, side: Side, networks: &[Arc<Network>]) -> (PlayerSpec, u64) {
+    let depth = keys.depth;
+    match (side, keys.benchmark.player) {
+        (Side::Network(network), _) => (PlayerSpec::Network { network: networks[network].clone(), depth }, 0),
+        (Side::Benchmark(seed), BenchmarkPlayer::Material) => (PlayerSpec::Material { depth }, seed),
+        (Side::Benchmark(seed), BenchmarkPlayer::Random) => (PlayerSpec::Random, seed),
     }
 }

@@ -1,0 +1,203 @@
+//! The players of a tournament: looked up once, and kept with its run by their digests, so that nothing else is needed to
+//! play its games.
+
+use crate::keeper::KeepError;
+use crate::states::States;
+use bytes::Bytes;
+use evolution::digest::Digest;
+use experiment::Tournament;
+use experiment::document::Report;
+use std::collections::BTreeMap;
+use store::{ArtifactName, Kind, NameError, Path, Place, RunId, Store, StoreError};
+
+/// Player files by their digests.
+pub type PlayerFiles = BTreeMap<Digest, Bytes>;
+
+/// Why somebody cannot be looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum LookUpError {
+    /// It is no reference.
+    #[error("expected `RUN`, `RUN/ISLAND` or `RUN/ISLAND@EPOCH`, found `{0}`")]
+    Text(String),
+    /// There is no such island.
+    #[error("expected an island of {run} from 0 to {last}, such as `{run}/0`, found {found}")]
+    Island {
+        /// The run.
+        run: String,
+        /// Its last island.
+        last: u32,
+        /// What was named.
+        found: String,
+    },
+    /// There is no such state.
+    #[error("expected an epoch of {run}/{island} whose state is stored ({stored}), found {found}")]
+    Epoch {
+        /// The run.
+        run: String,
+        /// The island.
+        island: u32,
+        /// The states that there are.
+        stored: String,
+        /// What was named.
+        found: String,
+    },
+    /// Those who were evolved do not play.
+    #[error("expected a run of the problem `checkers`, found the experiment {0} of another")]
+    NoPlayers(String),
+    /// Only the command that reads files and finds species can look it up.
+    #[error(
+        "player {0}: expected `material`, `random`, an engine or a champion of a run, found one that has to be looked up \
+         before: species and ensembles are found by `atoll run` and `atoll checkers species`"
+    )]
+    Elsewhere(String),
+    /// Its player file did not come along.
+    #[error("player {name}: expected a player file with the digest {digest}, found none")]
+    Missing {
+        /// What it is called.
+        name: String,
+        /// Its digest.
+        digest: Digest,
+    },
+    /// A run's name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The run.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The tournament with these players.
+    #[error(transparent)]
+    Report(#[from] Report),
+}
+
+impl From<StoreError> for LookUpError {
+    fn from(error: StoreError) -> Self {
+        Self::Keep(error.into())
+    }
+}
+
+/// Somebody by the run it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The run.
+    pub run: String,
+    /// The island, which may be left out where there is only one.
+    pub island: Option<u32>,
+    /// The last one that is stored unless given.
+    pub epoch: Option<u64>,
+}
+
+impl std::str::FromStr for Reference {
+    type Err = LookUpError;
+
+    /// `RUN`, `RUN/ISLAND` or `RUN/ISLAND@EPOCH`.
+    fn from_str(text: &str) -> Result<Self, LookUpError> {
+        let refused = || LookUpError::Text(text.to_owned());
+        let (rest, epoch) = match text.split_once('@') {
+            Some((rest, epoch)) => (rest, Some(epoch.parse().map_err(|_| refused())?)),
+            None => (text, None),
+        };
+        let (run, island) = match rest.split_once('/') {
+            Some((run, island)) => (run, Some(island.parse().map_err(|_| refused())?)),
+            None => (rest, None),
+        };
+        Ok(Self { run: run.to_owned(), island, epoch })
+    }
+}
+
+impl Reference {
+    /// The island that is meant.
+    pub fn island(&self, states: &States) -> Result<u32, LookUpError> {
+        let count = states.islands();
+        match self.island {
+            Some(island) if island < count => Ok(island),
+            None if count == 1 => Ok(0),
+            _ => Err(LookUpError::Island {
+                run: self.run.clone(),
+                last: count.saturating_sub(1),
+                found: self.island.map_or("none".to_owned(), |island| format!("`{island}`")),
+            }),
+        }
+    }
+
+    /// The epoch that is meant, whose state must be stored.
+    pub fn epoch(&self, states: &States, island: u32) -> Result<u64, LookUpError> {
+        let epochs = states.epochs(island);
+        let found = match self.epoch {
+            Some(epoch) => epochs.iter().copied().find(|&stored| stored == epoch),
+            None => epochs.last().copied(),
+        };
+        found.ok_or_else(|| {
+            let stored: Vec<String> = epochs.iter().map(u64::to_string).collect();
+            LookUpError::Epoch {
+                run: self.run.clone(),
+                island,
+                stored: if stored.is_empty() { "there is none yet".to_owned() } else { stored.join(", ") },
+                found: self.epoch.map_or("none".to_owned(), |epoch| format!("`{epoch}`")),
+            }
+        })
+    }
+
+    /// The player file of the champion.
+    pub async fn champion(&self, store: &Store) -> Result<Bytes, LookUpError> {
+        let states = States::open(store, &RunId::new(&self.run)?).await?;
+        let island = self.island(&states)?;
+        let epoch = self.epoch(&states, island)?;
+        let genome = states.read(island, epoch).await?.champion.genome;
+        let file = states.experiment.file().problem.player_file(&genome);
+        file.map(Bytes::from).ok_or_else(|| LookUpError::NoPlayers(states.experiment.name().to_owned()))
+    }
+}
+
+/// Looks up the champions among a tournament's players; player files that it names by their digests are among `files`.
+pub(crate) async fn look_up(
+    store: &Store,
+    tournament: &Tournament,
+    files: &mut PlayerFiles,
+) -> Result<Tournament, LookUpError> {
+    let mut players = tournament.players().to_vec();
+    for player in players.iter_mut().filter(|player| player.is_looked_up() && player.digest().is_none()) {
+        let Some(name) = &player.player else { return Err(LookUpError::Elsewhere(player.name.clone())) };
+        let bytes = name.parse::<Reference>()?.champion(store).await?;
+        let digest = Digest::of(&bytes);
+        files.insert(digest, bytes);
+        player.digest = Some(digest.to_string());
+    }
+    Ok(tournament.with_players(players)?)
+}
+
+/// Keeps the player files of a tournament with its run.
+pub async fn keep(
+    store: &Store,
+    run: &RunId,
+    tournament: &Tournament,
+    files: &PlayerFiles,
+) -> Result<(), LookUpError> {
+    for player in tournament.players() {
+        let Some(digest) = player.digest() else { continue };
+        match files.get(&digest) {
+            Some(bytes) => drop(store.create(&path(run, &digest), Kind::Artifact, bytes.clone()).await?),
+            None if store.size(&path(run, &digest)).await.is_ok() => {}
+            None => return Err(LookUpError::Missing { name: player.name.clone(), digest }),
+        }
+    }
+    Ok(())
+}
+
+/// The player files that are kept with a run.
+pub async fn read(store: &Store, run: &RunId, tournament: &Tournament) -> Result<PlayerFiles, LookUpError> {
+    let mut files = PlayerFiles::new();
+    for player in tournament.players() {
+        let Some(digest) = player.digest() else { continue };
+        let bytes = store.read(&path(run, &digest), Kind::Artifact).await?;
+        if Digest::of(&bytes) != digest {
+            return Err(LookUpError::Missing { name: player.name.clone(), digest });
+        }
+        files.insert(digest, bytes);
+    }
+    Ok(files)
+}
+
+fn path(run: &RunId, digest: &Digest) -> Path {
+    let name = ArtifactName::new(format!("player-{digest}")).expect("a digest is plain");
+    Place::Artifact(name).in_run(run)
+}

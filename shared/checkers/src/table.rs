@@ -1,0 +1,156 @@
+//! A table: where two players meet, with the memory of one game after the other.
+
+use crate::game::{DrawRules, Game, Outcome};
+use crate::moves::Move;
+use crate::player::{NetworkPlayer, Player, PlayerSpec, forced};
+use crate::position::Position;
+use crate::search::Limits;
+use std::sync::Arc;
+
+/// Room for one game at a time. Whoever sits down takes over the memory of a player of the same kind before.
+pub struct Table {
+    game: Game,
+    limits: Option<Limits>,
+    /// Black's and White's.
+    seats: [Seat; 2],
+}
+
+impl Table {
+    /// A table at which games are drawn by `rules`. Players use their own limits unless others are given.
+    pub fn new(rules: DrawRules, limits: Option<Limits>) -> Self {
+        Self { game: Game::new(rules), limits, seats: Default::default() }
+    }
+
+    /// Plays a game, Black's player first; the seeds decide what each of them leaves to chance.
+    pub fn play(&mut self, start: Position, players: [&PlayerSpec; 2], seeds: [u64; 2]) -> Outcome {
+        self.game.restart(start);
+        let Self { game, limits, seats: [black, white] } = self;
+        let mut black = Limited { player: black.seat(players[0], seeds[0]), limits: *limits };
+        let mut white = Limited { player: white.seat(players[1], seeds[1]), limits: *limits };
+        game.play_out(&mut black, &mut white)
+    }
+
+    /// The last game.
+    pub fn game(&self) -> &Game {
+        &self.game
+    }
+}
+
+/// Players of one colour that have sat here, one of each kind.
+#[derive(Default)]
+struct Seat {
+    network: Option<(NetworkPlayer, u32)>,
+    other: Option<(Box<dyn Player + Send>, PlayerSpec)>,
+}
+
+impl Seat {
+    /// The player, ready for a new game.
+    fn seat(&mut self, spec: &PlayerSpec, seed: u64) -> &mut dyn Player {
+        match spec {
+            PlayerSpec::Network { network, depth } => self.seat_network(network, *depth),
+            _ => self.seat_other(spec, seed),
+        }
+    }
+
+    fn seat_network(&mut self, network: &Arc<crate::Network>, depth: u32) -> &mut dyn Player {
+        match &mut self.network {
+            Some((player, known)) if *known == depth => player.set_network(network.clone()),
+            seat => *seat = Some((NetworkPlayer::new(network.clone(), depth), depth)),
+        }
+        // Chance plays no part in what a network chooses, so there is no seed to tell it.
+        &mut self.network.as_mut().expect("it has just sat down").0
+    }
+
+    fn seat_other(&mut self, spec: &PlayerSpec, seed: u64) -> &mut dyn Player {
+        if !self.other.as_ref().is_some_and(|(_, known)| is_same(known, spec)) {
+            self.other = Some((spec.build(), spec.clone()));
+        }
+        let player = &mut self.other.as_mut().expect("it has just sat down").0;
+        player.new_game(seed);
+        &mut **player
+    }
+}
+
+/// Whether a player that was built for the one serves for the other.
+fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
+    match (one, other) {
+        (PlayerSpec::Material { depth: one }, PlayerSpec::Material { depth: other }) => one == other,
+        (PlayerSpec::Random, PlayerSpec::Random) => true,
+        (
+            PlayerSpec::Ensemble { ensemble: one, depth },
+            PlayerSpec::Ensemble { ensemble: other, depth: others },
+        ) => Arc::ptr_eq(one, other) && depth == others,
+        _ => false,
+    }
+}
+
+/// A player within its own limits or somebody else's.
+struct Limited<'a> {
+    player: &'a mut dyn Player,
+    limits: Option<Limits>,
+}
+
+impl Player for Limited<'_> {
+    fn new_game(&mut self, seed: u64) {
+        self.player.new_game(seed);
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        match &self.limits {
+            None => self.player.choose(game),
+            Some(limits) => {
+                forced(game).or_else(|| self.player.think(game, limits).map(|thought| thought.best))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Network, NodeKind, openings};
+
+    fn network(seed: u32) -> PlayerSpec {
+        let weight = |at: usize| ((at as u32).wrapping_mul(0x9e37_79b1 ^ seed) % 401) as f32 / 1000.0 - 0.2;
+        let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(weight).collect();
+        let network = Network::new(NodeKind::Sum, &weights).expect("weights of a network");
+        PlayerSpec::Network { network: Arc::new(network), depth: 2 }
+    }
+
+    /// The same game between players that nobody has used before.
+    fn apart(start: Position, [black, white]: [&PlayerSpec; 2], seeds: [u64; 2]) -> Vec<Move> {
+        let (mut black, mut white) = (black.build(), white.build());
+        black.new_game(seeds[0]);
+        white.new_game(seeds[1]);
+        let mut game = Game::from_position(start, DrawRules::default());
+        game.play_out(&mut *black, &mut *white);
+        game.moves().to_vec()
+    }
+
+    #[test]
+    fn what_was_played_before_does_not_matter() {
+        let players =
+            [network(1), PlayerSpec::Random, network(2), PlayerSpec::Material { depth: 2 }, network(1)];
+        let mut table = Table::new(DrawRules::default(), None);
+        for (at, black) in players.iter().enumerate() {
+            for (number, white) in players.iter().enumerate() {
+                let (start, seeds) = (openings()[7 * at + number].position, [at as u64, number as u64]);
+                table.play(start, [black, white], seeds);
+                assert_eq!(table.game().moves(), apart(start, [black, white], seeds));
+            }
+        }
+    }
+
+    #[test]
+    fn limits_of_the_table_take_the_place_of_the_players_own() {
+        let players = [&PlayerSpec::Material { depth: 1 }, &PlayerSpec::Material { depth: 4 }];
+        let (start, seeds) = (Position::START, [1, 2]);
+        let mut own = Table::new(DrawRules::default(), None);
+        own.play(start, players, seeds);
+        let mut limited = Table::new(DrawRules::default(), Some(Limits::depth(2)));
+        limited.play(start, players, seeds);
+        let same = PlayerSpec::Material { depth: 2 };
+        assert_eq!(limited.game().moves(), apart(start, [&same, &same], seeds));
+        assert_ne!(limited.game().moves(), own.game().moves());
+    }
+}

@@ -1,0 +1,361 @@
+//! Tournaments: checkers players by their names, and who meets whom.
+//!
+//! A file names players by where they come from: a run's champion, a file. When the tournament begins, each of them is
+//! looked up once ([`Tournament::with_players`]), and from then on is what its digest says, wherever its games are
+//! played.
+
+mod keys;
+
+pub use keys::{
+    DistanceKey, DrawKeys, FormatKey, NoiseKey, PlayerKeys, PublishedKeys, SpeciesKeys, SprtKeys,
+    TournamentKeys,
+};
+
+use crate::document::{self, Document, Problem, Report};
+use crate::estimate::Estimate;
+use crate::experiment::{SEMANTICS, allowed_name};
+use checkers::{DrawRules, Limits, MAX_DEPTH, PlayerFile, PlayerSpec};
+use evolution::digest::Digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use std::time::Duration;
+use tournament::{Contestant, EngineCommand, Format, Match, Schedule, Sprt};
+
+/// The most batches of games: each is an object in the store.
+const MAX_BATCHES: u64 = 100_000;
+/// The most players: ratings invert a matrix of so many rows.
+const MAX_PLAYERS: usize = 256;
+
+/// The file of a tournament.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TournamentFile {
+    /// What the tournament is called: lowercase letters, digits, `-`, `_` and `.`.
+    #[schemars(length(min = 1, max = 60))]
+    name: String,
+    /// The seed of everything random in it.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807u64))]
+    seed: u64,
+    /// Who plays, and how.
+    tournament: TournamentKeys,
+}
+
+static SCHEMA: LazyLock<serde_json::Value> =
+    LazyLock::new(|| schemars::schema_for!(TournamentFile).to_value());
+
+/// A checked tournament.
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    file: TournamentFile,
+    schedule: Schedule,
+    text: String,
+}
+
+/// A player that cannot take part.
+#[derive(Debug, thiserror::Error)]
+pub enum ContestantError {
+    /// Nobody has looked up who it is.
+    #[error("player {0}: expected its player file, found none")]
+    Unresolved(String),
+    /// Its bytes are no player.
+    #[error("player {name}: {error}")]
+    File {
+        /// What it is called.
+        name: String,
+        /// What is wrong.
+        error: checkers::PlayerFileError,
+    },
+    /// Here is no engine of this name.
+    #[error("player {name}: expected an engine that this worker knows ({known}), found `{engine}`")]
+    Engine {
+        /// What the player is called.
+        name: String,
+        /// What the engine is called.
+        engine: String,
+        /// Those that are known.
+        known: String,
+    },
+}
+
+impl PlayerKeys {
+    /// Its team: its own name unless it has one.
+    pub fn team(&self) -> &str {
+        self.team.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Whether it has to be looked up in a store or a file before it can play.
+    pub fn is_looked_up(&self) -> bool {
+        let plain = matches!(self.player.as_deref(), Some("material" | "random"));
+        self.engine.is_none() && !plain
+    }
+
+    /// The digest of its player file, if it was looked up.
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest.as_ref()?.parse().ok()
+    }
+}
+
+impl Tournament {
+    /// Checks a document with a `[tournament]` table.
+    pub(crate) fn check(document: &Document) -> Result<Self, Report> {
+        let file: TournamentFile = document.decode(&SCHEMA)?;
+        Self::checked(document, file)
+    }
+
+    /// Checks the `[tournament]` table of a study.
+    pub(crate) fn of_study(document: &Document, name: &str, seed: u64) -> Result<Option<Self>, Report> {
+        if document.get(&crate::key("tournament")).is_none() {
+            return Ok(None);
+        }
+        let mut own = document.without("study");
+        for key in own.to_json().as_object().into_iter().flat_map(|table| table.keys()) {
+            if !["name", "seed", "tournament"].contains(&key.as_str()) {
+                own = own.without(key);
+            }
+        }
+        let file: TournamentFile = own.decode(&SCHEMA)?;
+        let file = TournamentFile { name: format!("{name}-tournament"), seed, ..file };
+        Self::checked(&own, file).map(Some)
+    }
+
+    fn checked(document: &Document, file: TournamentFile) -> Result<Self, Report> {
+        let mut problems = check_players(document, &file.tournament.players);
+        if !allowed_name(&file.name) {
+            let message =
+                format!("expected lowercase letters, digits, `-`, `_` and `.`, found `{}`", file.name);
+            problems.push(document.problem("name", message, None));
+        }
+        problems.extend(check_sprt(document, file.tournament.sprt.as_ref()));
+        problems.extend(check_published(document, &file.tournament));
+        document.conclude(problems)?;
+        let schedule = schedule(&file);
+        document.conclude(check_schedule(document, &file, &schedule))?;
+        let text = toml::to_string_pretty(&file).expect("every tournament can be written as TOML");
+        Ok(Self { file, schedule, text })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// Its keys, with all defaults filled in.
+    pub fn keys(&self) -> &TournamentKeys {
+        &self.file.tournament
+    }
+
+    /// Who plays.
+    pub fn players(&self) -> &[PlayerKeys] {
+        &self.file.tournament.players
+    }
+
+    /// Who meets whom.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// The text from which it can be read again.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The tournament of these keys.
+    pub fn new(name: &str, seed: u64, tournament: TournamentKeys) -> Result<Self, Report> {
+        let file = TournamentFile { name: name.to_owned(), seed, tournament };
+        let text = toml::to_string_pretty(&file).expect("every tournament can be written as TOML");
+        Self::check(&document::parse(name, &text)?)
+    }
+
+    /// The same tournament with these players.
+    pub fn with_players(&self, players: Vec<PlayerKeys>) -> Result<Self, Report> {
+        let TournamentFile { name, seed, tournament } = &self.file;
+        Self::new(name, *seed, TournamentKeys { players, ..tournament.clone() })
+    }
+
+    /// Whether everybody who has to be looked up has been.
+    pub fn is_resolved(&self) -> bool {
+        self.players().iter().all(|player| !player.is_looked_up() || player.digest().is_some())
+    }
+
+    /// The digest of everything that it depends on.
+    pub fn digest(&self) -> Digest {
+        Digest::of_parts("atoll tournament", [&SEMANTICS.to_le_bytes()[..], self.text.as_bytes()])
+    }
+
+    /// The name of its run. It must be resolved: whoever plays is part of it.
+    pub fn run_id(&self) -> String {
+        format!("{}-{}", self.file.name, &self.digest().to_string()[..8])
+    }
+
+    /// The sequential test, if there is one.
+    pub fn sprt(&self) -> Option<Sprt> {
+        let SprtKeys { elo0, elo1, alpha, beta } = self.file.tournament.sprt?;
+        Some(Sprt { elo0, elo1, alpha, beta })
+    }
+
+    /// Whether the games of a pairing depend on the plan alone: neither on an engine nor on a clock.
+    pub fn is_pure(&self, pairing: usize) -> bool {
+        let players = self.schedule.pairings()[pairing];
+        let engine = |player: usize| self.players()[player].engine.is_some();
+        self.file.tournament.milliseconds.is_none() && !players.into_iter().any(engine)
+    }
+
+    /// The players themselves, from the bytes of their files and the engines that there are.
+    pub fn contestants<B: AsRef<[u8]>>(
+        &self,
+        files: &BTreeMap<Digest, B>,
+        engines: &BTreeMap<String, EngineCommand>,
+    ) -> Result<Vec<Contestant>, ContestantError> {
+        self.players().iter().map(|player| self.contestant(player, files, engines)).collect()
+    }
+
+    fn contestant<B: AsRef<[u8]>>(
+        &self,
+        player: &PlayerKeys,
+        files: &BTreeMap<Digest, B>,
+        engines: &BTreeMap<String, EngineCommand>,
+    ) -> Result<Contestant, ContestantError> {
+        let (name, depth) = (player.name.clone(), player.depth.unwrap_or(self.file.tournament.depth));
+        if let Some(engine) = &player.engine {
+            let known = || engines.keys().cloned().collect::<Vec<_>>().join(", ");
+            let missing = || ContestantError::Engine { name, engine: engine.clone(), known: known() };
+            let command = engines.get(engine).ok_or_else(missing)?.clone();
+            return Ok(Contestant::Engine { command, depth });
+        }
+        match player.player.as_deref() {
+            Some("material") => return Ok(PlayerSpec::Material { depth }.into()),
+            Some("random") => return Ok(PlayerSpec::Random.into()),
+            _ => {}
+        }
+        let bytes = player.digest().and_then(|digest| files.get(&digest));
+        let bytes = bytes.ok_or_else(|| ContestantError::Unresolved(name.clone()))?;
+        let file = PlayerFile::from_bytes(bytes.as_ref());
+        Ok(file.map_err(|error| ContestantError::File { name, error })?.player(depth).into())
+    }
+
+    /// The match of a pairing.
+    pub fn duel(&self, pairing: usize, players: &[Contestant]) -> Match {
+        let DrawKeys { repetitions, quiet_plies, max_plies } = self.file.tournament.draw;
+        let some = |limit: u32| (limit > 0).then_some(limit);
+        let rules = DrawRules { repetitions: some(repetitions), quiet_plies: some(quiet_plies), max_plies };
+        let seed = Digest::of_parts(
+            "atoll pairing",
+            [&self.file.seed.to_le_bytes()[..], &(pairing as u64).to_le_bytes()[..]],
+        );
+        let seed = seed.0[..8].iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte));
+        let players = self.schedule.pairings()[pairing].map(|player| players[player].clone());
+        Match { players, rules, limits: self.limits(), seed }
+    }
+
+    /// Limits in place of a depth.
+    fn limits(&self) -> Option<Limits> {
+        let TournamentKeys { nodes, milliseconds, .. } = self.file.tournament;
+        (nodes.is_some() || milliseconds.is_some()).then_some(Limits {
+            depth: MAX_DEPTH,
+            nodes,
+            time: milliseconds.map(Duration::from_millis),
+            lines: 1,
+        })
+    }
+
+    /// About how long a batch takes.
+    pub fn batch_time(&self) -> Duration {
+        let TournamentKeys { depth, nodes, milliseconds, .. } = self.file.tournament;
+        let deepest = self.players().iter().filter_map(|player| player.depth).fold(depth, u32::max);
+        // A game has some 60 moves, a position takes some 250 ns, and a ply takes some three times as many.
+        let by_depth = 8_000_000 * 3u64.saturating_pow(deepest.min(40)) / 81;
+        let by_nodes = nodes.map(|nodes| nodes.saturating_mul(60 * 250));
+        let by_time = milliseconds.map(|milliseconds| milliseconds.saturating_mul(60_000_000));
+        let game = [by_nodes, by_time].into_iter().flatten().min().unwrap_or(by_depth);
+        Duration::from_nanos(game.saturating_mul(2 * Schedule::BATCH as u64))
+    }
+
+    /// What it will roughly take on so many threads.
+    pub fn estimate(&self, threads: usize) -> Estimate {
+        let batches = self.schedule.len();
+        let time = self.batch_time().saturating_mul(batches as u32) / threads.max(1) as u32;
+        let disk = batches * (2 * Schedule::BATCH as u64 * 90 + 100);
+        let memory = (8 << 20) + ((self.players().len() as u64 * 200) << 10) + disk;
+        Estimate { evaluations: Some(self.schedule.games()), time: Some(time), disk, memory }
+    }
+}
+
+fn schedule(file: &TournamentFile) -> Schedule {
+    let keys = &file.tournament;
+    let teams: Vec<&str> = keys.players.iter().map(PlayerKeys::team).collect();
+    let format = match keys.format {
+        FormatKey::RoundRobin => Format::RoundRobin,
+        FormatKey::Gauntlet => Format::Gauntlet,
+    };
+    Schedule::new(&teams, format, keys.openings as usize, keys.rounds as usize, file.seed)
+}
+
+fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
+    let mut problems = vec![];
+    let mut names = BTreeSet::new();
+    if players.len() > MAX_PLAYERS {
+        let message = format!("expected at most {MAX_PLAYERS} players, found {}", players.len());
+        problems.push(document.problem("tournament.players", message, None));
+    }
+    for (at, player) in players.iter().enumerate() {
+        let place = format!("tournament.players[{at}]");
+        let PlayerKeys { name, player, representatives, ensemble, engine, digest, .. } = player;
+        if !names.insert(name) {
+            let message = format!("expected each name once, found `{name}` again");
+            problems.push(document.problem(&format!("{place}.name"), message, None));
+        }
+        if name.chars().any(|c| c.is_control() || "\"\\|<>&".contains(c)) {
+            let message =
+                format!("expected a name without quotes, `|`, `<`, `>`, `&` and `\\`, found `{name}`");
+            problems.push(document.problem(&format!("{place}.name"), message, None));
+        }
+        let kinds = [player, representatives, ensemble, engine].iter().filter(|kind| kind.is_some()).count();
+        if kinds != 1 {
+            let message = format!(
+                "expected one of `player`, `representatives`, `ensemble` and `engine`, found {kinds} of them"
+            );
+            problems.push(document.problem(&place, message, None));
+        }
+        if let Some(error) = digest.as_ref().and_then(|digest| digest.parse::<Digest>().err()) {
+            problems.push(document.problem(&format!("{place}.digest"), error.to_string(), None));
+        }
+    }
+    problems
+}
+
+fn check_sprt(document: &Document, sprt: Option<&SprtKeys>) -> Option<Problem> {
+    let SprtKeys { elo0, elo1, .. } = *sprt.filter(|sprt| sprt.elo0 >= sprt.elo1)?;
+    let message = format!("expected more than `elo0`, which is {elo0}, found `{elo1}`");
+    Some(document.problem("tournament.sprt.elo1", message, None))
+}
+
+fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Problem> {
+    let teams: BTreeSet<&str> = keys.players.iter().map(PlayerKeys::team).collect();
+    let known: Vec<&str> = teams.iter().copied().collect();
+    let mut problems = vec![];
+    for (at, published) in keys.published.iter().enumerate() {
+        for team in published.teams.iter().filter(|team| !teams.contains(team.as_str())) {
+            let message = format!("expected a team of the tournament ({}), found `{team}`", known.join(", "));
+            problems.push(document.problem(&format!("tournament.published[{at}].teams"), message, None));
+        }
+    }
+    problems
+}
+
+fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedule) -> Vec<Problem> {
+    let several = |player: &PlayerKeys| player.representatives.is_some() && player.digest.is_none();
+    let message = match schedule.len() {
+        // Who several are is known only when they are looked up, and they are of one team by then.
+        0 if !file.tournament.players.iter().any(several) => {
+            "expected players of two teams, found one".to_owned()
+        }
+        batches if batches > MAX_BATCHES => {
+            format!("expected at most {} games, found {}", MAX_BATCHES * 26, schedule.games())
+        }
+        _ => return vec![],
+    };
+    vec![document.problem("tournament.players", message, None)]
+}

@@ -1,0 +1,242 @@
+//! The `[tournament]` table as it is written: names, defaults and ranges.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A tournament of checkers players.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TournamentKeys {
+    /// Who meets whom.
+    #[serde(default)]
+    pub format: FormatKey,
+    /// The openings that each two play with both colours: the whole deck of 156, or so many from all over it, drawn by
+    /// the seed.
+    #[serde(default = "whole_deck")]
+    #[schemars(range(min = 1, max = 156))]
+    pub openings: u32,
+    /// How often each two go through these openings; only players that leave something to chance play differently then.
+    #[serde(default = "once")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub rounds: u32,
+    /// Plies that players look ahead; longer while captures are pending.
+    #[serde(default = "four")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: u32,
+    /// Positions that a player may look at for a move, in place of `depth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
+    pub nodes: Option<u64>,
+    /// Milliseconds that a player may take for a move, in place of `depth`: such games depend on the machine, and are no
+    /// part of the digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub milliseconds: Option<u64>,
+    /// When a game is drawn.
+    #[serde(default)]
+    pub draw: DrawKeys,
+    /// A sequential test by which two players stop when enough has been played; without one they play all games.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sprt: Option<SprtKeys>,
+    /// How `representatives` and `ensemble` tell species apart.
+    #[serde(default)]
+    pub species: SpeciesKeys,
+    /// Who plays.
+    #[schemars(length(min = 1, max = 256))]
+    pub players: Vec<PlayerKeys>,
+    /// Figures of somebody else, to stand beside those of two teams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub published: Vec<PublishedKeys>,
+}
+
+impl TournamentKeys {
+    /// A round robin of these players from the whole deck, with every other key as it is when nothing is said.
+    pub fn new(players: Vec<PlayerKeys>) -> Self {
+        Self {
+            format: FormatKey::default(),
+            openings: whole_deck(),
+            rounds: once(),
+            depth: four(),
+            nodes: None,
+            milliseconds: None,
+            draw: DrawKeys::default(),
+            sprt: None,
+            species: SpeciesKeys::default(),
+            players,
+            published: vec![],
+        }
+    }
+}
+
+fn whole_deck() -> u32 {
+    156
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn four() -> u32 {
+    4
+}
+
+/// Who meets whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormatKey {
+    /// Everybody meets everybody who is not of the same team.
+    #[default]
+    RoundRobin,
+    /// The first player, and whoever is of its team, meets all others.
+    Gauntlet,
+}
+
+/// When a game is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DrawKeys {
+    /// When a position stands on the board for this many times; 0 for never.
+    #[schemars(range(min = 0, max = 1000))]
+    pub repetitions: u32,
+    /// After so many plies in a row without a capture or a man's move; 0 for never.
+    #[schemars(range(min = 0, max = 10_000))]
+    pub quiet_plies: u32,
+    /// After so many plies of the whole game.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_plies: u32,
+}
+
+impl Default for DrawKeys {
+    fn default() -> Self {
+        Self { repetitions: 3, quiet_plies: 80, max_plies: 1000 }
+    }
+}
+
+/// A sequential probability ratio test for each two players.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SprtKeys {
+    /// By how much Elo the first player is stronger in the one opinion.
+    #[schemars(range(min = -2000.0, max = 2000.0))]
+    pub elo0: f64,
+    /// By how much in the other, which must be more.
+    #[schemars(range(min = -2000.0, max = 2000.0))]
+    pub elo1: f64,
+    /// How often the second opinion may be accepted although the first is true.
+    #[schemars(range(min = 0.0001, max = 0.4999))]
+    pub alpha: f64,
+    /// How often the first may be accepted although the second is true.
+    #[schemars(range(min = 0.0001, max = 0.4999))]
+    pub beta: f64,
+}
+
+impl Default for SprtKeys {
+    fn default() -> Self {
+        Self { elo0: 0.0, elo1: 30.0, alpha: 0.05, beta: 0.05 }
+    }
+}
+
+/// How species are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpeciesKeys {
+    /// By what players are alike.
+    pub distance: DistanceKey,
+    /// How far apart neighbours may be; the knee of the k-distance curve unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub epsilon: Option<f64>,
+    /// Neighbours, itself counted, that make a player the core of a species.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub min_points: u32,
+    /// What becomes of players that nobody resembles.
+    pub noise: NoiseKey,
+    /// Plies that the members of a species look ahead when they play each other.
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: u32,
+    /// Openings that each two members of a species play, with both colours.
+    #[schemars(range(min = 1, max = 1000))]
+    pub pairs: u32,
+}
+
+impl Default for SpeciesKeys {
+    fn default() -> Self {
+        let (distance, noise) = (DistanceKey::default(), NoiseKey::default());
+        Self { distance, epsilon: None, min_points: 4, noise, depth: 4, pairs: 1 }
+    }
+}
+
+/// By what players are alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DistanceKey {
+    /// Their weights.
+    #[default]
+    Weights,
+    /// What they say of the same positions.
+    Behaviour,
+}
+
+/// What becomes of players that nobody resembles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseKey {
+    /// They belong to no species.
+    #[default]
+    Drop,
+    /// Each is a species of its own.
+    Own,
+    /// They belong to the nearest species.
+    Nearest,
+}
+
+/// A player, or several of one run: exactly one of `player`, `representatives`, `ensemble` and `engine`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlayerKeys {
+    /// What it is called in tables and games.
+    #[schemars(length(min = 1, max = 60))]
+    pub name: String,
+    /// `"material"`, `"random"`, a player file, or a champion: `"RUN"`, `"RUN/ISLAND"` or `"RUN/ISLAND@EPOCH"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player: Option<String>,
+    /// The best of each species of what a run has evolved, as players `NAME.1`, `NAME.2` and so on: `"RUN"` (all
+    /// islands), `"RUN/ISLAND"` or `"RUN/ISLAND@EPOCH"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub representatives: Option<String>,
+    /// The same as one player, which decides by vote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<String>,
+    /// An engine that speaks Hub, by its name in the worker's file of engines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// Players of one team do not meet each other; each is a team of its own unless this is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 60))]
+    pub team: Option<String>,
+    /// Plies that it looks ahead, if other than all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: Option<u32>,
+    /// The digest of its player file; written when the tournament begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// What somebody else found between two teams, as the first saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedKeys {
+    /// The two teams.
+    #[schemars(length(min = 2, max = 2))]
+    pub teams: Vec<String>,
+    /// Games that the first won.
+    pub wins: u32,
+    /// Games that it drew.
+    pub draws: u32,
+    /// Games that it lost.
+    pub losses: u32,
+    /// Who published them.
+    pub source: String,
+}

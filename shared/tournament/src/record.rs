@@ -1,0 +1,241 @@
+//! Games as they are kept: small, and able to be played again.
+
+use bincode::{Decode, Encode};
+use checkers::{Comment, DrawReason, Game, Move, Outcome, PdnGame, PdnResult, Position, Side, Tag, openings};
+use serde::{Deserialize, Serialize};
+
+/// What the first of two players got from a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Points {
+    /// It won.
+    Win,
+    /// Nobody won.
+    Draw,
+    /// It lost.
+    Loss,
+}
+
+/// Why a game ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Ending {
+    /// The loser could not move any more.
+    NoMove,
+    /// A position came back too often.
+    Repetition,
+    /// Nothing was captured and no man moved for too long.
+    NoProgress,
+    /// The game lasted too long.
+    TooLong,
+    /// The loser did something that is no play.
+    Forfeit(Forfeit),
+}
+
+/// What an engine loses a game by, beside its play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Forfeit {
+    /// It chose what it may not play.
+    IllegalMove,
+    /// It went away, could not be started, or did not speak Hub.
+    Crash,
+    /// It took too long.
+    Time,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::NoMove,
+        Self::Repetition,
+        Self::NoProgress,
+        Self::TooLong,
+        Self::Forfeit(Forfeit::IllegalMove),
+        Self::Forfeit(Forfeit::Crash),
+        Self::Forfeit(Forfeit::Time),
+    ];
+
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NoMove => "no-move",
+            Self::Repetition => "repetition",
+            Self::NoProgress => "no-progress",
+            Self::TooLong => "too-long",
+            Self::Forfeit(Forfeit::IllegalMove) => "illegal-move",
+            Self::Forfeit(Forfeit::Crash) => "crash",
+            Self::Forfeit(Forfeit::Time) => "time",
+        }
+    }
+}
+
+/// A game between two players.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct GameRecord {
+    /// The number of its opening in the list of the American Checker Federation.
+    pub opening: u8,
+    /// Whether the first of the two players was Black.
+    pub first_is_black: bool,
+    /// What the first player got.
+    pub points: Points,
+    /// Why it ended.
+    pub ending: Ending,
+    /// What was played after the opening: each move's place among the legal ones.
+    moves: Vec<u8>,
+}
+
+/// Two games from one opening, the first player Black in the first of them.
+pub type PlayedPair = [GameRecord; 2];
+
+/// A record that is none of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// There is no such opening.
+    #[error("expected an opening of the deck, found `{0}`")]
+    Opening(u8),
+    /// There is no such move.
+    #[error("expected a legal move at ply {ply}, found number `{found}` of {legal}")]
+    Move {
+        /// Where.
+        ply: usize,
+        /// The place that it names.
+        found: u8,
+        /// How many legal moves there are.
+        legal: usize,
+    },
+}
+
+impl GameRecord {
+    /// A game that has ended, by itself or with a forfeit of a side.
+    pub(crate) fn of(
+        opening: u8,
+        first_is_black: bool,
+        game: &Game,
+        forfeit: Option<(Side, Forfeit)>,
+    ) -> Self {
+        let first = if first_is_black { Side::Black } else { Side::White };
+        let (points, ending) = match (forfeit, game.outcome()) {
+            (Some((loser, why)), _) => (if loser == first { -1 } else { 1 }, Ending::Forfeit(why)),
+            (None, Some(Outcome::Draw(DrawReason::Repetition))) => (0, Ending::Repetition),
+            (None, Some(Outcome::Draw(DrawReason::NoProgress))) => (0, Ending::NoProgress),
+            (None, Some(outcome @ Outcome::Win(_))) => (outcome.points(first), Ending::NoMove),
+            (None, Some(Outcome::Draw(DrawReason::TooLong)) | None) => (0, Ending::TooLong),
+        };
+        let points = match points {
+            1 => Points::Win,
+            0 => Points::Draw,
+            _ => Points::Loss,
+        };
+        Self { opening, first_is_black, points, ending, moves: places(*game.start(), game.moves()) }
+    }
+
+    /// All moves, those of the opening included.
+    pub fn moves(&self) -> Result<Vec<Move>, RecordError> {
+        let opening = openings().iter().find(|opening| opening.number == self.opening);
+        let opening = opening.ok_or(RecordError::Opening(self.opening))?;
+        let (mut position, mut moves) = (opening.position, opening.moves.to_vec());
+        for &place in &self.moves {
+            let legal = position.legal_moves();
+            let error = RecordError::Move { ply: moves.len(), found: place, legal: legal.len() };
+            let mv = *legal.get(usize::from(place)).ok_or(error)?;
+            position = position.play(&mv);
+            moves.push(mv);
+        }
+        Ok(moves)
+    }
+
+    /// The number of moves, those of the opening included.
+    pub fn plies(&self) -> usize {
+        3 + self.moves.len()
+    }
+
+    /// How it ended for White and Black.
+    pub fn result(&self) -> PdnResult {
+        match (self.points, self.first_is_black) {
+            (Points::Draw, _) => PdnResult::Draw,
+            (Points::Win, true) | (Points::Loss, false) => PdnResult::BlackWon,
+            (Points::Win, false) | (Points::Loss, true) => PdnResult::WhiteWon,
+        }
+    }
+
+    /// The game between players of these names, with the reason of its end. Its event and round are whatever the
+    /// caller calls them.
+    pub fn to_pdn(&self, players: [&str; 2], event: &str, round: &str) -> Result<PdnGame, RecordError> {
+        let [black, white] = if self.first_is_black { players } else { [players[1], players[0]] };
+        let opening = self.opening.to_string();
+        let tags = [
+            ("Event", event),
+            ("Round", round),
+            ("White", white),
+            ("Black", black),
+            ("Opening", &opening),
+            ("Termination", self.ending.word()),
+        ];
+        let tag = |(name, value): (&str, &str)| Tag { name: name.to_owned(), value: value.to_owned() };
+        let moves = self.moves()?;
+        let end = Comment { after: moves.len(), text: self.reason() };
+        Ok(PdnGame {
+            tags: tags.map(tag).to_vec(),
+            start: Position::START,
+            moves,
+            comments: vec![end],
+            result: self.result(),
+        })
+    }
+
+    /// Why it ended, for people.
+    fn reason(&self) -> String {
+        let (winner, loser) = match self.result() {
+            PdnResult::WhiteWon => ("White", "Black"),
+            _ => ("Black", "White"),
+        };
+        match self.ending {
+            Ending::NoMove => format!("{winner} wins: {loser} cannot move"),
+            Ending::Repetition => "drawn: the position came back too often".to_owned(),
+            Ending::NoProgress => "drawn: no capture and no move of a man for too long".to_owned(),
+            Ending::TooLong => "drawn: the game lasted too long".to_owned(),
+            Ending::Forfeit(Forfeit::IllegalMove) => format!("{winner} wins: {loser} chose an illegal move"),
+            Ending::Forfeit(Forfeit::Crash) => format!("{winner} wins: {loser} does not answer any more"),
+            Ending::Forfeit(Forfeit::Time) => format!("{winner} wins: {loser} took too long"),
+        }
+    }
+}
+
+/// Legal moves by their places among all legal ones; there are never more than a few dozen.
+fn places(mut position: Position, moves: &[Move]) -> Vec<u8> {
+    let place = |mv: &Move| {
+        let place = position.legal_moves().iter().position(|other| other == mv);
+        position = position.play(mv);
+        place.expect("a game holds legal moves") as u8
+    };
+    moves.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_game_is_refused() {
+        let (opening, first_is_black) = (1, true);
+        let record = |opening, moves| GameRecord {
+            opening,
+            first_is_black,
+            points: Points::Draw,
+            ending: Ending::TooLong,
+            moves,
+        };
+        assert_eq!(record(opening, vec![]).moves().map(|moves| moves.len()), Ok(3));
+        assert_eq!(record(0, vec![]).moves(), Err(RecordError::Opening(0)));
+        assert!(matches!(
+            record(opening, vec![200]).moves(),
+            Err(RecordError::Move { ply: 3, found: 200, .. })
+        ));
+    }
+
+    #[test]
+    fn words_tell_endings_apart() {
+        for (at, ending) in Ending::ALL.iter().enumerate() {
+            assert_eq!(Ending::ALL.iter().position(|other| other.word() == ending.word()), Some(at));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Tournaments on this machine: who plays is looked up, games are played, and tables, games and a page are made of them.
+
+mod games;
+mod look_up;
+mod outcome;
+mod page;
+
+pub(crate) use look_up::look_up;
+pub(crate) use outcome::Outcome;
+
+use crate::cells::{self, Worked};
+use crate::failure::Failure;
+use crate::run::How;
+use crate::store_argument::{StoreArgument, run_id};
+use crate::terminal::{out, write_out};
+use archipelago::Progress;
+use archipelago::cell::CellPlan;
+use bytes::Bytes;
+use clap::Subcommand;
+use coordinator::players::{self, PlayerFiles};
+use coordinator::results;
+use experiment::{Plan, Tournament, duration};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use store::{RunId, Store};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Who is how strong, as far as the games say
+    Table(TableArguments),
+    /// The games, as PDN
+    Games(games::Arguments),
+    /// A page with all tables and plots, and the games beside it
+    Page(PageArguments),
+}
+
+/// A tournament in a store.
+#[derive(clap::Args)]
+pub(crate) struct TournamentArgument {
+    /// The run of the tournament
+    run: String,
+    #[command(flatten)]
+    store: StoreArgument,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct TableArguments {
+    #[command(flatten)]
+    tournament: TournamentArgument,
+    /// One JSON object on stdout
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// A row for each two who have met, as CSV
+    #[arg(long)]
+    csv: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PageArguments {
+    #[command(flatten)]
+    tournament: TournamentArgument,
+    /// The folder to write to; `RUN-tournament` unless given
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+}
+
+pub(crate) async fn execute(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Table(arguments) => table(&arguments).await,
+        Command::Games(arguments) => games::run(&arguments).await,
+        Command::Page(arguments) => page(&arguments).await,
+    }
+}
+
+impl TournamentArgument {
+    /// What has been played.
+    async fn read(&self) -> Result<(RunId, Progress), Failure> {
+        let (store, run) = (self.store.open().await?, run_id(&self.run)?);
+        match cells::stored(&store, &run).await? {
+            Some(plan @ CellPlan::Tournament(_)) => {
+                let progress = results::read(&store, &run, plan).await?;
+                Ok((run, progress))
+            }
+            _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),
+        }
+    }
+}
+
+fn outcome(progress: &Progress) -> Outcome<'_> {
+    Outcome::of(progress).expect("it is a tournament's")
+}
+
+async fn table(arguments: &TableArguments) -> Result<ExitCode, Failure> {
+    let (run, progress) = arguments.tournament.read().await?;
+    let outcome = outcome(&progress);
+    if arguments.json {
+        out!("{}", object(&run, &progress, &outcome));
+    } else if arguments.csv {
+        write_out!("{}", outcome.pairings_csv());
+    } else {
+        write_out!("{}", outcome.markdown());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
+    let (run, progress) = arguments.tournament.read().await?;
+    let outcome = outcome(&progress);
+    let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{run}-tournament")));
+    let files = [
+        ("index.html", page::html(run.as_str(), &outcome)),
+        ("players.csv", outcome.players_csv()),
+        ("pairings.csv", outcome.pairings_csv()),
+        ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
+        ("games.pdn", games::pdn(&run, &progress, |_| true)?),
+    ];
+    crate::export::write_all(&folder, &files)
+}
+
+fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {
+    let mut object = outcome.json();
+    object["run"] = json!(run.as_str());
+    object["digest"] = json!(progress.digest().map(|digest| digest.to_string()));
+    object
+}
+
+/// Looks up who plays, if a plan is a tournament.
+pub(crate) async fn look_up_plan(plan: Plan, how: &How) -> Result<(Plan, PlayerFiles), Failure> {
+    match plan {
+        Plan::Tournament(games) => {
+            let (games, files) = look_up(&games, BTreeMap::new(), how).await?;
+            Ok((Plan::Tournament(Box::new(games)), files))
+        }
+        plan => Ok((plan, PlayerFiles::new())),
+    }
+}
+
+/// The text of a plan for a coordinator elsewhere, and the player files of this machine that it names.
+pub(crate) fn with_player_files(file: &Path, text: String) -> Result<(String, Vec<Bytes>), Failure> {
+    // Whatever is wrong with it the coordinator says as well.
+    let Ok(Plan::Tournament(games)) = experiment::parse(&file.display().to_string(), &text, None) else {
+        return Ok((text, vec![]));
+    };
+    let (games, files) = look_up::take_files_along(&games)?;
+    Ok((games.text().to_owned(), files.into_values().collect()))
+}
+
+/// Plays a tournament whose players were looked up.
+pub(crate) async fn run(
+    store: &Store,
+    plan: &Tournament,
+    files: &PlayerFiles,
+    fresh: bool,
+    how: &How,
+) -> Result<ExitCode, Failure> {
+    match play(store, plan, files, fresh, how).await? {
+        Played::Done(played) => Ok(played.print(how)),
+        Played::Stopped(code) => Ok(code),
+    }
+}
+
+/// Plays what is missing of a tournament, and prints its tables.
+pub(crate) async fn resume(
+    store: &Store,
+    run: &RunId,
+    plan: &Tournament,
+    how: &How,
+) -> Result<ExitCode, Failure> {
+    match go_on(store, run, plan, how).await? {
+        Played::Done(played) => Ok(played.print(how)),
+        Played::Stopped(code) => Ok(code),
+    }
+}
+
+/// What playing came to.
+pub(crate) enum Played {
+    Done(PlayedTournament),
+    Stopped(ExitCode),
+}
+
+/// A tournament that has come to its end.
+pub(crate) struct PlayedTournament {
+    pub(crate) run: RunId,
+    pub(crate) progress: Box<Progress>,
+    time: Duration,
+}
+
+/// Plays a tournament whose players were looked up, to its end.
+pub(crate) async fn play(
+    store: &Store,
+    plan: &Tournament,
+    files: &PlayerFiles,
+    fresh: bool,
+    how: &How,
+) -> Result<Played, Failure> {
+    let cells = CellPlan::Tournament(Box::new(plan.clone()));
+    let run = crate::run::choose_id(store, &cells.run_id(), fresh).await?;
+    // First those who play, then the plan that promises them.
+    players::keep(store, &run, plan, files).await?;
+    cells::create_as(store, &run, &cells).await?;
+    go_on(store, &run, plan, how).await
+}
+
+async fn go_on(store: &Store, run: &RunId, plan: &Tournament, how: &How) -> Result<Played, Failure> {
+    let worked = cells::work(store, run, CellPlan::Tournament(Box::new(plan.clone())), how).await?;
+    Ok(match worked {
+        Worked::Done { progress, time, .. } => {
+            Played::Done(PlayedTournament { run: run.clone(), progress, time })
+        }
+        Worked::Stopped(code) => Played::Stopped(code),
+    })
+}
+
+impl PlayedTournament {
+    /// Everything as one object.
+    pub(crate) fn object(&self) -> serde_json::Value {
+        object(&self.run, &self.progress, &outcome(&self.progress))
+    }
+
+    /// The tables that people read.
+    pub(crate) fn markdown(&self) -> String {
+        outcome(&self.progress).markdown()
+    }
+
+    fn print(&self, how: &How) -> ExitCode {
+        let outcome = outcome(&self.progress);
+        if how.json {
+            let mut object = self.object();
+            object["seconds"] = json!(self.time.as_secs_f64());
+            out!("{object}");
+            return ExitCode::SUCCESS;
+        }
+        write_out!("{}", self.markdown());
+        let digest = self.progress.digest().expect("all games are played");
+        out!("digest {digest}");
+        let games: u64 = outcome.endings.iter().map(|(_, count)| count).sum();
+        out!("{games} games in {}", duration::show(self.time));
+        let (run, flag) = (&self.run, how.store.flag());
+        out!("games and page: `atoll tournament games {run}{flag}`, `atoll tournament page {run}{flag}`");
+        ExitCode::SUCCESS
+    }
+}

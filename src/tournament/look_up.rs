@@ -1,0 +1,143 @@
+//! Players by the names that a tournament gives them: looked up once, before the first game.
+
+use crate::checkers::species::Population;
+use crate::contender;
+use crate::failure::Failure;
+use crate::run::How;
+use bytes::Bytes;
+use checkers::{Ensemble, Network, PlayerFile};
+use coordinator::players::PlayerFiles;
+use ensembles::{Distance, Settings, Speciation};
+use evolution::digest::Digest;
+use experiment::Tournament;
+use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
+use species::Noise;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Looks players up in files and in the store, and finds the species of populations.
+pub(crate) struct LookUp<'a> {
+    how: &'a How,
+    species: SpeciesKeys,
+    /// Other names of runs: those of a study's experiments.
+    runs: BTreeMap<String, String>,
+    files: PlayerFiles,
+    /// The best of each species of populations that have been looked at.
+    representatives: BTreeMap<String, Vec<Arc<Network>>>,
+}
+
+/// Looks up everybody who plays in a tournament; runs may have other names there.
+pub(crate) async fn look_up(
+    tournament: &Tournament,
+    runs: BTreeMap<String, String>,
+    how: &How,
+) -> Result<(Tournament, PlayerFiles), Failure> {
+    let (species, files) = (tournament.keys().species, PlayerFiles::new());
+    let mut look_up = LookUp { how, species, runs, files, representatives: BTreeMap::new() };
+    let mut players = vec![];
+    for player in tournament.players() {
+        players.extend(look_up.player(player).await?);
+    }
+    Ok((tournament.with_players(players)?, look_up.files))
+}
+
+/// Takes the player files of this machine along: a coordinator elsewhere does not have them.
+pub(crate) fn take_files_along(tournament: &Tournament) -> Result<(Tournament, PlayerFiles), Failure> {
+    let mut files = PlayerFiles::new();
+    let mut players = tournament.players().to_vec();
+    for player in players.iter_mut().filter(|player| player.is_looked_up()) {
+        let Some(path) = player.player.as_deref().filter(|path| Path::new(path).is_file()) else { continue };
+        let bytes = read_file(path)?;
+        let digest = Digest::of(&bytes);
+        files.insert(digest, bytes);
+        player.digest = Some(digest.to_string());
+    }
+    Ok((tournament.with_players(players)?, files))
+}
+
+fn read_file(path: &str) -> Result<Bytes, Failure> {
+    let file = PlayerFile::load(Path::new(path));
+    Ok(file.map_err(|error| Failure::Config(format!("{path}: {error}")))?.to_bytes().into())
+}
+
+impl LookUp<'_> {
+    /// Who a player is, or several.
+    async fn player(&mut self, player: &PlayerKeys) -> Result<Vec<PlayerKeys>, Failure> {
+        if !player.is_looked_up() || player.digest.is_some() {
+            return Ok(vec![player.clone()]);
+        }
+        let PlayerKeys { representatives, ensemble, player: named, .. } = player;
+        if let Some(source) = representatives {
+            let networks = self.representatives(source).await?;
+            let each = networks.iter().zip(1..).map(|(network, number)| PlayerKeys {
+                name: format!("{}.{number}", player.name),
+                team: Some(player.team().to_owned()),
+                ..self.known(player, network.to_player_file().into())
+            });
+            return Ok(each.collect());
+        }
+        let bytes = match (ensemble, named) {
+            (Some(source), _) => {
+                let ensemble = Ensemble::new(self.representatives(source).await?);
+                let refused = |error| Failure::Config(format!("player {}: {error}", player.name));
+                ensemble.map_err(refused)?.to_player_file().into()
+            }
+            (None, Some(path)) if Path::new(path).is_file() => read_file(path)?,
+            (None, Some(text)) => {
+                let reference = contender::reference(&self.renamed(text))?;
+                reference.champion(&self.how.store.open().await?).await?
+            }
+            (None, None) => unreachable!("a player is of some kind"),
+        };
+        Ok(vec![self.known(player, bytes)])
+    }
+
+    /// A player whose file is known from now on.
+    fn known(&mut self, player: &PlayerKeys, bytes: Bytes) -> PlayerKeys {
+        let digest = Digest::of(&bytes);
+        self.files.insert(digest, bytes);
+        PlayerKeys { digest: Some(digest.to_string()), ..player.clone() }
+    }
+
+    /// The best of each species of a population.
+    async fn representatives(&mut self, source: &str) -> Result<Vec<Arc<Network>>, Failure> {
+        if let Some(known) = self.representatives.get(source) {
+            return Ok(known.clone());
+        }
+        let networks = Population::of(&[self.renamed(source)], &self.how.store).await?.networks;
+        let settings = settings(&self.species);
+        let found = self.how.pool()?.install(|| Speciation::of(&networks, &settings));
+        let found = found.map_err(|error| Failure::Config(format!("the species of {source}: {error}")))?;
+        let best: Vec<_> = found.representatives().into_iter().map(|best| networks[best].clone()).collect();
+        eprintln!("{source}: {} players, {} species", networks.len(), best.len());
+        self.representatives.insert(source.to_owned(), best.clone());
+        Ok(best)
+    }
+
+    /// A reference to a run by its own name.
+    fn renamed(&self, text: &str) -> String {
+        let end = text.find(['/', '@']).unwrap_or(text.len());
+        let (run, rest) = text.split_at(end);
+        format!("{}{rest}", self.runs.get(run).map_or(run, String::as_str))
+    }
+}
+
+fn settings(keys: &SpeciesKeys) -> Settings {
+    Settings {
+        distance: match keys.distance {
+            DistanceKey::Weights => Distance::Weights,
+            DistanceKey::Behaviour => Distance::BEHAVIOUR,
+        },
+        epsilon: keys.epsilon,
+        min_points: keys.min_points as usize,
+        noise: match keys.noise {
+            NoiseKey::Drop => Noise::Drop,
+            NoiseKey::Own => Noise::Own,
+            NoiseKey::Nearest => Noise::Nearest,
+        },
+        depth: keys.depth,
+        pairs: keys.pairs as usize,
+        ..Settings::default()
+    }
+}

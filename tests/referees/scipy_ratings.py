@@ -1,0 +1,71 @@
+"""Rates players by the model of Bradley and Terry with Davidson's draws, by a general optimiser and a numerical Hessian.
+
+Standard input: {"cases": [{"name": ..., "players": 3, "games": [[first, second, wins, draws, losses], ...],
+"ratings": [[elo, low, high], ...], "superiority": [[0.5, ...], ...]}, ...]}
+"""
+
+import json
+import sys
+
+import numpy
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+ELO = 400 / numpy.log(10)
+
+
+def cost(parameters, case):
+    """Minus the logarithm of the likelihood, with one imagined game of everybody and one for the draws."""
+    strength, draws = parameters[:-1], parameters[-1]
+    total = 0.0
+    for first, second, won, drawn, lost in case["games"]:
+        one, other = strength[first], strength[second]
+        tie = draws + (one + other) / 2
+        whole = numpy.logaddexp(numpy.logaddexp(one, other), tie)
+        total += won * (one - whole) + lost * (other - whole) + drawn * (tie - whole)
+    total += numpy.sum(strength / 2 - numpy.logaddexp(strength, 0))
+    total += draws / 2 - numpy.logaddexp(draws, numpy.log(2))
+    return -total
+
+
+def hessian(parameters, case, step=1e-3):
+    size = len(parameters)
+    unit = numpy.eye(size) * step
+    result = numpy.zeros((size, size))
+    for row in range(size):
+        for column in range(row + 1):
+            value = (
+                cost(parameters + unit[row] + unit[column], case)
+                - cost(parameters + unit[row] - unit[column], case)
+                - cost(parameters - unit[row] + unit[column], case)
+                + cost(parameters - unit[row] - unit[column], case)
+            ) / (4 * step * step)
+            result[row, column] = result[column, row] = value
+    return result
+
+
+def check(case):
+    size = case["players"]
+    found = minimize(cost, numpy.zeros(size + 1), args=(case,), method="BFGS", options={"gtol": 1e-7})
+    strength = found.x[:-1]
+    covariance = numpy.linalg.inv(hessian(found.x, case))[:size, :size]
+    centred = numpy.eye(size) - 1 / size
+    deviation = numpy.sqrt(numpy.diag(centred @ covariance @ centred.T))
+    for player, (elo, low, high) in enumerate(case["ratings"]):
+        theirs = (strength[player] - strength.mean()) * ELO
+        margin = norm.ppf(0.975) * deviation[player] * ELO
+        for ours, expected in [(elo, theirs), (low, theirs - margin), (high, theirs + margin)]:
+            if abs(ours - expected) > 0.05 + 0.001 * abs(expected):
+                sys.exit(f"{case['name']}, player {player}: {ours}, not {expected}")
+    for first in range(size):
+        for second in range(size):
+            if first != second:
+                share = numpy.zeros(size)
+                share[first], share[second] = 1, -1
+                expected = norm.cdf((strength[first] - strength[second]) / numpy.sqrt(share @ covariance @ share))
+                if abs(case["superiority"][first][second] - expected) > 1e-3:
+                    sys.exit(f"{case['name']}: superiority {case['superiority'][first][second]}, not {expected}")
+    return size
+
+
+print(sum(check(case) for case in json.load(sys.stdin)["cases"]))
