@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use crate::player::{KnowledgeArguments, PlayerError, load};
 use crate::terminal::out;
 use checkers::{
-    DrawRules, Endgames, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Knowing, Limits,
-    MAX_DEPTH, Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search, Votes,
-    perft, perft_merged,
+    DrawRules, Endgames, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Knowing, Knowledge,
+    Limits, MAX_DEPTH, Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search,
+    Votes, perft, perft_merged,
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -115,7 +115,8 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
 
 fn run_best(arguments: &Best) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
-    let endgames = arguments.knowledge.load()?.endgames;
+    let knowledge = arguments.knowledge.load()?;
+    let endgames = knowledge.endgames.clone();
     let answer = match arguments.player.as_str() {
         "random" => choose_at_random(&position, arguments),
         "material" => search(Material { seed: arguments.seed }, endgames, &position, arguments),
@@ -123,8 +124,7 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
             PlayerFile::Network(network) => {
                 search(NetworkEvaluator::new(network), endgames, &position, arguments)
             }
-            PlayerFile::Ensemble(_) if endgames.is_some() => return Err(PlayerError::Ensemble.into()),
-            PlayerFile::Ensemble(ensemble) => vote(&ensemble, &position, arguments),
+            PlayerFile::Ensemble(ensemble) => vote(&ensemble, &knowledge, &position, arguments),
         },
     };
     let answer = answer.ok_or(InputError::NoMove(position))?;
@@ -165,8 +165,9 @@ fn search(
     Some(answer(&found, &search))
 }
 
-fn vote(ensemble: &Ensemble, position: &Position, arguments: &Best) -> Option<Value> {
-    let votes = EnsemblePlayer::with_limits(ensemble, arguments.limits(), TABLE_BITS).votes(position);
+fn vote(ensemble: &Ensemble, knowledge: &Knowledge, position: &Position, arguments: &Best) -> Option<Value> {
+    let mut player = EnsemblePlayer::with_limits(ensemble, knowledge, arguments.limits(), TABLE_BITS);
+    let votes = player.votes(position);
     let show = |votes: &Votes| {
         json!({ "move": votes.mv.to_string(), "votes": votes.voters.len(), "voters": votes.voters,
                 "score": votes.score })

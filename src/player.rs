@@ -65,11 +65,6 @@ pub(crate) enum PlayerError {
     /// Its database.
     #[error("--endgame: {0}")]
     Endgame(#[from] EndgameError),
-    /// Knowledge for one that cannot use it.
-    #[error(
-        "expected a player of one mind for `--endgame` or `--book`, found an ensemble, whose members vote by themselves"
-    )]
-    Ensemble,
 }
 
 impl PlayerArguments {
@@ -78,9 +73,6 @@ impl PlayerArguments {
         let knowledge = self.knowledge.load()?;
         if knowledge.book.is_none() && knowledge.endgames.is_none() {
             return Ok(player);
-        }
-        if matches!(player, PlayerSpec::Ensemble { .. }) {
-            return Err(PlayerError::Ensemble.into());
         }
         Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
     }

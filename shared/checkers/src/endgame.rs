@@ -11,6 +11,7 @@ mod guide;
 mod index;
 mod mapping;
 mod piece_counts;
+mod shared;
 mod slice;
 mod solve;
 

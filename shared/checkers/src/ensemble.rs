@@ -2,7 +2,9 @@
 
 mod file;
 
+use crate::book::Book;
 use crate::game::Game;
+use crate::knowledge::{Knowing, Knowledge};
 use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::player::{Player, forced};
@@ -61,25 +63,29 @@ pub struct Votes {
 /// Most votes win. Of moves with as many votes that wins to which the exact scores of all members, those who did not
 /// vote for it too, add up to more; of moves alike in that too the first of the legal moves. Chance plays no part.
 pub struct EnsemblePlayer {
-    members: Vec<NetworkEvaluator>,
+    members: Vec<Knowing<NetworkEvaluator>>,
+    book: Option<Arc<Book>>,
     /// One for all, forgetting between them: its memory does not grow with the ensemble.
     search: Search,
     limits: Limits,
+    seed: u64,
 }
 
 impl EnsemblePlayer {
     /// Each member looks `depth` plies ahead.
     pub fn new(ensemble: &Ensemble, depth: u32) -> Self {
-        Self::with_limits(ensemble, Limits::depth(depth), Search::SMALL_TABLE)
+        Self::with_limits(ensemble, &Knowledge::default(), Limits::depth(depth), Search::SMALL_TABLE)
     }
 
     /// The members search within `limits`, which are for all of them together, with a table of 2^`table_bits`
-    /// entries.
-    pub fn with_limits(ensemble: &Ensemble, limits: Limits, table_bits: u32) -> Self {
-        let members: Vec<NetworkEvaluator> =
-            ensemble.members.iter().map(|network| NetworkEvaluator::new(network.clone())).collect();
+    /// entries. Each asks the endgame database by its own judgement; the book is for all.
+    pub fn with_limits(ensemble: &Ensemble, knowledge: &Knowledge, limits: Limits, table_bits: u32) -> Self {
+        let Knowledge { book, endgames } = knowledge.clone();
+        let member =
+            |network: &Arc<Network>| Knowing::new(NetworkEvaluator::new(network.clone()), endgames.clone());
+        let members: Vec<_> = ensemble.members.iter().map(member).collect();
         let limits = shared(&limits, members.len());
-        Self { members, search: Search::new(table_bits, Reuse::EqualDepth), limits }
+        Self { members, book, search: Search::new(table_bits, Reuse::EqualDepth), limits, seed: 0 }
     }
 
     /// What the members think of each legal move, the one to play first.
@@ -87,11 +93,10 @@ impl EnsemblePlayer {
         let legal = position.legal_moves().into_iter();
         let mut votes: Vec<Votes> = legal.map(|mv| Votes { mv, voters: vec![], score: None }).collect();
         for voter in 0..self.members.len() {
-            self.look(voter, position, 1);
-            let best = self.search.lines().first().and_then(|line| line.moves.first());
+            let best = self.favourite(voter, position);
             votes
                 .iter_mut()
-                .filter(|votes| Some(&votes.mv) == best)
+                .filter(|votes| Some(votes.mv) == best)
                 .for_each(|votes| votes.voters.push(voter));
         }
         self.score_ties(position, &mut votes);
@@ -100,6 +105,21 @@ impl EnsemblePlayer {
             by_votes.then(b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)))
         });
         votes
+    }
+
+    /// What a member votes for.
+    fn favourite(&mut self, member: usize, position: &Position) -> Option<Move> {
+        self.search.forget();
+        let guided = self.members[member].guided(&mut self.search, position, self.limits.depth);
+        guided.or_else(|| {
+            self.look(member, position, 1);
+            self.search.lines().first().and_then(|line| line.moves.first().copied())
+        })
+    }
+
+    /// What the book plays.
+    fn by_heart(&self, position: &Position) -> Option<Move> {
+        self.book.as_ref().and_then(|book| book.choose(position, self.seed))
     }
 
     /// Lets a member find its best moves.
@@ -129,14 +149,20 @@ impl EnsemblePlayer {
 }
 
 impl Player for EnsemblePlayer {
-    fn new_game(&mut self, _seed: u64) {}
+    fn new_game(&mut self, seed: u64) {
+        self.seed = seed;
+    }
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
-        forced(game).or_else(|| self.votes(game.position()).first().map(|votes| votes.mv))
+        let known = self.by_heart(game.position()).or_else(|| forced(game));
+        known.or_else(|| self.votes(game.position()).first().map(|votes| votes.mv))
     }
 
     /// The limits are for all members together.
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        if let Some(best) = self.by_heart(game.position()) {
+            return Some(Thought::without_search(best));
+        }
         let own = std::mem::replace(&mut self.limits, shared(limits, self.members.len()));
         let votes = self.votes(game.position());
         self.limits = own;

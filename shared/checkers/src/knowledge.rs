@@ -52,6 +52,13 @@ pub struct Endgames {
     pub consult: Consult,
 }
 
+impl Endgames {
+    /// Whether both ask the same database at the same time.
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.database, &other.database) && self.consult == other.consult
+    }
+}
+
 /// What a player knows. By default nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
@@ -59,6 +66,23 @@ pub struct Knowledge {
     pub book: Option<Arc<Book>>,
     /// Verdicts for the end, in the search too.
     pub endgames: Option<Endgames>,
+}
+
+impl Knowledge {
+    /// Whether both have the same book and the same database.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let books = match (&self.book, &other.book) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        let endgames = match (&self.endgames, &other.endgames) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.is_same(other),
+            _ => false,
+        };
+        books && endgames
+    }
 }
 
 /// An evaluator that gives way to the endgame database.
@@ -88,6 +112,34 @@ impl<E: Evaluator> Knowing<E> {
         let asked = endgames.consult.applies(self.own.evaluate(position));
         asked.then(|| endgames.database.best_moves(position)).flatten()
     }
+
+    /// What the database plays where it is asked; a search of `depth` plies tells apart what it finds equally good.
+    pub(crate) fn guided(&mut self, search: &mut Search, position: &Position, depth: u32) -> Option<Move> {
+        match self.best_moves(position)?.as_slice() {
+            [only] => Some(*only),
+            moves => self.best_of(search, position, moves, depth),
+        }
+    }
+
+    /// The best of some moves, by what the search makes of the positions they lead to; the first of equal ones.
+    fn best_of(
+        &mut self,
+        search: &mut Search,
+        position: &Position,
+        moves: &[Move],
+        depth: u32,
+    ) -> Option<Move> {
+        let mut best: Option<(Move, Score)> = None;
+        for mv in moves {
+            let limits = Limits::depth(depth.saturating_sub(1));
+            let found = search.run(self, &position.play(mv), &limits);
+            let score = found.map_or(Score::INFINITE, |found| -found.score);
+            if best.is_none_or(|(_, other)| score > other) {
+                best = Some((*mv, score));
+            }
+        }
+        best.map(|(mv, _)| mv)
+    }
 }
 
 /// Far apart by verdict; equal verdicts keep the order of the evaluator's own opinions.
@@ -112,6 +164,9 @@ impl<E: Evaluator> Evaluator for Knowing<E> {
 
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
         self.own.evaluate_children(parent, children, scores);
+        if self.endgames.is_none() {
+            return;
+        }
         for (child, score) in children.iter().zip(scores) {
             *score = self.informed(child, *score);
         }
@@ -144,24 +199,7 @@ impl<E: Evaluator> KnowingPlayer<E> {
     fn known(&mut self, game: &Game, depth: u32) -> Option<Move> {
         let position = game.position();
         let book = self.book.as_ref().and_then(|book| book.choose(position, self.seed));
-        book.or_else(|| match self.evaluator.best_moves(position)?.as_slice() {
-            [only] => Some(*only),
-            moves => self.best_of(position, moves, depth),
-        })
-    }
-
-    /// The best of some moves, by what the search makes of the positions they lead to; the first of equal ones.
-    fn best_of(&mut self, position: &Position, moves: &[Move], depth: u32) -> Option<Move> {
-        let mut best: Option<(Move, Score)> = None;
-        for mv in moves {
-            let limits = Limits::depth(depth.saturating_sub(1));
-            let found = self.search.run(&mut self.evaluator, &position.play(mv), &limits);
-            let score = found.map_or(Score::INFINITE, |found| -found.score);
-            if best.is_none_or(|(_, other)| score > other) {
-                best = Some((*mv, score));
-            }
-        }
-        best.map(|(mv, _)| mv)
+        book.or_else(|| self.evaluator.guided(&mut self.search, position, depth))
     }
 }
 

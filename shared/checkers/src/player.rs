@@ -80,8 +80,11 @@ impl PlayerSpec {
             }
             Self::Material { depth } => Box::new(KnowingPlayer::new(Material { seed: 0 }, *depth, knowledge)),
             Self::Random => Box::new(KnowingPlayer::new(RandomOpinion { seed: 0 }, 1, knowledge)),
-            // Members of an ensemble vote by their own judgement.
-            Self::Ensemble { .. } | Self::Knowing { .. } => self.build(),
+            Self::Ensemble { ensemble, depth } => {
+                let limits = Limits::depth(*depth);
+                Box::new(EnsemblePlayer::with_limits(ensemble, knowledge, limits, Search::SMALL_TABLE))
+            }
+            Self::Knowing { .. } => self.build(),
         }
     }
 }

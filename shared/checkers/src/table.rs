@@ -1,7 +1,9 @@
 //! A table: where two players meet, with the memory of one game after the other.
 
 use crate::game::{DrawRules, Game, Outcome};
+use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
+use crate::network::{Network, NetworkEvaluator};
 use crate::player::{NetworkPlayer, Player, PlayerSpec, forced};
 use crate::position::Position;
 use crate::search::Limits;
@@ -40,6 +42,7 @@ impl Table {
 #[derive(Default)]
 struct Seat {
     network: Option<(NetworkPlayer, u32)>,
+    knowing: Option<(KnowingPlayer<NetworkEvaluator>, u32, Knowledge)>,
     other: Option<(Box<dyn Player + Send>, PlayerSpec)>,
 }
 
@@ -48,11 +51,36 @@ impl Seat {
     fn seat(&mut self, spec: &PlayerSpec, seed: u64) -> &mut dyn Player {
         match spec {
             PlayerSpec::Network { network, depth } => self.seat_network(network, *depth),
+            PlayerSpec::Knowing { player, knowledge } => match &**player {
+                PlayerSpec::Network { network, depth } => self.seat_knowing(network, *depth, knowledge, seed),
+                _ => self.seat_other(spec, seed),
+            },
             _ => self.seat_other(spec, seed),
         }
     }
 
-    fn seat_network(&mut self, network: &Arc<crate::Network>, depth: u32) -> &mut dyn Player {
+    fn seat_knowing(
+        &mut self,
+        network: &Arc<Network>,
+        depth: u32,
+        knowledge: &Knowledge,
+        seed: u64,
+    ) -> &mut dyn Player {
+        match &mut self.knowing {
+            Some((player, before, known)) if *before == depth && known.is_same(knowledge) => {
+                player.set_network(network.clone());
+            }
+            seat => {
+                let player = KnowingPlayer::new(NetworkEvaluator::new(network.clone()), depth, knowledge);
+                *seat = Some((player, depth, knowledge.clone()));
+            }
+        }
+        let player = &mut self.knowing.as_mut().expect("it has just sat down").0;
+        player.new_game(seed);
+        player
+    }
+
+    fn seat_network(&mut self, network: &Arc<Network>, depth: u32) -> &mut dyn Player {
         match &mut self.network {
             Some((player, known)) if *known == depth => player.set_network(network.clone()),
             seat => *seat = Some((NetworkPlayer::new(network.clone(), depth), depth)),
@@ -80,6 +108,10 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
             PlayerSpec::Ensemble { ensemble: one, depth },
             PlayerSpec::Ensemble { ensemble: other, depth: others },
         ) => Arc::ptr_eq(one, other) && depth == others,
+        (
+            PlayerSpec::Knowing { player: one, knowledge },
+            PlayerSpec::Knowing { player: other, knowledge: others },
+        ) => is_same(one, other) && knowledge.is_same(others),
         _ => false,
     }
 }
@@ -108,7 +140,7 @@ impl Player for Limited<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Network, NodeKind, openings};
+    use crate::{Consult, Database, Endgames, Ensemble, Network, NodeKind, openings};
 
     fn network(seed: u32) -> PlayerSpec {
         let weight = |at: usize| ((at as u32).wrapping_mul(0x9e37_79b1 ^ seed) % 401) as f32 / 1000.0 - 0.2;
@@ -127,14 +159,37 @@ mod tests {
         game.moves().to_vec()
     }
 
+    fn knowing(player: PlayerSpec, pieces: u32) -> PlayerSpec {
+        let database = Database::shared(pieces).expect("few pieces");
+        let endgames = Some(Endgames { database, consult: Consult::Always });
+        PlayerSpec::Knowing { player: Box::new(player), knowledge: Knowledge { book: None, endgames } }
+    }
+
     #[test]
     fn what_was_played_before_does_not_matter() {
-        let players =
-            [network(1), PlayerSpec::Random, network(2), PlayerSpec::Material { depth: 2 }, network(1)];
+        let members = [network(1), network(2)].map(|member| match member {
+            PlayerSpec::Network { network, .. } => network,
+            _ => unreachable!("they are networks"),
+        });
+        let ensemble = Arc::new(Ensemble::new(members.to_vec()).expect("two members"));
+        let ensemble = PlayerSpec::Ensemble { ensemble, depth: 2 };
+        let players = [
+            network(1),
+            PlayerSpec::Random,
+            knowing(network(1), 3),
+            knowing(network(2), 3),
+            knowing(network(2), 2),
+            network(2),
+            PlayerSpec::Material { depth: 2 },
+            knowing(PlayerSpec::Material { depth: 2 }, 3),
+            ensemble.clone(),
+            knowing(ensemble, 3),
+            network(1),
+        ];
         let mut table = Table::new(DrawRules::default(), None);
         for (at, black) in players.iter().enumerate() {
             for (number, white) in players.iter().enumerate() {
-                let (start, seeds) = (openings()[7 * at + number].position, [at as u64, number as u64]);
+                let (start, seeds) = (openings()[11 * at + number].position, [at as u64, number as u64]);
                 table.play(start, [black, white], seeds);
                 assert_eq!(table.game().moves(), apart(start, [black, white], seeds));
             }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
-    DrawRules, Ensemble, EnsembleError, EnsemblePlayer, Evaluator, Game, Limits, Move, Network,
+    DrawRules, Ensemble, EnsembleError, EnsemblePlayer, Evaluator, Game, Knowledge, Limits, Move, Network,
     NetworkEvaluator, NodeKind, Player, PlayerFile, PlayerFileError, PlayerSpec, Position, Search, Side,
     behaviour, openings, sample_positions,
 };
@@ -125,7 +125,8 @@ fn most_votes_win_and_ties_go_by_summed_score() {
 #[test]
 fn limits_hold_for_all_members_together() {
     let limits = Limits { time: Some(Duration::ZERO), ..Limits::depth(64) };
-    let mut player = EnsemblePlayer::with_limits(&ensemble(1, 3), limits, Search::SMALL_TABLE);
+    let mut player =
+        EnsemblePlayer::with_limits(&ensemble(1, 3), &Knowledge::default(), limits, Search::SMALL_TABLE);
     assert_eq!(player.votes(&Position::START).len(), 7);
     assert!(player.votes(&"W:W:B1".parse().unwrap()).is_empty());
     let lost = Game::from_position("W:W:B1".parse().unwrap(), DrawRules::default());

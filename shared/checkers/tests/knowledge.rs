@@ -2,15 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
-    Book, Consult, Database, DrawRules, Endgames, Evaluator, Game, Knowing, Knowledge, Material, Move,
-    NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Verdict, openings,
+    Book, Consult, Database, DrawRules, Endgames, Ensemble, Evaluator, Game, Knowing, Knowledge, Material,
+    Move, NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Verdict, openings,
 };
 use std::sync::{Arc, LazyLock};
 
 mod support;
 use support::{Random, random_network};
 
-static FOUR: LazyLock<Arc<Database>> = LazyLock::new(|| Arc::new(Database::compute(4).unwrap()));
+static FOUR: LazyLock<Arc<Database>> = LazyLock::new(|| Database::shared(4).unwrap());
 
 fn knowledge(consult: Consult) -> Knowledge {
     Knowledge { book: None, endgames: Some(Endgames { database: FOUR.clone(), consult }) }
@@ -65,14 +65,42 @@ fn wins(spec: &PlayerSpec, endings: &[Position]) -> usize {
 fn with_the_database_a_player_wins_what_it_could_not() {
     let endings = won_endings(100);
     let network = Arc::new(random_network(NodeKind::Weighted, &mut Random::new(3)));
-    for player in
-        [PlayerSpec::Network { network, depth: 4 }, PlayerSpec::Material { depth: 6 }, PlayerSpec::Random]
-    {
+    for player in [
+        PlayerSpec::Network { network, depth: 4 },
+        PlayerSpec::Ensemble { ensemble: ensemble(3), depth: 2 },
+        PlayerSpec::Material { depth: 6 },
+        PlayerSpec::Random,
+    ] {
         let without = wins(&player, &endings);
         let with = wins(&knowing(player.clone(), knowledge(Consult::Always)), &endings);
         println!("{with} of 100 with the database, {without} without: {player:?}");
         assert_eq!(with, 100);
         assert!(without < 70, "{without} of 100 are won anyway");
+    }
+}
+
+fn ensemble(members: u64) -> Arc<Ensemble> {
+    let network = |seed| Arc::new(random_network(NodeKind::Weighted, &mut Random::new(seed)));
+    Arc::new(Ensemble::new((0..members).map(network).collect()).unwrap())
+}
+
+#[test]
+fn an_ensemble_of_one_uses_what_it_knows_as_it_does_alone() {
+    let ensemble = ensemble(1);
+    let alone = PlayerSpec::Network { network: ensemble.members()[0].clone(), depth: 2 };
+    let voting = PlayerSpec::Ensemble { ensemble, depth: 2 };
+    for consult in [Consult::Always, Consult::Unsure { from: 0.0, to: 0.2 }] {
+        let book = Some(Arc::new(Book::deck()));
+        let known = Knowledge { book, ..knowledge(consult) };
+        let [mut one, mut other] =
+            [&alone, &voting].map(|player| knowing(player.clone(), known.clone()).build());
+        let starts = won_endings(60).into_iter().chain(openings().iter().map(|opening| opening.position));
+        for (seed, start) in (0..).zip(starts.chain([Position::START])) {
+            let game = Game::from_position(start, DrawRules::default());
+            one.new_game(seed);
+            other.new_game(seed);
+            assert_eq!(one.choose(&game), other.choose(&game));
+        }
     }
 }
 

@@ -7,14 +7,17 @@
 mod keys;
 
 pub use keys::{
-    DistanceKey, DrawKeys, FormatKey, NoiseKey, PlayerKeys, PublishedKeys, SpeciesKeys, SprtKeys,
+    ConsultKey, DistanceKey, DrawKeys, FormatKey, NoiseKey, PlayerKeys, PublishedKeys, SpeciesKeys, SprtKeys,
     TournamentKeys,
 };
 
 use crate::document::{self, Document, Problem, Report};
 use crate::estimate::Estimate;
 use crate::experiment::{SEMANTICS, allowed_name};
-use checkers::{DrawRules, Limits, MAX_DEPTH, PlayerFile, PlayerSpec};
+use checkers::{
+    Consult, Database, DrawRules, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlayerFile,
+    PlayerSpec,
+};
 use evolution::digest::Digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +70,14 @@ pub enum ContestantError {
         name: String,
         /// What is wrong.
         error: checkers::PlayerFileError,
+    },
+    /// There is no such database for it.
+    #[error("player {name}: {error}")]
+    Endgame {
+        /// What it is called.
+        name: String,
+        /// What is wrong.
+        error: EndgameError,
     },
     /// Here is no engine of this name.
     #[error("player {name}: expected an engine that this worker knows ({known}), found `{engine}`")]
@@ -225,15 +236,29 @@ impl Tournament {
             let command = engines.get(engine).ok_or_else(missing)?.clone();
             return Ok(Contestant::Engine { command, depth });
         }
-        match player.player.as_deref() {
-            Some("material") => return Ok(PlayerSpec::Material { depth }.into()),
-            Some("random") => return Ok(PlayerSpec::Random.into()),
-            _ => {}
+        let own = match player.player.as_deref() {
+            Some("material") => PlayerSpec::Material { depth },
+            Some("random") => PlayerSpec::Random,
+            _ => {
+                let bytes = player.digest().and_then(|digest| files.get(&digest));
+                let bytes = bytes.ok_or_else(|| ContestantError::Unresolved(name.clone()))?;
+                let file = PlayerFile::from_bytes(bytes.as_ref());
+                file.map_err(|error| ContestantError::File { name: name.clone(), error })?.player(depth)
+            }
+        };
+        match player.endgame {
+            None => Ok(own.into()),
+            Some(pieces) => {
+                let database =
+                    Database::shared(pieces).map_err(|error| ContestantError::Endgame { name, error })?;
+                let consult = match player.consult {
+                    Some(ConsultKey::Always) => Consult::Always,
+                    Some(ConsultKey::Unsure) | None => Consult::default(),
+                };
+                let knowledge = Knowledge { book: None, endgames: Some(Endgames { database, consult }) };
+                Ok(PlayerSpec::Knowing { player: Box::new(own), knowledge }.into())
+            }
         }
-        let bytes = player.digest().and_then(|digest| files.get(&digest));
-        let bytes = bytes.ok_or_else(|| ContestantError::Unresolved(name.clone()))?;
-        let file = PlayerFile::from_bytes(bytes.as_ref());
-        Ok(file.map_err(|error| ContestantError::File { name, error })?.player(depth).into())
     }
 
     /// The match of a pairing.
@@ -302,7 +327,17 @@ fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
     }
     for (at, player) in players.iter().enumerate() {
         let place = format!("tournament.players[{at}]");
-        let PlayerKeys { name, player, representatives, ensemble, engine, digest, .. } = player;
+        let PlayerKeys { name, player, representatives, ensemble, engine, endgame, consult, digest, .. } =
+            player;
+        if engine.is_some() && endgame.is_some() {
+            let message = "expected one of our own players to ask the endgame database, found an engine";
+            problems.push(document.problem(&format!("{place}.endgame"), message, None));
+        }
+        if consult.is_some() && endgame.is_none() {
+            let help = "add `endgame = 4`";
+            let message = "expected a player that asks the endgame database, found none";
+            problems.push(document.problem(&format!("{place}.consult"), message, Some(help)));
+        }
         if !names.insert(name) {
             let message = format!("expected each name once, found `{name}` again");
             problems.push(document.problem(&format!("{place}.name"), message, None));

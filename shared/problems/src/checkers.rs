@@ -7,7 +7,7 @@ mod self_play;
 pub(crate) use self_play::SelfPlay;
 
 use crate::ProblemError;
-use checkers::{DrawRules, NodeKind};
+use checkers::{Database, DrawRules, Endgames, Knowledge, NodeKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,9 @@ pub struct Checkers {
     pub weights: Weights,
     /// How far players are apart, for crowding and for policies that look at similarity.
     pub distance: Distance,
+    /// What those who evolve know of endings.
+    #[serde(skip_serializing_if = "Endgame::is_none")]
+    pub endgame: Endgame,
 }
 
 impl Default for Checkers {
@@ -61,6 +64,7 @@ impl Default for Checkers {
             champion: Confirmation::default(),
             weights: Weights::default(),
             distance: Distance::Weights,
+            endgame: Endgame::default(),
         }
     }
 }
@@ -252,6 +256,55 @@ pub enum Distance {
     Behaviour,
 }
 
+/// What those who evolve know of endings: the database of who wins, in their search too.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Endgame {
+    /// With so many pieces left the database knows who wins, 4 at most; 0 for no database.
+    #[schemars(range(min = 0, max = 4))]
+    pub pieces: u32,
+    /// When it is asked.
+    pub consult: Consult,
+    /// Who is unsure has a value above this, whoever it favours,
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub from: f32,
+    /// and below this.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub to: f32,
+}
+
+impl Default for Endgame {
+    fn default() -> Self {
+        Self { pieces: 0, consult: Consult::Unsure, from: 0.25, to: 0.75 }
+    }
+}
+
+impl Endgame {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What players know then. The database is computed when it is first needed.
+    fn knowledge(&self) -> Option<Knowledge> {
+        let database = Database::shared(self.pieces).ok()?;
+        let consult = match self.consult {
+            Consult::Unsure => checkers::Consult::Unsure { from: self.from, to: self.to },
+            Consult::Always => checkers::Consult::Always,
+        };
+        Some(Knowledge { book: None, endgames: Some(Endgames { database, consult }) })
+    }
+}
+
+/// When the endgame database is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consult {
+    /// Where a player's own value is unsure.
+    Unsure,
+    /// Wherever the database knows the position.
+    Always,
+}
+
 impl Checkers {
     /// The problem, if its keys fit together.
     pub(crate) fn problem(&self) -> Result<SelfPlay, ProblemError> {
@@ -263,6 +316,15 @@ impl Checkers {
         if self.points.win <= self.points.loss {
             let message = "expected a win to be worth more than a loss";
             return Err(ProblemError::new("problem.points", &message));
+        }
+        if self.endgame.pieces == 1 {
+            let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
+            return Err(ProblemError::new("problem.endgame.pieces", &message));
+        }
+        if self.endgame.from >= self.endgame.to {
+            let Endgame { from, to, .. } = self.endgame;
+            let message = format!("expected more than `from`, which is {from}, found `{to}`");
+            return Err(ProblemError::new("problem.endgame.to", &message));
         }
         Ok(SelfPlay::new(self.clone()))
     }

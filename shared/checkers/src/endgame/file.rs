@@ -90,6 +90,9 @@ pub enum EndgameError {
     /// No such database is possible.
     #[error("expected 2 to {most} pieces, found `{0}`", most = Database::MOST_PIECES)]
     Pieces(u32),
+    /// One that is computed in memory has few pieces.
+    #[error("expected 2 to {most} pieces, which are computed on demand, found `{0}`", most = Database::ON_DEMAND)]
+    OnDemand(u32),
 }
 
 /// Attaches the path to what the system says.

@@ -219,9 +219,26 @@ pub struct PlayerKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub depth: Option<u32>,
+    /// Whether it asks the endgame database, and with how many pieces left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 4))]
+    pub endgame: Option<u32>,
+    /// When it asks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consult: Option<ConsultKey>,
     /// The digest of its player file; written when the tournament begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+}
+
+/// When a player asks the endgame database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConsultKey {
+    /// Where its own value lies between 0.25 and 0.75, whoever it favours; so it is unless said otherwise.
+    Unsure,
+    /// Wherever the database knows the position.
+    Always,
 }
 
 /// What somebody else found between two teams, as the first saw it.

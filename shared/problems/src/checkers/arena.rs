@@ -2,19 +2,22 @@
 
 use super::schedule::{Pairing, Side};
 use super::{BenchmarkPlayer, Checkers};
-use checkers::{Network, Outcome, PlayerSpec, Position, Table};
-use std::sync::{Arc, Mutex, PoisonError};
+use checkers::{Knowledge, Network, Outcome, PlayerSpec, Position, Table};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Tables that are free.
+/// Tables that are free, and what those who play at them know.
 #[derive(Default)]
-pub(super) struct Arena(Mutex<Vec<Table>>);
+pub(super) struct Arena {
+    tables: Mutex<Vec<Table>>,
+    knowledge: OnceLock<Option<Knowledge>>,
+}
 
 impl Arena {
     /// Plays a game at a free table, or at a new one.
     pub(super) fn play(&self, keys: &Checkers, pairing: &Pairing, networks: &[Arc<Network>]) -> Outcome {
         let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys.draw.rules(), None));
         let opening = pairing.opening.map(|opening| checkers::openings()[opening].position);
-        let [black, white] = [pairing.black, pairing.white].map(|side| player(keys, side, networks));
+        let [black, white] = [pairing.black, pairing.white].map(|side| self.player(keys, side, networks));
         let players = [&black.0, &white.0];
         let outcome = table.play(opening.unwrap_or(Position::START), players, [black.1, white.1]);
         self.lock().push(table);
@@ -22,16 +25,25 @@ impl Arena {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Table>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Who plays, and the seed of what it leaves to chance.
-fn player(keys: &Checkers, side: Side, networks: &[Arc<Network>]) -> (PlayerSpec, u64) {
-    let depth = keys.depth;
-    match (side, keys.benchmark.player) {
-        (Side::Network(network), _) => (PlayerSpec::Network { network: networks[network].clone(), depth }, 0),
-        (Side::Benchmark(seed), BenchmarkPlayer::Material) => (PlayerSpec::Material { depth }, seed),
-        (Side::Benchmark(seed), BenchmarkPlayer::Random) => (PlayerSpec::Random, seed),
+    /// Who plays, and the seed of what it leaves to chance.
+    fn player(&self, keys: &Checkers, side: Side, networks: &[Arc<Network>]) -> (PlayerSpec, u64) {
+        let depth = keys.depth;
+        match (side, keys.benchmark.player) {
+            (Side::Network(network), _) => (self.informed(keys, networks[network].clone()), 0),
+            (Side::Benchmark(seed), BenchmarkPlayer::Material) => (PlayerSpec::Material { depth }, seed),
+            (Side::Benchmark(seed), BenchmarkPlayer::Random) => (PlayerSpec::Random, seed),
+        }
+    }
+
+    /// A network with what all of them know.
+    fn informed(&self, keys: &Checkers, network: Arc<Network>) -> PlayerSpec {
+        let player = PlayerSpec::Network { network, depth: keys.depth };
+        match self.knowledge.get_or_init(|| keys.endgame.knowledge()) {
+            None => player,
+            Some(knowledge) => PlayerSpec::Knowing { player: Box::new(player), knowledge: knowledge.clone() },
+        }
     }
 }

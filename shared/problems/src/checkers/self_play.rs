@@ -155,7 +155,7 @@ impl Problem for SelfPlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HallOfFame, Openings, Opponents};
+    use super::super::{Consult, Endgame, HallOfFame, Openings, Opponents};
     use super::*;
     use crate::ProblemSpec;
     use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
@@ -207,6 +207,28 @@ mod tests {
                 pool.install(|| epochs(&*evolver, 2).digest)
             });
             assert_eq!(digests[0], digests[1]);
+        }
+    }
+
+    #[test]
+    fn what_players_know_of_endings_counts_alike_everywhere() {
+        let digest = |endgame: Endgame, threads: usize| {
+            let evolver = evolver(&Checkers { endgame, ..quick() }, es(4));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| epochs(&*evolver, 2).digest)
+        };
+        let always = Endgame { pieces: 3, consult: Consult::Always, ..Endgame::default() };
+        let known = digest(always, 1);
+        assert_eq!(digest(always, 3), known);
+        assert_ne!(digest(Endgame::default(), 1), known, "no game came to three pieces");
+    }
+
+    #[test]
+    fn endings_that_nobody_can_know_are_refused() {
+        for endgame in
+            [Endgame { pieces: 1, ..Endgame::default() }, Endgame { from: 0.8, ..Endgame::default() }]
+        {
+            assert!(Checkers { endgame, ..quick() }.problem().is_err());
         }
     }
 
