@@ -2,6 +2,7 @@
 
 use crate::contender;
 use crate::failure::Failure;
+use crate::player::KnowledgeArguments;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use checkers::{DrawRules, MAX_DEPTH};
@@ -26,7 +27,12 @@ pub(crate) struct Arguments {
     /// Decides what players leave to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    #[command(flatten)]
+    #[command(
+        flatten,
+        next_help_heading = "What the player knows beside its own judgement, not the opponent"
+    )]
+    knowledge: KnowledgeArguments,
+    #[command(flatten, next_help_heading = "Options")]
     store: StoreArgument,
     /// One JSON object on stdout
     #[arg(long)]
@@ -37,7 +43,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { player, opponent, depth, store, .. } = arguments;
     let opponent_depth = arguments.opponent_depth.unwrap_or(*depth);
     let players = [
-        contender::load(player, *depth, store).await?,
+        arguments.knowledge.inform(contender::load(player, *depth, store).await?)?,
         contender::load(opponent, opponent_depth, store).await?,
     ];
     let (players, rules, limits) = (players.map(Into::into), DrawRules::default(), None);

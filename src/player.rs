@@ -70,15 +70,20 @@ pub(crate) enum PlayerError {
 impl PlayerArguments {
     pub(crate) async fn load(&self) -> Result<PlayerSpec, Failure> {
         let player = contender::load(&self.player, self.depth, &self.store).await?;
-        let knowledge = self.knowledge.load()?;
+        Ok(self.knowledge.inform(player)?)
+    }
+}
+
+impl KnowledgeArguments {
+    /// The player with this knowledge.
+    pub(crate) fn inform(&self, player: PlayerSpec) -> Result<PlayerSpec, PlayerError> {
+        let knowledge = self.load()?;
         if knowledge.book.is_none() && knowledge.endgames.is_none() {
             return Ok(player);
         }
         Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
     }
-}
 
-impl KnowledgeArguments {
     pub(crate) fn load(&self) -> Result<Knowledge, PlayerError> {
         Ok(Knowledge { book: self.load_book()?, endgames: self.load_endgames()? })
     }

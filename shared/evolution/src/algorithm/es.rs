@@ -34,7 +34,7 @@ pub struct Es {
     /// Whether a child has one parent, two, or all.
     pub recombination: Recombination,
     /// Who may stay for the next generation.
-    #[serde(skip_serializing_if = "Survival::is_plus")]
+    #[serde(skip_serializing_if = "is_default")]
     pub survival: Survival,
 }
 
@@ -72,19 +72,19 @@ pub enum Recombination {
 }
 
 /// Who may stay for the next generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Survival {
     /// The best of parents and children.
+    #[default]
     Plus,
     /// The best of the children, of whom there are at least as many as parents.
     Comma,
 }
 
-impl Survival {
-    fn is_plus(&self) -> bool {
-        *self == Self::Plus
-    }
+/// What was always so is not written: experiments keep their digests.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Es {
