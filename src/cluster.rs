@@ -82,6 +82,9 @@ fn finished(ending: Ending) -> Result<bool, Failure> {
         Ending::Done => Ok(true),
         Ending::Stopped => Ok(false),
         Ending::Failed(reason) => Err(Failure::Other(reason)),
+        Ending::Succeeded => {
+            Err(Failure::Other("another coordinator has taken this store over, and goes on".to_owned()))
+        }
     }
 }
 

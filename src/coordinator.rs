@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
-use store::{Nonce, Store};
+use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
 
 #[derive(clap::Args)]
@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     /// The address for health checks and metrics, or `off`
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// The folder that holds the runs
-    #[arg(long, value_name = "DIR")]
+    /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
+    #[arg(long, value_name = "PLACE")]
     store: Option<String>,
     /// How long a lease lasts without a renewal
     #[arg(long, value_name = "TIME")]
@@ -116,7 +116,7 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
         "off" => None,
         _ => Some(listen(settings, "http", insecure).await?),
     };
-    let store = Store::local(settings.text("store")?).await?;
+    let store = Store::create_at(&Location::parse(settings.text("store")?.as_ref())?).await?;
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
     eprintln!("coordinator at http://{}", address(&listener)?);
     if let Some(http) = &http {
@@ -127,6 +127,11 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,
         Ending::Failed(reason) => return Err(Failure::Other(reason)),
+        Ending::Succeeded => {
+            let message = "another coordinator has taken this store over and goes on with its runs; this one has \
+                           stopped, and nothing is lost";
+            return Err(Failure::Other(message.to_owned()));
+        }
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
 }

@@ -74,6 +74,7 @@ impl Failure {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
+            Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

@@ -22,7 +22,7 @@ use proto::convert::{Piece, WireError, Work, digest_bytes};
 use proto::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use store::{NameError, Nonce, Store, StoreError};
+use store::{Claim, NameError, Nonce, Store, StoreError};
 
 /// When something happens.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +86,9 @@ pub enum Refusal {
     /// Nobody needs the piece.
     #[error("{0} is not handed out")]
     NotOut(Work),
+    /// Another coordinator keeps the store by now.
+    #[error("another coordinator has taken this store over: ask that one")]
+    Succeeded,
     /// The store, or the run that it keeps.
     #[error(transparent)]
     Keep(#[from] KeepError),
@@ -157,13 +160,16 @@ pub(crate) struct Office {
     pub(crate) begun: bool,
     /// A run that ended without a result since this coordinator began, and why.
     pub(crate) failed: Option<String>,
+    /// That this coordinator, and none that began later, keeps the store.
+    pub(crate) claim: Claim,
     ticked: Duration,
 }
 
 impl Office {
-    /// Opens the store and takes up every run that has not ended.
+    /// Claims the store and takes up every run that has not ended.
     pub(crate) async fn open(store: Store, settings: Settings, now: Moment) -> Result<Self, Refusal> {
         let mut office = Self {
+            claim: Claim::take(&store, settings.nonce).await?,
             store,
             plan: Plan::default(),
             leases: Leases::new(settings.terms, first_token(settings.nonce)),
@@ -557,11 +563,18 @@ impl Office {
     pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), KeepError>, now: Moment) {
         match result {
             Ok(()) => {}
+            // Nobody who asks here should hear that the run failed: it goes on elsewhere.
+            Err(_) if self.is_succeeded().await => {}
             Err(KeepError::Ledger(LedgerError::Store(error))) => {
                 tracing::error!(run, %error, "cannot be written; trying again");
             }
             Err(error) => self.fail(run, &error.to_string(), now).await,
         }
+    }
+
+    /// Whether a later coordinator keeps the store. While nobody can tell, this one does.
+    pub(crate) async fn is_succeeded(&self) -> bool {
+        !self.claim.stands().await.unwrap_or(true)
     }
 
     /// Ends a run that cannot go on.

@@ -281,6 +281,10 @@ impl Office {
                 }
             }
         }
+        // A successor claims the store before it reads the runs: if the claim stands now, it will find this one.
+        if self.is_succeeded().await {
+            return Err(Refusal::Succeeded);
+        }
         tracing::info!(run = %id, priority, "submitted");
         self.begun = true;
         self.advance_studies(now).await;

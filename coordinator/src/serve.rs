@@ -12,6 +12,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::Store;
+use store::promises::{self, BrokenPromise, Trial};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -27,6 +28,8 @@ const TICK: Duration = Duration::from_millis(100);
 const CLOSING: Duration = Duration::from_secs(2);
 /// How long to wait for workers to learn that there is nothing left to do.
 const LINGERING: Duration = Duration::from_secs(10);
+/// How often to look whether another coordinator has begun.
+const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long one call may take, the longest wait included.
@@ -51,6 +54,9 @@ pub enum ServeError {
     /// The store.
     #[error(transparent)]
     Open(#[from] Refusal),
+    /// The store does not keep what is relied on.
+    #[error("this store cannot keep runs: {0}")]
+    Promise(#[from] BrokenPromise),
     /// The network.
     #[error("the coordinator cannot serve: {0}")]
     Serve(String),
@@ -65,6 +71,8 @@ pub enum Ending {
     Failed(String),
     /// It was asked to stop; everything is kept.
     Stopped,
+    /// Another coordinator has taken the store over, and goes on with its runs.
+    Succeeded,
 }
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
@@ -86,6 +94,7 @@ where
     let clock = Clock::new(unix);
     let door = Arc::new(OnceLock::new());
     let _http = http.map(|listener| Aborting(tokio::spawn(serve_http(listener, door.clone()))));
+    promises::try_out(&store, settings.nonce, Trial::SHORT).await?;
     let office = Office::open(store, settings, clock.now()).await?;
     let (close, closing) = watch::channel(false);
     let desk = Desk::new(office, clock, closing.clone());
@@ -96,15 +105,33 @@ where
         served = &mut server.0 => return Err(ended_early(served)),
         () = shutdown => Ending::Stopped,
         () = all_done(&desk) => Ending::Done,
+        () = succeeded(&desk) => Ending::Succeeded,
     };
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
+    if ending == Ending::Succeeded {
+        // What is not written yet is computed again: the successor has read the store already.
+        return Ok(ending);
+    }
     let mut office = desk.office().await;
     office.flush_all(desk.now()).await;
     Ok(match office.failed.take() {
         Some(reason) if ending == Ending::Done => Ending::Failed(reason),
         _ => ending,
     })
+}
+
+/// Waits until another coordinator has claimed the store.
+async fn succeeded(desk: &Desk) {
+    let claim = desk.office().await.claim.clone();
+    loop {
+        tokio::time::sleep(LOOK_FOR_SUCCESSORS).await;
+        match claim.stands().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+        }
+    }
 }
 
 /// A task that ends with its owner.

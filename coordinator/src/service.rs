@@ -128,7 +128,9 @@ impl From<Refusal> for Status {
             | Refusal::Codec(_)
             | Refusal::Report(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
-            Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => Self::unavailable(text),
+            Refusal::Succeeded | Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => {
+                Self::unavailable(text)
+            }
             Refusal::Keep(_) => Self::internal(text),
         }
     }
