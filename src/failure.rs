@@ -6,7 +6,7 @@ use coordinator::ledger::LedgerError;
 use experiment::LoadError;
 use experiment::document::Report;
 use store::{NameError, StoreError};
-use worker::{PoolError, WorkerError};
+use worker::{CallError, PoolError, WorkerError};
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,7 @@ impl Failure {
         match self {
             Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
+            Self::Worker(WorkerError::Call(CallError::Token(_) | CallError::Distrust(_))) => 78,
             Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,

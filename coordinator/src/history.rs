@@ -143,7 +143,8 @@ impl Past {
         let mut histories = vec![];
         let first = complete.saturating_sub(1);
         let places = self.records.iter().enumerate();
-        let places = places.flat_map(|(at, records)| (first..records.len() as u64).map(move |epoch| (at, epoch)));
+        let places =
+            places.flat_map(|(at, records)| (first..records.len() as u64).map(move |epoch| (at, epoch)));
         let read = |(at, epoch)| read_remains(store, run, at as u32, epoch);
         let mut remains = stream::iter(places.collect::<Vec<_>>()).map(read).buffered(READ_AHEAD);
         for records in &self.records {

@@ -4,6 +4,7 @@
 
 use crate::cells::{self, Cells};
 use crate::epochs::{Epochs, Fate};
+use crate::guard::Guard;
 use crate::keeper::KeepError;
 use crate::lease::{Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
@@ -12,6 +13,7 @@ use crate::plan::{Plan, PlanError, RunState};
 use crate::record::Labour;
 use crate::room::Room;
 use crate::runs::{Activity, Run};
+use crate::tls::Tls;
 use bytes::Bytes;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
@@ -46,6 +48,10 @@ pub struct Settings {
     pub exit_when_done: bool,
     /// The most runs at a time.
     pub max_runs: usize,
+    /// Who may call.
+    pub guard: Guard,
+    /// What calls are encrypted with, if they are.
+    pub tls: Option<Tls>,
 }
 
 /// Why a call was refused.

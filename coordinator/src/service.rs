@@ -113,7 +113,8 @@ impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let text = refusal.to_string();
         match refusal {
-            Refusal::Member(MemberError::Unknown(_)) => Self::unauthenticated(text),
+            // It should begin again: join, and then repeat what it asked.
+            Refusal::Member(MemberError::Unknown(_)) => Self::aborted(text),
             Refusal::Plan(PlanError::Unknown(_))
             | Refusal::NotOut(_)
             | Refusal::Over(_)

@@ -10,4 +10,9 @@ mod games;
 mod maze_study;
 mod process;
 mod proxy;
+#[path = "../support/s3.rs"]
+mod s3;
+mod security;
+mod state_in_s3;
+mod succession;
 mod wire;

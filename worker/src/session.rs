@@ -5,7 +5,7 @@
 
 mod delivery;
 
-use crate::client::{CallError, Client, Identity};
+use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
@@ -14,7 +14,6 @@ use archipelago::cell;
 use experiment::Sweep;
 use proto::convert::Work;
 use proto::v1;
-use proto::v1::worker_client::WorkerClient;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -216,7 +215,7 @@ impl Session {
         };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
@@ -429,7 +428,7 @@ impl Session {
         let request = v1::RenewRequest { worker: self.client.id(), renewals };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
@@ -488,7 +487,7 @@ impl Session {
             Departed::Drained => "asked to stop",
         };
         let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };
-        let call = |mut client: WorkerClient<Channel>| {
+        let call = |mut client: Calls| {
             let request = request.clone();
             async move { client.leave(request).await }
         };

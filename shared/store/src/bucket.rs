@@ -67,7 +67,9 @@ fn check_endpoint(builder: &AmazonS3Builder) -> Result<(), String> {
     let endpoint = setting(AmazonS3ConfigKey::S3Endpoint).or_else(|| setting(AmazonS3ConfigKey::Endpoint));
     let Some(endpoint) = endpoint else { return Ok(()) };
     let allowed = setting(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
-    if endpoint.starts_with("https://") || (endpoint.starts_with("http://") && allowed.as_deref() == Some("true")) {
+    if endpoint.starts_with("https://")
+        || (endpoint.starts_with("http://") && allowed.as_deref() == Some("true"))
+    {
         return Ok(());
     }
     Err(format!(

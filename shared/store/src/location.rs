@@ -50,7 +50,10 @@ impl Location {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if !(3..=63).contains(&bucket.len()) || !bucket.chars().all(is_plain) {
-            return Err(unknown(url, "a bucket whose name is not one of 3 to 63 letters, digits, `-` and `.`"));
+            return Err(unknown(
+                url,
+                "a bucket whose name is not one of 3 to 63 letters, digits, `-` and `.`",
+            ));
         }
         let prefix = Path::parse(prefix).map_err(|_| unknown(url, "a prefix that no object can have"))?;
         Ok(Self::S3 { bucket: bucket.to_owned(), prefix })
@@ -78,9 +81,15 @@ mod tests {
 
     #[test]
     fn what_names_no_bucket_is_told() {
-        for bad in
-            ["s3://", "s3:///prefix", "s3://ab", "s3://a b c/x", "s3://bucket/a//b", "s3://bucket/..", "http://x"]
-        {
+        for bad in [
+            "s3://",
+            "s3:///prefix",
+            "s3://ab",
+            "s3://a b c/x",
+            "s3://bucket/a//b",
+            "s3://bucket/..",
+            "http://x",
+        ] {
             let error = Location::parse(bad.as_ref()).unwrap_err().to_string();
             assert!(error.starts_with("expected a folder or `s3://BUCKET/PREFIX`, found"), "{error}");
             assert!(error.contains(bad), "{error}");

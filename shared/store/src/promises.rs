@@ -59,7 +59,9 @@ pub enum BrokenPromise {
     #[error("expected the object of the one writer that won, found another's: what is created does not stay")]
     Replaced,
     /// What was created is not listed.
-    #[error("expected {expected} objects in the listing right after they were created, found {found}: listings lag")]
+    #[error(
+        "expected {expected} objects in the listing right after they were created, found {found}: listings lag"
+    )]
     Unlisted {
         /// How many there are.
         expected: u32,
@@ -127,7 +129,9 @@ async fn race(store: &Store, path: &Path, writers: u32) -> Result<Duration, Brok
             Err(error) => return Err(error.into()),
         }
     }
-    let &[winner] = &winners[..] else { return Err(BrokenPromise::Winners { writers, winners: winners.len() }) };
+    let &[winner] = &winners[..] else {
+        return Err(BrokenPromise::Winners { writers, winners: winners.len() });
+    };
     if store.read(path, Kind::Artifact).await? != body(winner) {
         return Err(BrokenPromise::Replaced);
     }

@@ -78,7 +78,8 @@ impl Store {
         };
         let store = Self::over(bucket::open(bucket, prefix, variables)?);
         let answer = store.objects.list_with_delimiter(None).await;
-        answer.map_err(|error| StoreError::Unreachable { place: location.to_string(), source: error.into() })?;
+        answer
+            .map_err(|error| StoreError::Unreachable { place: location.to_string(), source: error.into() })?;
         Ok(store)
     }
 
@@ -226,7 +227,8 @@ impl Store {
             return listed;
         }
         let listing = self.objects.list_with_delimiter(Some(prefix)).await;
-        let mut paths = listing.map_err(|error| StoreError::of_backend("list", prefix, error))?.common_prefixes;
+        let mut paths =
+            listing.map_err(|error| StoreError::of_backend("list", prefix, error))?.common_prefixes;
         paths.sort_unstable();
         Ok(paths)
     }

@@ -39,7 +39,10 @@ async fn a_bucket_that_cannot_be_used_is_told_at_once() {
         Store::open_with(&location, variables).await.unwrap_err().to_string()
     };
     let missing = open("s3://not-there/x", server.variables()).await;
-    assert!(missing.starts_with("cannot use `s3://not-there/x` as a store") && missing.contains("bucket"), "{missing}");
+    assert!(
+        missing.starts_with("cannot use `s3://not-there/x` as a store") && missing.contains("bucket"),
+        "{missing}"
+    );
     let mut without = server.variables();
     without.retain(|(name, _)| name != "AWS_ALLOW_HTTP");
     let plain = open("s3://conformance", without).await;
