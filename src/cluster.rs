@@ -44,6 +44,8 @@ pub(crate) async fn work_off(
         max_runs: MAX_RUNS,
         guard: Guard::default(),
         tls: None,
+        first: None,
+        linger: Duration::ZERO,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };

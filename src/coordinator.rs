@@ -6,7 +6,7 @@ use crate::protection;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
 use coordinator::lease::Terms;
-use coordinator::{Ending, Limits, Settings as Office};
+use coordinator::{Ending, First, Limits, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -54,6 +54,12 @@ pub(crate) struct Arguments {
     /// End once all runs have ended, and tell the workers to leave
     #[arg(long)]
     exit_when_done: bool,
+    /// An experiment, a sweep or a study to begin with, or to go on with
+    #[arg(long, value_name = "FILE")]
+    run: Option<String>,
+    /// How long to stay at least once all runs have ended, so that workers who come late hear of it
+    #[arg(long, value_name = "TIME")]
+    linger: Option<String>,
 }
 
 /// The keys of `coordinator.toml`.
@@ -70,6 +76,8 @@ struct Keys {
     hedge_after: Option<String>,
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
+    run: Option<String>,
+    linger: Option<String>,
     tls_cert: Option<String>,
     tls_key: Option<String>,
     tls_client_ca: Option<String>,
@@ -83,7 +91,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 20] = [
+const DEFAULTS: [(&str, &str); 22] = [
     ("listen", "127.0.0.1:7440"),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
@@ -93,6 +101,8 @@ const DEFAULTS: [(&str, &str); 20] = [
     ("hedge_after", "10s"),
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
+    ("run", ""),
+    ("linger", "0s"),
     ("tls_cert", ""),
     ("tls_key", ""),
     ("tls_client_ca", ""),
@@ -116,6 +126,8 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("lease", arguments.lease),
         ("insecure", yes(arguments.insecure)),
         ("exit_when_done", yes(arguments.exit_when_done)),
+        ("run", arguments.run),
+        ("linger", arguments.linger),
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
         ("tls_client_ca", arguments.tls_client_ca),
@@ -154,6 +166,8 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
+        first: first(settings)?,
+        linger: settings.time("linger")?,
         guard: protection::guard(settings)?,
         tls: protection::tls(settings)?,
     })
@@ -185,6 +199,17 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
         }
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
+}
+
+/// What to begin with. It is checked before anything is opened.
+fn first(settings: &Settings) -> Result<Option<First>, Failure> {
+    let file = settings.text("run")?;
+    if file.is_empty() {
+        return Ok(None);
+    }
+    experiment::load(file.as_ref(), None)?;
+    let text = experiment::document::read_limited(file.as_ref()).map_err(experiment::LoadError::from)?;
+    Ok(Some(First { file, text }))
 }
 
 fn limits(settings: &Settings) -> Result<Limits, Failure> {

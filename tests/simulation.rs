@@ -100,6 +100,8 @@ async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
         max_runs: 10,
         guard: Guard::default(),
         tls: None,
+        first: None,
+        linger: Duration::ZERO,
     };
     let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;
     assert_eq!(ending, Ending::Stopped);

@@ -70,10 +70,14 @@ fn page(office: &Office) -> String {
         ("atoll_failures_total", "Pieces that a worker could not do", counters.failures),
         ("atoll_workers_put_aside_total", "Workers whose results cannot be trusted", counters.put_aside),
         ("atoll_checkpoints_total", "Checkpoints inside epochs", counters.checkpoints),
+        ("atoll_workers_forgotten_total", "Workers that fell silent", counters.forgotten),
+        ("atoll_store_errors_total", "Writes that the store did not do", counters.store_errors),
     ] {
         page.family(name, help, "counter");
         page.line(&format_args!("{name} {value}"));
     }
+    page.family("atoll_build_info", "The version of the coordinator", "gauge");
+    page.line(&format_args!("atoll_build_info{{version=\"{}\"}} 1", office.settings.version));
     page.runs(office);
     page.0
 }

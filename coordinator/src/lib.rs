@@ -47,6 +47,6 @@ mod tls;
 pub use connections::{Connection, Limits, connections};
 pub use guard::{Guard, TokenError, Tokens};
 pub use members::MemberError;
-pub use office::{Moment, Refusal, Settings};
+pub use office::{First, Moment, Refusal, Settings};
 pub use serve::{Ending, ServeError, run};
 pub use tls::{Tls, TlsError};

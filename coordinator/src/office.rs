@@ -6,7 +6,7 @@ use crate::cells::{self, Cells};
 use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
 use crate::keeper::KeepError;
-use crate::lease::{Leases, Terms, Token, Verdict};
+use crate::lease::{Expired, Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
@@ -48,10 +48,23 @@ pub struct Settings {
     pub exit_when_done: bool,
     /// The most runs at a time.
     pub max_runs: usize,
+    /// What to begin with, or to go on with.
+    pub first: Option<First>,
+    /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
+    pub linger: Duration,
     /// Who may call.
     pub guard: Guard,
     /// What calls are encrypted with, if they are.
     pub tls: Option<Tls>,
+}
+
+/// An experiment, a sweep or a study that a coordinator begins with.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// The name of the file, for messages about it.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// Why a call was refused.
@@ -118,6 +131,8 @@ pub(crate) struct Counters {
     pub(crate) failures: u64,
     pub(crate) put_aside: u64,
     pub(crate) checkpoints: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) store_errors: u64,
 }
 
 /// An epoch as it was delivered.
@@ -189,6 +204,10 @@ impl Office {
         };
         office.take_up_all(now).await?;
         office.begun = office.plan.has_open_runs();
+        if let Some(First { file, text }) = office.settings.first.clone() {
+            let plan = experiment::parse(&file, &text, None)?;
+            office.submit(plan, 0, false, now).await?;
+        }
         Ok(office)
     }
 
@@ -288,7 +307,7 @@ impl Office {
         let work =
             idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
         self.counters.hedged += 1;
-        tracing::info!(%work, worker = %self.members.name(worker), "repeated by an idle worker");
+        tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), "repeated by an idle worker");
         Some(work)
     }
 
@@ -365,7 +384,7 @@ impl Office {
             return Ok(Instruction::Stop);
         }
         if !self.leases.knows(work) {
-            tracing::info!(%work, worker = %self.members.name(worker), "lease taken up again");
+            tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, "lease taken up again");
         }
         if let (Piece::Epoch { island, .. }, Some(standing), Some(epochs)) =
             (work.piece, standing, self.epochs(&work.run))
@@ -513,7 +532,7 @@ impl Office {
             return Ok(());
         }
         self.counters.failures += 1;
-        tracing::warn!(%work, worker = %self.members.name(worker), failure, "failed");
+        tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, reason = failure, "failed");
         let reason: String = failure.chars().take(1000).collect();
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
@@ -541,13 +560,18 @@ impl Office {
         self.ticked = now.elapsed;
         for expired in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
-            tracing::warn!(work = %expired.work, worker = %self.members.name(&expired.worker), "lease ran out");
-            if let Verdict::Poison(reason) = expired.verdict {
-                self.fail(&expired.work.run, &reason, now).await;
+            let Expired { work, worker, token, verdict } = expired;
+            let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
+            tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(&worker), lease = token, reason, "lease ran out");
+            if let Verdict::Poison(reason) = verdict {
+                self.fail(&work.run, &reason, now).await;
             }
         }
         let silence = 20 * self.settings.terms.lease;
-        self.members.forget_silent(now.elapsed.saturating_sub(silence));
+        for worker in self.members.forget_silent(now.elapsed.saturating_sub(silence)) {
+            self.counters.forgotten += 1;
+            tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
+        }
         for run in self.plan.active() {
             if self.leases.count(&run) > 0 {
                 self.pass(&run, passed, now).await;
@@ -572,6 +596,7 @@ impl Office {
             // Nobody who asks here should hear that the run failed: it goes on elsewhere.
             Err(_) if self.is_succeeded().await => {}
             Err(KeepError::Ledger(LedgerError::Store(error))) => {
+                self.counters.store_errors += 1;
                 tracing::error!(run, %error, "cannot be written; trying again");
             }
             Err(error) => self.fail(run, &error.to_string(), now).await,

@@ -230,6 +230,8 @@ async fn all_done(desk: &Desk) {
     while !desk.office().await.is_done() {
         bell.rung().await;
     }
+    let linger_at_least = desk.office().await.settings.linger;
+    tokio::time::sleep(linger_at_least).await;
     let knows = |office: &Office, recently| office.members.all_know_the_end(recently);
     linger(desk, &mut bell, LINGERING, knows).await;
     // A goodbye that cannot be delivered would only make them wait.

@@ -5,6 +5,7 @@
 mod bad_input;
 mod commands;
 mod docs;
+mod exit_codes;
 mod faults;
 mod games;
 mod maze_study;

@@ -185,9 +185,15 @@ impl Coordinator {
     }
 
     /// Kills it without a word, and starts another one in its place.
-    pub(crate) fn restart(self) -> Self {
-        let Self { process, address, folder, arguments, variables, .. } = self;
-        process.kill();
+    pub(crate) fn restart(mut self) -> Self {
+        self.process.0.kill().unwrap();
+        self.again()
+    }
+
+    /// Starts another one in the place of one that has ended, or is about to.
+    pub(crate) fn again(self) -> Self {
+        let Self { mut process, address, folder, arguments, variables, .. } = self;
+        process.ended();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         Self::start(folder, &address, &arguments, variables)
     }

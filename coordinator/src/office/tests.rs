@@ -137,6 +137,8 @@ fn settings(seed: u64, life: u128) -> Settings {
         max_runs: 1,
         guard: Guard::default(),
         tls: None,
+        first: None,
+        linger: Duration::ZERO,
     }
 }
 
