@@ -58,6 +58,9 @@ pub struct Settings {
     pub tls: Option<Tls>,
 }
 
+/// How long it is believed that no other coordinator has begun.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// An experiment, a sweep or a study that a coordinator begins with.
 #[derive(Clone, Debug)]
 pub struct First {
@@ -183,6 +186,8 @@ pub(crate) struct Office {
     pub(crate) failed: Option<String>,
     /// That this coordinator, and none that began later, keeps the store.
     pub(crate) claim: Claim,
+    /// When that was last seen, and whether it is so.
+    keeping: (Duration, bool),
     ticked: Duration,
 }
 
@@ -199,6 +204,7 @@ impl Office {
             counters: Counters::default(),
             begun: false,
             failed: None,
+            keeping: (now.elapsed, true),
             ticked: now.elapsed,
             settings,
         };
@@ -429,6 +435,9 @@ impl Office {
     ) -> Result<(), Refusal> {
         self.members.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
+        if !self.keeps_the_store(now).await {
+            return Err(Refusal::Succeeded);
+        }
         self.expect(work, inputs);
         let Some(epochs) = self.epochs(&work.run) else { return Ok(()) };
         if epochs.checkpoint((island, epoch), inputs, standing, bytes).await? {
@@ -548,6 +557,9 @@ impl Office {
 
     /// What an accepted epoch brings with it: something to be written, or the end.
     async fn after_epoch(&mut self, run: &str, now: Moment) {
+        if !self.keeps_the_store(now).await {
+            return;
+        }
         let Some(epochs) = self.epochs(run) else { return };
         let written = epochs.flush_if_due().await;
         self.note_trouble(run, written, now).await;
@@ -584,6 +596,9 @@ impl Office {
         if let Some(cells) = self.cells(run) {
             cells.pass(time);
         }
+        if !self.keeps_the_store(now).await {
+            return;
+        }
         let Some(epochs) = self.epochs(run) else { return };
         let passed = epochs.pass(time, now.unix).await;
         self.note_trouble(run, passed, now).await;
@@ -601,6 +616,15 @@ impl Office {
             }
             Err(error) => self.fail(run, &error.to_string(), now).await,
         }
+    }
+
+    /// Whether to write at all, as of a moment ago: what a later coordinator reads must not change under its hands.
+    async fn keeps_the_store(&mut self, now: Moment) -> bool {
+        let (seen, keeping) = self.keeping;
+        if keeping && now.elapsed.saturating_sub(seen) >= LOOK_AGAIN {
+            self.keeping = (now.elapsed, !self.is_succeeded().await);
+        }
+        self.keeping.1
     }
 
     /// Whether a later coordinator keeps the store. While nobody can tell, this one does.
