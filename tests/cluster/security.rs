@@ -2,7 +2,10 @@
 //! is ever said.
 
 use crate::process::{Coordinator, EXPERIMENT, Folder, Process, Variables, atoll, json, text, wait_until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 /// A cluster's secrets, made by `atoll certs`, and another cluster's.
 struct Secrets {
@@ -54,7 +57,7 @@ impl Secrets {
         worker.ended();
         let Process(child) = &mut worker;
         let mut said = vec![];
-        std::io::Read::read_to_end(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+        child.stderr.take().unwrap().read_to_end(&mut said).unwrap();
         Output { status: child.wait().unwrap(), stdout: vec![], stderr: said }
     }
 
@@ -231,22 +234,21 @@ fn a_peer_has_only_so_many_connections() {
     let secrets = Secrets::new();
     let config = secrets.folder.file("few.toml", "max_connections_per_peer = 2\n");
     let coordinator = secrets.coordinator(&["--config", &config]);
-    let connect = || std::net::TcpStream::connect(&coordinator.address).unwrap();
-    let first = [connect(), connect()];
-    let closed = |stream: &std::net::TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        matches!(stream.peek(&mut [0]), Ok(0) | Err(_))
-            && !matches!(stream.peek(&mut [0]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock)
-    };
-    let third = connect();
-    wait_until("the third connection is closed", || closed(&third));
-    assert!(coordinator.said().contains("too many are open"), "{}", coordinator.said());
+    let connect = || TcpStream::connect(&coordinator.address).unwrap();
+    let mut first = [connect(), connect()];
+    assert!(first.iter_mut().all(is_served));
+    assert!(!is_served(&mut connect()), "it is the third");
+    wait_until("a word about it", || coordinator.said().contains("too many are open"));
     drop(first);
-    wait_until("there is room again", || {
-        let stream = connect();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        !closed(&stream)
-    });
+    wait_until("there is room again", || is_served(&mut connect()));
+}
+
+/// Whether the first words of HTTP/2 are answered.
+fn is_served(stream: &mut TcpStream) -> bool {
+    let words = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let answered = stream.write_all(words).and_then(|()| stream.read(&mut [0]));
+    answered.is_ok_and(|bytes| bytes == 1)
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Two coordinators on one store: the older one stops by itself, and nothing is lost.
 
-use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Variables};
+use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Variables, wait_until};
 use crate::s3::Server;
 
 fn succeed(first: Coordinator, second: &Coordinator, run: &str) {
     let mut first = first;
     let _worker = second.worker(&[]);
     assert_eq!(first.process.ended(), Some(1));
-    assert!(first.said().contains("another coordinator has taken this store over"), "{}", first.said());
+    let last_words = "another coordinator has taken this store over";
+    wait_until(last_words, || first.said().contains(last_words));
     assert!(!first.said().contains("failed"), "the run goes on elsewhere: {}", first.said());
     assert_eq!(second.digest(run), *DIGEST);
 }
@@ -38,6 +39,7 @@ fn what_is_submitted_to_the_older_one_is_not_lost() {
     let folder = Folder::new();
     let first = folder.coordinator(&[]);
     let second = folder.coordinator(&[]);
+    wait_until("the claim of the second", || second.page("/readyz").starts_with("HTTP/1.1 200"));
     let file = folder.file("late.toml", EXPERIMENT);
     // Whether or not the older one has noticed: it never says that it has taken what its successor will not see.
     let refused = first.command(&["submit", &file]);
