@@ -15,6 +15,11 @@ pub(crate) fn show(milliseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
+/// The year, month and day of a time in UTC.
+pub(crate) fn date(milliseconds: u64) -> (u64, u64, u64) {
+    civil(milliseconds / 86_400_000)
+}
+
 /// The date of a day since 1970 in the Gregorian calendar: whole 400-year cycles first, then years from March, so
 /// that the leap day is the last of its year.
 fn civil(days: u64) -> (u64, u64, u64) {

@@ -5,11 +5,12 @@
 
 use crate::clock;
 use crate::failure::Failure;
+use crate::protection::Credentials;
 use crate::remote::Remote;
 use crate::run::{How, opening};
 use crate::signals::Signals;
 use coordinator::lease::Terms;
-use coordinator::{Ending, Settings};
+use coordinator::{Ending, Guard, Limits, Settings};
 use proto::v1;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
@@ -42,13 +43,17 @@ pub(crate) async fn work_off(
         version: opening.version,
         exit_when_done: true,
         max_runs: MAX_RUNS,
+        guard: Guard::default(),
+        tls: None,
+        first: None,
+        linger: Duration::ZERO,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
-    let incoming = coordinator::connections(listener);
+    let incoming = coordinator::connections(listener, Limits::default());
     let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
     let mut coordinator = std::pin::pin!(coordinator);
-    let mut remote = Remote::new(&url)?;
+    let mut remote = Remote::new(&url, &Credentials::default())?;
     let run = tokio::select! {
         run = remote.submit(request) => run?,
         ending = &mut coordinator => return finished(ending?),
@@ -83,6 +88,9 @@ fn finished(ending: Ending) -> Result<bool, Failure> {
         Ending::Done => Ok(true),
         Ending::Stopped => Ok(false),
         Ending::Failed(reason) => Err(Failure::Other(reason)),
+        Ending::Succeeded => {
+            Err(Failure::Other("another coordinator has taken this store over, and goes on".to_owned()))
+        }
     }
 }
 

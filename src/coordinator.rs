@@ -2,15 +2,16 @@
 
 use crate::clock;
 use crate::failure::Failure;
+use crate::protection;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
 use coordinator::lease::Terms;
-use coordinator::{Ending, Settings as Office};
+use coordinator::{Ending, First, Limits, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
-use store::{Nonce, Store};
+use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
 
 #[derive(clap::Args)]
@@ -23,18 +24,42 @@ pub(crate) struct Arguments {
     /// The address for health checks and metrics, or `off`
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// The folder that holds the runs
-    #[arg(long, value_name = "DIR")]
+    /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
+    #[arg(long, value_name = "PLACE")]
     store: Option<String>,
     /// How long a lease lasts without a renewal
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
+    /// The coordinator's certificate, and whatever leads from it to its authority
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+    /// The certificate authority of workers and operators, who must then show a certificate
+    #[arg(long, value_name = "FILE")]
+    tls_client_ca: Option<String>,
+    /// The tokens of workers; also in `ATOLL_WORKER_TOKENS`
+    #[arg(long, value_name = "FILE")]
+    worker_token_file: Option<String>,
+    /// The tokens of operators; also in `ATOLL_OPERATOR_TOKENS`
+    #[arg(long, value_name = "FILE")]
+    operator_token_file: Option<String>,
+    /// The tokens of those who may only read the metrics; also in `ATOLL_METRICS_TOKENS`
+    #[arg(long, value_name = "FILE")]
+    metrics_token_file: Option<String>,
     /// Listen on addresses that others can reach, without any protection
     #[arg(long)]
     insecure: bool,
     /// End once all runs have ended, and tell the workers to leave
     #[arg(long)]
     exit_when_done: bool,
+    /// An experiment, a sweep or a study to begin with, or to go on with
+    #[arg(long, value_name = "FILE")]
+    run: Option<String>,
+    /// How long to stay at least once all runs have ended, so that workers who come late hear of it
+    #[arg(long, value_name = "TIME")]
+    linger: Option<String>,
 }
 
 /// The keys of `coordinator.toml`.
@@ -51,11 +76,22 @@ struct Keys {
     hedge_after: Option<String>,
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
+    run: Option<String>,
+    linger: Option<String>,
+    tls_cert: Option<String>,
+    tls_key: Option<String>,
+    tls_client_ca: Option<String>,
+    worker_token_file: Option<String>,
+    operator_token_file: Option<String>,
+    metrics_token_file: Option<String>,
+    max_connections: Option<u32>,
+    max_connections_per_peer: Option<u32>,
+    max_requests_per_peer: Option<u32>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 11] = [
+const DEFAULTS: [(&str, &str); 22] = [
     ("listen", "127.0.0.1:7440"),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
@@ -65,11 +101,23 @@ const DEFAULTS: [(&str, &str); 11] = [
     ("hedge_after", "10s"),
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
+    ("run", ""),
+    ("linger", "0s"),
+    ("tls_cert", ""),
+    ("tls_key", ""),
+    ("tls_client_ca", ""),
+    ("worker_token_file", ""),
+    ("operator_token_file", ""),
+    ("metrics_token_file", ""),
+    ("max_connections", "12000"),
+    ("max_connections_per_peer", "4000"),
+    ("max_requests_per_peer", "20000"),
     ("log", "info"),
     ("log_format", "text"),
 ];
 
-pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+/// The settings, and whether they are only to be printed.
+pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure> {
     let yes = |flag: bool| flag.then(|| "true".to_owned());
     let flags = [
         ("listen", arguments.listen),
@@ -78,10 +126,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("lease", arguments.lease),
         ("insecure", yes(arguments.insecure)),
         ("exit_when_done", yes(arguments.exit_when_done)),
+        ("run", arguments.run),
+        ("linger", arguments.linger),
+        ("tls_cert", arguments.tls_cert),
+        ("tls_key", arguments.tls_key),
+        ("tls_client_ca", arguments.tls_client_ca),
+        ("worker_token_file", arguments.worker_token_file),
+        ("operator_token_file", arguments.operator_token_file),
+        ("metrics_token_file", arguments.metrics_token_file),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
+    Ok((settings, arguments.settings.print_config))
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let (settings, only_print) = settings(arguments)?;
     let office = office(&settings)?;
-    if arguments.settings.print_config {
+    if only_print {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -105,47 +166,67 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
+        first: first(settings)?,
+        linger: settings.time("linger")?,
+        guard: protection::guard(settings)?,
+        tls: protection::tls(settings)?,
     })
 }
 
 async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    let insecure = settings.parsed("insecure", "`true` or `false`")?;
-    let listener = listen(settings, "listen", insecure).await?;
+    let listener = listen(settings, "listen", &office).await?;
     let http = match settings.text("http")?.as_str() {
         "off" => None,
-        _ => Some(listen(settings, "http", insecure).await?),
+        _ => Some(listen(settings, "http", &office).await?),
     };
-    let store = Store::local(settings.text("store")?).await?;
+    let store = Store::create_at(&Location::parse(settings.text("store")?.as_ref())?).await?;
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
-    eprintln!("coordinator at http://{}", address(&listener)?);
+    let scheme = if office.tls.is_some() { "https" } else { "http" };
+    eprintln!("coordinator at {scheme}://{}", address(&listener)?);
     if let Some(http) = &http {
-        eprintln!("health and metrics at http://{}", address(http)?);
+        eprintln!("health and metrics at {scheme}://{}", address(http)?);
     }
-    let incoming = coordinator::connections(listener);
+    let incoming = coordinator::connections(listener, limits(settings)?);
     let ending = coordinator::run(incoming, http, store, office, clock::now, signals.asked()).await?;
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,
         Ending::Failed(reason) => return Err(Failure::Other(reason)),
+        Ending::Succeeded => {
+            let message = "another coordinator has taken this store over and goes on with its runs; this one has \
+                           stopped, and nothing is lost";
+            return Err(Failure::Other(message.to_owned()));
+        }
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
 }
 
-/// A listener; on addresses that others can reach only if that was asked for.
-async fn listen(settings: &Settings, key: &str, insecure: bool) -> Result<TcpListener, Failure> {
+/// What to begin with. It is checked before anything is opened.
+fn first(settings: &Settings) -> Result<Option<First>, Failure> {
+    let file = settings.text("run")?;
+    if file.is_empty() {
+        return Ok(None);
+    }
+    experiment::load(file.as_ref(), None)?;
+    let text = experiment::document::read_limited(file.as_ref()).map_err(experiment::LoadError::from)?;
+    Ok(Some(First { file, text }))
+}
+
+fn limits(settings: &Settings) -> Result<Limits, Failure> {
+    Ok(Limits {
+        connections: settings.parsed("max_connections", "a number of connections")?,
+        of_one_peer: settings.parsed("max_connections_per_peer", "a number of connections")?,
+    })
+}
+
+/// A listener; on addresses that others can reach only if they are protected, or if that was asked for.
+async fn listen(settings: &Settings, key: &str, office: &Office) -> Result<TcpListener, Failure> {
     let text = settings.text(key)?;
     let addresses: Vec<SocketAddr> = match text.to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
         Err(error) => return Err(settings.bad(key, &format!("expected HOST:PORT, found `{text}`: {error}"))),
     };
-    if let Some(open) = addresses.iter().map(SocketAddr::ip).find(|ip| !IpAddr::is_loopback(ip) && !insecure)
-    {
-        let message = format!(
-            "expected a loopback address, found `{open}`: others could reach it, and there is no protection; \
-             set `insecure = true` (or --insecure) if only those you trust can"
-        );
-        return Err(settings.bad(key, &message));
-    }
+    protection::check_address(settings, key, &addresses, (&office.guard, office.tls.as_ref()))?;
     let listener = TcpListener::bind(&addresses[..]).await;
     listener.map_err(|error| Failure::Other(format!("cannot listen on {text} ({key}): {error}")))
 }

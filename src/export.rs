@@ -1,6 +1,7 @@
 //! `atoll export`: champions and statistics as JSON and CSV.
 
 use crate::failure::Failure;
+use crate::protection::Credentials;
 use crate::remote;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
@@ -17,6 +18,8 @@ pub(crate) struct Arguments {
     /// A run of a coordinator, rather than of a store
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
     /// The folder to write to; `RUN-export` unless given
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
@@ -27,7 +30,8 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(url) = &arguments.coordinator {
-        return remote::export(url, &arguments.run, arguments.to, arguments.json).await;
+        return remote::export(url, &arguments.credentials, &arguments.run, arguments.to, arguments.json)
+            .await;
     }
     let store = arguments.store.open().await?;
     let run = run_id(&arguments.run)?;

@@ -7,7 +7,7 @@ use coordinator::players::LookUpError;
 use experiment::LoadError;
 use experiment::document::Report;
 use store::{NameError, StoreError};
-use worker::{PoolError, WorkerError};
+use worker::{CallError, PoolError, WorkerError};
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,8 @@ impl Failure {
                 LookUpError::Keep(_) => 1,
                 _ => 2,
             },
+            Self::Worker(WorkerError::Call(CallError::Token(_) | CallError::Distrust(_))) => 78,
+            Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

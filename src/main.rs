@@ -3,12 +3,14 @@
 
 mod bench;
 mod cells;
+mod certs;
 mod check;
 mod checkers;
 mod clock;
 mod cluster;
 mod contender;
 mod coordinator;
+mod doctor;
 mod duel;
 mod endgame;
 mod engine;
@@ -22,6 +24,7 @@ mod maze_study;
 mod play;
 mod player;
 mod progress;
+mod protection;
 mod ratings;
 mod reference;
 mod remote;
@@ -79,6 +82,10 @@ enum Command {
     Pause(remote::PauseArguments),
     /// End a run of a coordinator without a result
     Cancel(remote::CancelArguments),
+    /// Say whether a coordinator would be well here: its store, its clock, its ports, its certificates
+    Doctor(doctor::Arguments),
+    /// Make a certificate authority, certificates and tokens to begin with
+    Certs(certs::Arguments),
     /// Measure what this machine can do
     Bench(bench::Arguments),
     /// Checkers: count moves, ask a player for one, find species
@@ -132,6 +139,8 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Watch(arguments) => remote::watch(arguments).await,
         Command::Pause(arguments) => remote::pause(arguments).await,
         Command::Cancel(arguments) => remote::cancel(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
+        Command::Certs(arguments) => certs::run(&arguments),
         Command::Bench(arguments) => Ok(bench::run(&arguments)),
         Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),

@@ -4,6 +4,7 @@ use crate::clock;
 use crate::export::write_all;
 use crate::failure::Failure;
 use crate::progress::{Progress, number};
+use crate::protection::Credentials;
 use crate::signals::Signals;
 use crate::summary::finite;
 use crate::terminal::out;
@@ -17,8 +18,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use tonic::transport::Channel;
 use tonic::{Code, Status};
+use worker::{Bearer, CredentialError, Line, Look};
 
 /// Where a coordinator is unless something else is said.
 pub(crate) const DEFAULT: &str = "http://127.0.0.1:7440";
@@ -37,6 +38,14 @@ pub(crate) struct CoordinatorArgument {
     /// The coordinator
     #[arg(long = "coordinator", value_name = "URL", env = "ATOLL_COORDINATOR", default_value = DEFAULT)]
     url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+impl CoordinatorArgument {
+    async fn connect(&self) -> Result<Remote, Failure> {
+        Remote::connect(&self.url, &self.credentials).await
+    }
 }
 
 #[derive(clap::Args)]
@@ -94,21 +103,42 @@ pub(crate) struct CancelArguments {
 
 /// A coordinator, to an operator.
 pub(crate) struct Remote {
-    client: OperatorClient<Channel>,
+    client: OperatorClient<Line>,
     url: String,
 }
 
 impl Remote {
-    pub(crate) fn new(url: &str) -> Result<Self, Failure> {
-        let endpoint = worker::endpoint(url)
-            .map_err(|error| Failure::Usage(format!("expected http://HOST:PORT, found `{url}`: {error}")))?;
-        let client = OperatorClient::new(endpoint.connect_lazy()).max_decoding_message_size(64 << 20);
-        Ok(Self { client, url: url.to_owned() })
+    pub(crate) fn new(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
+        let endpoint = worker::endpoint(url, &credentials.trust()?).map_err(|error| match error {
+            CredentialError::Url { .. } => Failure::Usage(error.to_string()),
+            error => Failure::Config(error.to_string()),
+        })?;
+        let bearer = Bearer(credentials.token(url)?);
+        let client = OperatorClient::with_interceptor(endpoint.connect_lazy(), bearer);
+        Ok(Self { client: client.max_decoding_message_size(64 << 20), url: url.to_owned() })
+    }
+
+    /// The same, unless there will never be a connection.
+    pub(crate) async fn connect(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
+        let remote = Self::new(url, credentials)?;
+        let look =
+            Look::new(url, &credentials.trust()?).map_err(|error| Failure::Config(error.to_string()))?;
+        match look.distrust().await {
+            Some(reason) => {
+                Err(Failure::Config(format!("no connection with the coordinator at {url}: {reason}")))
+            }
+            None => Ok(remote),
+        }
     }
 
     fn failure(&self, status: &Status) -> Failure {
         match status.code() {
             Code::InvalidArgument => Failure::Config(status.message().to_owned()),
+            Code::Unauthenticated | Code::PermissionDenied => Failure::Config(format!(
+                "the coordinator at {} refuses the call: {}",
+                self.url,
+                status.message()
+            )),
             Code::Unavailable => {
                 let hint = "is it running? start one with `atoll coordinator`";
                 Failure::Other(format!(
@@ -186,7 +216,7 @@ impl Remote {
 pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failure> {
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
     let (text, players) = tournament::with_player_files(&arguments.file, text)?;
-    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let mut remote = arguments.coordinator.connect().await?;
     let SubmitArguments { seed, priority, fresh, .. } = arguments;
     let file = arguments.file.display().to_string();
     let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh, players }).await?;
@@ -205,7 +235,7 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
 }
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let mut remote = arguments.coordinator.connect().await?;
     follow(&mut remote, &arguments.run, arguments.json, Signals::listen()?).await
 }
 
@@ -286,7 +316,7 @@ fn state_word(state: State) -> &'static str {
 }
 
 pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let mut remote = arguments.coordinator.connect().await?;
     let PauseArguments { run, off, .. } = arguments;
     let request = v1::PauseRequest { run: run.clone(), paused: !off };
     remote.client.pause(request).await.map_err(|status| remote.failure(&status))?;
@@ -295,7 +325,7 @@ pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure
 }
 
 pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::new(&arguments.coordinator.url)?;
+    let mut remote = arguments.coordinator.connect().await?;
     let request = v1::CancelRequest { run: arguments.run.clone() };
     remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
     eprintln!("cancelled {}; submitting it again goes on with it", arguments.run);
@@ -303,8 +333,8 @@ pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failu
 }
 
 /// The runs of a coordinator.
-pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::new(url)?;
+pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::connect(url, credentials).await?;
     let reply = remote.client.list_runs(v1::ListRunsRequest {}).await;
     let runs = reply.map_err(|status| remote.failure(&status))?.into_inner().runs;
     if json {
@@ -328,11 +358,12 @@ pub(crate) async fn runs(url: &str, json: bool) -> Result<ExitCode, Failure> {
 /// The files of a run, from a coordinator.
 pub(crate) async fn export(
     url: &str,
+    credentials: &Credentials,
     run: &str,
     to: Option<PathBuf>,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::new(url)?;
+    let mut remote = Remote::connect(url, credentials).await?;
     let reply = remote.client.export(v1::ExportRequest { run: run.to_owned() }).await;
     let mut parts = reply.map_err(|status| remote.failure(&status))?.into_inner();
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();

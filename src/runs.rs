@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::failure::Failure;
 use crate::progress::number;
+use crate::protection::Credentials;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use crate::{cells, remote, summary};
@@ -22,6 +23,8 @@ pub(crate) struct Arguments {
     /// Those of a coordinator, rather than of a store
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
     /// One JSON array on stdout
     #[arg(long)]
     json: bool,
@@ -57,7 +60,7 @@ struct Row {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(url) = &arguments.coordinator {
-        return remote::runs(url, arguments.json).await;
+        return remote::runs(url, &arguments.credentials, arguments.json).await;
     }
     let store = arguments.store.open().await?;
     let mut rows = vec![];

@@ -126,7 +126,11 @@ fn variables(origins: &mut BTreeMap<String, String>) -> config::Map<String, Stri
 /// Says what happens on stderr, as much as the settings ask for.
 pub(crate) fn log(settings: &Settings) -> Result<(), Failure> {
     let filter: tracing_subscriber::EnvFilter = settings.parsed("log", "a log filter such as `info`")?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Who reads the log may go away; the coordinator must not, and would if it told of that on stderr.
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .log_internal_errors(false)
+        .with_writer(std::io::stderr);
     match settings.text("log_format")?.as_str() {
         "text" => subscriber.with_ansi(false).init(),
         "json" => subscriber.json().init(),

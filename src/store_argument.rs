@@ -2,25 +2,29 @@
 
 use crate::failure::Failure;
 use std::path::PathBuf;
-use store::{RunId, Store};
+use store::{Location, RunId, Store};
 
 /// Where runs are kept.
 #[derive(clap::Args, Clone)]
 pub(crate) struct StoreArgument {
-    /// The folder that holds the runs
-    #[arg(long = "store", value_name = "DIR", env = "ATOLL_STORE", default_value = "atoll-store")]
+    /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
+    #[arg(long = "store", value_name = "PLACE", env = "ATOLL_STORE", default_value = "atoll-store")]
     pub(crate) folder: PathBuf,
 }
 
 impl StoreArgument {
     /// The store, created if it is missing.
     pub(crate) async fn create(&self) -> Result<Store, Failure> {
-        Ok(Store::local(&self.folder).await?)
+        Ok(Store::create_at(&self.location()?).await?)
     }
 
     /// The store, which must be there.
     pub(crate) async fn open(&self) -> Result<Store, Failure> {
-        Ok(Store::existing(&self.folder).await?)
+        Ok(Store::open_at(&self.location()?).await?)
+    }
+
+    fn location(&self) -> Result<Location, Failure> {
+        Ok(Location::parse(self.folder.as_os_str())?)
     }
 
     /// What has to be added to a command to work on the same store.

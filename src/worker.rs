@@ -2,13 +2,14 @@
 
 use crate::engines;
 use crate::failure::Failure;
+use crate::protection::Credentials;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
-use worker::{Config, Departed, Identity, Pool};
+use worker::{Config, CredentialError, Departed, Identity, Look, Pool, Token};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -32,6 +33,18 @@ pub(crate) struct Arguments {
     /// A file that says how the engines of tournaments are started
     #[arg(long, value_name = "FILE")]
     engines: Option<String>,
+    /// The certificate authority that has signed the coordinator's certificate, for https://
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<String>,
+    /// A certificate of its own, if the coordinator wants to see one
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+    /// The file that holds its token; the token itself may be in `ATOLL_TOKEN`
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<String>,
 }
 
 /// The keys of `worker.toml`.
@@ -46,11 +59,15 @@ struct Keys {
     cache_mib: Option<u32>,
     memory_mib: Option<u32>,
     engines: Option<String>,
+    tls_ca: Option<String>,
+    tls_cert: Option<String>,
+    tls_key: Option<String>,
+    token_file: Option<String>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 9] = [
+const DEFAULTS: [(&str, &str); 13] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
@@ -58,6 +75,10 @@ const DEFAULTS: [(&str, &str); 9] = [
     ("cache_mib", "256"),
     ("memory_mib", "0"),
     ("engines", ""),
+    ("tls_ca", ""),
+    ("tls_cert", ""),
+    ("tls_key", ""),
+    ("token_file", ""),
     ("log", "info"),
     ("log_format", "text"),
 ];
@@ -70,14 +91,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("give_up_after", arguments.give_up_after),
         ("memory_mib", arguments.memory_mib),
         ("engines", arguments.engines),
+        ("tls_ca", arguments.tls_ca),
+        ("tls_cert", arguments.tls_cert),
+        ("tls_key", arguments.tls_key),
+        ("token_file", arguments.token_file),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
-    let config = config(&settings)?;
-    let threads = threads(&settings)?;
     let url = settings.text("coordinator")?;
-    let endpoint = worker::endpoint(&url).map_err(|error| {
-        settings.bad("coordinator", &format!("expected http://HOST:PORT, found `{url}`: {error}"))
-    })?;
+    let credentials = Credentials::of(&settings)?;
+    let trust = credentials.trust()?;
+    let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
+    let endpoint = worker::endpoint(&url, &trust).map_err(wrong)?;
+    let look = Look::new(&url, &trust).map_err(wrong)?;
+    let config = config(&settings, look, credentials.token(&url)?)?;
+    let threads = threads(&settings)?;
     if arguments.settings.print_config {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
@@ -99,7 +126,7 @@ fn threads(settings: &Settings) -> Result<usize, Failure> {
     }
 }
 
-fn config(settings: &Settings) -> Result<Config, Failure> {
+fn config(settings: &Settings, look: Look, token: Option<Token>) -> Result<Config, Failure> {
     let given = settings.text("name")?;
     let name = if given.is_empty() { format!("{}-{}", host(), std::process::id()) } else { given };
     if name.len() > 100 {
@@ -111,7 +138,8 @@ fn config(settings: &Settings) -> Result<Config, Failure> {
     };
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let identity = Identity { id, name, version, give_up_after, seed: rand::random() };
+    let identity =
+        Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look), token };
     let memory_bytes = memory(settings)?;
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
     // What is kept at hand must not crowd out what is worked on.

@@ -8,7 +8,7 @@
 use archipelago::solo;
 use coordinator::keeper::{Keeper, Opening};
 use coordinator::lease::Terms;
-use coordinator::{Ending, Settings};
+use coordinator::{Ending, Guard, Settings};
 use experiment::{Experiment, Plan};
 use hyper_util::rt::TokioIo;
 use proto::v1;
@@ -92,15 +92,24 @@ async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
     let lease = Duration::from_millis(600);
     let terms = Terms { lease, hedge_after: lease, vanished: 1000, ..Terms::default() };
     let nonce = Nonce(u128::from(seed) << 64 | turmoil::elapsed().as_nanos());
-    let settings =
-        Settings { terms, nonce, version: "simulated".to_owned(), exit_when_done: false, max_runs: 10 };
+    let settings = Settings {
+        terms,
+        nonce,
+        version: "simulated".to_owned(),
+        exit_when_done: false,
+        max_runs: 10,
+        guard: Guard::default(),
+        tls: None,
+        first: None,
+        linger: Duration::ZERO,
+    };
     let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;
     assert_eq!(ending, Ending::Stopped);
     Ok(())
 }
 
 fn channel() -> Channel {
-    let endpoint = worker::endpoint("http://coordinator:7440").unwrap();
+    let endpoint = worker::endpoint("http://coordinator:7440", &worker::Trust::default()).unwrap();
     endpoint.connect_with_connector_lazy(tower::service_fn(|_| async {
         Ok::<_, io::Error>(TokioIo::new(TcpStream::connect(("coordinator", PORT)).await?))
     }))
@@ -114,6 +123,8 @@ async fn work(number: u64, seed: u64) -> turmoil::Result {
         version: "simulated".to_owned(),
         give_up_after: None,
         seed: seed + number,
+        look: None,
+        token: None,
     };
     let config = worker::Config {
         identity,

@@ -3,8 +3,12 @@
 use crate::record::{EpochRecord, StoredCheckpoint};
 use archipelago::{History, Remains};
 use evolution::epoch::Standing;
+use futures::{StreamExt, TryStreamExt, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Kind, Place, RunId, Store, StoreError};
+
+/// How many objects are read at once: enough to hide the latency of a remote store.
+const READ_AHEAD: usize = 32;
 
 /// The stored past of all islands.
 #[derive(Clone, Debug, Default)]
@@ -29,12 +33,12 @@ impl Past {
             checkpoints: vec![BTreeSet::new(); count],
             batches: vec![BTreeMap::new(); count],
         };
+        let mut batches = vec![];
         // Sorted by path, records come in the order of their epochs.
         for path in store.list(&run.islands()).await? {
             match Place::of(&path) {
                 Some((_, Place::Record { island, epoch })) if island < islands => {
-                    let batch: Vec<EpochRecord> = store.read_value(&path, Kind::EpochRecord).await?;
-                    past.add(island as usize, u64::from(epoch), batch);
+                    batches.push((island as usize, u64::from(epoch), path));
                 }
                 Some((_, Place::State { island, epoch })) if island < islands => {
                     past.states[island as usize].insert(u64::from(epoch));
@@ -44,6 +48,14 @@ impl Past {
                 }
                 _ => {}
             }
+        }
+        let read = async |(island, epoch, path): (usize, u64, store::Path)| {
+            let batch: Vec<EpochRecord> = store.read_value(&path, Kind::EpochRecord).await?;
+            Ok::<_, StoreError>((island, epoch, batch))
+        };
+        let mut batches = stream::iter(batches).map(read).buffered(READ_AHEAD);
+        while let Some((island, epoch, batch)) = batches.try_next().await? {
+            past.add(island, epoch, batch);
         }
         Ok(past)
     }
@@ -129,10 +141,16 @@ impl Past {
     pub async fn histories(&self, store: &Store, run: &RunId) -> Result<Vec<History>, StoreError> {
         let complete = self.records.iter().map(Vec::len).min().unwrap_or(0) as u64;
         let mut histories = vec![];
-        for (at, records) in self.records.iter().enumerate() {
+        let first = complete.saturating_sub(1);
+        let places = self.records.iter().enumerate();
+        let places =
+            places.flat_map(|(at, records)| (first..records.len() as u64).map(move |epoch| (at, epoch)));
+        let read = |(at, epoch)| read_remains(store, run, at as u32, epoch);
+        let mut remains = stream::iter(places.collect::<Vec<_>>()).map(read).buffered(READ_AHEAD);
+        for records in &self.records {
             let mut recent = vec![];
-            for epoch in complete.saturating_sub(1)..records.len() as u64 {
-                recent.push(read_remains(store, run, at as u32, epoch).await?);
+            for _ in first..records.len() as u64 {
+                recent.extend(remains.try_next().await?);
             }
             let marks = records.iter().map(|record| record.mark.clone()).collect();
             histories.push(History { marks, recent });

@@ -1,12 +1,14 @@
 //! Health and metrics over HTTP, for orchestrators and dashboards.
 
+use crate::guard::{Guard, Right};
 use crate::office::Office;
 use crate::plan::RunState;
 use crate::service::Desk;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -14,12 +16,26 @@ use std::sync::{Arc, OnceLock};
 /// The desk, once it is open.
 pub(crate) type Door = Arc<OnceLock<Desk>>;
 
-pub(crate) fn router(door: Door) -> Router {
+/// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
+pub(crate) fn router(door: Door, guard: Arc<Guard>) -> Router {
+    let metrics =
+        Router::new().route("/metrics", get(metrics)).route_layer(from_fn_with_state(guard, measuring));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
+        .merge(metrics)
         .with_state(door)
+}
+
+async fn measuring(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match guard.check(Right::Measure, header) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => {
+            let wanted = [(header::WWW_AUTHENTICATE, "Bearer")];
+            (StatusCode::UNAUTHORIZED, wanted, format!("{refused}\n")).into_response()
+        }
+    }
 }
 
 async fn ready(State(door): State<Door>) -> (StatusCode, &'static str) {
@@ -54,10 +70,14 @@ fn page(office: &Office) -> String {
         ("atoll_failures_total", "Pieces that a worker could not do", counters.failures),
         ("atoll_workers_put_aside_total", "Workers whose results cannot be trusted", counters.put_aside),
         ("atoll_checkpoints_total", "Checkpoints inside epochs", counters.checkpoints),
+        ("atoll_workers_forgotten_total", "Workers that fell silent", counters.forgotten),
+        ("atoll_store_errors_total", "Writes that the store did not do", counters.store_errors),
     ] {
         page.family(name, help, "counter");
         page.line(&format_args!("{name} {value}"));
     }
+    page.family("atoll_build_info", "The version of the coordinator", "gauge");
+    page.line(&format_args!("atoll_build_info{{version=\"{}\"}} 1", office.settings.version));
     page.runs(office);
     page.0
 }

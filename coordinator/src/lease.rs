@@ -83,6 +83,8 @@ pub struct Expired {
     pub work: Work,
     /// Who had it.
     pub worker: String,
+    /// What the lease was known by.
+    pub token: Token,
     /// What becomes of the work.
     pub verdict: Verdict,
 }
@@ -193,7 +195,8 @@ impl Leases {
                 } else {
                     Verdict::Again
                 };
-                expired.push(Expired { work: work.clone(), worker: lease.worker, verdict });
+                let Lease { worker, token, .. } = lease;
+                expired.push(Expired { work: work.clone(), worker, token, verdict });
             }
         }
         expired

@@ -38,6 +38,18 @@ pub enum LedgerError {
     },
 }
 
+impl LedgerError {
+    /// Whether this comes of another coordinator that writes and deletes at the same time.
+    pub(crate) fn is_of_another(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_missing(),
+            Self::Journal(JournalError::Fenced { .. }) => true,
+            Self::Journal(JournalError::Store(error)) => error.is_missing(),
+            _ => false,
+        }
+    }
+}
+
 /// The keeper of a run's records.
 pub struct Ledger {
     store: Store,

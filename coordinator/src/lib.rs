@@ -23,9 +23,11 @@
 
 mod bell;
 mod cells;
+mod connections;
 mod course;
 mod epochs;
 pub mod export;
+mod guard;
 pub mod history;
 mod http;
 pub mod keeper;
@@ -43,7 +45,11 @@ mod runs;
 mod serve;
 mod service;
 pub mod states;
+mod tls;
 
+pub use connections::{Connection, Limits, connections};
+pub use guard::{Guard, TokenError, Tokens};
 pub use members::MemberError;
-pub use office::{Moment, Refusal, Settings};
-pub use serve::{Ending, ServeError, connections, run};
+pub use office::{First, Moment, Refusal, Settings};
+pub use serve::{Ending, ServeError, run};
+pub use tls::{Tls, TlsError};

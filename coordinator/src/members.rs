@@ -104,9 +104,9 @@ impl Members {
         self.0.retain(|id, member| id != worker || member.aside.is_some());
     }
 
-    /// Forgets workers that have been silent since then.
-    pub(crate) fn forget_silent(&mut self, since: Duration) {
-        self.0.retain(|_, member| member.seen >= since);
+    /// Forgets workers that have been silent since then; answers their names.
+    pub(crate) fn forget_silent(&mut self, since: Duration) -> Vec<String> {
+        self.0.extract_if(.., |_, member| member.seen < since).map(|(_, member)| member.name).collect()
     }
 
     pub(crate) fn name(&self, worker: &str) -> String {

@@ -4,8 +4,9 @@
 
 use crate::cells::{self, Cells};
 use crate::epochs::{Epochs, Fate};
+use crate::guard::Guard;
 use crate::keeper::KeepError;
-use crate::lease::{Leases, Terms, Token, Verdict};
+use crate::lease::{Expired, Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
@@ -13,6 +14,7 @@ use crate::players::{LookUpError, PlayerFiles};
 use crate::record::Labour;
 use crate::room::Room;
 use crate::runs::{Activity, Run};
+use crate::tls::Tls;
 use bytes::Bytes;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
@@ -23,7 +25,7 @@ use proto::convert::{Piece, WireError, Work, digest_bytes};
 use proto::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use store::{NameError, Nonce, Store, StoreError};
+use store::{Claim, NameError, Nonce, Store, StoreError};
 
 /// When something happens.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,26 @@ pub struct Settings {
     pub exit_when_done: bool,
     /// The most runs at a time.
     pub max_runs: usize,
+    /// What to begin with, or to go on with.
+    pub first: Option<First>,
+    /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
+    pub linger: Duration,
+    /// Who may call.
+    pub guard: Guard,
+    /// What calls are encrypted with, if they are.
+    pub tls: Option<Tls>,
+}
+
+/// How long it is believed that no other coordinator has begun.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// An experiment, a sweep or a study that a coordinator begins with.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// The name of the file, for messages about it.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// Why a call was refused.
@@ -90,6 +112,9 @@ pub enum Refusal {
     /// Nobody needs the piece.
     #[error("{0} is not handed out")]
     NotOut(Work),
+    /// Another coordinator keeps the store by now.
+    #[error("another coordinator has taken this store over: ask that one")]
+    Succeeded,
     /// The store, or the run that it keeps.
     #[error(transparent)]
     Keep(#[from] KeepError),
@@ -119,6 +144,8 @@ pub(crate) struct Counters {
     pub(crate) failures: u64,
     pub(crate) put_aside: u64,
     pub(crate) checkpoints: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) store_errors: u64,
 }
 
 /// An epoch as it was delivered.
@@ -167,13 +194,18 @@ pub(crate) struct Office {
     pub(crate) begun: bool,
     /// A run that ended without a result since this coordinator began, and why.
     pub(crate) failed: Option<String>,
+    /// That this coordinator, and none that began later, keeps the store.
+    pub(crate) claim: Claim,
+    /// When that was last seen, and whether it is so.
+    keeping: (Duration, bool),
     ticked: Duration,
 }
 
 impl Office {
-    /// Opens the store and takes up every run that has not ended.
+    /// Claims the store and takes up every run that has not ended.
     pub(crate) async fn open(store: Store, settings: Settings, now: Moment) -> Result<Self, Refusal> {
         let mut office = Self {
+            claim: Claim::take(&store, settings.nonce).await?,
             store,
             plan: Plan::default(),
             leases: Leases::new(settings.terms, first_token(settings.nonce)),
@@ -182,11 +214,16 @@ impl Office {
             counters: Counters::default(),
             begun: false,
             failed: None,
+            keeping: (now.elapsed, true),
             ticked: now.elapsed,
             settings,
         };
         office.take_up_all(now).await?;
         office.begun = office.plan.has_open_runs();
+        if let Some(First { file, text }) = office.settings.first.clone() {
+            let plan = experiment::parse(&file, &text, None)?;
+            office.submit(plan, 0, false, now).await?;
+        }
         Ok(office)
     }
 
@@ -286,7 +323,7 @@ impl Office {
         let work =
             idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
         self.counters.hedged += 1;
-        tracing::info!(%work, worker = %self.members.name(worker), "repeated by an idle worker");
+        tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), "repeated by an idle worker");
         Some(work)
     }
 
@@ -371,7 +408,7 @@ impl Office {
             return Ok(Instruction::Stop);
         }
         if !self.leases.knows(work) {
-            tracing::info!(%work, worker = %self.members.name(worker), "lease taken up again");
+            tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, "lease taken up again");
         }
         if let (Piece::Epoch { island, .. }, Some(standing), Some(epochs)) =
             (work.piece, standing, self.epochs(&work.run))
@@ -416,6 +453,9 @@ impl Office {
     ) -> Result<(), Refusal> {
         self.members.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
+        if !self.keeps_the_store(now).await {
+            return Err(Refusal::Succeeded);
+        }
         self.expect(work, inputs);
         let Some(epochs) = self.epochs(&work.run) else { return Ok(()) };
         if epochs.checkpoint((island, epoch), inputs, standing, bytes).await? {
@@ -523,7 +563,7 @@ impl Office {
             return Ok(());
         }
         self.counters.failures += 1;
-        tracing::warn!(%work, worker = %self.members.name(worker), failure, "failed");
+        tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, reason = failure, "failed");
         let reason: String = failure.chars().take(1000).collect();
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
@@ -539,6 +579,9 @@ impl Office {
 
     /// What an accepted epoch brings with it: something to be written, or the end.
     async fn after_epoch(&mut self, run: &str, now: Moment) {
+        if !self.keeps_the_store(now).await {
+            return;
+        }
         let Some(epochs) = self.epochs(run) else { return };
         let written = epochs.flush_if_due().await;
         self.note_trouble(run, written, now).await;
@@ -551,13 +594,18 @@ impl Office {
         self.ticked = now.elapsed;
         for expired in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
-            tracing::warn!(work = %expired.work, worker = %self.members.name(&expired.worker), "lease ran out");
-            if let Verdict::Poison(reason) = expired.verdict {
-                self.fail(&expired.work.run, &reason, now).await;
+            let Expired { work, worker, token, verdict } = expired;
+            let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
+            tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(&worker), lease = token, reason, "lease ran out");
+            if let Verdict::Poison(reason) = verdict {
+                self.fail(&work.run, &reason, now).await;
             }
         }
         let silence = 20 * self.settings.terms.lease;
-        self.members.forget_silent(now.elapsed.saturating_sub(silence));
+        for worker in self.members.forget_silent(now.elapsed.saturating_sub(silence)) {
+            self.counters.forgotten += 1;
+            tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
+        }
         for run in self.plan.active() {
             if self.leases.count(&run) > 0 {
                 self.pass(&run, passed, now).await;
@@ -570,6 +618,9 @@ impl Office {
         if let Some(cells) = self.cells(run) {
             cells.pass(time);
         }
+        if !self.keeps_the_store(now).await {
+            return;
+        }
         let Some(epochs) = self.epochs(run) else { return };
         let passed = epochs.pass(time, now.unix).await;
         self.note_trouble(run, passed, now).await;
@@ -579,11 +630,28 @@ impl Office {
     pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), KeepError>, now: Moment) {
         match result {
             Ok(()) => {}
+            // Nobody who asks here should hear that the run failed: it goes on elsewhere.
+            Err(_) if self.is_succeeded().await => {}
             Err(KeepError::Ledger(LedgerError::Store(error))) => {
+                self.counters.store_errors += 1;
                 tracing::error!(run, %error, "cannot be written; trying again");
             }
             Err(error) => self.fail(run, &error.to_string(), now).await,
         }
+    }
+
+    /// Whether to write at all, as of a moment ago: what a later coordinator reads must not change under its hands.
+    async fn keeps_the_store(&mut self, now: Moment) -> bool {
+        let (seen, keeping) = self.keeping;
+        if keeping && now.elapsed.saturating_sub(seen) >= LOOK_AGAIN {
+            self.keeping = (now.elapsed, !self.is_succeeded().await);
+        }
+        self.keeping.1
+    }
+
+    /// Whether a later coordinator keeps the store. While nobody can tell, this one does.
+    pub(crate) async fn is_succeeded(&self) -> bool {
+        !self.claim.stands().await.unwrap_or(true)
     }
 
     /// Ends a run that cannot go on.

@@ -17,10 +17,16 @@ use experiment::{Experiment, Plan, Study, Tournament};
 use proto::convert::digest_bytes;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
+use std::time::Duration;
 use store::{Journal, Place, RunId, Store, StoreError, layout};
 
 /// The largest experiment that is read back from a store.
 const MAX_EXPERIMENT: u64 = 1 << 20;
+
+/// How often a run is tried to be taken up that another coordinator still has, and how long to wait in between: it
+/// notices within seconds.
+const PATIENCE: usize = 10;
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// One run.
 pub(crate) struct Run {
@@ -129,7 +135,7 @@ impl Office {
     pub(crate) async fn take_up_all(&mut self, now: Moment) -> Result<(), Refusal> {
         let folders = self.store.folders(&layout::runs()).await?;
         for id in folders.iter().filter_map(layout::run_of_folder) {
-            if let Err(error) = self.take_up(&id, now).await {
+            if let Err(error) = self.take_up_patiently(&id, now).await {
                 tracing::error!(run = %id, %error, "cannot be taken up");
                 let closed =
                     Closed { kind: Kind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
@@ -146,6 +152,20 @@ impl Office {
         }
         self.advance_studies(now).await;
         Ok(())
+    }
+
+    /// Takes a run up, even while another coordinator that has not noticed yet still writes and deletes.
+    async fn take_up_patiently(&mut self, id: &RunId, now: Moment) -> Result<(), Refusal> {
+        for _ in 0..PATIENCE {
+            match self.take_up(id, now).await {
+                Err(Refusal::Keep(KeepError::Ledger(error))) if error.is_of_another() => {
+                    tracing::info!(run = %id, %error, "another coordinator is still at it; trying again");
+                    tokio::time::sleep(AGAIN).await;
+                }
+                taken => return taken,
+            }
+        }
+        self.take_up(id, now).await
     }
 
     async fn take_up(&mut self, id: &RunId, now: Moment) -> Result<(), Refusal> {
@@ -313,6 +333,10 @@ impl Office {
                     self.open_study(&id, *study, Some(priority), now).await?;
                 }
             }
+        }
+        // A successor claims the store before it reads the runs: if the claim stands now, it will find this one.
+        if self.is_succeeded().await {
+            return Err(Refusal::Succeeded);
         }
         tracing::info!(run = %id, priority, "submitted");
         self.begun = true;

@@ -1,9 +1,12 @@
 //! The coordinator as a server: from its listeners to its last word.
 
 use crate::bell::Listener;
+use crate::connections::HttpListener;
+use crate::guard::{Gate, Guard, Pace, Right};
 use crate::http;
 use crate::office::{Office, Refusal, Settings};
 use crate::service::{Clock, Desk};
+use crate::tls::Tls;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
@@ -12,12 +15,13 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::Store;
+use store::promises::{self, BrokenPromise, Trial};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_stream::wrappers::TcpListenerStream;
-use tokio_stream::{Stream, StreamExt};
+use tokio_stream::Stream;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::{Connected, Router};
 
@@ -27,6 +31,8 @@ const TICK: Duration = Duration::from_millis(100);
 const CLOSING: Duration = Duration::from_secs(2);
 /// How long to wait for workers to learn that there is nothing left to do.
 const LINGERING: Duration = Duration::from_secs(10);
+/// How often to look whether another coordinator has begun.
+const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long one call may take, the longest wait included.
@@ -36,21 +42,15 @@ const WINDOW: u32 = 4 << 20;
 /// How much of a body travels in one piece: frames of the usual 16 KiB cost more than what is in them.
 const LARGEST_FRAME: u32 = 1 << 20;
 
-/// The connections of a listener. Small messages are sent at once: many an epoch is shorter than the delay otherwise.
-pub fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> + Send + 'static {
-    TcpListenerStream::new(listener).map(|connection| {
-        let connection = connection?;
-        connection.set_nodelay(true)?;
-        Ok(connection)
-    })
-}
-
 /// Why a coordinator could not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The store.
     #[error(transparent)]
     Open(#[from] Refusal),
+    /// The store does not keep what is relied on.
+    #[error("this store cannot keep runs: {0}")]
+    Promise(#[from] BrokenPromise),
     /// The network.
     #[error("the coordinator cannot serve: {0}")]
     Serve(String),
@@ -65,6 +65,8 @@ pub enum Ending {
     Failed(String),
     /// It was asked to stop; everything is kept.
     Stopped,
+    /// Another coordinator has taken the store over, and goes on with its runs.
+    Succeeded,
 }
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
@@ -85,26 +87,50 @@ where
 {
     let clock = Clock::new(unix);
     let door = Arc::new(OnceLock::new());
-    let _http = http.map(|listener| Aborting(tokio::spawn(serve_http(listener, door.clone()))));
+    let guard = Arc::new(settings.guard.clone());
+    let _http = http.map(|listener| {
+        let listener = HttpListener::new(listener, settings.tls.as_ref().map(Tls::acceptor));
+        Aborting(tokio::spawn(serve_http(listener, http::router(door.clone(), guard.clone()))))
+    });
+    let server = server(settings.tls.as_ref())?;
+    promises::try_out(&store, settings.nonce, Trial::SHORT).await?;
     let office = Office::open(store, settings, clock.now()).await?;
     let (close, closing) = watch::channel(false);
     let desk = Desk::new(office, clock, closing.clone());
     let _ = door.set(desk.clone());
-    let mut server = Aborting(tokio::spawn(serve(router(&desk).await?, incoming, closing)));
+    let mut server = Aborting(tokio::spawn(serve(router(server, &desk, &guard).await?, incoming, closing)));
     let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
         () = shutdown => Ending::Stopped,
         () = all_done(&desk) => Ending::Done,
+        () = succeeded(&desk) => Ending::Succeeded,
     };
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
+    if ending == Ending::Succeeded {
+        // What is not written yet is computed again: the successor has read the store already.
+        return Ok(ending);
+    }
     let mut office = desk.office().await;
     office.flush_all(desk.now()).await;
     Ok(match office.failed.take() {
         Some(reason) if ending == Ending::Done => Ending::Failed(reason),
         _ => ending,
     })
+}
+
+/// Waits until another coordinator has claimed the store.
+async fn succeeded(desk: &Desk) {
+    let claim = desk.office().await.claim.clone();
+    loop {
+        tokio::time::sleep(LOOK_FOR_SUCCESSORS).await;
+        match claim.stands().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+        }
+    }
 }
 
 /// A task that ends with its owner.
@@ -125,7 +151,23 @@ fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::
     ServeError::Serve(reason)
 }
 
-async fn router(desk: &Desk) -> Result<Router, ServeError> {
+fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
+    let server = Server::builder()
+        .timeout(LONGEST_CALL)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(2 * WINDOW)
+        .max_frame_size(LARGEST_FRAME)
+        .http2_keepalive_interval(Some(Duration::from_secs(10)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .max_concurrent_streams(256);
+    match tls {
+        Some(tls) => server.tls_config(tls.of_calls()).map_err(|error| ServeError::Serve(error.to_string())),
+        None => Ok(server),
+    }
+}
+
+/// All services. Everybody may ask for the health; the protocol's description is for operators.
+async fn router(mut server: Server, desk: &Desk, guard: &Arc<Guard>) -> Result<Router, ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<WorkerServer<Desk>>().await;
     health.set_serving::<OperatorServer<Desk>>().await;
@@ -135,18 +177,13 @@ async fn router(desk: &Desk) -> Result<Router, ServeError> {
         .map_err(|error| ServeError::Serve(error.to_string()))?;
     let worker = WorkerServer::new(desk.clone()).max_decoding_message_size(MAX_MESSAGE);
     let operator = OperatorServer::new(desk.clone()).max_decoding_message_size(MAX_SUBMISSION);
-    Ok(Server::builder()
-        .timeout(LONGEST_CALL)
-        .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(2 * WINDOW)
-        .max_frame_size(LARGEST_FRAME)
-        .http2_keepalive_interval(Some(Duration::from_secs(10)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .max_concurrent_streams(256)
-        .add_service(worker)
-        .add_service(operator)
-        .add_service(health_service)
-        .add_service(reflection))
+    let pace = Arc::new(Pace::default());
+    let gate = |right| Gate::new(guard, right, &pace);
+    Ok(server
+        .add_service(InterceptedService::new(worker, gate(Right::Work)))
+        .add_service(InterceptedService::new(operator, gate(Right::Operate)))
+        .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
+        .add_service(health_service))
 }
 
 async fn serve<I, IO>(
@@ -164,8 +201,8 @@ where
     router.serve_with_incoming_shutdown(incoming, closed).await
 }
 
-async fn serve_http(listener: TcpListener, door: http::Door) {
-    if let Err(error) = axum::serve(listener, http::router(door)).await {
+async fn serve_http(listener: HttpListener, router: axum::Router) {
+    if let Err(error) = axum::serve(listener, router).await {
         tracing::error!(%error, "health and metrics are not served any more");
     }
 }
@@ -193,6 +230,8 @@ async fn all_done(desk: &Desk) {
     while !desk.office().await.is_done() {
         bell.rung().await;
     }
+    let linger_at_least = desk.office().await.settings.linger;
+    tokio::time::sleep(linger_at_least).await;
     let knows = |office: &Office, recently| office.members.all_know_the_end(recently);
     linger(desk, &mut bell, LINGERING, knows).await;
     // A goodbye that cannot be delivered would only make them wait.

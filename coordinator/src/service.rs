@@ -113,7 +113,8 @@ impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let text = refusal.to_string();
         match refusal {
-            Refusal::Member(MemberError::Unknown(_)) => Self::unauthenticated(text),
+            // It should begin again: join, and then repeat what it asked.
+            Refusal::Member(MemberError::Unknown(_)) => Self::aborted(text),
             Refusal::Plan(PlanError::Unknown(_))
             | Refusal::NotOut(_)
             | Refusal::Over(_)
@@ -129,7 +130,9 @@ impl From<Refusal> for Status {
             | Refusal::Report(_)
             | Refusal::Player(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
-            Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => Self::unavailable(text),
+            Refusal::Succeeded | Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => {
+                Self::unavailable(text)
+            }
             Refusal::Keep(_) => Self::internal(text),
         }
     }

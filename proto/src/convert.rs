@@ -33,6 +33,24 @@ pub enum Piece {
     },
 }
 
+impl Work {
+    /// The island, if it is an epoch of one.
+    pub fn island(&self) -> Option<u32> {
+        match self.piece {
+            Piece::Epoch { island, .. } => Some(island),
+            Piece::Cells { .. } => None,
+        }
+    }
+
+    /// The epoch, if it is one.
+    pub fn epoch(&self) -> Option<u64> {
+        match self.piece {
+            Piece::Epoch { epoch, .. } => Some(epoch),
+            Piece::Cells { .. } => None,
+        }
+    }
+}
+
 /// A message that is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {

@@ -5,9 +5,15 @@
 mod bad_input;
 mod commands;
 mod docs;
+mod exit_codes;
 mod faults;
 mod games;
 mod maze_study;
 mod process;
 mod proxy;
+#[path = "../support/s3.rs"]
+mod s3;
+mod security;
+mod state_in_s3;
+mod succession;
 mod wire;

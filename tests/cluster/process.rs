@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -37,6 +37,9 @@ pub(crate) fn atoll() -> Command {
     command
 }
 
+/// Variables of the environment.
+pub(crate) type Variables = Vec<(String, String)>;
+
 /// A folder for one test's files and its store.
 pub(crate) struct Folder(TempDir);
 
@@ -61,7 +64,12 @@ impl Folder {
     }
 
     pub(crate) fn coordinator(&self, arguments: &[&str]) -> Coordinator {
-        Coordinator::start(self.path().to_path_buf(), "127.0.0.1:0", arguments)
+        self.coordinator_with(arguments, vec![])
+    }
+
+    /// A coordinator with such an environment.
+    pub(crate) fn coordinator_with(&self, arguments: &[&str], variables: Variables) -> Coordinator {
+        Coordinator::start(self.path().to_path_buf(), "127.0.0.1:0", arguments, variables)
     }
 }
 
@@ -123,15 +131,19 @@ impl Drop for Process {
 
 pub(crate) struct Coordinator {
     pub(crate) process: Process,
+    url: String,
     pub(crate) address: String,
     http: String,
     folder: PathBuf,
     arguments: Vec<String>,
+    variables: Variables,
+    said: Arc<Mutex<String>>,
 }
 
 impl Coordinator {
-    fn start(folder: PathBuf, listen: &str, arguments: &[&str]) -> Self {
+    fn start(folder: PathBuf, listen: &str, arguments: &[&str], variables: Variables) -> Self {
         let mut child = atoll()
+            .envs(variables.iter().cloned())
             .args(["coordinator", "--listen", listen, "--http", "127.0.0.1:0"])
             .args(arguments)
             .current_dir(&folder)
@@ -143,23 +155,47 @@ impl Coordinator {
             let line = lines.next().expect("a coordinator says where it is").unwrap();
             line.strip_prefix(prefix).unwrap_or_else(|| panic!("{line}")).to_owned()
         };
-        let address_of_all = address("coordinator at http://");
-        let http = address("health and metrics at http://");
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let url = address("coordinator at ");
+        let http = address("health and metrics at ");
+        let said = Arc::new(Mutex::new(String::new()));
+        let log = said.clone();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                log.lock().unwrap().extend([&line, "\n"]);
+            }
+        });
+        let bare = |url: &str| url.split_once("://").unwrap().1.to_owned();
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Self { process: Process(child), address: address_of_all, http, folder, arguments }
+        let (address, http) = (bare(&url), bare(&http));
+        Self { process: Process(child), url, address, http, folder, arguments, variables, said }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.url.clone()
+    }
+
+    /// One that listens elsewhere than on loopback.
+    pub(crate) fn start_at(folder: &Path, listen: &str, arguments: &[&str]) -> Self {
+        Self::start(folder.to_path_buf(), listen, arguments, vec![])
+    }
+
+    /// What it has said on stderr since it said where it is.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
     }
 
     /// Kills it without a word, and starts another one in its place.
-    pub(crate) fn restart(self) -> Self {
-        let Self { process, address, folder, arguments, .. } = self;
-        process.kill();
+    pub(crate) fn restart(mut self) -> Self {
+        self.process.0.kill().unwrap();
+        self.again()
+    }
+
+    /// Starts another one in the place of one that has ended, or is about to.
+    pub(crate) fn again(self) -> Self {
+        let Self { mut process, address, folder, arguments, variables, .. } = self;
+        process.ended();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        Self::start(folder, &address, &arguments)
+        Self::start(folder, &address, &arguments, variables)
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Output {

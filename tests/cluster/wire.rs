@@ -75,7 +75,7 @@ async fn strangers_and_other_versions_are_refused() {
     let coordinator = folder.coordinator(&[]);
     let mut rogue = Rogue::new(&coordinator, "rogue").await;
     let status = rogue.acquire(1).await.unwrap_err();
-    assert_eq!(status.code(), Code::Unauthenticated);
+    assert_eq!(status.code(), Code::Aborted);
     assert!(status.message().contains("join first"));
     let status = rogue.join(999).await.unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);

@@ -1,6 +1,8 @@
 //! Calls to the coordinator: repeated until it answers, for as long as it is worth waiting.
 
 use crate::backoff::Backoff;
+use crate::credentials::{Bearer, CredentialError, Line, Token, Trust, root_cause};
+use crate::look::Look;
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::future::Future;
@@ -28,6 +30,10 @@ pub struct Identity {
     pub give_up_after: Option<Duration>,
     /// What the jitter of retries is drawn from.
     pub seed: u64,
+    /// How to find out whether there can be a connection at all, if no call succeeds.
+    pub look: Option<Look>,
+    /// What opens the coordinator to this worker, if it wants to see something.
+    pub token: Option<Token>,
 }
 
 /// Why a worker cannot go on.
@@ -44,38 +50,63 @@ pub enum CallError {
     /// The coordinator does not want this worker.
     #[error("the coordinator refuses this worker: {0}")]
     Refused(String),
+    /// The coordinator does not know this worker's token.
+    #[error("the coordinator refuses this worker's token: {0}")]
+    Token(String),
+    /// There will never be a connection.
+    #[error("no connection with the coordinator: {0}")]
+    Distrust(String),
     /// The coordinator does not want this call.
     #[error("the coordinator refuses the call: {0}")]
     Rejected(String),
 }
 
-/// An endpoint whose connections notice when the other side is gone.
-pub fn endpoint(url: &str) -> Result<Endpoint, tonic::transport::Error> {
+/// The calls of a worker.
+pub(crate) type Calls = WorkerClient<Line>;
+
+/// An endpoint whose connections notice when the other side is gone, and trust nobody else.
+pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     let seconds = Duration::from_secs;
-    Ok(Endpoint::from_shared(url.to_owned())?
+    let endpoint = Endpoint::from_shared(url.to_owned())
+        .map_err(|error| CredentialError::Url { url: url.to_owned(), reason: root_cause(&error) })?;
+    let endpoint = endpoint
         .connect_timeout(seconds(5))
         .tcp_nodelay(true)
         .http2_keep_alive_interval(seconds(5))
         .keep_alive_timeout(seconds(5))
         .keep_alive_while_idle(true)
         .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(2 * WINDOW))
+        .initial_connection_window_size(2 * WINDOW);
+    trust.apply(endpoint, url)
+}
+
+/// When the coordinator was last heard of, at first that the worker began; and whether it ever was.
+#[derive(Clone, Copy)]
+struct Heard {
+    last: Instant,
+    ever: bool,
 }
 
 /// The coordinator, as a worker sees it. Clones share what they know.
 #[derive(Clone)]
 pub(crate) struct Client {
-    channel: WorkerClient<Channel>,
+    calls: Calls,
     identity: Arc<Identity>,
     threads: u32,
-    heard: Arc<Mutex<Instant>>,
+    heard: Arc<Mutex<Heard>>,
 }
 
 impl Client {
     pub(crate) fn new(channel: Channel, identity: Identity, threads: usize) -> Self {
-        let channel = WorkerClient::new(channel).max_decoding_message_size(LARGEST_ANSWER);
-        let heard = Arc::new(Mutex::new(Instant::now()));
-        Self { channel, identity: Arc::new(identity), threads: threads as u32, heard }
+        let calls = WorkerClient::with_interceptor(channel, Bearer(identity.token.clone()));
+        let calls = calls.max_decoding_message_size(LARGEST_ANSWER);
+        let heard = Heard { last: Instant::now(), ever: false };
+        Self {
+            calls,
+            identity: Arc::new(identity),
+            threads: threads as u32,
+            heard: Arc::new(Mutex::new(heard)),
+        }
     }
 
     pub(crate) fn id(&self) -> String {
@@ -92,7 +123,7 @@ impl Client {
             semantics: experiment::SEMANTICS,
             threads: self.threads,
         };
-        let join = |mut client: WorkerClient<Channel>| {
+        let join = |mut client: Calls| {
             let request = request.clone();
             async move { client.join(request).await }
         };
@@ -104,11 +135,11 @@ impl Client {
     pub(crate) async fn call<T, F, C>(&self, patience: Duration, call: C) -> Result<T, CallError>
     where
         F: Future<Output = Result<tonic::Response<T>, Status>>,
-        C: Fn(WorkerClient<Channel>) -> F,
+        C: Fn(Calls) -> F,
     {
         let mut backoff = Backoff::new(self.identity.seed);
         loop {
-            let answer = tokio::time::timeout(patience, call(self.channel.clone())).await;
+            let answer = tokio::time::timeout(patience, call(self.calls.clone())).await;
             let status = match answer {
                 Ok(Ok(response)) => {
                     self.heard_now();
@@ -118,29 +149,48 @@ impl Client {
                 Err(_) => Status::deadline_exceeded("it did not answer in time"),
             };
             match status.code() {
-                Code::Unauthenticated => {
+                Code::Aborted => {
                     self.heard_now();
                     tracing::info!("joining again");
                     Box::pin(self.join()).await?;
                 }
+                Code::Unauthenticated => return Err(CallError::Token(status.message().to_owned())),
                 Code::PermissionDenied | Code::FailedPrecondition => {
                     return Err(CallError::Refused(status.message().to_owned()));
                 }
                 Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented => {
                     return Err(CallError::Rejected(status.message().to_owned()));
                 }
-                _ => self.check_patience(&status)?,
+                _ => {
+                    self.check_trust().await?;
+                    self.check_patience(&status)?;
+                }
             }
             tokio::time::sleep(backoff.next()).await;
         }
     }
 
     fn heard_now(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) =
+            Heard { last: Instant::now(), ever: true };
+    }
+
+    fn heard(&self) -> Heard {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives up at once if there will never be a connection. There has been none yet: certificates may be changed under
+    /// way, and then one side has the new ones before the other.
+    async fn check_trust(&self) -> Result<(), CallError> {
+        let reason = match &self.identity.look {
+            Some(look) if !self.heard().ever => look.distrust().await,
+            _ => None,
+        };
+        reason.map_or(Ok(()), |reason| Err(CallError::Distrust(reason)))
     }
 
     fn check_patience(&self, status: &Status) -> Result<(), CallError> {
-        let after = self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        let after = self.heard().last.elapsed();
         let reason = status.message().to_owned();
         tracing::debug!(reason, "the coordinator does not answer");
         match self.identity.give_up_after {

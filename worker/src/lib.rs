@@ -7,15 +7,19 @@
 mod backoff;
 mod cache;
 mod client;
+mod credentials;
 mod gauge;
 mod held;
+mod look;
 mod memory;
 mod pool;
 mod session;
 mod supply;
 
 pub use client::{CallError, Identity, endpoint};
+pub use credentials::{Bearer, CredentialError, Line, Token, Trust, check_token_is_safe};
 pub use gauge::{Gauge, Gauges};
+pub use look::Look;
 pub use memory::available_memory;
 pub use pool::{Job, Message, Pool, PoolError, Stop};
 pub use session::{Config, Departed, WorkerError, run};

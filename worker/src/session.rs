@@ -5,14 +5,13 @@
 
 mod delivery;
 
-use crate::client::{CallError, Client, Identity};
+use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError, Workshop};
 use proto::convert::Work;
 use proto::v1;
-use proto::v1::worker_client::WorkerClient;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -218,7 +217,7 @@ impl Session {
         };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
@@ -432,7 +431,7 @@ impl Session {
         let request = v1::RenewRequest { worker: self.client.id(), renewals };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
@@ -491,7 +490,7 @@ impl Session {
             Departed::Drained => "asked to stop",
         };
         let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };
-        let call = |mut client: WorkerClient<Channel>| {
+        let call = |mut client: Calls| {
             let request = request.clone();
             async move { client.leave(request).await }
         };

@@ -135,6 +135,10 @@ fn settings(seed: u64, life: u128) -> Settings {
         version: "scripted".to_owned(),
         exit_when_done: false,
         max_runs: 1,
+        guard: Guard::default(),
+        tls: None,
+        first: None,
+        linger: Duration::ZERO,
     }
 }
 

@@ -23,6 +23,33 @@ pub enum StoreError {
         /// The path as given.
         folder: PathBuf,
     },
+    /// What was given names no place for a store.
+    #[error("expected a folder or `s3://BUCKET/PREFIX`, found {reason} in `{found}`")]
+    NoLocation {
+        /// The text as given.
+        found: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The settings of a remote store cannot be used.
+    #[error("cannot use `{place}` as a store: {reason}")]
+    Settings {
+        /// The store.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A remote store does not answer as one should.
+    #[error(
+        "cannot use `{place}` as a store: {source}; check that the bucket exists, and AWS_ENDPOINT_URL, AWS_REGION \
+         and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role)"
+    )]
+    Unreachable {
+        /// The store.
+        place: String,
+        /// What the service said.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The folder cannot be named in every part of the program.
     #[error("expected the path of the store to be UTF-8, found `{}`; name another folder", folder.display())]
     NotUnicode {
@@ -142,6 +169,17 @@ impl StoreError {
                 Self::Denied { doing, path, source }
             }
             _ => Self::Failed { doing, path, source },
+        }
+    }
+
+    /// Sorts an error of a disk or a service by its cause: a service says itself that it does not allow something.
+    pub(crate) fn of_backend(doing: &'static str, path: &Path, error: object_store::Error) -> Self {
+        use object_store::Error::{PermissionDenied, Unauthenticated};
+        match error {
+            PermissionDenied { .. } | Unauthenticated { .. } if io_kind(&error).is_none() => {
+                Self::Denied { doing, path: path.clone(), source: Box::new(error) }
+            }
+            error => Self::failed(doing, path, error),
         }
     }
 

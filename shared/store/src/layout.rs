@@ -9,11 +9,14 @@
 //! runs/<run>/cells/<n>
 //! runs/<run>/matches/<n>
 //! runs/<run>/artifacts/<name>
+//! coordinators/<n>                                      claims to the whole store
+//! trials/<nonce>/<n>                                    what a store is tried out with, deleted at once
 //! ```
 //!
 //! Numbers are written with ten digits, so that names sort as numbers do. What is not exactly one of these
 //! names is no place: [`Place::of`] answers `None`, and readers pass it over.
 
+use crate::journal::Nonce;
 use crate::object::Kind;
 use object_store::path::Path;
 use std::fmt;
@@ -26,6 +29,8 @@ const ISLANDS: &str = "islands";
 const CELLS: &str = "cells";
 const MATCHES: &str = "matches";
 const ARTIFACTS: &str = "artifacts";
+const CLAIMS: &str = "coordinators";
+const TRIALS: &str = "trials";
 const DIGITS: usize = 10;
 
 /// Why a name cannot be a run's or an artifact's.
@@ -131,6 +136,26 @@ name! {
 /// The folder that holds all runs.
 pub fn runs() -> Path {
     Path::from(RUNS)
+}
+
+/// The folder of the claims to the store.
+pub(crate) fn claims() -> Path {
+    Path::from(CLAIMS)
+}
+
+/// One claim to the store.
+pub(crate) fn claim(number: u32) -> Path {
+    claims().join(digits(number))
+}
+
+/// The number of the claim that a path names, if it names one.
+pub(crate) fn claim_number(path: &Path) -> Option<u32> {
+    number(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
+}
+
+/// The folder of one trial of the store.
+pub(crate) fn trial(nonce: Nonce) -> Path {
+    Path::from(TRIALS).join(nonce.to_string())
 }
 
 /// The run whose folder this is.

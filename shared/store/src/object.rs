@@ -44,11 +44,13 @@ pub enum Kind {
     Match = 6,
     /// A champion, an ensemble, a level or another lasting outcome.
     Artifact = 7,
+    /// A coordinator's claim to the store.
+    Claim = 8,
 }
 
 impl Kind {
     /// Every kind there is, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Event,
         Self::EpochRecord,
         Self::IslandState,
@@ -56,6 +58,7 @@ impl Kind {
         Self::Cell,
         Self::Match,
         Self::Artifact,
+        Self::Claim,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -73,6 +76,7 @@ impl fmt::Display for Kind {
             Self::Cell => "cell",
             Self::Match => "match",
             Self::Artifact => "artifact",
+            Self::Claim => "claim",
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Objects by path: created once, read whole, never changed.
 
+use crate::bucket;
 use crate::error::StoreError;
 use crate::folder::{self, Folder};
+use crate::location::Location;
 use crate::object::{self, HEADER_LEN, Kind, MAX_BODY};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
@@ -12,9 +14,10 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{Error as BackendError, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What creating an object came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,52 @@ pub struct Store {
 type Result<T> = std::result::Result<T, StoreError>;
 
 impl Store {
+    /// The store at a location; a folder is created if it is missing, a bucket must be there.
+    ///
+    /// # Errors
+    /// If there can be no store, or the service does not answer.
+    pub async fn create_at(location: &Location) -> Result<Self> {
+        match location {
+            Location::Folder(folder) => Self::local(folder).await,
+            Location::S3 { .. } => Self::open_at(location).await,
+        }
+    }
+
+    /// The store at a location, which must be there; it may be read-only. A bucket is reached as the `AWS_` variables
+    /// of the environment say.
+    ///
+    /// # Errors
+    /// If it is not there, or the service does not answer.
+    pub async fn open_at(location: &Location) -> Result<Self> {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self::open_with(location, std::env::vars_os().filter_map(text)).await
+    }
+
+    /// The store at a location, reached as these variables say rather than those of the environment.
+    ///
+    /// # Errors
+    /// As for [`Store::open_at`].
+    pub async fn open_with(
+        location: &Location,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
+        let (bucket, prefix) = match location {
+            Location::Folder(folder) => return Self::existing(folder).await,
+            Location::S3 { bucket, prefix } => (bucket, prefix),
+        };
+        let store = Self::over(bucket::open(bucket, prefix, variables)?);
+        let answer = store.objects.list_with_delimiter(None).await;
+        answer
+            .map_err(|error| StoreError::Unreachable { place: location.to_string(), source: error.into() })?;
+        Ok(store)
+    }
+
+    /// A store over any service that creates with exactly one winner.
+    pub fn over(objects: Arc<dyn ObjectStore>) -> Self {
+        Self { objects, folder: None }
+    }
+
     /// A store in a local folder, which is created if it is missing and tried out.
     ///
     /// Makes writes past `RLIMIT_FSIZE` errors for the whole process, where they would end it.
@@ -68,7 +117,7 @@ impl Store {
 
     /// An empty store that lives as long as its last clone.
     pub fn memory() -> Self {
-        Self { objects: Arc::new(InMemory::new()), folder: None }
+        Self::over(Arc::new(InMemory::new()))
     }
 
     fn on_disk(folder: Folder) -> Result<Self> {
@@ -164,7 +213,7 @@ impl Store {
         }
         let listing = self.objects.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
         let mut paths: Vec<Path> =
-            listing.await.map_err(|error| StoreError::failed("list", prefix, error))?;
+            listing.await.map_err(|error| StoreError::of_backend("list", prefix, error))?;
         paths.sort_unstable();
         Ok(paths)
     }
@@ -178,7 +227,8 @@ impl Store {
             return listed;
         }
         let listing = self.objects.list_with_delimiter(Some(prefix)).await;
-        let mut paths = listing.map_err(|error| StoreError::failed("list", prefix, error))?.common_prefixes;
+        let mut paths =
+            listing.map_err(|error| StoreError::of_backend("list", prefix, error))?.common_prefixes;
         paths.sort_unstable();
         Ok(paths)
     }
@@ -192,6 +242,20 @@ impl Store {
         meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
     }
 
+    /// When an object was written, by the clock of the store.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if it is not there.
+    pub async fn written_at(&self, path: &Path) -> Result<SystemTime> {
+        let meta = self.objects.head(path).await;
+        meta.map(|meta| meta.last_modified.into()).map_err(|error| missing_or_failed("read", path, error))
+    }
+
+    /// The folder on the disk that holds the objects, if that is where they are.
+    pub fn folder_on_disk(&self) -> Option<&std::path::Path> {
+        self.folder.as_deref().map(Folder::root)
+    }
+
     /// Deletes an object; one that is not there is deleted already.
     ///
     /// # Errors
@@ -199,7 +263,7 @@ impl Store {
     pub async fn delete(&self, path: &Path) -> Result<()> {
         match self.objects.delete(path).await {
             Ok(()) | Err(BackendError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(StoreError::failed("delete", path, error)),
+            Err(error) => Err(StoreError::of_backend("delete", path, error)),
         }
     }
 
@@ -221,7 +285,7 @@ impl Store {
         let is_new = match self.objects.put_opts(path, payload, PutMode::Create.into()).await {
             Ok(_) => true,
             Err(BackendError::AlreadyExists { .. }) => false,
-            Err(error) => return Err(StoreError::failed("write", path, error)),
+            Err(error) => return Err(StoreError::of_backend("write", path, error)),
         };
         let settle = move |folder: &Folder, path: &Path| folder.settle(path, !is_new);
         self.on_folder("sync", path, settle).await.unwrap_or(Ok(()))?;
@@ -284,6 +348,6 @@ fn same_or_differs(path: &Path, kept: &[u8], offered: &[u8]) -> Result<Created> 
 fn missing_or_failed(doing: &'static str, path: &Path, error: BackendError) -> StoreError {
     match error {
         BackendError::NotFound { .. } => StoreError::Missing { path: path.clone() },
-        error => StoreError::failed(doing, path, error),
+        error => StoreError::of_backend(doing, path, error),
     }
 }

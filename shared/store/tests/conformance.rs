@@ -3,8 +3,12 @@
 
 use evolution::digest::Digest;
 use std::time::Duration;
-use store::{Created, Damage, Kind, Path, Place, RunId, Store, StoreError};
+use store::promises::{BrokenPromise, Trial, try_out};
+use store::{Claim, Created, Damage, Kind, Location, Nonce, Path, Place, RunId, Store, StoreError};
 use tokio::task::JoinSet;
+
+#[path = "../../../tests/support/s3.rs"]
+mod s3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_conforms() {
@@ -15,6 +19,48 @@ async fn memory_conforms() {
 async fn a_local_folder_conforms() {
     let folder = tempfile::tempdir().unwrap();
     conforms(Store::local(folder.path().join("not/there/yet")).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_bucket_conforms() {
+    let server = s3::Server::start();
+    for location in ["s3://conformance/deep/prefix", "s3://conformance"] {
+        let location = Location::parse(location.as_ref()).unwrap();
+        let store = Store::open_with(&location, server.variables()).await.unwrap();
+        conforms(store).await;
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_that_cannot_be_used_is_told_at_once() {
+    let server = s3::Server::start();
+    let open = async |location: &str, variables: Vec<(String, String)>| {
+        let location = Location::parse(location.as_ref()).unwrap();
+        Store::open_with(&location, variables).await.unwrap_err().to_string()
+    };
+    let missing = open("s3://not-there/x", server.variables()).await;
+    assert!(
+        missing.starts_with("cannot use `s3://not-there/x` as a store") && missing.contains("bucket"),
+        "{missing}"
+    );
+    let mut without = server.variables();
+    without.retain(|(name, _)| name != "AWS_ALLOW_HTTP");
+    let plain = open("s3://conformance", without).await;
+    assert!(plain.contains("expected an endpoint that begins with `https://`"), "{plain}");
+    assert!(plain.contains("AWS_ALLOW_HTTP=true"), "{plain}");
+}
+
+#[tokio::test]
+async fn a_service_that_breaks_its_promises_is_found_out() {
+    for way in ["races", "ignores"] {
+        let server = s3::Server::careless(way);
+        let location = Location::parse("s3://careless/prefix".as_ref()).unwrap();
+        let store = Store::open_with(&location, server.variables()).await.unwrap();
+        let broken = try_out(&store, Nonce(1), Trial::SHORT).await;
+        let Err(BrokenPromise::Winners { winners, writers: 8 }) = broken else { panic!("{way}: {broken:?}") };
+        assert!(winners > 1, "{way}");
+        assert_eq!(store.list(&Path::default()).await.unwrap(), [], "{way}: a trial leaves nothing behind");
+    }
 }
 
 async fn conforms(store: Store) {
@@ -30,6 +76,39 @@ async fn conforms(store: Store) {
     of_many_writers_one_wins(&store).await;
     of_many_equal_writers_one_creates(&store).await;
     sweeping_takes_no_object(&store).await;
+    the_last_claim_stands(&store).await;
+    of_many_claims_one_stands(&store).await;
+    it_keeps_its_promises(&store).await;
+}
+
+async fn the_last_claim_stands(store: &Store) {
+    let first = Claim::take(store, Nonce(1)).await.unwrap();
+    assert!(first.stands().await.unwrap());
+    let second = Claim::take(store, Nonce(2)).await.unwrap();
+    assert_eq!(second.number(), first.number() + 1);
+    assert!(!first.stands().await.unwrap() && second.stands().await.unwrap());
+}
+
+async fn of_many_claims_one_stands(store: &Store) {
+    let mut claiming = JoinSet::new();
+    for owner in 10..18 {
+        let store = store.clone();
+        claiming.spawn(async move { Claim::take(&store, Nonce(owner)).await.unwrap() });
+    }
+    let mut standing = vec![];
+    for claim in claiming.join_all().await {
+        if claim.stands().await.unwrap() {
+            standing.push(claim.number());
+        }
+    }
+    assert_eq!(standing.len(), 1);
+}
+
+async fn it_keeps_its_promises(store: &Store) {
+    let before = store.list(&Path::default()).await.unwrap();
+    let tried = try_out(store, Nonce(7), Trial { writers: 16, rounds: 3 }).await.unwrap();
+    assert!(tried.clock_ahead.abs() < 60.0, "{tried:?}");
+    assert_eq!(store.list(&Path::default()).await.unwrap(), before, "a trial leaves nothing behind");
 }
 
 async fn what_is_created_is_read_back(store: &Store) {

@@ -1,6 +1,7 @@
 //! The way back to the coordinator: checkpoints, results, and what cannot be done.
 
 use super::{Answer, PATIENCE, Session};
+use crate::client::Calls;
 use crate::held::Phase;
 use bytes::Bytes;
 use evolution::codec;
@@ -8,9 +9,7 @@ use evolution::epoch::EpochOutcome;
 use proto::chunks;
 use proto::convert::{Work, digest_bytes};
 use proto::v1;
-use proto::v1::worker_client::WorkerClient;
 use std::time::Duration;
-use tonic::transport::Channel;
 
 /// How long a delivery may take.
 const DELIVERY: Duration = Duration::from_mins(2);
@@ -47,7 +46,7 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let parts = checkpoint_parts(head.clone(), &bytes);
                 async move { client.checkpoint(tokio_stream::iter(parts)).await }
             };
@@ -107,7 +106,7 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let parts = complete_parts(head.clone(), &bodies);
                 async move { client.complete(tokio_stream::iter(parts)).await }
             };
@@ -132,7 +131,7 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: WorkerClient<Channel>| {
+            let call = |mut client: Calls| {
                 let request = request.clone();
                 async move { client.release(request).await }
             };

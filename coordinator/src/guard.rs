@@ -1,0 +1,282 @@
+//! Who may call, and how often: tokens for each right, and a pace for each peer.
+//!
+//! Of a token only its hash is kept, and hashes are compared in constant time, so that neither a dump of memory nor
+//! the time of a refusal tells anything about it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::service::Interceptor;
+use tonic::{Request, Status};
+
+/// The fewest characters of a token: fewer can be guessed.
+const SHORTEST: usize = 16;
+/// The most tokens of one right.
+const MOST: usize = 100;
+/// The most peers whose pace is remembered.
+const MOST_PEERS: usize = 10_000;
+
+/// Tokens that cannot be used. What was found is not shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// One is too short, or holds something else.
+    #[error("expected tokens of at least {SHORTEST} visible ASCII characters, found another as number {0}")]
+    Weak(usize),
+    /// There are too many.
+    #[error("expected at most {MOST} tokens, found {0}")]
+    TooMany(usize),
+    /// There are none.
+    #[error("expected a token, found none")]
+    None,
+}
+
+/// Tokens of one right, any of which is valid: so that they can be changed one after the other.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<blake3::Hash>);
+
+impl Tokens {
+    /// Reads tokens that stand on lines of their own, or between spaces or commas. Lines that begin with `#` are none.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let words = lines.flat_map(|line| line.split([' ', '\t', ',', '\r'])).filter(|word| !word.is_empty());
+        let mut hashes = vec![];
+        for (number, word) in words.enumerate() {
+            if word.len() < SHORTEST || !word.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(TokenError::Weak(number + 1));
+            }
+            hashes.push(blake3::hash(word.as_bytes()));
+        }
+        match hashes.len() {
+            0 => Err(TokenError::None),
+            1..=MOST => Ok(Self(hashes)),
+            found => Err(TokenError::TooMany(found)),
+        }
+    }
+
+    /// Adds others to these.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this is one of them. All are looked at, whichever it is.
+    fn accepts(&self, token: &str) -> bool {
+        let hash = blake3::hash(token.as_bytes());
+        self.0.iter().fold(false, |accepted, known| (*known == hash) | accepted)
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Tokens({})", self.0.len())
+    }
+}
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// Take work and deliver it.
+    Work,
+    /// Submit, watch, pause, cancel and export runs.
+    Operate,
+    /// Read the metrics.
+    Measure,
+}
+
+/// Who may do what. Without any token everybody may do everything.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    /// The tokens of workers.
+    pub workers: Tokens,
+    /// The tokens of operators, who may read the metrics as well.
+    pub operators: Tokens,
+    /// The tokens of those who may only read the metrics.
+    pub metrics: Tokens,
+    /// The most calls of one peer in a second; no limit if 0.
+    pub requests_per_second: u32,
+}
+
+impl Guard {
+    /// Whether a token is needed.
+    pub fn wants_tokens(&self) -> bool {
+        ![&self.workers, &self.operators, &self.metrics].iter().all(|tokens| tokens.is_empty())
+    }
+
+    /// Lets pass whoever has the right, by the value of the `authorization` header.
+    pub(crate) fn check(&self, right: Right, header: Option<&str>) -> Result<(), Refused> {
+        if !self.wants_tokens() {
+            return Ok(());
+        }
+        let header = header.ok_or(Refused::NoToken(right))?;
+        let token = header.strip_prefix("Bearer ").ok_or(Refused::NoToken(right))?;
+        let [worker, operator, metrics] =
+            [&self.workers, &self.operators, &self.metrics].map(|tokens| tokens.accepts(token));
+        match right {
+            Right::Work if worker => Ok(()),
+            Right::Operate if operator => Ok(()),
+            Right::Measure if metrics || operator => Ok(()),
+            _ if worker || operator || metrics => Err(Refused::OtherRight(right)),
+            _ => Err(Refused::Unknown),
+        }
+    }
+}
+
+/// Why somebody may not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("expected {}, found none: set ATOLL_TOKEN or `token_file`", .0.token())]
+    NoToken(Right),
+    #[error("expected {}, found one with another right", .0.token())]
+    OtherRight(Right),
+    #[error("expected a token that is known here, found another: was it changed?")]
+    Unknown,
+}
+
+impl Right {
+    fn token(self) -> &'static str {
+        match self {
+            Self::Work => "a worker's token",
+            Self::Operate => "an operator's token",
+            Self::Measure => "a token for the metrics",
+        }
+    }
+}
+
+impl From<Refused> for Status {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::OtherRight(Right::Operate) => Self::permission_denied(refused.to_string()),
+            // A worker that was put aside is denied; one with a wrong token has to tell that from it.
+            _ => Self::unauthenticated(refused.to_string()),
+        }
+    }
+}
+
+/// What every call of one service has to pass.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    guard: Arc<Guard>,
+    right: Right,
+    pace: Arc<Pace>,
+}
+
+impl Gate {
+    pub(crate) fn new(guard: &Arc<Guard>, right: Right, pace: &Arc<Pace>) -> Self {
+        Self { guard: guard.clone(), right, pace: pace.clone() }
+    }
+}
+
+impl Interceptor for Gate {
+    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(peer) = request.remote_addr()
+            && !self.pace.admits(peer.ip(), self.guard.requests_per_second, Instant::now())
+        {
+            return Err(Status::resource_exhausted("too many calls from one address: slow down"));
+        }
+        let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+        self.guard.check(self.right, header).inspect_err(|refused| {
+            tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
+        })?;
+        Ok(request)
+    }
+}
+
+/// How often each peer has called: a bucket that fills with time, and of which each call takes one.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(Mutex<BTreeMap<IpAddr, Bucket>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left: f64,
+    filled: Instant,
+}
+
+impl Pace {
+    /// Whether a peer may call now. A second's worth of calls may come at once.
+    fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
+        if per_second == 0 {
+            return true;
+        }
+        let most = f64::from(per_second);
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if peers.len() >= MOST_PEERS {
+            // Who has been silent for a second has a full bucket, as a newcomer has.
+            peers.retain(|_, bucket| now.saturating_duration_since(bucket.filled) < Duration::from_secs(1));
+        }
+        let bucket = peers.entry(peer).or_insert(Bucket { left: most, filled: now });
+        let passed = now.saturating_duration_since(bucket.filled).as_secs_f64();
+        *bucket = Bucket { left: (bucket.left + passed * most).min(most), filled: now };
+        if bucket.left < 1.0 {
+            return false;
+        }
+        bucket.left -= 1.0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORKER: &str = "worker-token-0001";
+    const NEW_WORKER: &str = "worker-token-0002";
+    const OPERATOR: &str = "operator-token-01";
+    const METRICS: &str = "metrics-token-001";
+
+    fn guard() -> Guard {
+        Guard {
+            workers: Tokens::parse(&format!("# old and new\n{WORKER}\n{NEW_WORKER}\n")).unwrap(),
+            operators: Tokens::parse(OPERATOR).unwrap(),
+            metrics: Tokens::parse(METRICS).unwrap(),
+            requests_per_second: 0,
+        }
+    }
+
+    #[test]
+    fn each_right_has_its_own_tokens() {
+        let guard = guard();
+        let check = |right, token: &str| guard.check(right, Some(&format!("Bearer {token}")));
+        for (token, right) in [(WORKER, Right::Work), (NEW_WORKER, Right::Work), (OPERATOR, Right::Operate)] {
+            for asked in [Right::Work, Right::Operate] {
+                let expected = if asked == right { Ok(()) } else { Err(Refused::OtherRight(asked)) };
+                assert_eq!(check(asked, token), expected, "{token}");
+            }
+        }
+        assert_eq!(check(Right::Measure, METRICS), Ok(()));
+        assert_eq!(check(Right::Measure, OPERATOR), Ok(()));
+        assert_eq!(check(Right::Measure, WORKER), Err(Refused::OtherRight(Right::Measure)));
+        assert_eq!(check(Right::Work, "worker-token-0003"), Err(Refused::Unknown));
+        assert_eq!(check(Right::Work, &WORKER[..16]), Err(Refused::Unknown), "a beginning is not enough");
+        assert_eq!(guard.check(Right::Work, None), Err(Refused::NoToken(Right::Work)));
+        assert_eq!(guard.check(Right::Work, Some(WORKER)), Err(Refused::NoToken(Right::Work)));
+        assert_eq!(Guard::default().check(Right::Operate, None), Ok(()));
+    }
+
+    #[test]
+    fn bad_tokens_are_refused_and_not_shown() {
+        for bad in ["", "# nothing\n", "short", "0123456789abcdef short", "0123456789abcdé"] {
+            let error = Tokens::parse(bad).unwrap_err().to_string();
+            assert!(!error.contains("short") && !error.contains("0123"), "{error}");
+        }
+        assert_eq!(Tokens::parse(&"0123456789abcdef ".repeat(101)).unwrap_err(), TokenError::TooMany(101));
+        assert_eq!(format!("{:?}", guard().workers), "Tokens(2)");
+    }
+
+    #[test]
+    fn a_peer_may_call_so_often() {
+        let (pace, start) = (Pace::default(), Instant::now());
+        let [one, other] = [1, 2].map(|n| IpAddr::from([10, 0, 0, n]));
+        let calls = |peer, at| (0..100).filter(|_| pace.admits(peer, 10, at)).count();
+        assert_eq!(calls(one, start), 10);
+        assert_eq!(calls(other, start), 10, "others have their own pace");
+        assert_eq!(calls(one, start + Duration::from_millis(500)), 5);
+        assert_eq!(calls(one, start + Duration::from_secs(60)), 10);
+    }
+}

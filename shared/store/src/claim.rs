@@ -1,0 +1,55 @@
+//! The claim to a whole store: of many coordinators the last one that began keeps its runs.
+//!
+//! Claims are numbered objects that are only ever created, as events are. Who begins creates the number after the
+//! highest; whoever finds a number above its own has been succeeded, and stops. A coordinator that writes something
+//! and then finds its claim still standing knows that its successor, who claims before it reads, will see it.
+
+use crate::error::StoreError;
+use crate::journal::Nonce;
+use crate::layout;
+use crate::object::Kind;
+use crate::store::{Created, Store};
+
+/// The claim of one coordinator.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    store: Store,
+    number: u32,
+}
+
+impl Claim {
+    /// Claims a store: from now on, earlier claims are void.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn take(store: &Store, owner: Nonce) -> Result<Self, StoreError> {
+        let claims = store.list(&layout::claims()).await?;
+        let mut number = claims.iter().filter_map(layout::claim_number).max().map_or(0, |last| last + 1);
+        loop {
+            let body = owner.0.to_le_bytes().to_vec();
+            match store.create(&layout::claim(number), Kind::Claim, body).await {
+                Ok(Created::New | Created::Same) => return Ok(Self { store: store.clone(), number }),
+                // Somebody else began at the same time: whoever comes second is the last.
+                Err(StoreError::Differs { .. }) => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Which claim to the store this is; the first is 0.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether nobody has claimed the store since.
+    ///
+    /// # Errors
+    /// If the store fails: then nobody knows.
+    pub async fn stands(&self) -> Result<bool, StoreError> {
+        match self.store.size(&layout::claim(self.number + 1)).await {
+            Ok(_) => Ok(false),
+            Err(error) if error.is_missing() => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `atoll doctor`: whether a coordinator with these settings would be well, and what to do if not.
+
+use crate::coordinator::{self as command, Arguments as CoordinatorArguments};
+use crate::failure::Failure;
+use crate::protection;
+use crate::settings::Settings;
+use crate::terminal::out;
+use coordinator::Tls;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde::Serialize;
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use store::promises::{self, Trial, Tried};
+use store::{Location, Nonce, Store};
+use tokio::net::TcpListener;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Less room than this on the disk ends a run soon.
+const LITTLE: u64 = 100 << 20;
+/// Less room than this is worth a word.
+const SOME: u64 = 1 << 30;
+/// A clock that is further off than this has its requests refused by S3.
+const FAR_OFF: f64 = 300.0;
+/// A clock that is further off than this is worth a word.
+const OFF: f64 = 5.0;
+
+#[derive(clap::Args)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    coordinator: CoordinatorArguments,
+    /// The certificate authority that workers trust, to see whether they would trust this coordinator
+    #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CA")]
+    tls_ca: Option<PathBuf>,
+    /// The name by which workers reach the coordinator
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    host: String,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// How well something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Good,
+    Doubtful,
+    Bad,
+}
+
+/// What was looked at, and found.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    health: Health,
+    found: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl Finding {
+    fn good(check: &'static str, found: String) -> Self {
+        Self { check, health: Health::Good, found, advice: None }
+    }
+
+    fn not(check: &'static str, health: Health, found: String, advice: &str) -> Self {
+        Self { check, health, found, advice: Some(advice.to_owned()) }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { coordinator, tls_ca, host, json } = arguments;
+    let (settings, _) = command::settings(coordinator)?;
+    let mut findings = store(&settings).await?;
+    findings.push(port(&settings, "listen").await?);
+    findings.push(port(&settings, "http").await?);
+    findings.push(encryption(&settings, tls_ca, &host).await);
+    let bad = findings.iter().filter(|finding| finding.health == Health::Bad).count();
+    if json {
+        out!("{}", serde_json::json!({ "ok": bad == 0, "findings": findings }));
+    } else {
+        print(&findings, bad);
+    }
+    Ok(if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(findings: &[Finding], bad: usize) {
+    for Finding { check, health, found, advice } in findings {
+        let word = match health {
+            Health::Good => "good",
+            Health::Doubtful => "doubtful",
+            Health::Bad => "BAD",
+        };
+        out!("{word:<9} {check:<8} {found}");
+        if let Some(advice) = advice {
+            out!("{:<18} {advice}", "");
+        }
+    }
+    eprintln!("{}", if bad == 0 { "a coordinator can begin" } else { "a coordinator would not be well" });
+}
+
+/// The store: whether it opens, keeps its promises, has the time right, and has room.
+async fn store(settings: &Settings) -> Result<Vec<Finding>, Failure> {
+    let text = settings.text("store")?;
+    let opened = match Location::parse(text.as_ref()) {
+        Ok(location) => Store::create_at(&location).await,
+        Err(error) => Err(error),
+    };
+    let store = match opened {
+        Ok(store) => store,
+        Err(error) => {
+            let advice = "name another store, or make this one reachable and writable";
+            return Ok(vec![Finding::not("store", Health::Bad, error.to_string(), advice)]);
+        }
+    };
+    let mut findings = match promises::try_out(&store, Nonce(rand::random()), Trial::THOROUGH).await {
+        Ok(tried) => kept(&text, tried),
+        Err(error) => {
+            let advice = "do not use it: a coordinator refuses it";
+            vec![Finding::not("store", Health::Bad, error.to_string(), advice)]
+        }
+    };
+    findings.extend(store.folder_on_disk().and_then(room));
+    Ok(findings)
+}
+
+fn kept(text: &str, tried: Tried) -> Vec<Finding> {
+    let Trial { writers, rounds } = Trial::THOROUGH;
+    let slowest = tried.slowest.as_millis();
+    let found = format!(
+        "`{text}`: one winner in each of {rounds} races of {writers} writers, the slowest in {slowest} ms"
+    );
+    let skew = tried.clock_ahead;
+    let clock = format!("the store's clock is {skew:+.1} s ahead of this machine's");
+    let advice = "set the clocks right (NTP): S3 refuses requests that are more than 15 minutes off";
+    let clock = match skew.abs() {
+        skew if skew > FAR_OFF => Finding::not("clock", Health::Bad, clock, advice),
+        skew if skew > OFF => Finding::not("clock", Health::Doubtful, clock, advice),
+        _ => Finding::good("clock", clock),
+    };
+    vec![Finding::good("store", found), clock]
+}
+
+fn room(folder: &std::path::Path) -> Option<Finding> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let found = format!("{} MiB are free in `{}`", free >> 20, folder.display());
+    let advice =
+        "make room, or name a store elsewhere; `atoll check FILE` estimates what an experiment needs";
+    Some(match free {
+        free if free < LITTLE => Finding::not("disk", Health::Bad, found, advice),
+        free if free < SOME => Finding::not("disk", Health::Doubtful, found, advice),
+        _ => Finding::good("disk", found),
+    })
+}
+
+/// Whether an address can be listened on, and may be.
+async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure> {
+    let text = settings.text(key)?;
+    if text == "off" {
+        return Ok(Finding::good(key, "off".to_owned()));
+    }
+    let addresses: Vec<_> = match text.to_socket_addrs() {
+        Ok(addresses) => addresses.collect(),
+        Err(error) => {
+            let found = format!("`{text}` is no address: {error}");
+            return Ok(Finding::not(key, Health::Bad, found, "write it as HOST:PORT"));
+        }
+    };
+    let (guard, tls) = (protection::guard(settings)?, protection::tls(settings)?);
+    if let Err(open) = protection::check_address(settings, key, &addresses, (&guard, tls.as_ref())) {
+        return Ok(Finding::not(key, Health::Bad, open.to_string(), "protect it, or listen on loopback"));
+    }
+    Ok(match TcpListener::bind(&addresses[..]).await {
+        Ok(_) => Finding::good(key, format!("`{text}` is free")),
+        Err(error) => {
+            let advice = "is another coordinator running here? end it, or take another port";
+            Finding::not(key, Health::Bad, format!("`{text}` cannot be listened on: {error}"), advice)
+        }
+    })
+}
+
+/// Whether somebody who trusts the authority would trust this coordinator: by shaking hands with it.
+async fn encryption(settings: &Settings, authority: Option<PathBuf>, host: &str) -> Finding {
+    let tls = match protection::tls(settings) {
+        Ok(Some(tls)) => tls,
+        Ok(None) => return Finding::good("tls", "off: nothing is encrypted".to_owned()),
+        Err(error) => {
+            let advice = "`atoll certs` makes a set that fits together";
+            return Finding::not("tls", Health::Bad, error.to_string(), advice);
+        }
+    };
+    let Some(authority) = authority else {
+        let found =
+            "certificate and key fit together; --tls-ca would tell whether workers trust them".to_owned();
+        return Finding::good("tls", found);
+    };
+    match shake_hands(&tls, &authority, host).await {
+        Ok(()) => Finding::good("tls", format!("workers that call it `{host}` would trust it")),
+        Err(reason) => {
+            let advice = "workers would not trust it: give it a certificate for that name, valid today, of that authority";
+            Finding::not("tls", Health::Bad, reason, advice)
+        }
+    }
+}
+
+async fn shake_hands(tls: &Tls, authority: &PathBuf, host: &str) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(authority).map_err(|error| text(&error))? {
+        let certificate = certificate.map_err(|error| text(&error))?;
+        roots.add(certificate).map_err(|error| text(&error))?;
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| text(&error))?;
+    let (ours, theirs) = tokio::io::duplex(16 << 10);
+    let connector = TlsConnector::from(Arc::new(config));
+    let acceptor = TlsAcceptor::from(tls.config());
+    let (connected, _) = tokio::join!(connector.connect(name, ours), acceptor.accept(theirs));
+    connected.map(|_| ()).map_err(|error| text(&error))
+}

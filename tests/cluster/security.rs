@@ -1,0 +1,276 @@
+//! Certificates and tokens, with real processes: every wrong combination is refused with its own words, and no secret
+//! is ever said.
+
+use crate::process::{Coordinator, EXPERIMENT, Folder, Process, Variables, atoll, json, text, wait_until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+/// A cluster's secrets, made by `atoll certs`, and another cluster's.
+struct Secrets {
+    folder: Folder,
+}
+
+const SECURED: [&str; 8] = [
+    "--tls-cert",
+    "own/coordinator.pem",
+    "--tls-key",
+    "own/coordinator-key.pem",
+    "--worker-token-file",
+    "own/worker.token",
+    "--operator-token-file",
+    "own/operator.token",
+];
+const TRUSTING: [&str; 2] = ["--tls-ca", "own/ca.pem"];
+const WITH_CERTIFICATE: [&str; 4] = ["--tls-cert", "own/client.pem", "--tls-key", "own/client-key.pem"];
+
+impl Secrets {
+    fn new() -> Self {
+        let folder = Folder::new();
+        for name in ["own", "other"] {
+            let made = folder.atoll(&["certs", "--to", name]);
+            assert!(made.status.success(), "{}", text(&made.stderr));
+        }
+        Self { folder }
+    }
+
+    fn coordinator(&self, arguments: &[&str]) -> Coordinator {
+        self.folder.coordinator_with(arguments, vec![("ATOLL_LOG".to_owned(), "debug".to_owned())])
+    }
+
+    fn secret(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap().trim().to_owned()
+    }
+
+    /// A worker that must not get in: answers what it said. It would try for ever if it took that for a passing trouble.
+    fn refused_worker(&self, url: &str, arguments: &[&str], variables: &Variables) -> Output {
+        let child = atoll()
+            .args(["worker", "--threads", "1", "--coordinator", url])
+            .args(arguments)
+            .envs(variables.clone())
+            .current_dir(self.folder.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut worker = Process(child);
+        worker.ended();
+        let Process(child) = &mut worker;
+        let mut said = vec![];
+        child.stderr.take().unwrap().read_to_end(&mut said).unwrap();
+        Output { status: child.wait().unwrap(), stdout: vec![], stderr: said }
+    }
+
+    fn operator(&self, url: &str, arguments: &[&str]) -> Output {
+        let mut command = atoll();
+        command.args(arguments).args(["--coordinator", url]).current_dir(self.folder.path());
+        command.output().unwrap()
+    }
+}
+
+fn expect(output: &Output, said: &str) {
+    assert_eq!(output.status.code(), Some(78), "{output:?}");
+    assert!(text(&output.stderr).contains(said), "expected {said:?} in {}", text(&output.stderr));
+}
+
+fn with<'a>(groups: &[&[&'a str]]) -> Vec<&'a str> {
+    groups.concat()
+}
+
+#[test]
+fn a_secured_cluster_works_and_says_no_secret() {
+    let secrets = Secrets::new();
+    let coordinator =
+        secrets.coordinator(&with(&[&SECURED, &["--tls-client-ca", "own/ca.pem", "--exit-when-done"]]));
+    let file = secrets.folder.file("quick.toml", &EXPERIMENT.replace("3000", "300"));
+    let operator = with(&[&TRUSTING, &WITH_CERTIFICATE, &["--token-file", "own/operator.token"]]);
+    let submitted = secrets.operator(&coordinator.url(), &with(&[&["submit", &file, "--json"], &operator]));
+    let run = json(&submitted)["run"].as_str().unwrap().to_owned();
+    let worker = with(&[&TRUSTING, &WITH_CERTIFICATE, &["--token-file", "own/worker.token"]]);
+    let mut child = atoll();
+    child.args(["worker", "--threads", "1", "--coordinator", &coordinator.url()]).args(&worker);
+    let worked = child.env("ATOLL_LOG", "trace").current_dir(secrets.folder.path()).output().unwrap();
+    assert!(worked.status.success(), "{}", text(&worked.stderr));
+    let mut coordinator = coordinator;
+    assert_eq!(coordinator.process.ended(), Some(0));
+
+    let listed = secrets.folder.atoll(&["runs", "--json"]);
+    assert_eq!((&json(&listed)[0]["run"], &json(&listed)[0]["state"]), (&run.into(), &"finished".into()));
+    let printed = secrets.folder.atoll(&with(&[&["coordinator", "--print-config"], &SECURED]));
+    let everything =
+        [coordinator.said(), text(&worked.stderr), text(&submitted.stderr), text(&printed.stdout)].concat();
+    assert!(everything.len() > 1000, "there are logs to look at");
+    for name in ["own/worker.token", "own/operator.token", "own/coordinator-key.pem", "own/client-key.pem"] {
+        let secret = secrets.secret(name);
+        let telling = secret.lines().find(|line| !line.starts_with("---")).unwrap();
+        assert!(!everything.contains(telling), "{name} was said");
+    }
+}
+
+#[test]
+fn wrong_certificates_are_refused_for_good() {
+    let secrets = Secrets::new();
+    let token = ["--token-file", "own/worker.token"];
+    let coordinator = secrets.coordinator(&with(&[&SECURED, &["--tls-client-ca", "own/ca.pem"]]));
+    let url = coordinator.url();
+    let plain_url = url.replace("https", "http");
+    let other_authority = ["--tls-ca", "other/ca.pem"];
+    let other_certificate = ["--tls-cert", "other/client.pem", "--tls-key", "other/client-key.pem"];
+    for (url, arguments, said) in [
+        (
+            &url,
+            with(&[&other_authority, &WITH_CERTIFICATE, &token]),
+            "not signed by the authority in `tls_ca`",
+        ),
+        (&url, with(&[&TRUSTING, &token]), "it wants to see a certificate"),
+        (&url, with(&[&TRUSTING, &other_certificate, &token]), "it does not accept our certificate"),
+        (&url, with(&[&token]), "expected a file with the certificate authority (`tls_ca`)"),
+        (&plain_url, with(&[&token]), "it speaks TLS: use https://"),
+        (&plain_url, with(&[&TRUSTING, &token]), "nothing would be encrypted"),
+    ] {
+        let worker = secrets.refused_worker(url, &arguments, &vec![]);
+        expect(&worker, said);
+        let operator = secrets.operator(url, &with(&[&["runs"], &arguments]));
+        expect(&operator, said);
+    }
+    let plain = secrets.coordinator(&["--store", "plain-store"]);
+    let encrypted_url = plain.url().replace("http", "https");
+    expect(&secrets.refused_worker(&encrypted_url, &TRUSTING, &vec![]), "it does not speak TLS");
+}
+
+#[test]
+fn a_certificate_for_another_host_is_refused() {
+    let secrets = Secrets::new();
+    let made = secrets.folder.atoll(&["certs", "--to", "far", "--host", "far.example"]);
+    assert!(made.status.success());
+    let coordinator =
+        secrets.coordinator(&["--tls-cert", "far/coordinator.pem", "--tls-key", "far/coordinator-key.pem"]);
+    let worker = secrets.refused_worker(&coordinator.url(), &["--tls-ca", "far/ca.pem"], &vec![]);
+    expect(&worker, "its certificate is for another host");
+}
+
+#[test]
+fn wrong_tokens_are_refused_for_good() {
+    let secrets = Secrets::new();
+    let coordinator = secrets.coordinator(&SECURED);
+    let url = coordinator.url();
+    let none: [&str; 0] = [];
+    for (token, said) in [
+        (&none[..], "expected a worker's token, found none"),
+        (&["--token-file", "other/worker.token"], "expected a token that is known here, found another"),
+    ] {
+        let worker = secrets.refused_worker(&url, &with(&[&TRUSTING, token]), &vec![]);
+        expect(&worker, said);
+        assert!(text(&worker.stderr).contains("refuses this worker's token"));
+    }
+    let as_worker = with(&[&TRUSTING, &["--token-file", "own/operator.token"]]);
+    let worker = secrets.refused_worker(&url, &as_worker, &vec![]);
+    expect(&worker, "expected a worker's token, found one with another right");
+    let insecure =
+        secrets.refused_worker("http://192.0.2.1:7440", &["--token-file", "own/worker.token"], &vec![]);
+    expect(&insecure, "everybody on the way could read the token");
+
+    let file = secrets.folder.file("quick.toml", EXPERIMENT);
+    let with_workers_token = with(&[&TRUSTING, &["--token-file", "own/worker.token"]]);
+    for command in
+        [&["submit", file.as_str()][..], &["cancel", "any"], &["pause", "any"], &["runs"], &["watch", "any"]]
+    {
+        let refused = secrets.operator(&url, &with(&[command, &with_workers_token]));
+        expect(&refused, "expected an operator's token, found one with another right");
+    }
+    let without = secrets.operator(&url, &with(&[&["submit", &file], &TRUSTING]));
+    expect(&without, "expected an operator's token, found none");
+}
+
+#[test]
+fn tokens_are_changed_one_after_the_other() {
+    let secrets = Secrets::new();
+    let (old, new) = (secrets.secret("own/operator.token"), secrets.secret("other/operator.token"));
+    let variables = vec![
+        ("ATOLL_WORKER_TOKENS".to_owned(), secrets.secret("own/worker.token")),
+        ("ATOLL_OPERATOR_TOKENS".to_owned(), new.clone()),
+    ];
+    let coordinator =
+        secrets.folder.coordinator_with(&["--operator-token-file", "own/operator.token"], variables);
+    for token in [old, new] {
+        let listed = atoll()
+            .args(["runs", "--json", "--coordinator", &coordinator.url()])
+            .env("ATOLL_TOKEN", token)
+            .output();
+        assert_eq!(json(&listed.unwrap()), serde_json::json!([]));
+    }
+    assert!(coordinator.page("/healthz").ends_with("ok\n"), "who probes needs no token");
+    let metrics = coordinator.page("/metrics");
+    assert!(metrics.starts_with("HTTP/1.1 401") && !metrics.contains("atoll_workers"), "{metrics}");
+}
+
+#[test]
+fn open_addresses_need_certificates_and_tokens() {
+    let secrets = Secrets::new();
+    let begin = |arguments: &[&str]| {
+        let listen = ["coordinator", "--listen", "0.0.0.0:0", "--http", "off"];
+        secrets.folder.atoll(&with(&[&listen, arguments]))
+    };
+    let said = "expected a loopback address, found `0.0.0.0`";
+    expect(&begin(&[]), said);
+    expect(&begin(&SECURED[..4]), said);
+    expect(&begin(&SECURED[4..]), said);
+    expect(&begin(&["--tls-cert", "own/coordinator.pem"]), "expected a file beside `tls_cert`, found none");
+    expect(
+        &begin(&["--tls-cert", "own/coordinator.pem", "--tls-key", "own/client-key.pem"]),
+        "the key that belongs to it",
+    );
+    expect(
+        &begin(&["--tls-cert", "own/worker.token", "--tls-key", "own/client-key.pem"]),
+        "expected a certificate in PEM",
+    );
+    expect(&begin(&["--worker-token-file", "own/nothing"]), "cannot read `own/nothing`");
+    let open = Coordinator::start_at(secrets.folder.path(), "0.0.0.0:0", &SECURED);
+    assert!(open.url().starts_with("https://0.0.0.0:"));
+}
+
+#[test]
+fn a_peer_has_only_so_many_connections() {
+    let secrets = Secrets::new();
+    let config = secrets.folder.file("few.toml", "max_connections_per_peer = 2\n");
+    let coordinator = secrets.coordinator(&["--config", &config]);
+    let connect = || TcpStream::connect(&coordinator.address).unwrap();
+    let mut first = [connect(), connect()];
+    assert!(first.iter_mut().all(is_served));
+    assert!(!is_served(&mut connect()), "it is the third");
+    wait_until("a word about it", || coordinator.said().contains("too many are open"));
+    drop(first);
+    wait_until("there is room again", || is_served(&mut connect()));
+}
+
+/// Whether the first words of HTTP/2 are answered.
+fn is_served(stream: &mut TcpStream) -> bool {
+    let words = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let answered = stream.write_all(words).and_then(|()| stream.read(&mut [0]));
+    answered.is_ok_and(|bytes| bytes == 1)
+}
+
+#[test]
+fn the_doctor_looks_at_certificates_and_ports() {
+    let secrets = Secrets::new();
+    let taken = secrets.coordinator(&["--store", "taken-store"]);
+    let look = |arguments: &[&str]| {
+        let output = secrets.folder.atoll(&with(&[&["doctor", "--json", "--http", "off"], arguments]));
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(i32::from(object["ok"] == false)), "{object}");
+        let findings = object["findings"].as_array().unwrap().clone();
+        let of = |check: &str| findings.iter().find(|finding| finding["check"] == check).unwrap().clone();
+        (of("listen"), of("tls"), of("store"))
+    };
+    let well = with(&[&SECURED, &TRUSTING, &["--listen", "127.0.0.1:0"]]);
+    let (listen, tls, store) = look(&well);
+    for finding in [&listen, &tls, &store] {
+        assert_eq!(finding["health"], "good", "{finding}");
+    }
+    let (listen, tls, _) =
+        look(&with(&[&SECURED, &["--tls-ca", "other/ca.pem", "--listen", &taken.address]]));
+    assert_eq!((&listen["health"], &tls["health"]), (&"bad".into(), &"bad".into()), "{listen} {tls}");
+    let (_, tls, _) = look(&with(&[&well, &["--host", "far.example"]]));
+    assert_eq!(tls["health"], "bad", "{tls}");
+}

@@ -1,0 +1,49 @@
+//! Two coordinators on one store: the older one stops by itself, and nothing is lost.
+
+use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Variables, wait_until};
+use crate::s3::Server;
+
+fn succeed(first: Coordinator, second: &Coordinator, run: &str) {
+    let mut first = first;
+    let _worker = second.worker(&[]);
+    assert_eq!(first.process.ended(), Some(1));
+    let last_words = "another coordinator has taken this store over";
+    wait_until(last_words, || first.said().contains(last_words));
+    assert!(!first.said().contains("failed"), "the run goes on elsewhere: {}", first.said());
+    assert_eq!(second.digest(run), *DIGEST);
+}
+
+/// Both are at work at once until the older one notices.
+fn two_coordinators(folder: &Folder, store: &str, variables: &Variables) {
+    let start = || folder.coordinator_with(&["--store", store, "--lease", "2s"], variables.clone());
+    let first = start();
+    let run = first.submit(EXPERIMENT);
+    let _worker = first.worker(&[]);
+    first.wait_for("atoll_results_accepted_total", 3.0);
+    succeed(first, &start(), &run);
+}
+
+#[test]
+fn the_older_of_two_coordinators_on_a_folder_stops() {
+    two_coordinators(&Folder::new(), "shared-store", &vec![]);
+}
+
+#[test]
+fn the_older_of_two_coordinators_on_s3_stops() {
+    let server = Server::start();
+    two_coordinators(&Folder::new(), "s3://clusters/two", &server.variables());
+}
+
+#[test]
+fn what_is_submitted_to_the_older_one_is_not_lost() {
+    let folder = Folder::new();
+    let first = folder.coordinator(&[]);
+    let second = folder.coordinator(&[]);
+    wait_until("the claim of the second", || second.page("/readyz").starts_with("HTTP/1.1 200"));
+    let file = folder.file("late.toml", EXPERIMENT);
+    // Whether or not the older one has noticed: it never says that it has taken what its successor will not see.
+    let refused = first.command(&["submit", &file]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let run = second.submit(EXPERIMENT);
+    succeed(first, &second, &run);
+}

@@ -1,0 +1,164 @@
+//! A first look at a coordinator: whether there can be a connection at all, however often one tries.
+//!
+//! In TLS 1.3 a client begins before the server has judged its certificate, and what it says meanwhile may drown the
+//! refusal in a broken pipe; without TLS, an alert is but a connection that broke. So a look shakes hands, says nothing,
+//! and listens to the first byte.
+
+use crate::credentials::{CredentialError, Trust};
+use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{AlertDescription, CertificateError, ClientConfig, Error as TlsError, RootCertStore};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// How long a look may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The first byte of an alert of TLS.
+const ALERT: u8 = 21;
+/// The first words of HTTP/2.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Who to look at, and how.
+#[derive(Clone)]
+pub struct Look {
+    address: String,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
+
+impl fmt::Debug for Look {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Look({})", self.address)
+    }
+}
+
+impl Look {
+    /// Looks at the coordinator of this address in the way in which it will be called.
+    pub fn new(url: &str, trust: &Trust) -> Result<Self, CredentialError> {
+        let wrong = |reason: &dyn fmt::Display| CredentialError::Url {
+            url: url.to_owned(),
+            reason: reason.to_string(),
+        };
+        let uri: tonic::codegen::http::Uri = url.parse().map_err(|error| wrong(&error))?;
+        let host = uri.host().ok_or_else(|| wrong(&"it names no host"))?;
+        let encrypted = uri.scheme_str() == Some("https");
+        let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
+        let address = format!("{host}:{port}");
+        if !encrypted {
+            return Ok(Self { address, tls: None });
+        }
+        let name = host.trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(name).map_err(|error| wrong(&error))?;
+        let config = config(trust).map_err(|error| CredentialError::Certificates(error.to_string()))?;
+        Ok(Self { address, tls: Some((Arc::new(config), name)) })
+    }
+
+    /// The reason why there will never be a connection. If nobody answers, nobody knows.
+    pub async fn distrust(&self) -> Option<String> {
+        match &self.tls {
+            None => within(self.hear_without_tls())
+                .await?
+                .ok()
+                .filter(|byte| *byte == ALERT)
+                .map(|_| "it speaks TLS: use https:// and `tls_ca`".to_owned()),
+            Some((config, name)) => {
+                let heard = within(self.hear_with_tls(config.clone(), name.clone())).await?;
+                heard.err().and_then(|error| reason(&error))
+            }
+        }
+    }
+
+    async fn hear_without_tls(&self) -> io::Result<u8> {
+        let mut stream = TcpStream::connect(&self.address).await?;
+        stream.write_all(PREFACE).await?;
+        stream.read_u8().await
+    }
+
+    async fn hear_with_tls(&self, config: Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<u8> {
+        let stream = TcpStream::connect(&self.address).await?;
+        TlsConnector::from(config).connect(name, stream).await?.read_u8().await
+    }
+}
+
+async fn within<T>(look: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(PATIENCE, look).await.ok()
+}
+
+fn config(trust: &Trust) -> Result<ClientConfig, TlsError> {
+    let wrong = |error: rustls::pki_types::pem::Error| TlsError::General(error.to_string());
+    let certificates =
+        |pem: &[u8]| CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>().map_err(wrong);
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(trust.authority.as_deref().unwrap_or_default())? {
+        roots.add(certificate)?;
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots);
+    let mut config = match &trust.identity {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let key = PrivateKeyDer::from_pem_slice(key).map_err(wrong)?;
+            config.with_client_auth_cert(certificates(certificate)?, key)?
+        }
+    };
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(config)
+}
+
+/// What an error says about trust, if it says anything.
+fn reason(error: &io::Error) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<TlsError>()?;
+    Some(match error {
+        TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            "its certificate was not signed by the authority in `tls_ca`".to_owned()
+        }
+        TlsError::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => format!("its certificate is for another host: {error}"),
+        TlsError::InvalidCertificate(_) => format!("its certificate cannot be accepted: {error}"),
+        TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
+            "it wants to see a certificate: set `tls_cert` and `tls_key`".to_owned()
+        }
+        TlsError::AlertReceived(alert) => {
+            format!(
+                "it does not accept our certificate (`tls_cert`): another authority has signed it ({alert:?})"
+            )
+        }
+        TlsError::InvalidMessage(_) => {
+            "it does not speak TLS: use http:// or give it a certificate".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_words() {
+        let told = |error| reason(&io::Error::new(io::ErrorKind::InvalidData, error)).unwrap_or_default();
+        let unknown = TlsError::InvalidCertificate(CertificateError::UnknownIssuer);
+        assert!(told(unknown).contains("not signed by the authority"));
+        assert!(told(TlsError::InvalidCertificate(CertificateError::Expired)).contains("cannot be accepted"));
+        assert!(
+            told(TlsError::AlertReceived(AlertDescription::CertificateRequired)).contains("wants to see")
+        );
+        assert!(told(TlsError::AlertReceived(AlertDescription::UnknownCA)).contains("does not accept"));
+        assert_eq!(told(TlsError::General("anything else".to_owned())), "");
+        assert_eq!(reason(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
+    }
+
+    #[tokio::test]
+    async fn who_is_not_there_is_not_distrusted() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        assert_eq!(Look::new(&url, &Trust::default()).unwrap().distrust().await, None);
+        assert!(Look::new("https://", &Trust::default()).is_err());
+    }
+}
