@@ -83,6 +83,8 @@ pub struct Expired {
     pub work: Work,
     /// Who had it.
     pub worker: String,
+    /// For how long.
+    pub held: Duration,
     /// What becomes of the work.
     pub verdict: Verdict,
 }
@@ -181,6 +183,13 @@ impl Leases {
         true
     }
 
+    /// For how long a worker has held work by this lease.
+    pub fn held_for(&self, work: &Work, worker: &str, token: Token, now: Duration) -> Option<Duration> {
+        let leases = &self.offers.get(work)?.leases;
+        let lease = leases.iter().find(|lease| lease.token == token && lease.worker == worker)?;
+        Some(now.saturating_sub(lease.granted))
+    }
+
     /// Takes the leases away that have run out.
     pub fn expire(&mut self, now: Duration) -> Vec<Expired> {
         let mut expired = vec![];
@@ -193,7 +202,8 @@ impl Leases {
                 } else {
                     Verdict::Again
                 };
-                expired.push(Expired { work: work.clone(), worker: lease.worker, verdict });
+                let held = now.saturating_sub(lease.granted);
+                expired.push(Expired { work: work.clone(), worker: lease.worker, held, verdict });
             }
         }
         expired
@@ -285,7 +295,7 @@ mod tests {
         let expired = leases.expire(seconds(15));
         assert_eq!(
             expired,
-            [Expired { work: work(1), worker: "b".to_owned(), verdict: Verdict::Again }],
+            [Expired { work: work(1), worker: "b".to_owned(), held: seconds(15), verdict: Verdict::Again }],
             "the other one was renewed"
         );
         assert_eq!(leases.waiting_for("c", "r"), Some(work(1)));

@@ -40,6 +40,7 @@ mod runs;
 mod serve;
 mod service;
 pub mod states;
+pub mod survey;
 
 pub use members::MemberError;
 pub use office::{Moment, Refusal, Settings};

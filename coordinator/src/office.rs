@@ -9,7 +9,7 @@ use crate::lease::{Leases, Terms, Token, Verdict};
 use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
-use crate::record::Labour;
+use crate::record::{Labour, RunEvent};
 use crate::room::Room;
 use crate::runs::{Activity, Run};
 use bytes::Bytes;
@@ -503,6 +503,9 @@ impl Office {
         self.counters.failures += 1;
         tracing::warn!(%work, worker = %self.members.name(worker), failure, "failed");
         let reason: String = failure.chars().take(1000).collect();
+        if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
+            self.note_loss(work, worker, held, &reason, now).await;
+        }
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
         }
@@ -530,6 +533,8 @@ impl Office {
         for expired in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
             tracing::warn!(work = %expired.work, worker = %self.members.name(&expired.worker), "lease ran out");
+            let reason = "its worker was not heard of any more";
+            self.note_loss(&expired.work, &expired.worker, expired.held, reason, now).await;
             if let Verdict::Poison(reason) = expired.verdict {
                 self.fail(&expired.work.run, &reason, now).await;
             }
@@ -542,6 +547,17 @@ impl Office {
             }
             self.settle(&run, now).await;
         }
+    }
+
+    /// Writes down that an epoch was held in vain: reports tell what failures cost.
+    async fn note_loss(&mut self, work: &Work, worker: &str, held: Duration, reason: &str, now: Moment) {
+        let Piece::Epoch { island, epoch } = work.piece else { return };
+        let worker = self.members.name(worker);
+        let (held, reason) = (held.as_millis() as u64, reason.to_owned());
+        let event = RunEvent::Lost { island, epoch, worker, held, reason, at: now.unix };
+        let Some(run) = self.runs.get_mut(&work.run) else { return };
+        let written = run.log(&event).await;
+        self.note_trouble(&work.run, written, now).await;
     }
 
     async fn pass(&mut self, run: &str, time: Duration, now: Moment) {
@@ -570,7 +586,7 @@ impl Office {
         self.failed = Some(format!("run {run} failed: {reason}"));
         self.leases.remove_run(run);
         self.plan.set(run, RunState::Failed(reason.to_owned()));
-        let event = crate::record::RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
+        let event = RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
         if let Some(run) = self.runs.get_mut(run)
             && let Err(error) = run.log(&event).await
         {
