@@ -196,12 +196,7 @@ fn weights(champion: &Network, island: u32) -> [Block; 2] {
                    at the top: blue counts for it, orange against it, the stronger the more.";
     [
         board_gallery(&title, caption, &together, false),
-        board_gallery(
-            "Each of these nodes",
-            "The weights of the first layer, node by node.",
-            each.collect(),
-            true,
-        ),
+        board_gallery("Each of these nodes", "The weights of the first layer, node by node.", &each, true),
     ]
 }
 
