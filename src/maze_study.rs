@@ -31,6 +31,7 @@ pub(crate) fn blocks(plan: &Sweep, results: &[CellResult]) -> Vec<Block> {
     let plot = Gallery {
         title: title.to_owned(),
         caption: "A panel for each board, a line for each variant.".to_owned(),
+        legend: vec![],
         pictures: vec![(picture, String::new())],
         numbers: None,
         folded: false,

@@ -20,7 +20,7 @@ use tournament::{Interval, Match, PlayedGame, Tally, deck_pairs};
 /// Plies that both sides look ahead, at most.
 const DEPTH: u32 = 4;
 /// Pairs of games with each milestone, milestones, games that are shown.
-const PAIRS: usize = 8;
+const PAIRS: usize = 24;
 const MILESTONES: usize = 6;
 const GAMES: usize = 3;
 /// Players that the picture of species shows, at most.
@@ -222,7 +222,14 @@ fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folde
     };
     let caption = format!("{caption} Full colour is a weight of {}.", number(most));
     let pictures = boards.iter().map(draw).collect();
-    Block::Gallery(Gallery { title: title.to_owned(), caption, pictures, numbers: None, folded })
+    Block::Gallery(Gallery {
+        title: title.to_owned(),
+        caption,
+        legend: vec![],
+        pictures,
+        numbers: None,
+        folded,
+    })
 }
 
 /// All players of the last states in two dimensions, by their weights.
@@ -273,6 +280,7 @@ async fn species_picture(survey: &mut Survey, kind: NodeKind) -> Option<Block> {
     Some(Block::Gallery(Gallery {
         title,
         caption,
+        legend: vec![],
         pictures: vec![(picture, String::new())],
         numbers: None,
         folded: false,

@@ -46,6 +46,7 @@ pub(super) async fn blocks(problem: &ProblemSpec, survey: &mut Survey) -> Result
     Ok(vec![Block::Gallery(Gallery {
         title: "The ladder".to_owned(),
         caption: caption.to_owned(),
+        legend: vec![],
         pictures,
         numbers: Some(table),
         folded: false,

@@ -41,6 +41,7 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Ve
         caption: "From the ring to the dot, a cell a turn; the darker a cell, the more points. Equal walks of several \
                   islands are drawn once."
             .to_owned(),
+        legend: vec![],
         pictures,
         numbers: None,
         folded: false,

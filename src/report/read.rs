@@ -54,6 +54,7 @@ impl Read {
 
     pub(super) fn run(self) -> Run {
         let Self { id, survey, champions, flag } = self;
+        let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
         let Survey { experiment, events, records, damage, .. } = survey;
         let file = experiment.file();
         let (state, reason, digest) = standing(&events);
@@ -69,7 +70,7 @@ impl Read {
             }),
         });
         let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
-        let next = next_steps(&id, &state, &file.problem, &flag);
+        let next = next_steps(&id, &state, (&file.problem, best), &flag);
         Run {
             problem: word(&serde_json::json!(file.problem)),
             seed: experiment.seed(),
@@ -247,7 +248,7 @@ fn flags(budget: &str) -> String {
     budget.iter().filter(|(_, value)| !value.is_null()).map(flag).collect()
 }
 
-fn next_steps(run: &RunId, state: &str, problem: &ProblemSpec, flag: &str) -> Vec<Step> {
+fn next_steps(run: &RunId, state: &str, (problem, best): (&ProblemSpec, u32), flag: &str) -> Vec<Step> {
     let mut steps = vec![];
     match state {
         "finished" => {
@@ -258,7 +259,9 @@ fn next_steps(run: &RunId, state: &str, problem: &ProblemSpec, flag: &str) -> Ve
     }
     match problem {
         ProblemSpec::Checkers(_) => {
-            steps.push(Step::new("Play against its champion:", format!("atoll play {run}/0{flag}")));
+            steps.push(Step::new("Play against its champion:", format!("atoll play {run}/{best}{flag}")));
+            let what = "Let it play many games against a player that never changes:";
+            steps.push(Step::new(what, format!("atoll checkers match {run}/{best} material{flag}")));
             let what = "Find the species of its players:";
             steps.push(Step::new(what, format!("atoll checkers species {run}{flag}")));
         }

@@ -105,6 +105,7 @@ fn shown(plan: &Sweep, cells: &BTreeMap<u32, CellResult>, is_final: bool) -> Vec
             title: "The best walks".to_owned(),
             caption: "The best of all repeats and variants, on each board and for each number of turns."
                 .to_owned(),
+            legend: vec![],
             pictures: walks,
             numbers: None,
             folded: false,

@@ -10,4 +10,5 @@ mod games;
 mod maze_study;
 mod process;
 mod proxy;
+mod report;
 mod wire;

@@ -14,6 +14,7 @@ pub use board::BoardWeights;
 pub use canvas::Picture;
 pub(crate) use canvas::standalone;
 pub use grid::{Grid, LEVELS, NOTHING, level, levels};
+pub(crate) use lines::curve_class;
 pub use lines::{Lines, Series, Size, thinned};
 pub use network::{Flow, Network};
 pub use scale::Stretch;

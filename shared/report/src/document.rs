@@ -123,6 +123,8 @@ pub struct Gallery {
     pub title: String,
     /// What one sees on them.
     pub caption: String,
+    /// The curves of all of them: the number of their colour, and what they are.
+    pub legend: Vec<(usize, String)>,
     /// The pictures, each with what stands below it.
     pub pictures: Vec<(Picture, String)>,
     /// The numbers behind them.

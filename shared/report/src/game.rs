@@ -47,11 +47,11 @@ pub(crate) fn html(game: &Game) -> String {
     let mut html = format!(
         "<figure class=\"game\"><figcaption><strong>{title}</strong><br>{black} (black) against {white} (white): \
          {result}</figcaption>\n<div class=\"table-top\"><div>{}\
-         <div class=\"steps\" hidden><button type=\"button\" data-step=\"first\" aria-label=\"To the start\">⏮</button>\
-         <button type=\"button\" data-step=\"back\" aria-label=\"One move back\">◀</button>\
+         <div class=\"steps\" hidden><button type=\"button\" data-step=\"first\" aria-label=\"To the start\">«</button>\
+         <button type=\"button\" data-step=\"back\" aria-label=\"One move back\">‹</button>\
          <input type=\"range\" min=\"1\" max=\"{last}\" value=\"{last}\" aria-label=\"Move\">\
-         <button type=\"button\" data-step=\"on\" aria-label=\"One move on\">▶</button>\
-         <button type=\"button\" data-step=\"last\" aria-label=\"To the end\">⏭</button>\
+         <button type=\"button\" data-step=\"on\" aria-label=\"One move on\">›</button>\
+         <button type=\"button\" data-step=\"last\" aria-label=\"To the end\">»</button>\
          </div><output>after the last move</output></div>\n<ol class=\"moves\">",
         board(end, &game.title)
     );

@@ -127,13 +127,15 @@ fn figure(page: &mut String, figure: &Figure) {
 }
 
 fn gallery(page: &mut String, gallery: &Gallery) {
-    let Gallery { title, caption, pictures, numbers, folded: is_folded } = gallery;
+    let Gallery { title, caption, legend, pictures, numbers, folded: is_folded } = gallery;
     put!(page, "<figure><figcaption><strong>{}</strong> {}</figcaption>\n", escaped(title), inline(caption));
+    keys(page, legend);
     if *is_folded {
         put!(page, "<details><summary>Show all {}</summary>\n", pictures.len());
     }
     let least = pictures.iter().map(|(picture, _)| picture.width).fold(f64::INFINITY, f64::min);
     let class = match least {
+        _ if pictures.len() == 1 && least > 700.0 => "whole",
         width if width < 200.0 => "tiny",
         width if width < 330.0 => "small",
         _ => "large",
@@ -149,6 +151,24 @@ fn gallery(page: &mut String, gallery: &Gallery) {
     }
     folded(page, numbers.as_ref());
     page.push_str("</figure>\n");
+}
+
+/// What the colours of curves mean.
+fn keys(page: &mut String, legend: &[(usize, String)]) {
+    if legend.is_empty() {
+        return;
+    }
+    page.push_str("<div class=\"legend\">");
+    for (colour, label) in legend {
+        let class = chart::curve_class(*colour);
+        put!(
+            page,
+            "<span><svg class=\"chart\" viewBox=\"0 0 24 10\" aria-hidden=\"true\"><path class=\"{class}\" \
+             d=\"M0 5h24\"/></svg>{}</span>",
+            inline(label)
+        );
+    }
+    page.push_str("</div>\n");
 }
 
 fn folded(page: &mut String, numbers: Option<&Table>) {

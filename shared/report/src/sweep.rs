@@ -1,7 +1,7 @@
 //! The report of a sweep: a table of all combinations, and small multiples over its axes.
 
 use crate::chart::{Lines, Series, Size, Stretch};
-use crate::document::{Block, Data, Document, Gallery, Section, Step, Table, Tile};
+use crate::document::{Block, Data, Document, Figure, Gallery, Section, Step, Table, Tile};
 use crate::text::{code, count, number, shortened};
 
 /// All that a report tells of a sweep.
@@ -179,48 +179,61 @@ fn multiples(sweep: &Sweep) -> Option<Section> {
     let roles = Roles::of(sweep)?;
     let across = &sweep.axes[roles.across];
     let numbers = values(across).unwrap_or_else(|| (0..across.labels.len()).map(|at| at as f64).collect());
-    let all: Vec<f64> = sweep
-        .points
-        .iter()
-        .flat_map(|cells| {
-            let (mean, deviation) = mean(cells);
-            [mean - deviation, mean + deviation]
-        })
-        .filter(|value| value.is_finite())
-        .collect();
-    let reach = [numbers.clone(), all];
+    let reach = [numbers.clone(), spread(sweep)];
     let panels = combinations(sweep, &roles.panels);
-    let pictures = panels.iter().take(PANELS).map(|fixed| {
-        let series = curves(sweep, &roles, fixed, &numbers);
+    let is_single = panels.len() == 1;
+    let picture = |fixed: &Vec<(usize, usize)>| {
         let name =
             fixed.iter().map(|&(axis, place)| sweep.axes[axis].labels[place].as_str()).collect::<Vec<_>>();
-        let title = if name.is_empty() { "all".to_owned() } else { shortened(&name.join(", "), 34) };
+        let title = if is_single { title(across) } else { shortened(&name.join(", "), 34) };
         let chart = Lines {
-            name: "multiple",
+            name: "multiples",
             title: &title,
             description: "the mean best fitness, with one standard deviation to both sides",
-            across: &shortened(&across.keys.join(", "), 40),
+            across: &shortened(&across.keys[0], 40),
             up: "best fitness",
             stretch: Stretch::Linear,
-            size: Size::Small,
-            series,
+            size: if is_single { Size::Wide } else { Size::Small },
+            series: curves(sweep, &roles, fixed, &numbers),
             reach: reach.clone(),
         };
-        (chart.draw(), String::new())
-    });
-    let pictures = pictures.collect();
-    let gallery = Gallery {
-        title: format!("Best fitness over {}", across.keys.join(", ")),
-        caption: caption(sweep, &roles),
-        pictures,
-        numbers: None,
-        folded: false,
+        chart.draw()
     };
-    Some(Section::new("multiples", "Over the axes", vec![Block::Gallery(gallery)]))
+    let caption = caption(sweep, &roles);
+    let block = if is_single {
+        Block::Figure(Figure { picture: picture(&panels[0]), caption, numbers: None })
+    } else {
+        let pictures = panels.iter().take(PANELS).map(|fixed| (picture(fixed), String::new())).collect();
+        let legend = (0..).zip(curve_names(sweep, &roles)).collect();
+        Block::Gallery(Gallery {
+            title: title(across),
+            caption,
+            legend,
+            pictures,
+            numbers: None,
+            folded: false,
+        })
+    };
+    Some(Section::new("multiples", "Over the axes", vec![block]))
+}
+
+fn title(across: &Axis) -> String {
+    format!("Best fitness over {}", across.keys.join(", "))
+}
+
+/// Both ends of every mean's deviation: what all panels must reach.
+fn spread(sweep: &Sweep) -> Vec<f64> {
+    let ends = sweep.points.iter().map(|cells| mean(cells)).flat_map(|(mean, by)| [mean - by, mean + by]);
+    ends.filter(|value| value.is_finite()).collect()
+}
+
+/// What each curve is called; a single one has no name.
+fn curve_names(sweep: &Sweep, roles: &Roles) -> Vec<String> {
+    let labels = roles.curves.map_or(&[][..], |axis| &sweep.axes[axis].labels);
+    labels.iter().take(CURVES).map(|label| shortened(label, 40)).collect()
 }
 
 fn caption(sweep: &Sweep, roles: &Roles) -> String {
-    let names = ["blue", "orange", "green", "pink", "yellow", "light blue", "brown", "grey"];
     let keys = |axes: &[usize]| {
         let keys: Vec<String> = axes.iter().map(|&axis| code(&sweep.axes[axis].keys.join(", "))).collect();
         keys.join(" and ")
@@ -230,13 +243,7 @@ fn caption(sweep: &Sweep, roles: &Roles) -> String {
     } else {
         format!(" A panel for each {}.", keys(&roles.panels))
     };
-    let curves = roles.curves.map_or(String::new(), |axis| {
-        let labels = sweep.axes[axis].labels.iter().take(CURVES).enumerate().map(|(at, label)| {
-            let dashed = if at < names.len() { "" } else { " dashed" };
-            format!("{} {}{dashed}", code(&shortened(label, 40)), names[at % names.len()])
-        });
-        format!(" Curves by {}: {}.", keys(&[axis]), labels.collect::<Vec<_>>().join(", "))
-    });
+    let curves = roles.curves.map_or(String::new(), |axis| format!(" A curve for each {}.", keys(&[axis])));
     format!(
         "Means over the repeats, with one standard deviation to both sides; all on the same scales.{panels}{curves}"
     )
@@ -254,7 +261,7 @@ fn combinations(sweep: &Sweep, axes: &[usize]) -> Vec<Vec<(usize, usize)>> {
 }
 
 fn curves(sweep: &Sweep, roles: &Roles, fixed: &[(usize, usize)], numbers: &[f64]) -> Vec<Series> {
-    let count = roles.curves.map_or(1, |axis| sweep.axes[axis].labels.len().min(CURVES));
+    let names = curve_names(sweep, roles);
     let curve = |at: usize| {
         let mut places = vec![0; sweep.axes.len()];
         for &(axis, place) in fixed {
@@ -271,9 +278,9 @@ fn curves(sweep: &Sweep, roles: &Roles, fixed: &[(usize, usize)], numbers: &[f64
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         let band = points.iter().map(|(_, (mean, deviation))| (mean - deviation, mean + deviation)).collect();
         let curve = points.into_iter().map(|(x, (mean, _))| (x, mean)).collect();
-        Series { band, ..Series::curve("", at, curve) }
+        Series { band, ..Series::curve(names.get(at).map_or("", String::as_str), at, curve) }
     };
-    (0..count).map(curve).collect()
+    (0..names.len().max(1)).map(curve).collect()
 }
 
 fn data(sweep: &Sweep) -> Data {

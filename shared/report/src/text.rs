@@ -13,6 +13,9 @@ pub(crate) use put;
 pub fn number(number: f64) -> String {
     if !number.is_finite() {
         "–".to_owned()
+    } else if number == 0.0 {
+        // Without the sign that a zero may have.
+        "0".to_owned()
     } else if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number}")
     } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
@@ -97,7 +100,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([number(359.0), number(0.5), number(-1e-9)], ["359", "0.5", "-1.000e-9"]);
-        assert_eq!([number(1234.5678), number(f64::NEG_INFINITY)], ["1234.6", "–"]);
+        assert_eq!([number(1234.5678), number(f64::NEG_INFINITY), number(-0.0)], ["1234.6", "–", "0"]);
         assert_eq!(
             [count(7), count(1000), count(32_016_000)],
             ["7", "1\u{202f}000", "32\u{202f}016\u{202f}000"]

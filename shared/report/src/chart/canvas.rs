@@ -172,7 +172,8 @@ const LINE: f64 = 18.0;
 fn places(entries: &[Entry<'_>], width: f64) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (0.0, 0.0);
     let place = |entry: &Entry<'_>| {
-        let needed = 26.0 + width_of(entry.label) + 12.0;
+        // Steps without a name make a scale together with their neighbours.
+        let needed = if entry.label.is_empty() { 13.0 } else { 26.0 + width_of(entry.label) + 12.0 };
         if x > 0.0 && x + needed > width {
             (x, y) = (0.0, y + LINE);
         }

@@ -142,7 +142,7 @@ impl Lines<'_> {
         let scale = Scale::over(values, 1.0, 0.0, self.stretch);
         let ticks = scale.ticks(self.size.ticks().1);
         let widest = ticks.iter().map(|(_, label)| width_of(label)).fold(20.0, f64::max);
-        Frame { left: 26.0 + widest, right: width - 14.0, top: top + heading, bottom: top + plot - 40.0 }
+        Frame { left: 26.0 + widest, right: width - 20.0, top: top + heading, bottom: top + plot - 40.0 }
     }
 
     fn axes(&self, canvas: &mut Canvas, frame: &Frame, across: &Scale, up: &Scale) {
@@ -171,7 +171,8 @@ impl Lines<'_> {
     }
 }
 
-fn curve_class(colour: usize) -> String {
+/// How a curve of this colour is drawn.
+pub(crate) fn curve_class(colour: usize) -> String {
     let dashed = if colour < COLOURS { "" } else { " dashed" };
     format!("curve k{}{dashed}", colour % COLOURS)
 }

@@ -53,7 +53,7 @@ impl Scale {
 
 /// The power of ten times 1, 2 or 5 that is nearest above.
 fn round_step(rough: f64) -> f64 {
-    let rough = if rough.is_finite() && rough > 0.0 { rough } else { 1.0 };
+    let rough = if rough.is_finite() && rough > 0.0 { rough.max(1e-300) } else { 1.0 };
     let mut power = 1.0_f64;
     while power > rough {
         power /= 10.0;

@@ -90,7 +90,7 @@ fn best_figure(run: &Run) -> Figure {
     let series = if run.islands.len() <= CURVES {
         run.islands.iter().enumerate().map(|(at, island)| curve(at, island, |row| row.best)).collect()
     } else {
-        ranges(&best)
+        ranges(&best, "leading island")
     };
     let caption = if run.islands.len() <= CURVES {
         "The best of each island's population.".to_owned()
@@ -137,14 +137,14 @@ fn curve(at: usize, island: &Island, value: impl Fn(&GenerationRow) -> f64) -> S
     Series::curve(format!("island {at}"), at, points)
 }
 
-fn ranges(moments: &[Moment]) -> Vec<Series> {
+fn ranges(moments: &[Moment], highest: &str) -> Vec<Series> {
     let points = |share: f64| moments.iter().map(|moment| (moment.at, moment.quantile(share))).collect();
     let band = |low: f64, high: f64| {
         moments.iter().map(|moment| (moment.quantile(low), moment.quantile(high))).collect()
     };
     let all = Series { band: band(0.0, 1.0), faint: true, ..Series::curve("", 0, points(0.5)) };
     let half = Series { band: band(0.25, 0.75), ..Series::curve("middle island", 0, points(0.5)) };
-    vec![all, half, Series::curve("leading island", 1, points(1.0))]
+    vec![all, half, Series::curve(highest, 1, points(1.0))]
 }
 
 fn fitness_table(run: &Run) -> Table {
@@ -192,9 +192,9 @@ fn panels(run: &Run) -> Gallery {
     Gallery {
         title: "Each island".to_owned(),
         caption: format!(
-            "The best (orange) and the mean (blue) of its population, with one standard deviation to both sides; all on \
-             the same scales.{rest}"
+            "With one standard deviation to both sides of the mean; all on the same scales.{rest}"
         ),
+        legend: vec![(1, "best of its population".to_owned()), (0, "mean".to_owned())],
         pictures: pictures.collect(),
         numbers: Some(islands_table(run)),
         folded: run.islands.len() > 4 * LARGE_PANELS,
@@ -279,7 +279,7 @@ pub(super) fn diversity(run: &Run) -> Option<Section> {
     let series = if run.islands.len() <= CURVES {
         run.islands.iter().enumerate().map(|(at, island)| diversity_curve(at, island)).collect()
     } else {
-        ranges(&moments)
+        ranges(&moments, "most diverse island")
     };
     let chart = Lines {
         name: "diversity",

@@ -72,7 +72,10 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         ("taken up again".to_owned(), format!("{} times", count(run.restarts))),
         (
             "lost to failures".to_owned(),
-            format!("{} in {} pieces of work", time(lost(run)), count(run.losses.len() as u64)),
+            match run.losses.len() {
+                0 => "nothing".to_owned(),
+                pieces => format!("{} in {} pieces of work", time(lost(run)), count(pieces as u64)),
+            },
         ),
     ])];
     blocks.push(Block::Figure(strip(run, &workers)));
