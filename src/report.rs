@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: u32 = 10;
 
+/// Seconds after which a watched page is read anew.
+const REFRESH: u32 = 5;
+
 /// What a page is called.
 const PAGE: &str = "report.html";
 
@@ -69,28 +72,26 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     // Whoever reads that it watches may stop it: we listen before we say so.
     let mut signals = Signals::listen()?;
     let mut is_first = true;
-    let mut shown = String::new();
     loop {
         let start = Instant::now();
         let mut report = Report::of(&store, &runs, &arguments.store).await?;
         let goes_on = arguments.watch && !report.is_final;
-        report.document.refresh = goes_on.then_some(5);
-        let page = report::html::render(&report.document);
-        if page != shown {
-            report.write(&folder, &page)?;
-            shown = page;
-        }
+        report.document.refresh = goes_on.then_some(REFRESH);
+        let files = report.files();
+        write(&folder, &files)?;
         if is_first {
-            report.files(&shown).iter().for_each(|(name, _)| out!("{}", folder.join(name).display()));
+            files.iter().for_each(|(name, _)| out!("{}", folder.join(name).display()));
             if arguments.open {
                 browser::open(&folder.join(PAGE))?;
             }
-            is_first = false;
         }
         if !goes_on {
             return Ok(ExitCode::SUCCESS);
         }
-        eprintln!("watching; stop with Ctrl-C");
+        if is_first {
+            eprintln!("watching; stop with Ctrl-C");
+            is_first = false;
+        }
         tokio::select! {
             () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
             () = tokio::time::sleep(PAUSE.max(PATIENCE * start.elapsed())) => {}
@@ -150,9 +151,9 @@ impl Report {
     }
 
     /// Everything that is written, by name; the page first.
-    fn files(&self, page: &str) -> Vec<(String, String)> {
+    fn files(&self) -> Vec<(String, String)> {
         let mut files = vec![
-            (PAGE.to_owned(), page.to_owned()),
+            (PAGE.to_owned(), report::html::render(&self.document)),
             ("report.md".to_owned(), report::markdown::render(&self.document)),
         ];
         files.extend(report::markdown::pictures(&self.document));
@@ -160,20 +161,20 @@ impl Report {
         files.extend(self.files.iter().cloned());
         files
     }
+}
 
-    fn write(&self, folder: &Path, page: &str) -> Result<(), Failure> {
-        let failed = |path: &Path, error: std::io::Error| {
-            Failure::Other(format!("cannot write {}: {error}", path.display()))
-        };
-        std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-        for (name, text) in self.files(page) {
-            let (path, new) = (folder.join(&name), folder.join(format!(".{name}.new")));
-            // A browser that reads it meanwhile sees the old page or the new one, and never half of one.
-            let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
-            written.map_err(|error| failed(&path, error))?;
-        }
-        Ok(())
+fn write(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::Other(format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (name, text) in files {
+        let (path, new) = (folder.join(name), folder.join(format!(".{name}.new")));
+        // A browser that reads it meanwhile sees the old page or the new one, and never half of one.
+        let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
+        written.map_err(|error| failed(&path, error))?;
     }
+    Ok(())
 }
 
 /// The one thing in a report that depends on when it is written.

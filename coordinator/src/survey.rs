@@ -94,12 +94,6 @@ impl Survey {
         self.states.get(island as usize).map_or(vec![], |epochs| epochs.iter().copied().collect())
     }
 
-    /// How the run ended, if it is finished.
-    pub fn finished(&self) -> Option<&RunEvent> {
-        let last = self.events.iter().rfind(|event| !event.is_aside())?;
-        matches!(last, RunEvent::Finished { .. }).then_some(last)
-    }
-
     /// The champion of an island in the newest of its states that can be read.
     pub async fn champion(&mut self, island: u32) -> Option<ChampionView> {
         let evolver = self.evolver.clone();

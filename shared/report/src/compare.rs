@@ -38,8 +38,8 @@ pub fn document(runs: &[Run], made: String) -> Document {
 }
 
 fn headline(runs: &[Run]) -> String {
-    let mut same = runs.windows(2).map(|pair| pair[0].problem == pair[1].problem);
-    if !same.by_ref().all(|same| same) {
+    let is_same = |pair: &[Run]| pair[0].problem == pair[1].problem && posed(&pair[0]).eq(posed(&pair[1]));
+    if !runs.windows(2).all(is_same) {
         return "These runs solve different problems: their fitness cannot be compared.".to_owned();
     }
     if runs.iter().any(|run| !run.absolute) {
@@ -55,6 +55,11 @@ fn headline(runs: &[Run]) -> String {
         [first, ..] => format!("The leading runs have the same best fitness, {}.", number(best(first))),
         [] => "Nothing is stored of them yet.".to_owned(),
     }
+}
+
+/// The keys that pose a run's problem.
+fn posed(run: &Run) -> impl Iterator<Item = &(String, String)> {
+    run.keys.iter().filter(|(key, _)| key.starts_with("problem."))
 }
 
 fn best(run: &Run) -> f64 {

@@ -52,7 +52,7 @@ pub(crate) fn html(game: &Game) -> String {
          <input type=\"range\" min=\"1\" max=\"{last}\" value=\"{last}\" aria-label=\"Move\">\
          <button type=\"button\" data-step=\"on\" aria-label=\"One move on\">›</button>\
          <button type=\"button\" data-step=\"last\" aria-label=\"To the end\">»</button>\
-         </div><output>after the last move</output></div>\n<ol class=\"moves\">",
+         </div><output>after the last move</output></div>\n<ol class=\"moves\" tabindex=\"0\" aria-label=\"Moves\">",
         board(end, &game.title)
     );
     for ply in &game.plies {

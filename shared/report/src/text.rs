@@ -19,7 +19,11 @@ pub fn number(number: f64) -> String {
     } else if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number}")
     } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
-        let digits = if number.abs() >= 1000.0 { 1 } else { 4 };
+        let digits = match number.abs() {
+            size if size >= 1000.0 => 1,
+            size if size >= 10.0 => 4,
+            _ => 6,
+        };
         let text = format!("{number:.digits$}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
@@ -100,6 +104,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([number(359.0), number(0.5), number(-1e-9)], ["359", "0.5", "-1.000e-9"]);
+        assert_eq!(number(0.999_994), "0.999994", "nearly all is not all");
         assert_eq!([number(1234.5678), number(f64::NEG_INFINITY), number(-0.0)], ["1234.6", "–", "0"]);
         assert_eq!(
             [count(7), count(1000), count(32_016_000)],

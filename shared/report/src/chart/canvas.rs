@@ -146,7 +146,7 @@ impl Canvas {
 
 /// About how wide a text is at the usual size of letters.
 pub(super) fn width_of(text: &str) -> f64 {
-    6.6 * text.chars().count() as f64
+    7.0 * text.chars().count() as f64
 }
 
 /// An entry of a legend: how its mark is drawn, and what it says.

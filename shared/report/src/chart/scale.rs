@@ -67,8 +67,14 @@ fn round_step(rough: f64) -> f64 {
 
 /// A tick with as many digits as its step has.
 fn label(tick: f64, step: f64) -> String {
+    if tick == 0.0 && !(1e-4..1e6).contains(&step) {
+        return "0".to_owned();
+    }
+    if (1e6..1e9).contains(&tick.abs()) && step >= 1e4 {
+        return format!("{} M", text::number(tick / 1e6));
+    }
     if tick.abs() >= 1e6 || step < 1e-4 {
-        return if tick == 0.0 { "0".to_owned() } else { exponent(tick) };
+        return exponent(tick);
     }
     let mut digits = 0;
     let mut unit = 1.0;
@@ -99,7 +105,7 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(labels(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(labels(-0.1, 0.31), ["-0.1", "0.0", "0.1", "0.2", "0.3"]);
-        assert_eq!(labels(0.0, 2e6), ["0", "500\u{202f}000", "1e6", "1.5e6", "2e6"]);
+        assert_eq!(labels(0.0, 2e6), ["0", "500\u{202f}000", "1 M", "1.5 M", "2 M"]);
         assert_eq!(labels(5.0, 5.0).len(), 5);
         assert_eq!(labels(f64::NAN, f64::INFINITY), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
     }

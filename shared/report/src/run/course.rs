@@ -256,7 +256,7 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
         .collect();
     let all = sorted(values.iter().flatten().filter_map(|value| *value));
     // A few founders that were far worse than all others would leave no colours for the rest.
-    let (low, high) = (*all.get(all.len() / 20)?, *all.last()?);
+    let (low, high) = (*all.get(all.len() / 100)?, *all.last()?);
     let cells = values
         .iter()
         .map(|row| row.iter().map(|value| value.map_or(NOTHING, |value| level(value, low, high))).collect());

@@ -85,13 +85,15 @@ fn summary(run: &Run) -> String {
 /// What became of migrants, epoch by epoch or several epochs together.
 fn bars(run: &Run) -> Option<Figure> {
     let epochs = run.epochs();
-    let bars = epochs.min(BARS);
-    if bars == 0 {
+    if epochs == 0 {
         return None;
     }
+    // All bars but the last stand for as many epochs, or their heights could not be compared.
+    let each = epochs.div_ceil(BARS);
+    let bars = epochs.div_ceil(each);
     let mut sums = vec![Flow::default(); bars as usize];
     for epoch in run.islands.iter().flat_map(|island| &island.epochs) {
-        let at = epoch.number * bars / epochs;
+        let at = epoch.number / each;
         epoch.statistics.arrivals.iter().for_each(|arrival| add(&mut sums[at as usize], arrival));
     }
     let parts = |flow: &Flow| {
@@ -102,7 +104,7 @@ fn bars(run: &Run) -> Option<Figure> {
     let mut table = Table::new("What became of migrants", &columns);
     let mut stacks = vec![];
     for (at, flow) in sums.iter().enumerate() {
-        let first = (at as u64 * epochs).div_ceil(bars);
+        let first = at as u64 * each;
         let heights = parts(flow).map(|part| part as f64).to_vec();
         stacks.push(Stack { label: first.to_string(), heights });
         table.push([first].into_iter().chain(parts(flow)).map(count).collect());
@@ -120,7 +122,7 @@ fn bars(run: &Run) -> Option<Figure> {
         ],
         stacks,
     };
-    let several = if epochs > BARS { " A bar stands for several epochs." } else { "" };
+    let several = if each > 1 { format!(" A bar stands for {each} epochs.") } else { String::new() };
     let caption = format!("Migrants that arrived at the start of each epoch, on all islands.{several}");
     Some(Figure { picture: chart.draw(), caption, numbers: Some(table) })
 }
