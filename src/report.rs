@@ -80,7 +80,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let files = report.files();
         write(&folder, &files)?;
         if is_first {
-            files.iter().for_each(|(name, _)| out!("{}", folder.join(name).display()));
+            for (name, _) in &files {
+                out!("{}", folder.join(name).display());
+            }
             if arguments.open {
                 browser::open(&folder.join(PAGE))?;
             }

@@ -33,55 +33,53 @@ impl Survey {
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, KeepError> {
         let (experiment, text) = read_experiment(store, run).await?;
         let mut damage = vec![];
-        let events = match store::journal::read_all(store, run).await {
-            Ok(events) => events.into_iter().map(|event: Event<RunEvent>| event.body).collect(),
-            Err(error) => {
-                damage.push(format!("the journal: {error}"));
-                vec![]
-            }
-        };
+        let events = read_events(store, run, &mut damage).await;
         let head = RunHead { experiment, text, events };
         head.check(run)?;
         let last = head.finished().map(|(end, _)| end.epoch);
         let RunHead { experiment, events, .. } = head;
         let count = experiment.setting().islands.len();
+        let mut survey = Self {
+            evolver: experiment.evolver(),
+            experiment,
+            events,
+            records: vec![],
+            damage,
+            states: vec![BTreeSet::new(); count],
+            store: store.clone(),
+            run: run.clone(),
+        };
+        survey.read_islands(last).await?;
+        Ok(survey)
+    }
+
+    /// Reads the records of all islands up to an epoch, and finds out what states there are.
+    async fn read_islands(&mut self, last: Option<u64>) -> Result<(), KeepError> {
+        let count = self.states.len();
         let mut islands = vec![BTreeMap::new(); count];
-        let mut states = vec![BTreeSet::new(); count];
-        for path in store.list(&run.islands()).await? {
+        let within = |epoch: u64| last.is_none_or(|last| epoch <= last);
+        for path in self.store.list(&self.run.islands()).await? {
             match Place::of(&path) {
                 Some((_, Place::Record { island, .. })) if (island as usize) < count => {
-                    match store.read_value::<Vec<EpochRecord>>(&path, Kind::EpochRecord).await {
-                        Ok(batch) => islands[island as usize]
-                            .extend(batch.into_iter().map(|record| (record.mark.epoch, record))),
-                        Err(error) => damage.push(error.to_string()),
+                    match self.store.read_value::<Vec<EpochRecord>>(&path, Kind::EpochRecord).await {
+                        Ok(batch) => {
+                            let within = batch.into_iter().filter(|record| within(record.mark.epoch));
+                            islands[island as usize].extend(within.map(|record| (record.mark.epoch, record)));
+                        }
+                        Err(error) => self.damage.push(error.to_string()),
                     }
                 }
-                Some((_, Place::State { island, epoch })) if (island as usize) < count => {
-                    states[island as usize].insert(u64::from(epoch));
+                Some((_, Place::State { island, epoch }))
+                    if (island as usize) < count && within(epoch.into()) =>
+                {
+                    self.states[island as usize].insert(epoch.into());
                 }
                 _ => {}
             }
         }
-        let within = |epoch: &u64| last.is_none_or(|last| *epoch <= last);
-        let records: Vec<Vec<EpochRecord>> = islands
-            .into_iter()
-            .map(|records| records.into_iter().filter(|(epoch, _)| within(epoch)).map(|(_, r)| r).collect())
-            .collect();
-        for epochs in &mut states {
-            epochs.retain(within);
-        }
-        damage.extend(gaps(&records, last));
-        let evolver = experiment.evolver();
-        Ok(Self {
-            experiment,
-            events,
-            records,
-            damage,
-            states,
-            evolver,
-            store: store.clone(),
-            run: run.clone(),
-        })
+        self.records = islands.into_iter().map(|records| records.into_values().collect()).collect();
+        self.damage.extend(gaps(&self.records, last));
+        Ok(())
     }
 
     /// How many islands there are.
@@ -135,6 +133,17 @@ impl Survey {
             }
         }
         None
+    }
+}
+
+/// The journal, or nothing and the reason for that.
+async fn read_events(store: &Store, run: &RunId, damage: &mut Vec<String>) -> Vec<RunEvent> {
+    match store::journal::read_all(store, run).await {
+        Ok(events) => events.into_iter().map(|event: Event<RunEvent>| event.body).collect(),
+        Err(error) => {
+            damage.push(format!("the journal: {error}"));
+            vec![]
+        }
     }
 }
 

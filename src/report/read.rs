@@ -63,11 +63,7 @@ impl Read {
         let islands = islands.map(|((records, champion), setting)| Island {
             algorithm: word(&serde_json::json!(setting.algorithm)),
             epochs: records.into_iter().map(epoch).collect(),
-            champion: champion.map(|view| Champion {
-                fitness: view.fitness,
-                generation: view.generation,
-                genome: file.problem.show(&view.genome),
-            }),
+            champion: champion.map(|view| shown_champion(&file.problem, &view)),
         });
         let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
         let next = next_steps(&id, &state, (&file.problem, best), &flag);
@@ -102,6 +98,11 @@ pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &Champion
         (0..).zip(champions).filter_map(|(island, view)| Some((island, view.as_ref()?))).collect();
     fittest.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
     fittest
+}
+
+fn shown_champion(problem: &ProblemSpec, view: &ChampionView) -> Champion {
+    let ChampionView { fitness, generation, genome } = view;
+    Champion { fitness: *fitness, generation: *generation, genome: problem.show(genome) }
 }
 
 fn epoch(record: EpochRecord) -> Epoch {

@@ -7,7 +7,7 @@ use crate::store_argument::StoreArgument;
 use archipelago::cell::{CellResult, sweep_digest};
 use experiment::Sweep;
 use experiment::file::SweepReport;
-use problems::ProblemSpec;
+use problems::{Maze, ProblemSpec};
 use report::chart::Picture;
 use report::sweep::{Axis, Cell};
 use report::text::number;
@@ -117,35 +117,40 @@ fn shown(plan: &Sweep, cells: &BTreeMap<u32, CellResult>, is_final: bool) -> Vec
 
 /// The best walk on each board, the longest games first, as many as are shown.
 fn walks(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<(Picture, String)> {
-    let mut best: Vec<(problems::Maze, &CellResult)> = vec![];
-    for combination in 0..plan.len() / plan.repeats {
-        let first = combination * plan.repeats;
-        let repeats = cells.range(first..first + plan.repeats).map(|(_, cell)| cell);
-        let Some(cell) = repeats.reduce(|best, cell| if cell.best > best.best { cell } else { best }) else {
-            continue;
-        };
-        let experiment = plan.cell(first).experiment;
-        let ProblemSpec::Maze(spec) = &experiment.file().problem else { return vec![] };
-        let same = |other: &problems::Maze| {
-            let game = |maze: &problems::Maze| {
-                (maze.width, maze.height, maze.turns, maze.board_seed, maze.walls, maze.board.clone())
-            };
-            game(other) == game(spec)
-        };
-        match best.iter_mut().find(|(other, _)| same(other)) {
-            Some((_, known)) if cell.best > known.best => *known = cell,
-            Some(_) => {}
-            None => best.push((spec.clone(), cell)),
-        }
-    }
+    let mut best = best_walks(plan, cells);
     best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));
-    let draw = |(spec, cell): &(problems::Maze, &CellResult)| {
+    let draw = |(spec, cell): &(Maze, &CellResult)| {
         let svg = spec.board().ok()?.to_svg(&maze::directions(&cell.genome)).ok()?;
         let title = format!("{} turns on {} × {}", spec.turns, spec.width, spec.height);
         let below = format!("{title}: {} points", number(cell.best));
         Some((Picture::sealed("walk", &title, &svg, 340.0), below))
     };
     best.iter().filter_map(draw).take(SHOWN).collect()
+}
+
+/// The best cell of each game: a board and a number of turns.
+fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, CellResult>) -> Vec<(Maze, &'a CellResult)> {
+    let mut best: Vec<(Maze, &CellResult)> = vec![];
+    for first in (0..plan.len()).step_by(plan.repeats as usize) {
+        let repeats = cells.range(first..first + plan.repeats).map(|(_, cell)| cell);
+        let Some(cell) = repeats.reduce(|best, cell| if cell.best > best.best { cell } else { best }) else {
+            continue;
+        };
+        let experiment = plan.cell(first).experiment;
+        let ProblemSpec::Maze(spec) = &experiment.file().problem else { continue };
+        match best.iter_mut().find(|(other, _)| is_same_game(other, spec)) {
+            Some((_, known)) if cell.best > known.best => *known = cell,
+            Some(_) => {}
+            None => best.push((spec.clone(), cell)),
+        }
+    }
+    best
+}
+
+fn is_same_game(one: &Maze, other: &Maze) -> bool {
+    let game =
+        |maze: &Maze| (maze.width, maze.height, maze.turns, maze.board_seed, maze.walls, maze.board.clone());
+    game(one) == game(other)
 }
 
 fn object(sweep: &report::sweep::Sweep) -> Value {

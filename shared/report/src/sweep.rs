@@ -55,6 +55,8 @@ pub struct Cell {
 const PANELS: usize = 60;
 const CURVES: usize = 16;
 const ROWS: usize = 1000;
+/// Lines of what is missing.
+const LINES: usize = 20;
 
 /// The mean and the standard deviation of what the repeats of a combination reached.
 fn mean(cells: &[Cell]) -> (f64, f64) {
@@ -81,6 +83,11 @@ impl Sweep {
         self.points.get(at).map_or(&[], Vec::as_slice)
     }
 
+    /// All cells there will be.
+    fn size(&self) -> u64 {
+        self.points.len() as u64 * u64::from(self.repeats)
+    }
+
     fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.points.iter().flatten()
     }
@@ -88,44 +95,53 @@ impl Sweep {
 
 /// The report of a sweep; what its problem has to show comes first.
 pub fn document(sweep: &Sweep, shown: Vec<Section>, made: String) -> Document {
-    let all = sweep.points.len() * sweep.repeats as usize;
-    let done = sweep.cells().count();
     let mut sections = vec![];
     if !sweep.damage.is_empty() {
-        let lines = sweep.damage.iter().take(20).cloned().collect();
+        let lines = sweep.damage.iter().take(LINES).cloned().collect();
         sections.push(Section::new("missing", "What is missing", vec![Block::Notice(lines)]));
     }
     sections.extend(shown);
     sections.extend(multiples(sweep));
     sections.push(Section::new("table", "All combinations", vec![Block::Table(table(sweep))]));
-    let config = Block::Code { title: "The sweep, as it was run".to_owned(), text: sweep.config.clone() };
-    let digest = sweep.digest.iter().map(|digest| ("digest".to_owned(), code(digest)));
-    let facts = Block::Facts([("run".to_owned(), code(&sweep.id))].into_iter().chain(digest).collect());
-    sections.push(Section::new("experiment", "What was run", vec![facts, config]));
+    sections.push(what_was_run(sweep));
     sections.push(Section::new("next", "Again, and further", vec![Block::Commands(sweep.next.clone())]));
-    let state = if done == all {
-        "finished".to_owned()
-    } else {
-        format!("{} of {} cells are done", count(done as u64), count(all as u64))
-    };
-    let best = sweep.cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
     Document {
         title: format!("{} · {}", sweep.id, sweep.problem),
-        headline: format!(
-            "A sweep over {} combinations, {} times each: {state}.",
-            count(sweep.points.len() as u64),
-            sweep.repeats
-        ),
-        tiles: vec![
-            Tile::new("Cells", count(done as u64), format!("of {}", count(all as u64))),
-            Tile::new("Best fitness", number(best), "of all cells"),
-            Tile::new("Evaluations", count(sweep.cells().map(|cell| cell.evaluations).sum()), ""),
-        ],
+        headline: headline(sweep),
+        tiles: tiles(sweep),
         sections,
         data: vec![data(sweep)],
         made,
         refresh: None,
     }
+}
+
+fn headline(sweep: &Sweep) -> String {
+    let (done, all) = (sweep.cells().count() as u64, sweep.size());
+    let state = if done == all {
+        "finished".to_owned()
+    } else {
+        format!("{} of {} cells are done", count(done), count(all))
+    };
+    let combinations = count(sweep.points.len() as u64);
+    format!("A sweep over {combinations} combinations, {} times each: {state}.", sweep.repeats)
+}
+
+fn tiles(sweep: &Sweep) -> Vec<Tile> {
+    let best = sweep.cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
+    let evaluations = sweep.cells().map(|cell| cell.evaluations).sum();
+    vec![
+        Tile::new("Cells", count(sweep.cells().count() as u64), format!("of {}", count(sweep.size()))),
+        Tile::new("Best fitness", number(best), "of all cells"),
+        Tile::new("Evaluations", count(evaluations), ""),
+    ]
+}
+
+fn what_was_run(sweep: &Sweep) -> Section {
+    let config = Block::Code { title: "The sweep, as it was run".to_owned(), text: sweep.config.clone() };
+    let digest = sweep.digest.iter().map(|digest| ("digest".to_owned(), code(digest)));
+    let facts = [("run".to_owned(), code(&sweep.id))].into_iter().chain(digest).collect();
+    Section::new("experiment", "What was run", vec![Block::Facts(facts), config])
 }
 
 fn table(sweep: &Sweep) -> Table {
