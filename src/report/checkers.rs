@@ -11,7 +11,7 @@ use coordinator::survey::Survey;
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
-use report::text::{count, number};
+use report::text::count;
 use report::{Block, Figure, Gallery, Ply, Table};
 use species::{Dbscan, Distances, Noise, Projection};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ const DEPTH: u32 = 4;
 const PAIRS: usize = 24;
 const MILESTONES: usize = 6;
 const GAMES: usize = 3;
+/// Champions that play each other, and pairs of games of each two.
+const CROSSED: usize = 6;
+const CROSS_PAIRS: usize = 6;
 /// Players that the picture of species shows, at most.
 const POPULATION: usize = 240;
 
@@ -44,6 +47,7 @@ pub(super) async fn blocks(
     ))];
     let milestones = milestones(survey, island, kind, depth).await;
     blocks.extend(course(&milestones, island));
+    blocks.extend(cross_table(&fittest, kind, depth));
     blocks.extend(games(&champion, island, depth));
     blocks.extend(weights(&champion, island));
     blocks.extend(species_picture(survey, kind).await);
@@ -58,9 +62,56 @@ struct Milestone {
 }
 
 fn duel(network: &Arc<Network>, depth: u32) -> Match {
-    let champion = PlayerSpec::Network { network: network.clone(), depth };
-    let players = [champion, PlayerSpec::Material { depth }];
-    Match { players, rules: DrawRules::default(), seed: 1 }
+    between(PlayerSpec::Network { network: network.clone(), depth }, PlayerSpec::Material { depth })
+}
+
+fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
+    Match { players: [one, other], rules: DrawRules::default(), seed: 1 }
+}
+
+/// The champions of the fittest islands against each other: fitness does not tell who of them is better.
+fn cross_table(fittest: &[(u32, &ChampionView)], kind: NodeKind, depth: u32) -> Option<Block> {
+    let player = |champion: &ChampionView| {
+        let network = Arc::new(network(kind, &champion.genome).ok()?);
+        Some(PlayerSpec::Network { network, depth })
+    };
+    let champions = fittest.iter().take(CROSSED);
+    let players: Vec<(u32, PlayerSpec)> =
+        champions.filter_map(|(island, champion)| Some((*island, player(champion)?))).collect();
+    if players.len() < 2 {
+        return None;
+    }
+    let pairs = deck_pairs(CROSS_PAIRS, 1);
+    let mut scores = vec![vec![None; players.len()]; players.len()];
+    for one in 0..players.len() {
+        for other in one + 1..players.len() {
+            let score = between(players[one].1.clone(), players[other].1.clone()).play(&pairs).score();
+            (scores[one][other], scores[other][one]) = (Some(score), Some(1.0 - score));
+        }
+    }
+    let islands: Vec<u32> = players.iter().map(|(island, _)| *island).collect();
+    Some(Block::Table(standings(&islands, &scores)))
+}
+
+/// Who scored what against whom, whoever scored most first.
+fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
+    let total = |at: usize| scores[at].iter().flatten().sum::<f64>() / (islands.len() - 1) as f64;
+    let mut order: Vec<usize> = (0..islands.len()).collect();
+    order.sort_by(|&one, &other| total(other).total_cmp(&total(one)).then(one.cmp(&other)));
+    let show = |score: f64| format!("{score:.3}");
+    let row = |&at: &usize| {
+        let against = order.iter().map(|&other| scores[at][other].map_or("–".to_owned(), show));
+        [islands[at].to_string(), show(total(at))].into_iter().chain(against).collect()
+    };
+    let against = order.iter().map(|&at| format!("against {}", islands[at]));
+    Table {
+        caption: format!(
+            "Champions of the fittest islands against each other, {} games each: points for a game, a draw counting half",
+            2 * CROSS_PAIRS
+        ),
+        columns: ["island".to_owned(), "score".to_owned()].into_iter().chain(against).collect(),
+        rows: order.iter().map(row).collect(),
+    }
 }
 
 /// The champions of an island in the states that are kept, the last among them.
@@ -220,7 +271,7 @@ fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folde
     let draw = |(title, squares): &(String, Weighed)| {
         (BoardWeights { title, squares: squares.clone(), most }.draw(), String::new())
     };
-    let caption = format!("{caption} Full colour is a weight of {}.", number(most));
+    let caption = format!("{caption} Full colour is a weight of {most:.2}.");
     let pictures = boards.iter().map(draw).collect();
     Block::Gallery(Gallery {
         title: title.to_owned(),
@@ -291,6 +342,18 @@ async fn species_picture(survey: &mut Survey, kind: NodeKind) -> Option<Block> {
 mod tests {
     use super::*;
     use ::checkers::Game;
+
+    #[test]
+    fn who_scored_most_comes_first() {
+        let scores = [
+            vec![None, Some(0.25), Some(0.5)],
+            vec![Some(0.75), None, Some(1.0)],
+            vec![Some(0.5), Some(0.0), None],
+        ];
+        let table = standings(&[7, 8, 9], &scores);
+        assert_eq!(table.rows[0], ["8", "0.875", "–", "0.750", "1.000"]);
+        assert_eq!(table.rows[2], ["9", "0.250", "0.000", "0.500", "–"]);
+    }
 
     #[test]
     fn a_shown_game_ends_as_it_was_played() {
