@@ -66,8 +66,7 @@ impl Read {
             champion: champion.map(|view| shown_champion(&file.problem, &view)),
         });
         let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
-        let next = next_steps(&id, &state, (&file.problem, best), &flag);
-        Run {
+        let mut run = Run {
             problem: word(&serde_json::json!(file.problem)),
             seed: experiment.seed(),
             state,
@@ -79,7 +78,7 @@ impl Read {
             config: experiment.to_toml(),
             keys: keys(&serde_json::json!(file)),
             reproduce: reproduce(&id, &events, file.guests.is_some()),
-            next,
+            next: vec![],
             topology: (word(&serde_json::json!(file.islands.topology)), edges),
             islands: islands.collect(),
             elapsed,
@@ -88,7 +87,9 @@ impl Read {
             events: events.iter().filter_map(told).collect(),
             damage,
             id: id.to_string(),
-        }
+        };
+        run.next = next_steps(&run, (&file.problem, best), &flag);
+        run
     }
 }
 
@@ -249,31 +250,32 @@ fn flags(budget: &str) -> String {
     budget.iter().filter(|(_, value)| !value.is_null()).map(flag).collect()
 }
 
-fn next_steps(run: &RunId, state: &str, (problem, best): (&ProblemSpec, u32), flag: &str) -> Vec<Step> {
+fn next_steps(run: &Run, (problem, best): (&ProblemSpec, u32), flag: &str) -> Vec<Step> {
+    let (id, more) = (&run.id, 2 * run.generations().max(1));
     let mut steps = vec![];
-    match state {
+    match run.state.as_str() {
         "finished" => {
             let what = "Go on with it for longer:";
-            steps.push(Step::new(what, format!("atoll extend {run}{flag} --generations N")));
+            steps.push(Step::new(what, format!("atoll extend {id}{flag} --generations {more}")));
         }
-        _ => steps.push(Step::new("Go on with it:", format!("atoll resume {run}{flag}"))),
+        _ => steps.push(Step::new("Go on with it:", format!("atoll resume {id}{flag}"))),
     }
     match problem {
         ProblemSpec::Checkers(_) => {
-            steps.push(Step::new("Play against its champion:", format!("atoll play {run}/{best}{flag}")));
+            steps.push(Step::new("Play against its champion:", format!("atoll play {id}/{best}{flag}")));
             let what = "Let it play many games against a player that never changes:";
-            steps.push(Step::new(what, format!("atoll checkers match {run}/{best} material{flag}")));
+            steps.push(Step::new(what, format!("atoll checkers match {id}/{best} material{flag}")));
             let what = "Find the species of its players:";
-            steps.push(Step::new(what, format!("atoll checkers species {run}{flag}")));
+            steps.push(Step::new(what, format!("atoll checkers species {id}{flag}")));
         }
         ProblemSpec::LockKey(_) | ProblemSpec::Match3(_) => {
             let what = "Write its levels, and a page to play them on:";
-            steps.push(Step::new(what, format!("atoll level ladder {run}{flag}")));
+            steps.push(Step::new(what, format!("atoll level ladder {id}{flag}")));
         }
         ProblemSpec::Maze(_) | ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => {}
     }
     let what = "Check every object, and compute epochs again:";
-    steps.push(Step::new(what, format!("atoll verify {run}{flag}")));
-    steps.push(Step::new("Every generation as CSV:", format!("atoll export {run}{flag}")));
+    steps.push(Step::new(what, format!("atoll verify {id}{flag}")));
+    steps.push(Step::new("Every generation as CSV:", format!("atoll export {id}{flag}")));
     steps
 }

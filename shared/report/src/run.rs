@@ -1,5 +1,6 @@
 //! The report of one run.
 
+mod advice;
 mod course;
 mod migration;
 mod outcome;

@@ -177,6 +177,42 @@ fn a_large_run_makes_a_page_that_can_be_opened() {
 }
 
 #[test]
+fn figures_that_stand_out_are_told() {
+    let told = |run: &Run, said: &str| page(run).contains(said);
+    let mut run = Run { next: vec![Step::new("go on", "atoll resume")], ..run(3, 20) };
+    assert!(told(&run, "generation 10 of 200, and nothing better after it"));
+    assert!(
+        !told(&run, "nearly alike")
+            && !told(&run, "found a place: rarer")
+            && !told(&run, "no number as fitness")
+    );
+    run.islands[0].champion = Some(Champion { fitness: 99.0, generation: 195, genome: String::new() });
+    assert!(told(&run, "it was still rising"));
+    let relative = Run { absolute: false, ..run.clone() };
+    assert!(!told(&relative, "it was still rising"));
+    for epoch in run.islands.iter_mut().flat_map(|island| &mut island.epochs) {
+        epoch.statistics.unjudgeable = 2;
+        epoch.elapsed *= 1_000_000;
+        epoch
+            .statistics
+            .arrivals
+            .iter_mut()
+            .for_each(|arrival| (arrival.offered, arrival.accepted) = (100, 1));
+        if epoch.number > 0 {
+            epoch.statistics.diversity = 0.001;
+        }
+    }
+    for said in [
+        "nearly alike",
+        "Only 1.0 % of all migrants",
+        "more workers or threads",
+        "6 evaluations had no number",
+    ] {
+        assert!(told(&run, said), "{said}");
+    }
+}
+
+#[test]
 fn comparing_shows_what_differs() {
     let mut one = run(2, 5);
     one.keys = vec![("seed".to_owned(), "1".to_owned()), ("islands.count".to_owned(), "2".to_owned())];

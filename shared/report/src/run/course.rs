@@ -327,6 +327,12 @@ fn diversity_moments(run: &Run) -> Vec<Moment> {
     thinned(epochs as usize, POINTS).into_iter().filter_map(moment).collect()
 }
 
+/// The diversity of the middle island at the first and the last epoch.
+pub(super) fn diversity_ends(run: &Run) -> Option<(f64, f64)> {
+    let moments = diversity_moments(run);
+    Some((moments.first()?.quantile(0.5), moments.last()?.quantile(0.5)))
+}
+
 fn diversity_curve(at: usize, island: &Island) -> Series {
     let places = thinned(island.epochs.len(), POINTS).into_iter().map(|place| &island.epochs[place]);
     let points = places.map(|epoch| (epoch.standing.generation as f64, epoch.statistics.diversity)).collect();

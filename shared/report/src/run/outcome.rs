@@ -1,5 +1,6 @@
 //! What came out, what was asked, and what to do next.
 
+use super::advice::advice;
 use super::{Run, named};
 use crate::document::{Block, Data, Section, Table};
 use crate::text::{code, count, number, shortened};
@@ -84,6 +85,7 @@ pub(super) fn next(run: &Run) -> Section {
     let mut blocks = vec![Block::Text(again), Block::Commands(run.reproduce.clone())];
     if !run.next.is_empty() {
         blocks.push(Block::Text("What to do next:".to_owned()));
+        blocks.extend(advice(run).into_iter().map(Block::Text));
         blocks.push(Block::Commands(run.next.clone()));
     }
     Section::new("next", "Again, and further", blocks)

@@ -57,10 +57,9 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     if workers.is_empty() {
         return None;
     }
-    let computing: u64 = workers.iter().map(|worker| worker.milliseconds).sum();
     let mut blocks = vec![Block::Facts(vec![
         ("worked on for".to_owned(), time(run.elapsed)),
-        ("computing, all workers together".to_owned(), time(computing)),
+        ("computing, all workers together".to_owned(), time(computing(run))),
         (
             "islands ready, waiting for a worker".to_owned(),
             format!(
@@ -85,9 +84,14 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     Some(Section::new("work", "Work", blocks))
 }
 
+/// The time of all workers together.
+pub(super) fn computing(run: &Run) -> u64 {
+    epochs(run).map(|epoch| epoch.milliseconds).sum()
+}
+
 /// For how long islands could have gone on, but nobody computed them: from when an epoch's inputs were there until it
 /// was delivered, less the time it took.
-fn waiting(run: &Run) -> u64 {
+pub(super) fn waiting(run: &Run) -> u64 {
     let mut waited = 0;
     for island in &run.islands {
         for epoch in &island.epochs {
