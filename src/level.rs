@@ -1,6 +1,6 @@
 //! `atoll level`: single levels of either game, from a file or standard input, and those that runs have found.
 
-mod ladder;
+pub(crate) mod ladder;
 mod raster;
 
 use crate::failure::Failure;

@@ -28,10 +28,12 @@ mod protection;
 mod ratings;
 mod reference;
 mod remote;
+mod report;
 mod run;
 mod runs;
 mod settings;
 mod signals;
+mod sources;
 mod store_argument;
 mod study;
 mod summary;
@@ -70,6 +72,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Write a run's champions and statistics as JSON and CSV
     Export(export::Arguments),
+    /// Write what a run brought as one page, or compare several runs
+    Report(report::Arguments),
     /// Keep runs, and hand them out to workers
     Coordinator(coordinator::Arguments),
     /// Evolve islands for a coordinator
@@ -133,6 +137,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
+        Command::Report(arguments) => report::run(arguments).await,
         Command::Coordinator(arguments) => coordinator::run(arguments).await,
         Command::Worker(arguments) => worker::run(arguments).await,
         Command::Submit(arguments) => remote::submit(arguments).await,

@@ -10,6 +10,8 @@ use experiment::{Cell, Sweep};
 use maze::{Exact, Solution, Turns};
 use problems::{Maze, ProblemSpec};
 use rayon::prelude::*;
+use report::chart::Picture;
+use report::{Block, Gallery};
 
 /// The files of the report, by name; the first is for people.
 pub(crate) fn files(plan: &Sweep, results: &[Evolved]) -> Vec<(&'static str, String)> {
@@ -19,6 +21,23 @@ pub(crate) fn files(plan: &Sweep, results: &[Evolved]) -> Vec<(&'static str, Str
         ("tables.csv", tables::csv(&boards)),
         ("gap.svg", plot::svg(&boards)),
     ]
+}
+
+/// The study as a part of a report.
+pub(crate) fn blocks(plan: &Sweep, results: &[CellResult]) -> Vec<Block> {
+    let boards = boards(plan, results);
+    let title = "The gap to the optimum, in percent, against the turns of a game";
+    let picture = Picture::sealed("gap", title, &plot::svg(&boards), 1200.0);
+    let plot = Gallery {
+        title: title.to_owned(),
+        caption: "A panel for each board, a line for each variant.".to_owned(),
+        legend: vec![],
+        pictures: vec![(picture, String::new())],
+        numbers: None,
+        folded: false,
+    };
+    let tables = tables::tables(&boards).into_iter().map(Block::Table);
+    [Block::Gallery(plot), Block::Text(tables::INTRODUCTION.to_owned())].into_iter().chain(tables).collect()
 }
 
 /// Cells in a row, and rows.

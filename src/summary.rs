@@ -66,6 +66,7 @@ pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), F
     out!("  digest        {digest}");
     out!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
     out!("next:");
+    out!("  what it brought, as a page to look at     atoll report {run}{flag}");
     out!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");
     out!("  check every object, compute epochs again  atoll verify {run}{flag}");
     let more = generations.max(1) * 2;

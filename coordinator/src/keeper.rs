@@ -151,7 +151,7 @@ impl RunHead {
         Ok(head)
     }
 
-    fn check(&self, run: &RunId) -> Result<(), KeepError> {
+    pub(crate) fn check(&self, run: &RunId) -> Result<(), KeepError> {
         match self.events.first() {
             Some(RunEvent::Created { semantics, version, .. }) if *semantics != SEMANTICS => {
                 let (found, version) = (*semantics, version.clone());
@@ -163,7 +163,7 @@ impl RunHead {
 
     /// How the run ended, if it is finished.
     pub fn finished(&self) -> Option<(&End, &Digest)> {
-        match self.events.iter().rfind(|event| !matches!(event, RunEvent::Opened { .. }))? {
+        match self.events.iter().rfind(|event| !event.is_aside())? {
             RunEvent::Finished { end, digest, .. } => Some((end, digest)),
             _ => None,
         }
@@ -224,7 +224,7 @@ impl RunHead {
 }
 
 /// The stored experiment, and the digest of its text.
-async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), KeepError> {
+pub(crate) async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), KeepError> {
     let path = Place::Experiment.in_run(run);
     let text = store.read_text(&path, MAX_EXPERIMENT).await.map_err(|error| match error {
         error if error.is_missing() => KeepError::Unknown { run: run.clone() },

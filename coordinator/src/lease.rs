@@ -85,6 +85,8 @@ pub struct Expired {
     pub worker: String,
     /// What the lease was known by.
     pub token: Token,
+    /// For how long.
+    pub held: Duration,
     /// What becomes of the work.
     pub verdict: Verdict,
 }
@@ -183,6 +185,13 @@ impl Leases {
         true
     }
 
+    /// For how long a worker has held work by this lease.
+    pub fn held_for(&self, work: &Work, worker: &str, token: Token, now: Duration) -> Option<Duration> {
+        let leases = &self.offers.get(work)?.leases;
+        let lease = leases.iter().find(|lease| lease.token == token && lease.worker == worker)?;
+        Some(now.saturating_sub(lease.granted))
+    }
+
     /// Takes the leases away that have run out.
     pub fn expire(&mut self, now: Duration) -> Vec<Expired> {
         let mut expired = vec![];
@@ -195,8 +204,9 @@ impl Leases {
                 } else {
                     Verdict::Again
                 };
+                let held = now.saturating_sub(lease.granted);
                 let Lease { worker, token, .. } = lease;
-                expired.push(Expired { work: work.clone(), worker, token, verdict });
+                expired.push(Expired { work: work.clone(), worker, token, held, verdict });
             }
         }
         expired
@@ -288,7 +298,7 @@ mod tests {
         let expired = leases.expire(seconds(15));
         assert_eq!(
             expired,
-            [Expired { work: work(1), worker: "b".to_owned(), verdict: Verdict::Again }],
+            [Expired { work: work(1), worker: "b".to_owned(), held: seconds(15), verdict: Verdict::Again }],
             "the other one was renewed"
         );
         assert_eq!(leases.waiting_for("c", "r"), Some(work(1)));

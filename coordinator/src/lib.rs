@@ -46,6 +46,7 @@ mod serve;
 mod service;
 pub mod states;
 mod tls;
+pub mod survey;
 
 pub use connections::{Connection, Limits, connections};
 pub use guard::{Guard, TokenError, Tokens};

@@ -11,7 +11,7 @@ use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
 use crate::players::{LookUpError, PlayerFiles};
-use crate::record::Labour;
+use crate::record::{Labour, RunEvent};
 use crate::room::Room;
 use crate::runs::{Activity, Run};
 use crate::tls::Tls;
@@ -565,6 +565,9 @@ impl Office {
         self.counters.failures += 1;
         tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, reason = failure, "failed");
         let reason: String = failure.chars().take(1000).collect();
+        if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
+            self.note_loss(work, worker, held, &reason, now).await;
+        }
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
         }
@@ -594,9 +597,10 @@ impl Office {
         self.ticked = now.elapsed;
         for expired in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
-            let Expired { work, worker, token, verdict } = expired;
+            let Expired { work, worker, token, held, verdict } = expired;
             let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
             tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(&worker), lease = token, reason, "lease ran out");
+            self.note_loss(&work, &worker, held, reason, now).await;
             if let Verdict::Poison(reason) = verdict {
                 self.fail(&work.run, &reason, now).await;
             }
@@ -612,6 +616,17 @@ impl Office {
             }
             self.settle(&run, now).await;
         }
+    }
+
+    /// Writes down that an epoch was held in vain: reports tell what failures cost.
+    async fn note_loss(&mut self, work: &Work, worker: &str, held: Duration, reason: &str, now: Moment) {
+        let Piece::Epoch { island, epoch } = work.piece else { return };
+        let worker = self.members.name(worker);
+        let (held, reason) = (held.as_millis() as u64, reason.to_owned());
+        let event = RunEvent::Lost { island, epoch, worker, held, reason, at: now.unix };
+        let Some(run) = self.runs.get_mut(&work.run) else { return };
+        let written = run.log(&event).await;
+        self.note_trouble(&work.run, written, now).await;
     }
 
     async fn pass(&mut self, run: &str, time: Duration, now: Moment) {
@@ -660,7 +675,7 @@ impl Office {
         self.failed = Some(format!("run {run} failed: {reason}"));
         self.leases.remove_run(run);
         self.plan.set(run, RunState::Failed(reason.to_owned()));
-        let event = crate::record::RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
+        let event = RunEvent::Failed { reason: reason.to_owned(), at: now.unix };
         if let Some(run) = self.runs.get_mut(run)
             && let Err(error) = run.log(&event).await
         {

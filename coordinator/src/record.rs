@@ -84,6 +84,28 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
+    /// A worker held an epoch and did not deliver it: somebody does it again.
+    Lost {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// The worker.
+        worker: String,
+        /// For how long it held the epoch, in milliseconds.
+        held: u64,
+        /// Why it was lost.
+        reason: String,
+        /// When.
+        at: u64,
+    },
+}
+
+impl RunEvent {
+    /// Whether it changes nothing of how the run stands.
+    pub fn is_aside(&self) -> bool {
+        matches!(self, Self::Opened { .. } | Self::Lost { .. })
+    }
 }
 
 /// All that is kept for good of an epoch.

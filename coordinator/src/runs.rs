@@ -113,7 +113,10 @@ fn recorded(events: &[RunEvent]) -> (RunState, i32) {
             RunEvent::Cancelled { .. } => state = RunState::Cancelled,
             RunEvent::Failed { reason, .. } => state = RunState::Failed(reason.clone()),
             RunEvent::Finished { end, .. } => state = RunState::Finished(end.reason.to_string()),
-            RunEvent::Created { .. } | RunEvent::Opened { .. } | RunEvent::Decided { .. } => {}
+            RunEvent::Created { .. }
+            | RunEvent::Opened { .. }
+            | RunEvent::Decided { .. }
+            | RunEvent::Lost { .. } => {}
         }
     }
     (state, priority)

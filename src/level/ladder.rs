@@ -2,10 +2,10 @@
 
 use super::{Form, Level, Playing, raster};
 use crate::failure::Failure;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::sources;
+use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use coordinator::states::States;
-use experiment::Plan;
+use coordinator::states::{StateView, States};
 use match3::{Game, Player};
 use problems::{LockKey, Match3, ProblemSpec};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let mut rungs = vec![];
-    for run in runs(&arguments.sources)? {
+    for run in sources::levels(&arguments.sources)? {
         rungs.extend(Found::read(&store, &run).await?.rungs(arguments)?);
     }
     write_all(&arguments.to, &rungs)?;
@@ -43,30 +43,6 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     out!("{}", arguments.to.join("index.html").display());
     Ok(ExitCode::SUCCESS)
-}
-
-/// The runs that are meant by names and files.
-fn runs(sources: &[String]) -> Result<Vec<RunId>, Failure> {
-    let mut runs = vec![];
-    for source in sources {
-        if !Path::new(source).is_file() {
-            runs.push(run_id(source)?);
-            continue;
-        }
-        match experiment::load(Path::new(source), None)? {
-            Plan::Single(experiment) => runs.push(run_id(&experiment.run_id())?),
-            Plan::Study(study) => {
-                for part in &study.parts {
-                    runs.push(run_id(&part.experiment.run_id())?);
-                }
-            }
-            Plan::Sweep(_) | Plan::Tournament(_) => {
-                let message = format!("expected an experiment or a study, found the sweep `{source}`");
-                return Err(Failure::Usage(message));
-            }
-        }
-    }
-    Ok(runs)
 }
 
 /// A problem whose solutions are levels.
@@ -143,6 +119,61 @@ impl Maker {
     }
 }
 
+/// The fittest candidate near each target, the first of equals.
+fn chosen<'a>(maker: &Maker, candidates: &'a [Candidate]) -> Result<Vec<(f64, &'a Candidate)>, Failure> {
+    let targets = maker.targets();
+    let mut best: Vec<Option<&Candidate>> = vec![None; targets.len()];
+    for candidate in candidates {
+        let measure = maker.measure(&maker.level(&candidate.genome)?);
+        let nearest = nearest(&targets, measure);
+        if best[nearest].is_none_or(|best| candidate.fitness > best.fitness) {
+            best[nearest] = Some(candidate);
+        }
+    }
+    Ok(targets.into_iter().zip(best).filter_map(|(target, best)| Some((target, best?))).collect())
+}
+
+/// The champion and all others of an island's state.
+fn candidates_of(island: u32, view: StateView) -> impl Iterator<Item = Candidate> {
+    let StateView { epoch, champion, residents } = view;
+    let champion = (Some(champion.generation), champion.fitness, champion.genome);
+    let residents = residents.into_iter().map(|each| (None, each.fitness, each.genome));
+    let candidate =
+        move |(generation, fitness, genome)| Candidate { island, epoch, generation, fitness, genome };
+    [champion].into_iter().chain(residents).map(candidate)
+}
+
+/// The fittest level near a target, as reports show it.
+pub(crate) struct Best {
+    pub(crate) target: f64,
+    /// What it reached, at a glance.
+    pub(crate) measure: f64,
+    pub(crate) fitness: f64,
+    pub(crate) island: u32,
+    pub(crate) svg: String,
+}
+
+/// The most candidates that reports look at.
+const CANDIDATES: usize = 4000;
+
+/// The fittest level near each target among those in some islands' states.
+pub(crate) fn best(problem: &ProblemSpec, states: Vec<(u32, StateView)>) -> Result<Vec<Best>, Failure> {
+    let maker = Maker::of(problem)?;
+    let candidates = states.into_iter().flat_map(|(island, view)| candidates_of(island, view));
+    let mut candidates: Vec<Candidate> = candidates.collect();
+    candidates.sort_by(|one, other| other.fitness.total_cmp(&one.fitness));
+    candidates.truncate(CANDIDATES);
+    let playing = Playing { player: maker.player(), plays: GLANCE, seed: 2 };
+    let drawn = |(target, candidate): (f64, &Candidate)| {
+        let level = maker.level(&candidate.genome)?;
+        let svg =
+            level.exported(Form::Svg, &playing, "").map_err(|error| Failure::Other(error.to_string()))?;
+        let (measure, fitness, island) = (maker.measure(&level), candidate.fitness, candidate.island);
+        Ok(Best { target, measure, fitness, island, svg })
+    };
+    chosen(&maker, &candidates)?.into_iter().map(drawn).collect()
+}
+
 /// All levels that a run has left behind.
 struct Found {
     run: RunId,
@@ -167,12 +198,7 @@ impl Found {
         let mut candidates = vec![];
         for island in 0..states.islands() {
             let Some(&epoch) = states.epochs(island).last() else { continue };
-            let view = states.read(island, epoch).await?;
-            let champion = (Some(view.champion.generation), view.champion.fitness, view.champion.genome);
-            let residents = view.residents.into_iter().map(|each| (None, each.fitness, each.genome));
-            candidates.extend([champion].into_iter().chain(residents).map(
-                |(generation, fitness, genome)| Candidate { island, epoch, generation, fitness, genome },
-            ));
+            candidates.extend(candidates_of(island, states.read(island, epoch).await?));
         }
         if candidates.is_empty() {
             return Err(Failure::Usage(format!("expected a run with levels, but {run} has no epoch yet")));
@@ -182,16 +208,7 @@ impl Found {
 
     /// The fittest candidate near each target, the first of equals.
     fn chosen(&self) -> Result<Vec<(f64, &Candidate)>, Failure> {
-        let targets = self.maker.targets();
-        let mut best: Vec<Option<&Candidate>> = vec![None; targets.len()];
-        for candidate in &self.candidates {
-            let measure = self.maker.measure(&self.maker.level(&candidate.genome)?);
-            let nearest = nearest(&targets, measure);
-            if best[nearest].is_none_or(|best| candidate.fitness > best.fitness) {
-                best[nearest] = Some(candidate);
-            }
-        }
-        Ok(targets.into_iter().zip(best).filter_map(|(target, best)| Some((target, best?))).collect())
+        chosen(&self.maker, &self.candidates)
     }
 
     fn rungs(&self, arguments: &Arguments) -> Result<Vec<Rung>, Failure> {

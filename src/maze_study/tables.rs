@@ -1,6 +1,7 @@
 //! The study's tables, as Markdown for people and as CSV for programs.
 
 use super::{Board, Game, Outcome, Size, published};
+use report::Table;
 use std::fmt::Write;
 
 /// What one of the study's questions is answered by: on each board it has a table.
@@ -102,40 +103,48 @@ fn optimum(game: &Game) -> String {
     }
 }
 
-/// All tables.
-pub(super) fn markdown(boards: &[Board]) -> String {
-    let mut text =
-        "# The maze study\n\nMeans over all repeats. In parentheses the published figure, behind it how far \
+/// What the tables show.
+pub(super) const INTRODUCTION: &str = "Means over all repeats. In parentheses the published figure, behind it how far \
                     the mean stays below the proved optimum of the board, in percent of it. (The published boards were \
                     never printed; these are the ones that reproduce the published searches. 241.9 at 20 x 20 with 50 \
-                    turns stands so in print, and probably means 341.9.)\n"
-            .to_owned();
-    for question in &QUESTIONS {
-        for board in boards {
-            let columns = question.columns(board);
-            if !columns.is_empty() {
-                push(&mut text, &table(question, board, &columns));
-            }
+                    turns stands so in print, and probably means 341.9.)";
+
+/// All tables.
+pub(super) fn tables(boards: &[Board]) -> Vec<Table> {
+    let each = QUESTIONS.iter().flat_map(|question| boards.iter().map(move |board| (question, board)));
+    each.map(|(question, board)| (question, board, question.columns(board)))
+        .filter(|(_, _, columns)| !columns.is_empty())
+        .map(|(question, board, columns)| table(question, board, &columns))
+        .collect()
+}
+
+/// All tables as a file.
+pub(super) fn markdown(boards: &[Board]) -> String {
+    let mut text = format!("# The maze study\n\n{INTRODUCTION}\n");
+    for Table { caption, columns, rows } in tables(boards) {
+        push(&mut text, &format!("\n## {caption}\n\n| {} |\n", columns.join(" | ")));
+        push(&mut text, &format!("|{}\n", "---|".repeat(columns.len())));
+        for row in rows {
+            push(&mut text, &format!("| {} |\n", row.join(" | ")));
         }
     }
     text
 }
 
-fn table(question: &Question, board: &Board, columns: &[String]) -> String {
+fn table(question: &Question, board: &Board, columns: &[String]) -> Table {
     let number = question.number(board).map_or(String::new(), |number| format!("Table {number}: "));
     let Size { width, height } = board.size;
-    let mut text = format!("\n## {number}{} ({width} x {height})\n\n", question.title);
-    let titles: Vec<String> = columns.iter().map(|column| published::title(column)).collect();
-    push(&mut text, &format!("| turns | {} | optimum |\n", titles.join(" | ")));
-    push(&mut text, &format!("|---|{}---|\n", "---|".repeat(columns.len())));
-    for game in &board.games {
-        let entries: Vec<String> = columns
-            .iter()
-            .map(|column| entry(board, game, column).as_ref().map_or("–".to_owned(), shown))
-            .collect();
-        push(&mut text, &format!("| {} | {} | {} |\n", game.turns, entries.join(" | "), optimum(game)));
+    let row = |game: &Game| {
+        let entries =
+            columns.iter().map(|column| entry(board, game, column).as_ref().map_or("–".to_owned(), shown));
+        std::iter::once(game.turns.to_string()).chain(entries).chain([optimum(game)]).collect()
+    };
+    let titles = columns.iter().map(|column| published::title(column));
+    Table {
+        caption: format!("{number}{} ({width} x {height})", question.title),
+        columns: std::iter::once("turns".to_owned()).chain(titles).chain(["optimum".to_owned()]).collect(),
+        rows: board.games.iter().map(row).collect(),
     }
-    text
 }
 
 fn shown(entry: &Entry<'_>) -> String {

@@ -11,6 +11,7 @@ mod games;
 mod maze_study;
 mod process;
 mod proxy;
+mod report;
 #[path = "../support/s3.rs"]
 mod s3;
 mod security;

@@ -56,7 +56,7 @@ pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
-pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath};
+pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View};
 pub use notation::MoveError;
 pub use openings::{Opening, openings, stratified_openings};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};

@@ -19,7 +19,7 @@ mod reference;
 mod shape;
 
 pub use kernel::SimdPath;
-pub use shape::NodeKind;
+pub use shape::{NodeKind, View};
 
 use crate::evaluator::Evaluator;
 use crate::position::Position;
@@ -106,6 +106,12 @@ impl Network {
     /// The weights it was made of.
     pub fn weights(&self) -> &[f32] {
         &self.weights
+    }
+
+    /// What each node that sees the board makes of its squares, for pictures. Of weighted nodes these are the 91
+    /// sub-boards; plain sums have no weights, so there it is the 40 nodes behind them.
+    pub fn views(&self) -> Vec<View> {
+        shape::views(self.kind, &self.weights)
     }
 
     /// The value of a position by plain loops and a library's tanh, from the weights as given: slow, close to

@@ -110,6 +110,15 @@ impl Sweep {
         Cell { number, values, repeat, experiment: experiment.with_seed(seed) }
     }
 
+    /// The axes: the keys that change along each, and the values at each of its places. The variants are the last.
+    pub fn axes(&self) -> Vec<(Vec<String>, Vec<Json>)> {
+        let Combinations { axes, variants, .. } = &self.combinations;
+        let axes = axes.iter().map(|axis| (axis.keys.clone(), axis.values.clone()));
+        let names = variants.keys().map(|name| Json::from(name.as_str())).collect::<Vec<_>>();
+        let variants = (!names.is_empty()).then(|| (vec![VARIANT.to_owned()], names));
+        axes.chain(variants).collect()
+    }
+
     /// The digest of all cells' experiments and budgets.
     pub fn digest(&self) -> Digest {
         self.digest

@@ -107,6 +107,50 @@ const fn covered(size: usize, top: usize, left: usize) -> Squares {
     Squares(squares)
 }
 
+/// What a node makes of the squares it sees, with the player at the top and its own pieces positive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The side of the sub-board it sees.
+    pub size: usize,
+    /// The squares and their weights.
+    pub squares: Vec<(Square, f32)>,
+}
+
+pub(super) fn views(kind: NodeKind, weights: &[f32]) -> Vec<View> {
+    match kind {
+        NodeKind::Weighted => sub_board_views(&weights[Layout::of(kind).first]),
+        NodeKind::Sum => weights[Layout::of(kind).wide].chunks_exact(SUB_BOARDS + 1).map(wide_view).collect(),
+    }
+}
+
+/// Each sub-board's weights by square; its bias comes last.
+fn sub_board_views(weights: &[f32]) -> Vec<View> {
+    let mut rest = weights;
+    let view = |squares: &Squares| {
+        let (own, others) = rest.split_at(squares.count() as usize + 1);
+        rest = others;
+        View {
+            size: size_of_board(*squares),
+            squares: squares.into_iter().zip(own.iter().copied()).collect(),
+        }
+    };
+    SUB_BOARD_SQUARES.iter().map(view).collect()
+}
+
+/// A square counts in every sub-board that covers it.
+fn wide_view(weights: &[f32]) -> View {
+    let weight = |square: Square| {
+        let covering = SUB_BOARD_SQUARES.iter().zip(weights).filter(|(squares, _)| squares.contains(square));
+        covering.map(|(_, weight)| weight).sum()
+    };
+    View { size: 8, squares: Squares::ALL.into_iter().map(|square| (square, weight(square))).collect() }
+}
+
+fn size_of_board(squares: Squares) -> usize {
+    let rows = || squares.into_iter().map(Square::row);
+    rows().max().unwrap_or(0) + 1 - rows().min().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +173,24 @@ mod tests {
         assert_eq!(NodeKind::Weighted.weight_count(), 5046 + 2);
         assert_eq!(NodeKind::Sum.weight_count(), 4101 + 2);
         assert_eq!(Layout::of(NodeKind::Weighted).first.len(), 945);
+    }
+
+    #[test]
+    fn views_show_every_weight_where_it_counts() {
+        let weights: Vec<f32> = (0..NodeKind::Weighted.weight_count()).map(|at| at as f32).collect();
+        let views = views(NodeKind::Weighted, &weights);
+        let sizes = [3, 4, 5, 6, 7, 8].map(|size| views.iter().filter(|view| view.size == size).count());
+        assert_eq!(sizes, [36, 25, 16, 9, 4, 1]);
+        // The first sub-board is the corner of square 1: squares 1, 5, 6 and 9 lie in it, and a bias follows.
+        let first: Vec<(u8, f32)> =
+            views[0].squares.iter().map(|(square, w)| (square.number(), *w)).collect();
+        assert_eq!(first, [(1, 0.0), (5, 1.0), (6, 2.0), (9, 3.0)]);
+        assert_eq!(views[1].squares[0].1, 5.0);
+        assert_eq!(views[90].squares.len(), 32);
+        assert_eq!(views[90].squares[31].1, 943.0, "the bias of the whole board is the last of the layer");
+        let sums = super::views(NodeKind::Sum, &vec![1.0; NodeKind::Sum.weight_count()]);
+        assert_eq!((sums.len(), sums[0].squares.len()), (40, 32));
+        let total: f32 = sums[0].squares.iter().map(|(_, weight)| weight).sum();
+        assert_eq!(total as usize, SQUARE_WEIGHTS, "each square as often as sub-boards cover it");
     }
 }

@@ -1,0 +1,162 @@
+//! Rows and columns of coloured cells: islands by epochs, senders by receivers.
+
+use super::canvas::{Anchor, Canvas, Entry, Mark, Picture, legend_height, width_of};
+use crate::text::{count, number, put};
+
+/// Cells of different kinds.
+#[derive(Clone, Debug)]
+pub struct Grid<'a> {
+    /// The name of its file.
+    pub name: &'a str,
+    /// What it shows.
+    pub title: &'a str,
+    /// What one sees, in words.
+    pub description: &'a str,
+    /// What goes to the right, and what its first and last cells stand for.
+    pub across: (&'a str, (u64, u64)),
+    /// What goes down.
+    pub down: &'a str,
+    /// The kinds of cells: a class of the style sheet or a colour that begins with `#`, and what it means.
+    pub kinds: Vec<(String, String)>,
+    /// The cells row by row, all rows alike in length: the number of their kind, or [`NOTHING`].
+    pub cells: Vec<Vec<u8>>,
+}
+
+/// A cell that is not drawn.
+pub const NOTHING: u8 = u8::MAX;
+
+/// Colours from little to much that people with any colour vision see in the same order.
+pub const LEVELS: [&str; 10] = [
+    "#00224e", "#1a3a6c", "#3f4c6b", "#5b5f6e", "#757575", "#908c77", "#ada470", "#cbbd62", "#e9d848",
+    "#fff27a",
+];
+
+/// The level of a value between two others.
+pub fn level(value: f64, low: f64, high: f64) -> u8 {
+    if !value.is_finite() {
+        return NOTHING;
+    }
+    let share = if high > low { (value - low) / (high - low) } else { 1.0 };
+    (share.clamp(0.0, 1.0) * LEVELS.len() as f64).min(LEVELS.len() as f64 - 1.0) as u8
+}
+
+/// The kinds of a grid whose cells are levels between two values: only the first, the last and two between are named.
+pub fn levels(low: f64, high: f64) -> Vec<(String, String)> {
+    let last = LEVELS.len() - 1;
+    let name = |at: usize| match at {
+        0 | 3 | 6 | 9 => number(rounded(low + (high - low) * at as f64 / last as f64)),
+        _ => String::new(),
+    };
+    LEVELS.iter().enumerate().map(|(at, colour)| ((*colour).to_owned(), name(at))).collect()
+}
+
+fn rounded(value: f64) -> f64 {
+    if value.abs() >= 100.0 { value.round() } else { (value * 1000.0).round() / 1000.0 }
+}
+
+/// Cells that are drawn at most in a direction; more are drawn together.
+const MOST: usize = 400;
+const WIDTH: f64 = 860.0;
+const RIGHT: f64 = 14.0;
+
+impl Grid<'_> {
+    /// The grid.
+    pub fn draw(&self) -> Picture {
+        let entries: Vec<Entry<'_>> = self.kinds.iter().map(|kind| entry(kind)).collect();
+        let legend = legend_height(&entries, WIDTH - 20.0);
+        let (rows, columns) = (self.cells.len(), self.cells.first().map_or(0, Vec::len));
+        let tall = (360.0 / rows.max(1) as f64).clamp(1.2, 22.0);
+        let tall = if rows > MOST { 480.0 / rows as f64 } else { tall };
+        let height = tall * rows as f64;
+        let left = 30.0 + width_of(&rows.saturating_sub(1).to_string());
+        let wide = (WIDTH - left - RIGHT) / columns.max(1) as f64;
+        let mut canvas = Canvas::new(WIDTH, legend + height + 48.0);
+        canvas.legend(&entries, 10.0, 0.0, WIDTH - 20.0);
+        let origin = (left, legend + 6.0);
+        for (number, (style, _)) in self.kinds.iter().enumerate() {
+            let d = self.cells_of(number as u8, origin, (wide, tall));
+            if style.starts_with('#') { canvas.fill(style, &d) } else { canvas.path(style, &d) }
+        }
+        self.labels(&mut canvas, origin, (wide * columns as f64, height), tall);
+        canvas.finish(self.name, self.title, self.description)
+    }
+
+    /// All cells of a kind as one path, neighbours in a row together.
+    fn cells_of(&self, kind: u8, (left, top): (f64, f64), (wide, tall): (f64, f64)) -> String {
+        let mut d = String::new();
+        // A hair of overlap keeps the paper from shining through between rows.
+        let height = if tall > 4.0 { tall - 1.0 } else { tall + 0.1 };
+        let step = self.cells.len().div_ceil(MOST).max(1);
+        for (row, cells) in self.cells.iter().enumerate().step_by(step) {
+            let mut column = 0;
+            for run in cells.chunk_by(|one, other| one == other) {
+                if run[0] == kind {
+                    let (x, y) = (left + column as f64 * wide, top + row as f64 * tall);
+                    let (width, height) = (run.len() as f64 * wide, height + (step - 1) as f64 * tall);
+                    put!(d, "M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z");
+                }
+                column += run.len();
+            }
+        }
+        d
+    }
+
+    fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64), tall: f64) {
+        let rows = self.cells.len();
+        let every = round_up((15.0 / tall).ceil() as usize);
+        for row in (0..rows).step_by(every) {
+            let y = top + (row as f64 + 0.5) * tall + 4.0;
+            canvas.text("note", left - 6.0, y, Anchor::End, &row.to_string());
+        }
+        let (name, (first, last)) = self.across;
+        let bottom = top + height;
+        let steps = (last - first).clamp(1, 5);
+        for at in 0..=steps {
+            let value = first + (last - first) * at / steps;
+            let x = left + width * at as f64 / steps as f64;
+            let anchor = match at {
+                0 => Anchor::Start,
+                at if at == steps => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            canvas.text("note", x, bottom + 16.0, anchor, &count(value));
+        }
+        canvas.text("note", left + width / 2.0, bottom + 34.0, Anchor::Middle, name);
+        canvas.upright("note", 11.0, top + height / 2.0, self.down);
+    }
+}
+
+fn entry((style, label): &(String, String)) -> Entry<'_> {
+    let mark = if style.starts_with('#') { Mark::Colour(style) } else { Mark::Square(style) };
+    Entry { mark, label }
+}
+
+/// The next of 1, 2, 5, 10, 20, 50 and so on.
+fn round_up(least: usize) -> usize {
+    let steps = std::iter::successors(Some(1usize), |power| power.checked_mul(10));
+    let steps = steps.flat_map(|power| [power, power.saturating_mul(2), power.saturating_mul(5)]);
+    steps.into_iter().find(|&step| step >= least).unwrap_or(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_span_the_values() {
+        assert_eq!([level(0.0, 0.0, 1.0), level(0.55, 0.0, 1.0), level(1.0, 0.0, 1.0)], [0, 5, 9]);
+        assert_eq!(level(f64::NEG_INFINITY, 0.0, 1.0), NOTHING);
+        assert_eq!(level(3.0, 3.0, 3.0), 9);
+        assert_eq!([round_up(1), round_up(3), round_up(11)], [1, 5, 20]);
+    }
+
+    #[test]
+    fn neighbours_of_a_kind_are_one_stroke() {
+        let kinds = vec![("f0".to_owned(), "one".to_owned()), ("f1".to_owned(), "two".to_owned())];
+        let cells = vec![vec![0, 0, 0, 1], vec![NOTHING, 1, 1, 1]];
+        let across = ("epoch", (0, 4));
+        let grid = Grid { name: "g", title: "t", description: "d", across, down: "island", kinds, cells };
+        let svg = grid.draw().svg;
+        assert_eq!(svg.matches('z').count(), 3, "{svg}");
+    }
+}

@@ -1,0 +1,241 @@
+//! The report of one run.
+
+mod advice;
+mod course;
+mod migration;
+mod outcome;
+mod work;
+
+use crate::document::{Block, Document, Section, Step, Tile};
+use crate::text::{code, count, number, percent, time};
+use evolution::epoch::Standing;
+use evolution::statistics::{EpochStatistics, GenerationRow};
+
+pub(crate) use course::at_generations;
+
+/// All that a report tells of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its name.
+    pub id: String,
+    /// What is evolved, in a word.
+    pub problem: String,
+    /// Its seed.
+    pub seed: u64,
+    /// How it stands: `finished`, `unfinished` and so on.
+    pub state: String,
+    /// Why it ended, if it has.
+    pub reason: Option<String>,
+    /// Its digest, if it is finished.
+    pub digest: Option<String>,
+    /// The digest of what was asked.
+    pub experiment_digest: String,
+    /// The versions of the program that worked on it.
+    pub versions: Vec<String>,
+    /// Whether fitness has a meaning beyond one judgement.
+    pub absolute: bool,
+    /// The experiment, as it can be run again.
+    pub config: String,
+    /// The keys of the experiment and their values, for comparisons.
+    pub keys: Vec<(String, String)>,
+    /// How to run it again.
+    pub reproduce: Vec<Step>,
+    /// What to do next.
+    pub next: Vec<Step>,
+    /// What happened to it, each with its time.
+    pub events: Vec<(String, String)>,
+    /// Who sends migrants to whom: the name of the shape, and its edges.
+    pub topology: (String, Vec<(u32, u32)>),
+    /// Its islands.
+    pub islands: Vec<Island>,
+    /// For how long it has been worked on, in milliseconds.
+    pub elapsed: u64,
+    /// How often it was taken up again after its first start.
+    pub restarts: u64,
+    /// Work that was begun and lost.
+    pub losses: Vec<Loss>,
+    /// What could not be read.
+    pub damage: Vec<String>,
+}
+
+/// One island.
+#[derive(Clone, Debug, Default)]
+pub struct Island {
+    /// How it evolves, in a word.
+    pub algorithm: String,
+    /// Its epochs in order; some may be missing.
+    pub epochs: Vec<Epoch>,
+    /// Its champion, if its state could be read.
+    pub champion: Option<Champion>,
+}
+
+/// One epoch of an island.
+#[derive(Clone, Debug)]
+pub struct Epoch {
+    /// Its number.
+    pub number: u64,
+    /// Where the island stood at its end.
+    pub standing: Standing,
+    /// What was written down about it.
+    pub statistics: EpochStatistics,
+    /// Who computed it.
+    pub worker: String,
+    /// How long that took, in milliseconds.
+    pub milliseconds: u64,
+    /// For how long the run had been worked on at its end, in milliseconds.
+    pub elapsed: u64,
+}
+
+/// The best individual that an island has seen.
+#[derive(Clone, Debug)]
+pub struct Champion {
+    /// Its fitness.
+    pub fitness: f64,
+    /// The generation in which it appeared.
+    pub generation: u64,
+    /// Its genome, as its problem writes it.
+    pub genome: String,
+}
+
+/// Work that a worker held and did not deliver.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// When, as text.
+    pub at: String,
+    /// What it was.
+    pub work: String,
+    /// Who held it.
+    pub worker: String,
+    /// For how long, in milliseconds.
+    pub milliseconds: u64,
+    /// Why it was lost.
+    pub reason: String,
+}
+
+impl Island {
+    fn last(&self) -> Option<&Epoch> {
+        self.epochs.last()
+    }
+
+    fn at(&self, epoch: u64) -> Option<&Epoch> {
+        self.epochs.binary_search_by_key(&epoch, |each| each.number).ok().map(|at| &self.epochs[at])
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &GenerationRow> {
+        self.epochs.iter().flat_map(|epoch| &epoch.statistics.rows)
+    }
+}
+
+impl Run {
+    /// Epochs from the first to the last that any island has.
+    fn epochs(&self) -> u64 {
+        self.islands.iter().filter_map(Island::last).map(|epoch| epoch.number + 1).max().unwrap_or(0)
+    }
+
+    /// The generation that all islands have reached.
+    pub fn generations(&self) -> u64 {
+        let last = |island: &Island| island.last().map_or(0, |epoch| epoch.standing.generation);
+        self.islands.iter().map(last).min().unwrap_or(0)
+    }
+
+    /// The evaluations of all islands.
+    pub fn evaluations(&self) -> u64 {
+        self.islands.iter().filter_map(Island::last).map(|epoch| epoch.standing.evaluations).sum()
+    }
+
+    /// The island with the best fitness, the first of equals.
+    pub fn best(&self) -> Option<(usize, f64)> {
+        let mut best: Option<(usize, f64)> = None;
+        for (island, epoch) in self.islands.iter().enumerate().filter_map(|(at, i)| Some((at, i.last()?))) {
+            if best.is_none_or(|(_, fitness)| epoch.standing.best > fitness) {
+                best = Some((island, epoch.standing.best));
+            }
+        }
+        best
+    }
+
+    fn headline(&self) -> String {
+        let reason = self.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        let best = self.best().map_or("Nothing is stored of it yet.".to_owned(), |(island, fitness)| {
+            format!("The best fitness is {}, on island {island}.", number(fitness))
+        });
+        let relative = if self.absolute {
+            ""
+        } else {
+            " Fitness is relative here: it tells who is best on an island, not how good that is."
+        };
+        let generations = count(self.generations());
+        format!("The run is {}{reason}, after {generations} generations. {best}{relative}", self.state)
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        let (island, fitness) = self.best().unwrap_or((0, f64::NAN));
+        let found = self.islands.get(island).and_then(|island| island.champion.as_ref());
+        let found =
+            found.map_or(String::new(), |champion| format!(", generation {}", count(champion.generation)));
+        let flow = migration::total(self);
+        let rate = self.evaluations() as f64 * 1000.0 / self.elapsed.max(1) as f64;
+        vec![
+            Tile::new("Best fitness", number(fitness), format!("island {island}{found}")),
+            Tile::new("Generations", count(self.generations()), format!("{} epochs", count(self.epochs()))),
+            Tile::new("Evaluations", count(self.evaluations()), format!("{} a second", count(rate as u64))),
+            Tile::new("Time", time(self.elapsed), work::remark(self)),
+            Tile::new("Islands", count(self.islands.len() as u64), self.topology.0.clone()),
+            Tile::new(
+                "Migrants taken",
+                percent(flow.accepted, flow.offered),
+                format!("{} beat the best of their island", count(flow.better)),
+            ),
+        ]
+    }
+
+    fn damage(&self) -> Option<Section> {
+        const MOST: usize = 20;
+        if self.damage.is_empty() {
+            return None;
+        }
+        let mut lines = vec![format!(
+            "{} of the run's objects could not be read. What is shown is what the others tell; curves and strips have \
+             gaps where something is missing.",
+            count(self.damage.len() as u64)
+        )];
+        lines.extend(self.damage.iter().take(MOST).cloned());
+        if self.damage.len() > MOST {
+            lines.push(format!("… and {} more", count((self.damage.len() - MOST) as u64)));
+        }
+        lines.push(format!("`atoll verify {}` tells more.", self.id));
+        Some(Section::new("missing", "What is missing", vec![Block::Notice(lines)]))
+    }
+}
+
+/// The report of a run: what its problem has to show comes first.
+pub fn document(run: &Run, shown: Vec<Section>, made: String) -> Document {
+    let mut sections: Vec<Section> = run.damage().into_iter().chain(shown).collect();
+    sections.extend(course::fitness(run));
+    sections.extend(course::diversity(run));
+    sections.extend(migration::section(run));
+    sections.extend(work::section(run));
+    sections.push(outcome::champions(run));
+    sections.push(outcome::what_was_run(run));
+    sections.push(outcome::next(run));
+    Document {
+        title: format!("{} · {}", run.id, run.problem),
+        headline: run.headline(),
+        tiles: run.tiles(),
+        sections,
+        data: vec![
+            outcome::epochs_data(run),
+            outcome::champions_data(run),
+            migration::data(run),
+            work::data(run),
+        ],
+        made,
+        refresh: None,
+    }
+}
+
+/// Names that are shown as code.
+fn named(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| code(name)).collect();
+    names.join(", ")
+}

@@ -1,0 +1,321 @@
+//! The report of a sweep: a table of all combinations, and small multiples over its axes.
+
+use crate::chart::{Lines, Series, Size, Stretch};
+use crate::document::{Block, Data, Document, Figure, Gallery, Section, Step, Table, Tile};
+use crate::text::{code, count, number, shortened};
+
+/// All that a report tells of a sweep.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// Its name.
+    pub id: String,
+    /// What is evolved, in a word.
+    pub problem: String,
+    /// Its digest, if all cells are done.
+    pub digest: Option<String>,
+    /// How often each combination is run.
+    pub repeats: u32,
+    /// Its axes; the values of the last change fastest.
+    pub axes: Vec<Axis>,
+    /// For each combination what its repeats brought; some may be missing.
+    pub points: Vec<Vec<Cell>>,
+    /// The sweep as it can be run again.
+    pub config: String,
+    /// How to run it again, and what to do next.
+    pub next: Vec<Step>,
+    /// What could not be read.
+    pub damage: Vec<String>,
+}
+
+/// One axis of a sweep.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The keys that change along it.
+    pub keys: Vec<String>,
+    /// What is written at each of its places.
+    pub labels: Vec<String>,
+}
+
+/// What one cell brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Which repeat it is.
+    pub repeat: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// Its best fitness.
+    pub best: f64,
+    /// Its generations.
+    pub generations: u64,
+    /// Its evaluations.
+    pub evaluations: u64,
+}
+
+/// Panels that are shown, curves of each, and rows of the table.
+const PANELS: usize = 60;
+const CURVES: usize = 16;
+const ROWS: usize = 1000;
+/// Lines of what is missing.
+const LINES: usize = 20;
+
+/// The mean and the standard deviation of what the repeats of a combination reached.
+fn mean(cells: &[Cell]) -> (f64, f64) {
+    let values: Vec<f64> = cells.iter().map(|cell| cell.best).filter(|best| best.is_finite()).collect();
+    let size = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / size;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (mean, (squares / (size - 1.0).max(1.0)).sqrt())
+}
+
+impl Sweep {
+    /// The place on each axis of a combination.
+    fn places(&self, mut point: usize) -> Vec<usize> {
+        let mut places = vec![0; self.axes.len()];
+        for (place, axis) in places.iter_mut().zip(&self.axes).rev() {
+            *place = point % axis.labels.len().max(1);
+            point /= axis.labels.len().max(1);
+        }
+        places
+    }
+
+    fn point(&self, places: &[usize]) -> &[Cell] {
+        let at = places.iter().zip(&self.axes).fold(0, |at, (place, axis)| at * axis.labels.len() + place);
+        self.points.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// All cells there will be.
+    fn size(&self) -> u64 {
+        self.points.len() as u64 * u64::from(self.repeats)
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.points.iter().flatten()
+    }
+}
+
+/// The report of a sweep; what its problem has to show comes first.
+pub fn document(sweep: &Sweep, shown: Vec<Section>, made: String) -> Document {
+    let mut sections = vec![];
+    if !sweep.damage.is_empty() {
+        let lines = sweep.damage.iter().take(LINES).cloned().collect();
+        sections.push(Section::new("missing", "What is missing", vec![Block::Notice(lines)]));
+    }
+    sections.extend(shown);
+    sections.extend(multiples(sweep));
+    sections.push(Section::new("table", "All combinations", vec![Block::Table(table(sweep))]));
+    sections.push(what_was_run(sweep));
+    sections.push(Section::new("next", "Again, and further", vec![Block::Commands(sweep.next.clone())]));
+    Document {
+        title: format!("{} · {}", sweep.id, sweep.problem),
+        headline: headline(sweep),
+        tiles: tiles(sweep),
+        sections,
+        data: vec![data(sweep)],
+        made,
+        refresh: None,
+    }
+}
+
+fn headline(sweep: &Sweep) -> String {
+    let (done, all) = (sweep.cells().count() as u64, sweep.size());
+    let state = if done == all {
+        "finished".to_owned()
+    } else {
+        format!("{} of {} cells are done", count(done), count(all))
+    };
+    let combinations = count(sweep.points.len() as u64);
+    format!("A sweep over {combinations} combinations, {} times each: {state}.", sweep.repeats)
+}
+
+fn tiles(sweep: &Sweep) -> Vec<Tile> {
+    let best = sweep.cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
+    let evaluations = sweep.cells().map(|cell| cell.evaluations).sum();
+    vec![
+        Tile::new("Cells", count(sweep.cells().count() as u64), format!("of {}", count(sweep.size()))),
+        Tile::new("Best fitness", number(best), "of all cells"),
+        Tile::new("Evaluations", count(evaluations), ""),
+    ]
+}
+
+fn what_was_run(sweep: &Sweep) -> Section {
+    let config = Block::Code { title: "The sweep, as it was run".to_owned(), text: sweep.config.clone() };
+    let digest = sweep.digest.iter().map(|digest| ("digest".to_owned(), code(digest)));
+    let facts = [("run".to_owned(), code(&sweep.id))].into_iter().chain(digest).collect();
+    Section::new("experiment", "What was run", vec![Block::Facts(facts), config])
+}
+
+fn table(sweep: &Sweep) -> Table {
+    let keys = sweep.axes.iter().map(|axis| code(&axis.keys.join(", ")));
+    let columns = keys.chain(["mean", "deviation", "best", "repeats"].map(str::to_owned)).collect();
+    let rest = if sweep.points.len() > ROWS {
+        format!("; the first {ROWS}, all are in cells.csv")
+    } else {
+        String::new()
+    };
+    let row = |(at, cells): (usize, &Vec<Cell>)| {
+        let values =
+            sweep.places(at).into_iter().zip(&sweep.axes).map(|(place, axis)| axis.labels[place].clone());
+        let (mean, deviation) = mean(cells);
+        let best = cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
+        values.chain([number(mean), number(deviation), number(best), cells.len().to_string()]).collect()
+    };
+    let rows = sweep.points.iter().enumerate().take(ROWS).map(row).collect();
+    Table { caption: format!("Best fitness of each combination over its repeats{rest}"), columns, rows }
+}
+
+/// What each axis is drawn as: the last goes to the right, the one before it becomes curves, the others panels. With a
+/// single axis there is a single curve.
+struct Roles {
+    across: usize,
+    curves: Option<usize>,
+    panels: Vec<usize>,
+}
+
+impl Roles {
+    /// Names are better told apart as curves, numbers as places.
+    fn of(sweep: &Sweep) -> Option<Self> {
+        let long: Vec<usize> =
+            (0..sweep.axes.len()).filter(|&axis| sweep.axes[axis].labels.len() > 1).collect();
+        let is_number = |axis: &&usize| values(&sweep.axes[**axis]).is_some();
+        let across = *long.iter().rev().find(is_number).or(long.last())?;
+        let rest: Vec<usize> = long.into_iter().filter(|&axis| axis != across).collect();
+        let curves = rest.last().copied();
+        let panels = rest.into_iter().filter(|&axis| Some(axis) != curves).collect();
+        Some(Self { across, curves, panels })
+    }
+}
+
+/// The numbers at an axis, if they are numbers; of several keys the first counts.
+fn values(axis: &Axis) -> Option<Vec<f64>> {
+    let first = |label: &String| label.split([',', ' ']).next().and_then(|text| text.parse::<f64>().ok());
+    axis.labels.iter().map(first).collect()
+}
+
+fn multiples(sweep: &Sweep) -> Option<Section> {
+    let roles = Roles::of(sweep)?;
+    let across = &sweep.axes[roles.across];
+    let numbers = values(across).unwrap_or_else(|| (0..across.labels.len()).map(|at| at as f64).collect());
+    let reach = [numbers.clone(), spread(sweep)];
+    let panels = combinations(sweep, &roles.panels);
+    let is_single = panels.len() == 1;
+    let picture = |fixed: &Vec<(usize, usize)>| {
+        let name =
+            fixed.iter().map(|&(axis, place)| sweep.axes[axis].labels[place].as_str()).collect::<Vec<_>>();
+        let title = if is_single { title(across) } else { shortened(&name.join(", "), 34) };
+        let chart = Lines {
+            name: "multiples",
+            title: &title,
+            description: "the mean best fitness, with one standard deviation to both sides",
+            across: &shortened(&across.keys[0], 40),
+            up: "best fitness",
+            stretch: Stretch::Linear,
+            size: if is_single { Size::Wide } else { Size::Small },
+            series: curves(sweep, &roles, fixed, &numbers),
+            reach: reach.clone(),
+        };
+        chart.draw()
+    };
+    let caption = caption(sweep, &roles);
+    let block = if is_single {
+        Block::Figure(Figure { picture: picture(&panels[0]), caption, numbers: None })
+    } else {
+        let pictures = panels.iter().take(PANELS).map(|fixed| (picture(fixed), String::new())).collect();
+        let legend = (0..).zip(curve_names(sweep, &roles)).collect();
+        Block::Gallery(Gallery {
+            title: title(across),
+            caption,
+            legend,
+            pictures,
+            numbers: None,
+            folded: false,
+        })
+    };
+    Some(Section::new("multiples", "Over the axes", vec![block]))
+}
+
+fn title(across: &Axis) -> String {
+    format!("Best fitness over {}", across.keys.join(", "))
+}
+
+/// Both ends of every mean's deviation: what all panels must reach.
+fn spread(sweep: &Sweep) -> Vec<f64> {
+    let ends = sweep.points.iter().map(|cells| mean(cells)).flat_map(|(mean, by)| [mean - by, mean + by]);
+    ends.filter(|value| value.is_finite()).collect()
+}
+
+/// What each curve is called; a single one has no name.
+fn curve_names(sweep: &Sweep, roles: &Roles) -> Vec<String> {
+    let labels = roles.curves.map_or(&[][..], |axis| &sweep.axes[axis].labels);
+    labels.iter().take(CURVES).map(|label| shortened(label, 40)).collect()
+}
+
+fn caption(sweep: &Sweep, roles: &Roles) -> String {
+    let keys = |axes: &[usize]| {
+        let keys: Vec<String> = axes.iter().map(|&axis| code(&sweep.axes[axis].keys.join(", "))).collect();
+        keys.join(" and ")
+    };
+    let panels = if roles.panels.is_empty() {
+        String::new()
+    } else {
+        format!(" A panel for each {}.", keys(&roles.panels))
+    };
+    let curves = roles.curves.map_or(String::new(), |axis| format!(" A curve for each {}.", keys(&[axis])));
+    format!(
+        "Means over the repeats, with one standard deviation to both sides; all on the same scales.{panels}{curves}"
+    )
+}
+
+/// Every combination of places on some axes.
+fn combinations(sweep: &Sweep, axes: &[usize]) -> Vec<Vec<(usize, usize)>> {
+    axes.iter().fold(vec![vec![]], |found, &axis| {
+        let places = 0..sweep.axes[axis].labels.len();
+        let longer = |one: Vec<(usize, usize)>| {
+            places.clone().map(move |place| [one.clone(), vec![(axis, place)]].concat())
+        };
+        found.into_iter().flat_map(longer).take(PANELS).collect()
+    })
+}
+
+fn curves(sweep: &Sweep, roles: &Roles, fixed: &[(usize, usize)], numbers: &[f64]) -> Vec<Series> {
+    let names = curve_names(sweep, roles);
+    let curve = |at: usize| {
+        let mut places = vec![0; sweep.axes.len()];
+        for &(axis, place) in fixed {
+            places[axis] = place;
+        }
+        if let Some(axis) = roles.curves {
+            places[axis] = at;
+        }
+        let mut points: Vec<(f64, (f64, f64))> = vec![];
+        for (place, &number) in numbers.iter().enumerate() {
+            places[roles.across] = place;
+            points.push((number, mean(sweep.point(&places))));
+        }
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let band = points.iter().map(|(_, (mean, deviation))| (mean - deviation, mean + deviation)).collect();
+        let curve = points.into_iter().map(|(x, (mean, _))| (x, mean)).collect();
+        Series { band, ..Series::curve(names.get(at).map_or("", String::as_str), at, curve) }
+    };
+    (0..names.len().max(1)).map(curve).collect()
+}
+
+fn data(sweep: &Sweep) -> Data {
+    let keys = sweep.axes.iter().map(|axis| axis.keys.join(" "));
+    let more = ["repeat", "seed", "best", "generations", "evaluations"].map(str::to_owned);
+    let mut table = Table { columns: keys.chain(more).collect(), ..Table::default() };
+    for (at, cells) in sweep.points.iter().enumerate() {
+        let places = sweep.places(at);
+        for cell in cells {
+            let labels = places.iter().zip(&sweep.axes).map(|(&place, axis)| axis.labels[place].clone());
+            let numbers = [
+                cell.repeat.to_string(),
+                cell.seed.to_string(),
+                cell.best.to_string(),
+                cell.generations.to_string(),
+                cell.evaluations.to_string(),
+            ];
+            table.push(labels.chain(numbers).collect());
+        }
+    }
+    Data { name: "cells", table }
+}

@@ -1,0 +1,127 @@
+//! Numbers and names as people read them, and texts that stay texts.
+
+/// Writes into a string, which takes whatever is written.
+macro_rules! put {
+    ($text:expr, $($argument:tt)*) => {{
+        use std::fmt::Write as _;
+        write!($text, $($argument)*).expect("a string takes whatever is written")
+    }};
+}
+pub(crate) use put;
+
+/// A number with as many digits as tell it from its neighbours; a dash where there is none.
+pub fn number(number: f64) -> String {
+    if !number.is_finite() {
+        "–".to_owned()
+    } else if number == 0.0 {
+        // Without the sign that a zero may have.
+        "0".to_owned()
+    } else if number.fract() == 0.0 && number.abs() < 1e15 {
+        format!("{number}")
+    } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
+        let digits = match number.abs() {
+            size if size >= 1000.0 => 1,
+            size if size >= 10.0 => 4,
+            _ => 6,
+        };
+        let text = format!("{number:.digits$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        format!("{number:.3e}")
+    }
+}
+
+/// A count with its thousands apart: `12 345`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share in percent.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+}
+
+/// A time as `1h 02m`, `3m 07s`, `4.2s` or `35ms`.
+pub fn time(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0 => format!("{milliseconds}ms"),
+        1..=59 => format!("{:.1}s", milliseconds as f64 / 1000.0),
+        60..=3599 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// As much of a text as there is room for, in characters.
+pub fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A text that HTML and SVG show as it is. What XML cannot hold at all becomes a replacement character.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' | '\t' => escaped.push(character),
+            control if control.is_control() => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The parts of a text in turn: plain, code, plain and so on.
+pub(crate) fn spans(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    text.split('`').enumerate().map(|(at, span)| (at % 2 == 1, span)).filter(|(_, span)| !span.is_empty())
+}
+
+/// A name as code within a text, whatever it holds.
+pub fn code(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([number(359.0), number(0.5), number(-1e-9)], ["359", "0.5", "-1.000e-9"]);
+        assert_eq!(number(0.999_994), "0.999994", "nearly all is not all");
+        assert_eq!([number(1234.5678), number(f64::NEG_INFINITY), number(-0.0)], ["1234.6", "–", "0"]);
+        assert_eq!(
+            [count(7), count(1000), count(32_016_000)],
+            ["7", "1\u{202f}000", "32\u{202f}016\u{202f}000"]
+        );
+        assert_eq!(
+            [time(35), time(4200), time(187_000), time(3_720_000)],
+            ["35ms", "4.2s", "3m 07s", "1h 02m"]
+        );
+        assert_eq!([percent(1, 4), percent(1, 0)], ["25.0 %", "–"]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_escaped_holds_no_markup(text in any::<String>()) {
+            let escaped = escaped(&text);
+            prop_assert!(!escaped.contains(['<', '>', '"', '\'']));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `atoll report`: what a run brought, as one page, as Markdown and as CSV.
+
+mod browser;
+mod checkers;
+mod levels;
+mod maze;
+mod read;
+mod sweep;
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::signals::Signals;
+use crate::store_argument::StoreArgument;
+use crate::terminal::out;
+use crate::{sources, summary};
+use report::run::Run;
+use report::{Document, Section};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use store::{RunId, Store};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run to report on, or the file that was run; several are compared
+    #[arg(required = true, value_name = "RUN|FILE")]
+    sources: Vec<String>,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// The folder to write to; `RUN-report` unless given
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Open the page in a browser: `$BROWSER`, or what the system opens pages with
+    #[arg(long, conflicts_with = "json")]
+    open: bool,
+    /// Write it anew while the run goes on, until it has ended
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
+    /// One JSON object on stdout, and no files
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long a watched run is left alone between two reports, at least, and as a multiple of what a report takes.
+const PAUSE: Duration = Duration::from_secs(2);
+const PATIENCE: u32 = 10;
+
+/// Seconds after which a watched page is read anew.
+const REFRESH: u32 = 5;
+
+/// What a page is called.
+const PAGE: &str = "report.html";
+
+/// A report before it is written.
+struct Report {
+    document: Document,
+    object: serde_json::Value,
+    /// Files beside those of the document.
+    files: Vec<(String, String)>,
+    /// Whether nothing will change any more.
+    is_final: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let runs = sources::runs(&arguments.sources)?;
+    let store = arguments.store.open().await?;
+    if arguments.json {
+        out!("{}", Report::of(&store, &runs, &arguments.store).await?.object);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(folder_name(&runs)));
+    // Whoever reads that it watches may stop it: we listen before we say so.
+    let mut signals = Signals::listen()?;
+    let mut is_first = true;
+    loop {
+        let start = Instant::now();
+        let mut report = Report::of(&store, &runs, &arguments.store).await?;
+        let goes_on = arguments.watch && !report.is_final;
+        report.document.refresh = goes_on.then_some(REFRESH);
+        let files = report.files();
+        write(&folder, &files)?;
+        if is_first {
+            for (name, _) in &files {
+                out!("{}", folder.join(name).display());
+            }
+            if arguments.open {
+                browser::open(&folder.join(PAGE))?;
+            }
+        }
+        if !goes_on {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if is_first {
+            eprintln!("watching; stop with Ctrl-C");
+            is_first = false;
+        }
+        tokio::select! {
+            () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
+            () = tokio::time::sleep(PAUSE.max(PATIENCE * start.elapsed())) => {}
+        }
+    }
+}
+
+/// The folder that a report is written to unless another is given.
+fn folder_name(runs: &[RunId]) -> String {
+    match runs {
+        [run] => format!("{run}-report"),
+        [one, other] => format!("{one}-{other}-report"),
+        _ => "comparison-report".to_owned(),
+    }
+}
+
+impl Report {
+    async fn of(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
+        match runs {
+            [run] => match crate::sweep::stored(store, run).await? {
+                Some(plan) => sweep::report(store, run, &plan, place).await,
+                None => Self::of_run(store, run, place).await,
+            },
+            several => Self::of_several(store, several, place).await,
+        }
+    }
+
+    async fn of_run(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
+        let mut read = read::Read::of(store, run, place).await?;
+        let shown = read.shown().await;
+        let run = read.run();
+        Ok(Self {
+            object: object(&run),
+            files: vec![("experiment.toml".to_owned(), run.config.clone())],
+            is_final: is_final(&run),
+            document: report::run::document(&run, shown, made()),
+        })
+    }
+
+    async fn of_several(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
+        let mut several = vec![];
+        for run in runs {
+            if crate::sweep::stored(store, run).await?.is_some() {
+                let message =
+                    format!("expected runs to compare, found the sweep `{run}`; report on it alone");
+                return Err(Failure::Usage(message));
+            }
+            several.push(read::Read::of(store, run, place).await?.run());
+        }
+        let objects: Vec<serde_json::Value> = several.iter().map(object).collect();
+        Ok(Self {
+            object: serde_json::json!({ "runs": objects }),
+            files: vec![],
+            is_final: several.iter().all(is_final),
+            document: report::compare::document(&several, made()),
+        })
+    }
+
+    /// Everything that is written, by name; the page first.
+    fn files(&self) -> Vec<(String, String)> {
+        let mut files = vec![
+            (PAGE.to_owned(), report::html::render(&self.document)),
+            ("report.md".to_owned(), report::markdown::render(&self.document)),
+        ];
+        files.extend(report::markdown::pictures(&self.document));
+        files.extend(report::csv::files(&self.document));
+        files.extend(self.files.iter().cloned());
+        files
+    }
+}
+
+fn write(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::Other(format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (name, text) in files {
+        let (path, new) = (folder.join(name), folder.join(format!(".{name}.new")));
+        // A browser that reads it meanwhile sees the old page or the new one, and never half of one.
+        let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
+        written.map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// The one thing in a report that depends on when it is written.
+fn made() -> String {
+    format!("Written by atoll {} on {} UTC.", env!("CARGO_PKG_VERSION"), clock::show(clock::now()))
+}
+
+fn is_final(run: &Run) -> bool {
+    matches!(run.state.as_str(), "finished" | "cancelled" | "failed")
+}
+
+/// What programs want to know of a run.
+fn object(run: &Run) -> serde_json::Value {
+    let islands: Vec<serde_json::Value> = run
+        .islands
+        .iter()
+        .enumerate()
+        .map(|(at, island)| {
+            let last = island.epochs.last();
+            let champion = island.champion.as_ref();
+            serde_json::json!({
+                "island": at, "algorithm": island.algorithm, "epochs": island.epochs.len(),
+                "generation": last.map(|epoch| epoch.standing.generation),
+                "best_fitness": last.and_then(|epoch| summary::finite(epoch.standing.best)),
+                "diversity": last.map(|epoch| epoch.statistics.diversity),
+                "champion": champion.map(|champion| champion.genome.trim_end()),
+                "champion_generation": champion.map(|champion| champion.generation),
+            })
+        })
+        .collect();
+    let lost: u64 = run.losses.iter().map(|loss| loss.milliseconds).sum();
+    serde_json::json!({
+        "run": run.id, "problem": run.problem, "seed": run.seed, "state": run.state, "reason": run.reason,
+        "digest": run.digest, "experiment_digest": run.experiment_digest, "versions": run.versions,
+        "generations": run.generations(), "evaluations": run.evaluations(),
+        "best_fitness": run.best().and_then(|(_, fitness)| summary::finite(fitness)),
+        "best_island": run.best().map(|(island, _)| island), "seconds": run.elapsed as f64 / 1000.0,
+        "restarts": run.restarts, "lost_seconds": lost as f64 / 1000.0, "damage": run.damage,
+        "islands": islands,
+    })
+}
+
+/// A section about what a problem found, or the reason why there is none.
+fn found(title: &str, blocks: Result<Vec<report::Block>, Failure>) -> Section {
+    let blocks = blocks.unwrap_or_else(|failure| {
+        vec![report::Block::Notice(vec![format!("This part could not be made: {failure}")])]
+    });
+    Section::new("found", title, blocks)
+}

@@ -1,0 +1,371 @@
+//! What checkers evolution has to show: how its champions fare against a player that never changes, games to step
+//! through, what the champion looks at, and the species of its population.
+
+use super::read;
+use crate::contender::network;
+use crate::failure::Failure;
+use checkers::{
+    DrawReason, DrawRules, Network, NodeKind, Outcome, Piece, PlayerSpec, Position, Side, Squares, View,
+};
+use coordinator::survey::Survey;
+use evolution::epoch::ChampionView;
+use problems::Checkers;
+use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
+use report::text::count;
+use report::{Block, Figure, Gallery, Ply, Table};
+use species::{Dbscan, Distances, Noise, Projection};
+use std::sync::Arc;
+use tournament::{Interval, Match, PlayedGame, Tally, deck_pairs};
+
+/// Plies that both sides look ahead, at most.
+const DEPTH: u32 = 4;
+/// Pairs of games with each milestone, milestones, games that are shown.
+const PAIRS: usize = 24;
+const MILESTONES: usize = 6;
+const GAMES: usize = 3;
+/// Champions that play each other, and pairs of games of each two.
+const CROSSED: usize = 6;
+const CROSS_PAIRS: usize = 6;
+/// Players that the picture of species shows, at most.
+const POPULATION: usize = 240;
+
+pub(super) async fn blocks(
+    spec: &Checkers,
+    survey: &mut Survey,
+    champions: &[Option<ChampionView>],
+) -> Result<Vec<Block>, Failure> {
+    let fittest = read::fittest(champions);
+    let Some(&(island, champion)) = fittest.first() else {
+        return Ok(vec![Block::Text("There is no champion yet.".to_owned())]);
+    };
+    let depth = spec.depth.min(DEPTH);
+    let kind = spec.nodes.kind();
+    let champion = Arc::new(network(kind, &champion.genome)?);
+    let mut blocks = vec![Block::Text(format!(
+        "The champion of island {island} against `material`, a player that counts pieces and never changes: both look \
+         {depth} plies ahead, from openings of the deck, with colours swapped."
+    ))];
+    let milestones = milestones(survey, island, kind, depth).await;
+    blocks.extend(course(&milestones, island));
+    blocks.extend(cross_table(&fittest, kind, depth));
+    blocks.extend(games(&champion, island, depth));
+    blocks.extend(weights(&champion, island));
+    blocks.extend(species_picture(survey, kind).await);
+    Ok(blocks)
+}
+
+/// A champion of the past, and what it scored.
+struct Milestone {
+    epoch: u64,
+    generation: u64,
+    tally: Tally,
+}
+
+fn duel(network: &Arc<Network>, depth: u32) -> Match {
+    between(PlayerSpec::Network { network: network.clone(), depth }, PlayerSpec::Material { depth })
+}
+
+fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
+    Match { players: [one, other], rules: DrawRules::default(), seed: 1 }
+}
+
+/// The champions of the fittest islands against each other: fitness does not tell who of them is better.
+fn cross_table(fittest: &[(u32, &ChampionView)], kind: NodeKind, depth: u32) -> Option<Block> {
+    let player = |champion: &ChampionView| {
+        let network = Arc::new(network(kind, &champion.genome).ok()?);
+        Some(PlayerSpec::Network { network, depth })
+    };
+    let champions = fittest.iter().take(CROSSED);
+    let players: Vec<(u32, PlayerSpec)> =
+        champions.filter_map(|(island, champion)| Some((*island, player(champion)?))).collect();
+    if players.len() < 2 {
+        return None;
+    }
+    let pairs = deck_pairs(CROSS_PAIRS, 1);
+    let mut scores = vec![vec![None; players.len()]; players.len()];
+    for one in 0..players.len() {
+        for other in one + 1..players.len() {
+            let score = between(players[one].1.clone(), players[other].1.clone()).play(&pairs).score();
+            (scores[one][other], scores[other][one]) = (Some(score), Some(1.0 - score));
+        }
+    }
+    let islands: Vec<u32> = players.iter().map(|(island, _)| *island).collect();
+    Some(Block::Table(standings(&islands, &scores)))
+}
+
+/// Who scored what against whom, whoever scored most first.
+fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
+    let total = |at: usize| scores[at].iter().flatten().sum::<f64>() / (islands.len() - 1) as f64;
+    let mut order: Vec<usize> = (0..islands.len()).collect();
+    order.sort_by(|&one, &other| total(other).total_cmp(&total(one)).then(one.cmp(&other)));
+    let show = |score: f64| format!("{score:.3}");
+    let row = |&at: &usize| {
+        let against = order.iter().map(|&other| scores[at][other].map_or("–".to_owned(), show));
+        [islands[at].to_string(), show(total(at))].into_iter().chain(against).collect()
+    };
+    let against = order.iter().map(|&at| format!("against {}", islands[at]));
+    Table {
+        caption: format!(
+            "Champions of the fittest islands against each other, {} games each: points for a game, a draw counting half",
+            2 * CROSS_PAIRS
+        ),
+        columns: ["island".to_owned(), "score".to_owned()].into_iter().chain(against).collect(),
+        rows: order.iter().map(row).collect(),
+    }
+}
+
+/// The champions of an island in the states that are kept, the last among them.
+async fn milestones(survey: &mut Survey, island: u32, kind: NodeKind, depth: u32) -> Vec<Milestone> {
+    let epochs = survey.epochs(island);
+    let pairs = deck_pairs(PAIRS, 1);
+    let mut milestones = vec![];
+    for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
+        let Some(view) = survey.champion_at(island, epoch).await else { continue };
+        let Ok(network) = network(kind, &view.genome) else { continue };
+        let records = &survey.records[island as usize];
+        let record = records.iter().find(|record| record.mark.epoch == epoch);
+        let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
+        milestones.push(Milestone { epoch, generation, tally: duel(&Arc::new(network), depth).play(&pairs) });
+    }
+    milestones
+}
+
+fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
+    let last = milestones.last()?;
+    let columns = ["epoch", "generation", "won", "drawn", "lost", "score", "95 % between", "and"];
+    let mut table = Table::new(format!("Champions of island {island} against `material`"), &columns);
+    for Milestone { epoch, generation, tally } in milestones {
+        let Interval { low, high } = tally.interval();
+        let counts = [*epoch, *generation, tally.wins, tally.draws, tally.losses].map(count);
+        let scores = [tally.score(), low, high].map(|score| format!("{score:.3}"));
+        table.push(counts.into_iter().chain(scores).collect());
+    }
+    if milestones.len() < 2 {
+        return Some(Block::Table(table));
+    }
+    let points = milestones.iter().map(|each| (each.generation as f64, each.tally.score())).collect();
+    let band = milestones.iter().map(|each| {
+        let Interval { low, high } = each.tally.interval();
+        (low, high)
+    });
+    let series = vec![Series { band: band.collect(), ..Series::curve("score", 0, points) }];
+    let chart = Lines {
+        name: "milestones",
+        title: "Champions against a player that never changes",
+        description: &format!("The last one scores {:.3}.", last.tally.score()),
+        across: "generation",
+        up: "score",
+        stretch: Stretch::Linear,
+        size: Size::Wide,
+        series,
+        reach: [vec![], vec![0.0, 1.0]],
+    };
+    let caption = format!(
+        "Points for each game, a draw counting half, of {} games each; the band is the interval of 95 % confidence. Keep \
+         more milestones (`retention.milestones`) for a finer curve, and play more games with `atoll checkers match`.",
+        2 * PAIRS
+    );
+    Some(Block::Figure(Figure { picture: chart.draw(), caption, numbers: Some(table) }))
+}
+
+/// A game that was won, one that was lost and one that was drawn, as far as there are such.
+fn games(champion: &Arc<Network>, island: u32, depth: u32) -> Vec<Block> {
+    let played = duel(champion, depth).games(&deck_pairs(PAIRS, 1));
+    let of_points = |points: i32| played.iter().find(|game| game.points() == points);
+    let mut chosen: Vec<&PlayedGame> = [1, -1, 0].into_iter().filter_map(of_points).collect();
+    let others = played.iter().filter(|game| !chosen.contains(game)).collect::<Vec<_>>();
+    chosen.extend(others.into_iter().take(GAMES - chosen.len()));
+    chosen.into_iter().map(|game| Block::Game(Box::new(shown(game, island)))).collect()
+}
+
+fn shown(played: &PlayedGame, island: u32) -> report::Game {
+    let champion = format!("the champion of island {island}");
+    let names = [champion, "material".to_owned()];
+    let black = names[played.black].clone();
+    let white = names[1 - played.black].clone();
+    let mut position = Position::START;
+    let plies = played.moves.iter().map(|mv| {
+        position = position.play(mv);
+        Ply { text: mv.to_string(), board: letters(&position) }
+    });
+    report::Game {
+        title: format!("{}, opening {}", verdict(played), played.opening),
+        plies: plies.collect(),
+        result: result(played.outcome).to_owned(),
+        players: [black, white],
+    }
+}
+
+fn verdict(game: &PlayedGame) -> &'static str {
+    match game.points() {
+        1 => "A win",
+        -1 => "A loss",
+        _ => "A draw",
+    }
+}
+
+fn result(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Win(Side::Black) => "black wins",
+        Outcome::Win(Side::White) => "white wins",
+        Outcome::Draw(DrawReason::Repetition) => "drawn by repetition",
+        Outcome::Draw(DrawReason::NoProgress) => "drawn, as nothing happened any more",
+        Outcome::Draw(DrawReason::TooLong) => "drawn, as it lasted too long",
+    }
+}
+
+fn letters(position: &Position) -> String {
+    let letter = |square| match position.piece(square) {
+        Some(Piece::Man(Side::Black)) => 'b',
+        Some(Piece::King(Side::Black)) => 'B',
+        Some(Piece::Man(Side::White)) => 'w',
+        Some(Piece::King(Side::White)) => 'W',
+        None => '.',
+    };
+    Squares::ALL.into_iter().map(letter).collect()
+}
+
+/// Squares of a board: row, column, weight.
+type Weighed = Vec<(usize, usize, f64)>;
+
+/// What the nodes that see the board make of its squares: all of a size together, and each of them.
+fn weights(champion: &Network, island: u32) -> [Block; 2] {
+    let views = champion.views();
+    let mut sizes: Vec<usize> = views.iter().map(|view| view.size).collect();
+    sizes.dedup();
+    let together: Vec<(String, Weighed)> = sizes
+        .iter()
+        .map(|&size| {
+            let alike: Vec<&View> = views.iter().filter(|view| view.size == size).collect();
+            (format!("{} of {size} × {size}", alike.len()), mean_weights(&alike))
+        })
+        .collect();
+    let each = views.iter().map(|view| (format!("{size} × {size}", size = view.size), squares(view)));
+    let each: Vec<(String, Weighed)> = each.collect();
+    let title = format!("What the champion of island {island} looks at");
+    let caption = "Mean weight of each square in the nodes that see the board, by the size of what they see, for the player \
+                   at the top: blue counts for it, orange against it, the stronger the more.";
+    [
+        board_gallery(&title, caption, &together, false),
+        board_gallery("Each of these nodes", "The weights of the first layer, node by node.", &each, true),
+    ]
+}
+
+fn squares(view: &View) -> Weighed {
+    view.squares.iter().map(|(square, weight)| (square.row(), square.column(), f64::from(*weight))).collect()
+}
+
+fn mean_weights(views: &[&View]) -> Weighed {
+    let weigh = |square| {
+        let own = views.iter().flat_map(|view| &view.squares).filter(|(other, _)| *other == square);
+        let (sum, count) =
+            own.fold((0.0, 0), |(sum, count), (_, weight)| (sum + f64::from(*weight), count + 1));
+        (count > 0).then(|| (square.row(), square.column(), sum / f64::from(count)))
+    };
+    Squares::ALL.into_iter().filter_map(weigh).collect()
+}
+
+fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folded: bool) -> Block {
+    let most =
+        boards.iter().flat_map(|(_, squares)| squares).map(|square| square.2.abs()).fold(0.0, f64::max);
+    let draw = |(title, squares): &(String, Weighed)| {
+        (BoardWeights { title, squares: squares.clone(), most }.draw(), String::new())
+    };
+    let caption = format!("{caption} Full colour is a weight of {most:.2}.");
+    let pictures = boards.iter().map(draw).collect();
+    Block::Gallery(Gallery {
+        title: title.to_owned(),
+        caption,
+        legend: vec![],
+        pictures,
+        numbers: None,
+        folded,
+    })
+}
+
+/// All players of the last states in two dimensions, by their weights.
+async fn species_picture(survey: &mut Survey, kind: NodeKind) -> Option<Block> {
+    let mut players: Vec<(String, f64, Vec<f32>)> = vec![];
+    let islands = survey.islands();
+    let most = (POPULATION / islands.max(1) as usize).max(1);
+    for island in 0..islands.min(POPULATION as u32) {
+        let Some(state) = survey.state(island).await else { continue };
+        for at in thinned(state.residents.len(), most) {
+            let resident = &state.residents[at];
+            let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();
+            if weights.len() == kind.weight_count() {
+                players.push((format!("{island}/{at}"), resident.fitness, weights));
+            }
+        }
+    }
+    let points: Vec<&[f32]> = players.iter().map(|(_, _, weights)| weights.as_slice()).collect();
+    if points.len() < 3 {
+        return None;
+    }
+    let distances = Distances::euclidean(&points).ok()?;
+    let min_points = ensembles::Settings::default().min_points;
+    let dbscan = Dbscan { epsilon: species::epsilon(&distances, min_points), min_points };
+    let species = dbscan.cluster(&distances).species(Noise::Drop, &distances);
+    let fittest = |members: &Vec<usize>| {
+        members
+            .iter()
+            .copied()
+            .min_by(|&a, &b| players[b].1.total_cmp(&players[a].1).then(a.cmp(&b)))
+            .unwrap_or(0)
+    };
+    let representatives: Vec<usize> = species.members().iter().map(fittest).collect();
+    let names: Vec<String> = players.iter().map(|(name, _, _)| name.clone()).collect();
+    let picture = species::Picture {
+        title: "Players by their weights",
+        projection: &Projection::new(&distances),
+        species: &species,
+        representatives: &representatives,
+        names: &names,
+    };
+    let title =
+        format!("{} species among {} players", count(species.count() as u64), count(players.len() as u64));
+    let picture = Picture::sealed("species", &title, &picture.to_svg(), 940.0);
+    let caption = "Players by the distance of their weights, in two dimensions; names are island and place, rings mark the \
+                   fittest of each species. `atoll checkers species` lets them play, and makes an ensemble of the best."
+        .to_owned();
+    Some(Block::Gallery(Gallery {
+        title,
+        caption,
+        legend: vec![],
+        pictures: vec![(picture, String::new())],
+        numbers: None,
+        folded: false,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::checkers::Game;
+
+    #[test]
+    fn who_scored_most_comes_first() {
+        let scores = [
+            vec![None, Some(0.25), Some(0.5)],
+            vec![Some(0.75), None, Some(1.0)],
+            vec![Some(0.5), Some(0.0), None],
+        ];
+        let table = standings(&[7, 8, 9], &scores);
+        assert_eq!(table.rows[0], ["8", "0.875", "–", "0.750", "1.000"]);
+        assert_eq!(table.rows[2], ["9", "0.250", "0.000", "0.500", "–"]);
+    }
+
+    #[test]
+    fn a_shown_game_ends_as_it_was_played() {
+        let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(|at| (at % 7) as f32 * 0.01).collect();
+        let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
+        let played = duel(&network, 1).games(&deck_pairs(1, 1));
+        let shown = shown(&played[1], 0);
+        assert_eq!(shown.players[0], "material", "colours are swapped");
+        assert_eq!(shown.plies.len(), played[1].moves.len());
+        let mut game = Game::new(DrawRules::default());
+        played[1].moves.iter().for_each(|mv| game.play(*mv).unwrap());
+        assert_eq!(shown.plies.last().unwrap().board, letters(game.position()));
+        assert_eq!(letters(&Position::START), "bbbbbbbbbbbb........wwwwwwwwwwww");
+    }
+}

@@ -1,0 +1,54 @@
+//! What a search for levels has to show: the fittest level near each target.
+
+use crate::failure::Failure;
+use crate::level::ladder;
+use coordinator::survey::Survey;
+use problems::ProblemSpec;
+use report::chart::Picture;
+use report::text::number;
+use report::{Block, Gallery, Table};
+
+/// Levels that are drawn.
+const SHOWN: usize = 24;
+
+pub(super) async fn blocks(problem: &ProblemSpec, survey: &mut Survey) -> Result<Vec<Block>, Failure> {
+    let mut states = vec![];
+    for island in 0..survey.islands() {
+        states.extend(survey.state(island).await.map(|state| (island, state)));
+    }
+    let levels = ladder::best(problem, states)?;
+    if levels.is_empty() {
+        return Ok(vec![Block::Text("There is no level to draw yet.".to_owned())]);
+    }
+    let mut table =
+        Table::new("The fittest level near each target", &["target", "reached", "fitness", "island"]);
+    let mut pictures = vec![];
+    for level in levels.iter().take(SHOWN) {
+        let (target, measure) = (number(level.target), number(level.measure));
+        let title = format!("the level for the target {target}");
+        pictures.push((
+            Picture::sealed("level", &title, &level.svg, 300.0),
+            format!("target {target}, reached {measure}"),
+        ));
+    }
+    for level in &levels {
+        let numbers = [level.target, level.measure, level.fitness].map(number);
+        table.push(numbers.into_iter().chain([level.island.to_string()]).collect());
+    }
+    let caption = match problem {
+        ProblemSpec::LockKey(_) => {
+            "Targets are nodes that a search visits. The warmer a cell, the more often it was visited; lines are the way."
+        }
+        _ => {
+            "Targets are the share of plays that pass, estimated here from few plays: `atoll level ladder` plays more."
+        }
+    };
+    Ok(vec![Block::Gallery(Gallery {
+        title: "The ladder".to_owned(),
+        caption: caption.to_owned(),
+        legend: vec![],
+        pictures,
+        numbers: Some(table),
+        folded: false,
+    })])
+}

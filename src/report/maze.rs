@@ -1,0 +1,86 @@
+//! What a run of the maze has to show: its best walks on their board, and what no walk can exceed.
+
+use crate::failure::Failure;
+use evolution::epoch::ChampionView;
+use maze::{Board, Direction, Exact, Solution, Turns};
+use problems::Maze;
+use report::chart::Picture;
+use report::text::number;
+use report::{Block, Gallery};
+
+/// Walks that are drawn.
+const SHOWN: usize = 4;
+/// States that the exact solver may look at: about a second.
+const STATES: u64 = 2_000_000;
+
+pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Vec<Block>, Failure> {
+    let board = spec.board().map_err(|error| Failure::Other(error.to_string()))?;
+    let optimum = optimum(&board, spec.turns);
+    let best = fittest.first().map(|(_, champion)| champion.fitness);
+    let mut blocks: Vec<Block> =
+        best.zip(optimum.as_ref()).map(|(best, known)| Block::Text(gap(best, known))).into_iter().collect();
+    let mut walks: Vec<&[f64]> = vec![];
+    let mut pictures = vec![];
+    for (island, champion) in fittest {
+        if walks.contains(&champion.genome.as_slice()) || pictures.len() == SHOWN {
+            continue;
+        }
+        let title = format!("the walk of island {island}");
+        if let Ok(svg) = board.to_svg(&directions(&champion.genome)) {
+            let below = format!("island {island}: {} points", number(champion.fitness));
+            pictures.push((Picture::sealed("walk", &title, &svg, 340.0), below));
+            walks.push(&champion.genome);
+        }
+    }
+    if pictures.is_empty() {
+        blocks.push(Block::Text("There is no walk to draw yet.".to_owned()));
+        return Ok(blocks);
+    }
+    blocks.push(Block::Gallery(Gallery {
+        title: "The best walks".to_owned(),
+        caption: "From the ring to the dot, a cell a turn; the darker a cell, the more points. Equal walks of several \
+                  islands are drawn once."
+            .to_owned(),
+        legend: vec![],
+        pictures,
+        numbers: None,
+        folded: false,
+    }));
+    Ok(blocks)
+}
+
+pub(super) fn directions(genome: &[f64]) -> Vec<Direction> {
+    genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect()
+}
+
+pub(super) fn optimum(board: &Board, turns: u32) -> Option<Solution> {
+    let exact = Exact { max_states: STATES, ..Exact::default() };
+    exact.solve(board, Turns::new(turns as usize).ok()?).ok()
+}
+
+/// How far the best is from what is known of the optimum.
+fn gap(best: f64, known: &Solution) -> String {
+    let score = f64::from(known.score);
+    let share = |optimum: f64| format!("{:.1} %", 100.0 * (optimum - best) / optimum.max(1.0));
+    match known.bound.map(f64::from) {
+        _ if known.is_proved() && best >= score => {
+            format!(
+                "The best walk collects {} points, and that is proved: no walk collects more.",
+                number(best)
+            )
+        }
+        _ if known.is_proved() => format!(
+            "The best walk collects {} points; the proved optimum is {}, a gap of {}.",
+            number(best),
+            number(score),
+            share(score)
+        ),
+        Some(bound) => format!(
+            "The best walk collects {} points; no walk collects more than {}, so the gap is at most {}.",
+            number(best),
+            number(bound),
+            share(bound)
+        ),
+        None => format!("The best walk collects {} points.", number(best)),
+    }
+}

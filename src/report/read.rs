@@ -1,0 +1,281 @@
+//! From a store to what a report tells of a run.
+
+use super::{checkers, found, levels, maze};
+use crate::clock;
+use crate::failure::Failure;
+use crate::store_argument::StoreArgument;
+use coordinator::record::{EpochRecord, RunEvent};
+use coordinator::survey::Survey;
+use evolution::epoch::ChampionView;
+use problems::ProblemSpec;
+use report::run::{Champion, Epoch, Island, Loss, Run};
+use report::{Section, Step};
+use serde_json::Value;
+use store::{RunId, Store};
+
+/// A run that was read, and its champions.
+pub(super) struct Read {
+    id: RunId,
+    survey: Survey,
+    champions: Vec<Option<ChampionView>>,
+    flag: String,
+}
+
+impl Read {
+    pub(super) async fn of(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
+        let mut survey = Survey::read(store, run).await?;
+        let mut champions = vec![];
+        for island in 0..survey.islands() {
+            champions.push(survey.champion(island).await);
+        }
+        Ok(Self { id: run.clone(), survey, champions, flag: place.flag() })
+    }
+
+    /// What its problem has to show.
+    pub(super) async fn shown(&mut self) -> Vec<Section> {
+        let problem = self.survey.experiment.file().problem.clone();
+        let section = match &problem {
+            ProblemSpec::Maze(spec) => found("The best walks", maze::blocks(spec, &self.fittest())),
+            ProblemSpec::Checkers(spec) => {
+                found("The champion", checkers::blocks(spec, &mut self.survey, &self.champions).await)
+            }
+            ProblemSpec::LockKey(_) | ProblemSpec::Match3(_) => {
+                found("The levels", levels::blocks(&problem, &mut self.survey).await)
+            }
+            ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => return vec![],
+        };
+        vec![section]
+    }
+
+    /// The champions of all islands with their islands, the fittest first, of equals the first.
+    fn fittest(&self) -> Vec<(u32, &ChampionView)> {
+        fittest(&self.champions)
+    }
+
+    pub(super) fn run(self) -> Run {
+        let Self { id, survey, champions, flag } = self;
+        let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
+        let Survey { experiment, events, records, damage, .. } = survey;
+        let file = experiment.file();
+        let (state, reason, digest) = standing(&events);
+        let elapsed = elapsed(&events, &records);
+        let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
+        let islands = islands.map(|((records, champion), setting)| Island {
+            algorithm: word(&serde_json::json!(setting.algorithm)),
+            epochs: records.into_iter().map(epoch).collect(),
+            champion: champion.map(|view| shown_champion(&file.problem, &view)),
+        });
+        let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
+        let mut run = Run {
+            problem: word(&serde_json::json!(file.problem)),
+            seed: experiment.seed(),
+            state,
+            reason,
+            digest,
+            experiment_digest: experiment.digest().to_string(),
+            versions: versions(&events),
+            absolute: experiment.traits().absolute,
+            config: experiment.to_toml(),
+            keys: keys(&serde_json::json!(file)),
+            reproduce: reproduce(&id, &events, file.guests.is_some()),
+            next: vec![],
+            topology: (word(&serde_json::json!(file.islands.topology)), edges),
+            islands: islands.collect(),
+            elapsed,
+            restarts: events.iter().filter(|event| matches!(event, RunEvent::Opened { .. })).count() as u64,
+            losses: events.iter().filter_map(loss).collect(),
+            events: events.iter().filter_map(told).collect(),
+            damage,
+            id: id.to_string(),
+        };
+        run.next = next_steps(&run, (&file.problem, best), &flag);
+        run
+    }
+}
+
+/// Champions with their islands, the fittest first, of equals the first.
+pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &ChampionView)> {
+    let mut fittest: Vec<(u32, &ChampionView)> =
+        (0..).zip(champions).filter_map(|(island, view)| Some((island, view.as_ref()?))).collect();
+    fittest.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
+    fittest
+}
+
+fn shown_champion(problem: &ProblemSpec, view: &ChampionView) -> Champion {
+    let ChampionView { fitness, generation, genome } = view;
+    Champion { fitness: *fitness, generation: *generation, genome: problem.show(genome) }
+}
+
+fn epoch(record: EpochRecord) -> Epoch {
+    let EpochRecord { mark, statistics, labour } = record;
+    Epoch {
+        number: mark.epoch,
+        standing: mark.standing,
+        statistics,
+        worker: labour.worker,
+        milliseconds: labour.milliseconds,
+        elapsed: labour.elapsed,
+    }
+}
+
+/// A key that is a word, or a table with a `kind`.
+pub(super) fn word(value: &Value) -> String {
+    value.as_str().or(value["kind"].as_str()).unwrap_or("").to_owned()
+}
+
+/// How a run stands, why, and its digest.
+fn standing(events: &[RunEvent]) -> (String, Option<String>, Option<String>) {
+    let mut standing = ("unfinished", None, None);
+    for event in events {
+        match event {
+            RunEvent::Finished { end, digest, .. } => {
+                standing = ("finished", Some(end.reason.to_string()), Some(digest.to_string()));
+            }
+            RunEvent::Paused { .. } => standing = ("paused", None, None),
+            RunEvent::Cancelled { .. } => standing = ("cancelled", None, None),
+            RunEvent::Failed { reason, .. } => standing = ("failed", Some(reason.clone()), None),
+            RunEvent::Continued { .. } | RunEvent::Extended { .. } => standing = ("unfinished", None, None),
+            RunEvent::Created { .. }
+            | RunEvent::Opened { .. }
+            | RunEvent::Decided { .. }
+            | RunEvent::Prioritised { .. }
+            | RunEvent::Lost { .. } => {}
+        }
+    }
+    (standing.0.to_owned(), standing.1, standing.2)
+}
+
+fn elapsed(events: &[RunEvent], records: &[Vec<EpochRecord>]) -> u64 {
+    let last = records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0);
+    let finished = events.iter().rev().find_map(|event| match event {
+        RunEvent::Finished { elapsed, .. } => Some(*elapsed),
+        _ => None,
+    });
+    finished.unwrap_or(0).max(last)
+}
+
+fn versions(events: &[RunEvent]) -> Vec<String> {
+    let mut versions: Vec<String> = vec![];
+    for event in events {
+        if let RunEvent::Created { version, .. } | RunEvent::Opened { version, .. } = event
+            && !versions.contains(version)
+        {
+            versions.push(version.clone());
+        }
+    }
+    versions
+}
+
+fn loss(event: &RunEvent) -> Option<Loss> {
+    let RunEvent::Lost { island, epoch, worker, held, reason, at } = event else { return None };
+    Some(Loss {
+        at: clock::show(*at),
+        work: format!("island {island}, epoch {epoch}"),
+        worker: worker.clone(),
+        milliseconds: *held,
+        reason: reason.clone(),
+    })
+}
+
+/// What happened, and when. Losses have a table of their own.
+fn told(event: &RunEvent) -> Option<(String, String)> {
+    let (at, what) = match event {
+        RunEvent::Created { version, semantics, at, .. } => {
+            (at, format!("begun by version {version}, semantics {semantics}"))
+        }
+        RunEvent::Opened { version, at } => (at, format!("taken up again by version {version}")),
+        RunEvent::Extended { budget, at, .. } => (at, format!("its budget was changed to `{budget}`")),
+        RunEvent::Decided { end, at } => {
+            (at, format!("decided to end after epoch {}: {}", end.epoch, end.reason))
+        }
+        RunEvent::Finished { end, at, .. } => (at, format!("finished: {}", end.reason)),
+        RunEvent::Prioritised { priority, at } => (at, format!("its priority became {priority}")),
+        RunEvent::Paused { at } => (at, "paused".to_owned()),
+        RunEvent::Continued { at } => (at, "went on".to_owned()),
+        RunEvent::Cancelled { at } => (at, "cancelled".to_owned()),
+        RunEvent::Failed { reason, at } => (at, format!("failed: {reason}")),
+        RunEvent::Lost { .. } => return None,
+    };
+    Some((clock::show(*at), what))
+}
+
+/// All keys of a table with their values, those of tables within it by their paths.
+fn keys(value: &Value) -> Vec<(String, String)> {
+    fn collect(path: &str, value: &Value, keys: &mut Vec<(String, String)>) {
+        match value {
+            Value::Object(table) => {
+                for (key, value) in table {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    collect(&path, value, keys);
+                }
+            }
+            Value::Null => {}
+            other => keys.push((path.to_owned(), other.to_string())),
+        }
+    }
+    let mut found = vec![];
+    collect("", value, &mut found);
+    found
+}
+
+fn reproduce(run: &RunId, events: &[RunEvent], has_guests: bool) -> Vec<Step> {
+    if has_guests {
+        let what = "It began with the champions of another run as guests; this computes its epochs again:";
+        return vec![Step::new(what, format!("atoll verify {run}"))];
+    }
+    let what = "In a store of its own, from `experiment.toml` beside this report:";
+    let mut steps = vec![Step::new(what, "atoll run experiment.toml --store again")];
+    for event in events {
+        if let RunEvent::Extended { budget, .. } = event {
+            let what = "Its budget was changed on the way:";
+            steps.push(Step::new(what, format!("atoll extend {run} --store again{}", flags(budget))));
+        }
+    }
+    let timed = events.iter().any(|event| matches!(event, RunEvent::Decided { .. }));
+    if timed {
+        let what =
+            "It ended by the clock, which runs differently every time; this computes its epochs again:";
+        steps.push(Step::new(what, format!("atoll verify {run}")));
+    }
+    steps
+}
+
+/// A budget as it is typed.
+fn flags(budget: &str) -> String {
+    let budget: serde_json::Map<String, Value> = serde_json::from_str(budget).unwrap_or_default();
+    let flag = |(key, value): (&String, &Value)| {
+        let value = value.as_str().map_or(value.to_string(), |text| format!("'{text}'"));
+        format!(" --{} {value}", key.replace('_', "-"))
+    };
+    budget.iter().filter(|(_, value)| !value.is_null()).map(flag).collect()
+}
+
+fn next_steps(run: &Run, (problem, best): (&ProblemSpec, u32), flag: &str) -> Vec<Step> {
+    let (id, more) = (&run.id, 2 * run.generations().max(1));
+    let mut steps = vec![];
+    match run.state.as_str() {
+        "finished" => {
+            let what = "Go on with it for longer:";
+            steps.push(Step::new(what, format!("atoll extend {id}{flag} --generations {more}")));
+        }
+        _ => steps.push(Step::new("Go on with it:", format!("atoll resume {id}{flag}"))),
+    }
+    match problem {
+        ProblemSpec::Checkers(_) => {
+            steps.push(Step::new("Play against its champion:", format!("atoll play {id}/{best}{flag}")));
+            let what = "Let it play many games against a player that never changes:";
+            steps.push(Step::new(what, format!("atoll checkers match {id}/{best} material{flag}")));
+            let what = "Find the species of its players:";
+            steps.push(Step::new(what, format!("atoll checkers species {id}{flag}")));
+        }
+        ProblemSpec::LockKey(_) | ProblemSpec::Match3(_) => {
+            let what = "Write its levels, and a page to play them on:";
+            steps.push(Step::new(what, format!("atoll level ladder {id}{flag}")));
+        }
+        ProblemSpec::Maze(_) | ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => {}
+    }
+    let what = "Check every object, and compute epochs again:";
+    steps.push(Step::new(what, format!("atoll verify {id}{flag}")));
+    steps.push(Step::new("Every generation as CSV:", format!("atoll export {id}{flag}")));
+    steps
+}

@@ -1,0 +1,165 @@
+//! From a store to what a report tells of a sweep.
+
+use super::{Report, found, made, maze, read};
+use crate::failure::Failure;
+use crate::maze_study;
+use crate::store_argument::StoreArgument;
+use archipelago::cell::{CellResult, sweep_digest};
+use experiment::Sweep;
+use experiment::file::SweepReport;
+use problems::{Maze, ProblemSpec};
+use report::chart::Picture;
+use report::sweep::{Axis, Cell};
+use report::text::number;
+use report::{Block, Gallery, Section, Step};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use store::{Kind, Place, RunId, Store};
+
+/// Walks that are drawn.
+const SHOWN: usize = 12;
+
+pub(super) async fn report(
+    store: &Store,
+    run: &RunId,
+    plan: &Sweep,
+    place: &StoreArgument,
+) -> Result<Report, Failure> {
+    let (cells, damage) = read_cells(store, run).await?;
+    let is_final = cells.len() == plan.len() as usize;
+    let digest = is_final.then(|| sweep_digest(plan, cells.values()).to_string());
+    let flag = place.flag();
+    let sweep = report::sweep::Sweep {
+        id: run.to_string(),
+        problem: read::word(&serde_json::json!(plan.cell(0).experiment.file().problem)),
+        digest,
+        repeats: plan.repeats,
+        axes: plan.axes().into_iter().map(axis).collect(),
+        points: points(plan, &cells),
+        config: plan.text.clone(),
+        next: vec![
+            Step::new(
+                "In a store of its own, from `experiment.toml` beside this report:",
+                "atoll run experiment.toml --store again",
+            ),
+            Step::new("Check every cell, and compute some again:", format!("atoll verify {run}{flag}")),
+        ],
+        damage,
+    };
+    let document = report::sweep::document(&sweep, shown(plan, &cells, is_final), made());
+    let files = vec![("experiment.toml".to_owned(), sweep.config.clone())];
+    Ok(Report { object: object(&sweep), files, is_final, document })
+}
+
+/// The cells that are done and whole, and what is wrong with the others.
+async fn read_cells(store: &Store, run: &RunId) -> Result<(BTreeMap<u32, CellResult>, Vec<String>), Failure> {
+    let (mut cells, mut damage) = (BTreeMap::new(), vec![]);
+    for path in store.list(&run.cells()).await? {
+        if let Some((_, Place::Cell(number))) = Place::of(&path) {
+            match store.read_value(&path, Kind::Cell).await {
+                Ok(cell) => drop(cells.insert(number, cell)),
+                Err(error) => damage.push(error.to_string()),
+            }
+        }
+    }
+    Ok((cells, damage))
+}
+
+fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
+    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let label = |value: &Value| match value {
+        Value::Array(row) => row.iter().map(text).collect::<Vec<_>>().join(", "),
+        other => text(other),
+    };
+    Axis { keys, labels: values.iter().map(label).collect() }
+}
+
+/// For each combination what its repeats brought: repeats differ by their seeds alone.
+fn points(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<Vec<Cell>> {
+    let cells_of = |combination: u32| {
+        let first = combination * plan.repeats;
+        let numbers = first..first + plan.repeats;
+        let mut done = cells.range(numbers).peekable();
+        let seed = done.peek().map_or(0, |_| plan.cell(first).experiment.seed());
+        let cell = |(number, result): (&u32, &CellResult)| {
+            let CellResult { best, generations, evaluations, .. } = *result;
+            let repeat = number - first;
+            let seed = seed.wrapping_add(repeat.into()) & i64::MAX as u64;
+            Cell { repeat, seed, best, generations, evaluations }
+        };
+        done.map(cell).collect()
+    };
+    (0..plan.len() / plan.repeats).map(cells_of).collect()
+}
+
+/// What the problem of a sweep has to show.
+fn shown(plan: &Sweep, cells: &BTreeMap<u32, CellResult>, is_final: bool) -> Vec<Section> {
+    let mut sections = vec![];
+    if is_final && plan.report == Some(SweepReport::MazeStudy) {
+        let results: Vec<CellResult> = cells.values().cloned().collect();
+        sections.push(Section::new("study", "The study", maze_study::blocks(plan, &results)));
+    }
+    let walks = walks(plan, cells);
+    if !walks.is_empty() {
+        let gallery = Gallery {
+            title: "The best walks".to_owned(),
+            caption: "The best of all repeats and variants, on each board and for each number of turns."
+                .to_owned(),
+            legend: vec![],
+            pictures: walks,
+            numbers: None,
+            folded: false,
+        };
+        sections.push(found("The best walks", Ok(vec![Block::Gallery(gallery)])));
+    }
+    sections
+}
+
+/// The best walk on each board, the longest games first, as many as are shown.
+fn walks(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<(Picture, String)> {
+    let mut best = best_walks(plan, cells);
+    best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));
+    let draw = |(spec, cell): &(Maze, &CellResult)| {
+        let svg = spec.board().ok()?.to_svg(&maze::directions(&cell.genome)).ok()?;
+        let title = format!("{} turns on {} × {}", spec.turns, spec.width, spec.height);
+        let below = format!("{title}: {} points", number(cell.best));
+        Some((Picture::sealed("walk", &title, &svg, 340.0), below))
+    };
+    best.iter().filter_map(draw).take(SHOWN).collect()
+}
+
+/// The best cell of each game: a board and a number of turns.
+fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, CellResult>) -> Vec<(Maze, &'a CellResult)> {
+    let mut best: Vec<(Maze, &CellResult)> = vec![];
+    for first in (0..plan.len()).step_by(plan.repeats as usize) {
+        let repeats = cells.range(first..first + plan.repeats).map(|(_, cell)| cell);
+        let Some(cell) = repeats.reduce(|best, cell| if cell.best > best.best { cell } else { best }) else {
+            continue;
+        };
+        let experiment = plan.cell(first).experiment;
+        let ProblemSpec::Maze(spec) = &experiment.file().problem else { continue };
+        match best.iter_mut().find(|(other, _)| is_same_game(other, spec)) {
+            Some((_, known)) if cell.best > known.best => *known = cell,
+            Some(_) => {}
+            None => best.push((spec.clone(), cell)),
+        }
+    }
+    best
+}
+
+fn is_same_game(one: &Maze, other: &Maze) -> bool {
+    let game =
+        |maze: &Maze| (maze.width, maze.height, maze.turns, maze.board_seed, maze.walls, maze.board.clone());
+    game(one) == game(other)
+}
+
+fn object(sweep: &report::sweep::Sweep) -> Value {
+    let cells = || sweep.points.iter().flatten();
+    let best = cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
+    serde_json::json!({
+        "run": sweep.id, "problem": sweep.problem, "digest": sweep.digest,
+        "state": if sweep.digest.is_some() { "finished" } else { "unfinished" },
+        "combinations": sweep.points.len(), "repeats": sweep.repeats, "cells": cells().count(),
+        "best_fitness": crate::summary::finite(best), "damage": sweep.damage,
+    })
+}

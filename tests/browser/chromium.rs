@@ -1,0 +1,184 @@
+//! A headless Chromium, driven over a pair of pipes by its own protocol.
+
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Longer than any page takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A browser that speaks to nobody but us.
+const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+                     --disable-component-update --disable-sync --remote-debugging-pipe about:blank";
+
+/// A browser under way.
+pub(crate) struct Chromium {
+    child: Child,
+    commands: File,
+    messages: Receiver<Value>,
+    next: u64,
+    _profile: TempDir,
+}
+
+/// A page that was opened, with everything that happened meanwhile.
+pub(crate) struct Page<'a> {
+    chromium: &'a mut Chromium,
+    session: String,
+    target: String,
+    events: Vec<Value>,
+}
+
+/// How a page is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct View {
+    pub(crate) width: u32,
+    pub(crate) dark: bool,
+    pub(crate) scripts: bool,
+}
+
+impl Chromium {
+    /// Starts it. Pipes are named, because a child takes over only its first three files by itself.
+    pub(crate) fn start() -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let [into, out] = ["in", "out"].map(|name| profile.path().join(name));
+        let made = Command::new("mkfifo").args([&into, &out]).status().unwrap();
+        assert!(made.success());
+        let folder = profile.path().display();
+        let script =
+            format!("exec chromium {FLAGS} --user-data-dir={folder}/profile 3<{folder}/in 4>{folder}/out");
+        let child = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let commands = OpenOptions::new().write(true).open(into).unwrap();
+        let answers = BufReader::new(File::open(out).unwrap());
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            for message in answers.split(0).map_while(Result::ok) {
+                let Ok(message) = serde_json::from_slice(&message) else { break };
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, commands, messages, next: 0, _profile: profile }
+    }
+
+    fn receive(&self) -> Value {
+        self.messages.recv_timeout(PATIENCE).expect("chromium answers (./tests/run installs it)")
+    }
+
+    /// Sends a command, and waits for its answer; what happens meanwhile is kept.
+    fn call(
+        &mut self,
+        session: Option<&str>,
+        method: &str,
+        params: &Value,
+        events: &mut Vec<Value>,
+    ) -> Value {
+        self.next += 1;
+        let mut command = json!({ "id": self.next, "method": method, "params": params });
+        if let Some(session) = session {
+            command["sessionId"] = session.into();
+        }
+        self.commands.write_all(format!("{command}\0").as_bytes()).unwrap();
+        loop {
+            let message = self.receive();
+            if message["id"] == self.next {
+                assert!(message["error"].is_null(), "{method}: {message}");
+                return message["result"].clone();
+            }
+            events.push(message);
+        }
+    }
+
+    /// Opens a file, and waits until it is loaded.
+    pub(crate) fn open(&mut self, file: &Path, view: View) -> Page<'_> {
+        let mut events = vec![];
+        let target = self.call(None, "Target.createTarget", &json!({ "url": "about:blank" }), &mut events);
+        let target = target["targetId"].as_str().unwrap().to_owned();
+        let attach = json!({ "targetId": target, "flatten": true });
+        let session = self.call(None, "Target.attachToTarget", &attach, &mut events);
+        let session = session["sessionId"].as_str().unwrap().to_owned();
+        let mut page = Page { chromium: self, session, target, events };
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            page.call(&format!("{domain}.enable"), &json!({}));
+        }
+        let View { width, dark, scripts } = view;
+        let size = json!({ "width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
+        page.call("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = if dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        page.call("Emulation.setEmulatedMedia", &media);
+        page.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !scripts }));
+        page.events.clear();
+        let url = format!("file://{}", file.display());
+        page.call("Page.navigate", &json!({ "url": url }));
+        while !page.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = page.chromium.receive();
+            page.events.push(event);
+        }
+        page
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Page<'_> {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.chromium.call(Some(&self.session), method, params, &mut self.events)
+    }
+
+    /// The value of an expression, or of its promise.
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.call("Runtime.evaluate", &params);
+        assert!(answer["exceptionDetails"].is_null(), "{answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Everything that went wrong so far: errors on the console, exceptions, refused requests.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let is_complaint = |event: &&Value| match event["method"].as_str().unwrap_or("") {
+            "Runtime.exceptionThrown" => true,
+            "Runtime.consoleAPICalled" => event["params"]["type"] == "error",
+            "Log.entryAdded" => event["params"]["entry"]["level"] == "error",
+            _ => false,
+        };
+        self.events.iter().filter(is_complaint).map(Value::to_string).collect()
+    }
+
+    /// What was asked for beside the page itself; pictures within the page ask nobody.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        let urls = sent.filter_map(|event| event["params"]["request"]["url"].as_str());
+        urls.filter(|url| !url.starts_with("data:")).map(str::to_owned).collect()
+    }
+
+    /// A PDF of the page, as a printer would get it.
+    pub(crate) fn print(&mut self) -> usize {
+        let answer = self.call("Page.printToPDF", &json!({ "printBackground": true }));
+        answer["data"].as_str().unwrap_or("").len() * 3 / 4
+    }
+}
+
+impl Drop for Page<'_> {
+    fn drop(&mut self) {
+        let target = json!({ "targetId": self.target });
+        if !std::thread::panicking() {
+            self.chromium.call(None, "Target.closeTarget", &target, &mut vec![]);
+        }
+    }
+}

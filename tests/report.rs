@@ -1,0 +1,241 @@
+//! `atoll report` on real runs: complete, the same every time, and written whatever is damaged.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use support::{Finished, MAZE, Place, until};
+
+/// A small run of the maze with eight islands.
+fn maze(place: &Place) -> String {
+    place.write("maze.toml", MAZE.replace("generations = 400", "generations = 100"));
+    place.json(&["run", "maze.toml", "--json"])["run"].as_str().unwrap().to_owned()
+}
+
+fn read(place: &Place, file: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(place.path().join(file)).unwrap()
+}
+
+/// A page without the one line that tells when it was made.
+fn timeless(page: &str) -> String {
+    let (before, rest) = page.split_once("<footer>").expect("a footer");
+    let (made, after) = rest.split_once("</footer>").expect("its end");
+    assert!(made.starts_with("Written by atoll ") && made.ends_with(" UTC."), "{made}");
+    format!("{before}{after}")
+}
+
+/// The files that a command says it has written.
+fn written(finished: &Finished) -> Vec<PathBuf> {
+    finished.expect(0);
+    finished.stdout.lines().map(PathBuf::from).collect()
+}
+
+#[test]
+fn a_report_is_a_page_markdown_pictures_and_numbers() {
+    let place = Place::new();
+    let run = maze(&place);
+    let files = written(&place.run(&["report", "maze.toml"]));
+    let names: Vec<String> =
+        files.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    for name in ["report.html", "report.md", "fitness.svg", "topology.svg", "epochs.csv", "champions.csv"] {
+        assert!(names.iter().any(|other| other == name), "{name} in {names:?}");
+    }
+    assert!(
+        files
+            .iter()
+            .all(|file| file.starts_with(format!("{run}-report")) && place.path().join(file).is_file())
+    );
+    let page = read(&place, &files[0]);
+    for told in [
+        "Fitness",
+        "Diversity",
+        "Migration",
+        "Who computed which epoch",
+        "Champions",
+        "atoll run experiment.toml",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    for outside in ["http://", "https://", " src=\"/", "@import", "url("] {
+        let page = page.replace("http://www.w3.org/2000/svg", "").replace("http%3A//www.w3.org", "");
+        assert!(!page.contains(outside), "the page refers to {outside}");
+    }
+    let markdown = read(&place, &files[1]);
+    for picture in markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(place.path().join(format!("{run}-report")).join(picture).is_file(), "{picture}");
+    }
+    let epochs = read(&place, format!("{run}-report/epochs.csv"));
+    assert_eq!(epochs.lines().count(), 1 + 8 * 10);
+}
+
+#[test]
+fn the_same_run_gives_the_same_report_and_can_be_run_again_from_it() {
+    let place = Place::new();
+    let run = maze(&place);
+    written(&place.run(&["report", &run, "--to", "one"]));
+    written(&place.run(&["report", &run, "--to", "other"]));
+    let pages = ["one", "other"].map(|folder| timeless(&read(&place, format!("{folder}/report.html"))));
+    assert!(pages[0] == pages[1], "two reports of one run differ");
+    let object = place.json(&["report", &run, "--json"]);
+    let again = place.json(&["run", "one/experiment.toml", "--store", "again", "--json"]);
+    assert_eq!(again["digest"], object["digest"], "the command that reproduces it does");
+    assert_eq!(object["state"], "finished");
+    assert_eq!(object["damage"], Value::Array(vec![]));
+    assert_eq!(object["islands"].as_array().unwrap().len(), 8);
+}
+
+/// Damages every object in turn but the experiment, by turns cut short, altered and gone.
+#[test]
+fn whatever_epoch_is_damaged_the_report_is_written_and_says_so() {
+    let place = Place::new();
+    let run = maze(&place);
+    let objects = place.objects(&run);
+    let mut damaged = 0;
+    for (at, path) in objects.iter().filter(|path| !path.ends_with("experiment.toml")).enumerate() {
+        let whole = std::fs::read(path).unwrap();
+        match at % 3 {
+            0 => std::fs::write(path, &whole[..whole.len() / 2]).unwrap(),
+            1 => {
+                let mut altered = whole.clone();
+                altered[whole.len() - 1] ^= 1;
+                std::fs::write(path, altered).unwrap();
+            }
+            _ => std::fs::remove_file(path).unwrap(),
+        }
+        let object = place.json(&["report", &run, "--json"]);
+        let name = path.to_string_lossy();
+        // A state that is gone is not missed: old ones are thinned out.
+        let is_thinned = name.ends_with(".state") && !path.exists();
+        if !is_thinned && !name.contains("events") {
+            assert_ne!(object["damage"], Value::Array(vec![]), "{}: {object}", path.display());
+            damaged += 1;
+        }
+        std::fs::write(path, whole).unwrap();
+    }
+    assert!(damaged >= 8, "only {damaged} of {} objects", objects.len());
+    let record =
+        objects.iter().find(|path| path.to_string_lossy().contains("islands") && path.extension().is_none());
+    std::fs::write(record.unwrap(), b"nonsense").unwrap();
+    written(&place.run(&["report", &run]));
+    let page = read(&place, format!("{run}-report/report.html"));
+    assert!(page.contains("What is missing") && page.contains("are missing"));
+}
+
+#[test]
+fn several_runs_are_compared() {
+    let place = Place::new();
+    let one = maze(&place);
+    place.write(
+        "other.toml",
+        MAZE.replace("generations = 400", "generations = 100").replace("seed = 7", "seed = 8"),
+    );
+    let other = place.json(&["run", "other.toml", "--json"])["run"].as_str().unwrap().to_owned();
+    let files = written(&place.run(&["report", &one, &other]));
+    let page = read(&place, &files[0]);
+    assert!(page.contains(&one) && page.contains(&other) && page.contains("<code>seed</code>"));
+    assert_eq!(place.json(&["report", &one, &other, "--json"])["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_sweep_has_its_table_and_names_stay_text() {
+    let place = Place::new();
+    let sweep = r#"
+name = "sweep"
+problem = { kind = "maze", width = 8, height = 8 }
+algorithm = { kind = "ga", population = 20, mutation = { rate = 0.1 } }
+islands = { count = 1 }
+budget = { generations = 5 }
+[sweep]
+repeats = 2
+[[sweep.axis]]
+keys = ["problem.turns"]
+values = [5, 10, 15]
+[sweep.variants]
+"<script>alert(1)</script>" = { algorithm.population = 30 }
+plain = {}
+"#;
+    place.write("sweep.toml", sweep);
+    place.run(&["run", "sweep.toml"]).expect(0);
+    let files = written(&place.run(&["report", "sweep.toml"]));
+    let page = read(&place, &files[0]);
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains("<script>alert"));
+    assert!(page.contains("problem.turns") && page.contains("The best walks"));
+    let cells = read(&place, files.iter().find(|file| file.ends_with("cells.csv")).unwrap());
+    assert_eq!(cells.lines().count(), 1 + 3 * 2 * 2);
+    let object = place.json(&["report", "sweep.toml", "--json"]);
+    assert_eq!(object["cells"], 12);
+    let run = place.only_run();
+    let cell = place.objects(&run).into_iter().find(|path| path.to_string_lossy().contains("cells")).unwrap();
+    std::fs::write(cell, b"nonsense").unwrap();
+    let object = place.json(&["report", "sweep.toml", "--json"]);
+    assert_eq!((&object["cells"], object["damage"].as_array().unwrap().len()), (&Value::from(11), 1));
+    place.run(&["report", "sweep.toml", "sweep.toml"]).expect_error(2, &["sweep"]);
+}
+
+#[test]
+fn two_hundred_islands_and_two_thousand_generations_fit_on_a_page() {
+    let place = Place::new();
+    place.write(
+        "large.toml",
+        r#"
+name = "large"
+problem = { kind = "onemax", length = 64 }
+algorithm = { kind = "ga", population = 6, mutation = { rate = 0.3 } }
+islands = { count = 200, topology = "two-way-ring" }
+migration = { interval = 10, count = 1 }
+budget = { generations = 2000 }
+"#,
+    );
+    place.run(&["run", "large.toml"]).expect(0);
+    let start = std::time::Instant::now();
+    let files = written(&place.run(&["report", "large.toml"]));
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    let size: u64 = files.iter().map(|file| std::fs::metadata(place.path().join(file)).unwrap().len()).sum();
+    assert!(size < 20 << 20, "{size} bytes in all");
+}
+
+#[test]
+fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
+    let place = Place::new();
+    place.write("slow.toml", MAZE.replace("generations = 400", "generations = 2000000"));
+    place.write("browser", "#!/bin/sh\necho \"$1\" > opened.new && mv opened.new opened\n");
+    support::finish(&mut place.command_of("chmod", &["+x", "browser"])).expect(0);
+    let mut run = place.start(&["run", "slow.toml"]);
+    run.wait_for("run ");
+    until("something is stored", || place.store().join("runs").is_dir() && !place.kept(10).is_empty());
+    let name = place.only_run();
+    let mut command = place.command(&["report", &name, "--watch", "--open", "--to", "page"]);
+    let mut watching = support::Running::start(command.env("BROWSER", place.path().join("browser")));
+    watching.wait_for("watching");
+    let page = place.path().join("page/report.html");
+    let first = std::fs::read_to_string(&page).unwrap();
+    assert!(first.contains("http-equiv=\"refresh\"") && first.contains("The run is unfinished"));
+    until("the browser was asked", || place.path().join("opened").is_file());
+    assert_eq!(read(&place, "opened").trim(), "page/report.html");
+    run.signal("INT");
+    run.finish();
+    let first = timeless(&first);
+    until("there is more on the page", || timeless(&std::fs::read_to_string(&page).unwrap()) != first);
+    watching.signal("INT");
+    watching.finish().expect(130);
+    assert!(
+        std::fs::read_dir(place.path().join("page"))
+            .unwrap()
+            .all(|file| { !file.unwrap().file_name().to_string_lossy().starts_with('.') })
+    );
+}
+
+#[test]
+fn what_cannot_be_reported_is_said() {
+    let place = Place::new();
+    maze(&place);
+    place.run(&["report", "no-such-run"]).expect_error(1, &["no run `no-such-run`", "atoll runs"]);
+    place.run(&["report"]).expect_error(2, &["RUN|FILE"]);
+    let run = place.only_run();
+    let mut command = place.command(&["report", &run, "--open"]);
+    let finished = support::finish(command.env("BROWSER", "/no/such/browser"));
+    assert_eq!(finished.status.code(), Some(1));
+    assert!(finished.stderr.contains("set BROWSER"), "{finished:?}");
+}
