@@ -7,12 +7,14 @@ mod maze;
 mod read;
 mod sweep;
 
+use crate::cells;
 use crate::clock;
 use crate::failure::Failure;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use crate::{sources, summary};
+use archipelago::cell::CellPlan;
 use report::run::Run;
 use report::{Document, Section};
 use std::path::{Path, PathBuf};
@@ -113,8 +115,13 @@ fn folder_name(runs: &[RunId]) -> String {
 impl Report {
     async fn of(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         match runs {
-            [run] => match crate::sweep::stored(store, run).await? {
-                Some(plan) => sweep::report(store, run, &plan, place).await,
+            [run] => match cells::stored(store, run).await? {
+                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
+                Some(CellPlan::Tournament(_)) => {
+                    let message =
+                        format!("{run} is a tournament: `atoll tournament page {run}` writes its page");
+                    Err(Failure::Usage(message))
+                }
                 None => Self::of_run(store, run, place).await,
             },
             several => Self::of_several(store, several, place).await,
@@ -136,9 +143,10 @@ impl Report {
     async fn of_several(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         let mut several = vec![];
         for run in runs {
-            if crate::sweep::stored(store, run).await?.is_some() {
-                let message =
-                    format!("expected runs to compare, found the sweep `{run}`; report on it alone");
+            if cells::stored(store, run).await?.is_some() {
+                let message = format!(
+                    "expected runs to compare, found a sweep or a tournament, `{run}`; report on it alone"
+                );
                 return Err(Failure::Usage(message));
             }
             several.push(read::Read::of(store, run, place).await?.run());

@@ -15,6 +15,13 @@ pub(crate) fn runs(sources: &[String]) -> Result<Vec<RunId>, Failure> {
             Some(Plan::Single(experiment)) => runs.push(run_id(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(run_id(&sweep.run_id())?),
             Some(Plan::Study(study)) => runs.extend(parts(&study)?),
+            Some(Plan::Tournament(_)) => {
+                let message = format!(
+                    "expected an experiment, a sweep or a study, found the tournament `{source}`: \
+                     `atoll tournament page RUN` writes the page of one that was played"
+                );
+                return Err(Failure::Usage(message));
+            }
         }
     }
     Ok(runs)

@@ -293,14 +293,11 @@ mod tests {
     fn a_lease_runs_out_unless_it_is_renewed() {
         let mut leases = leases();
         let token = leases.grant(&work(0), "a", seconds(0));
-        leases.grant(&work(1), "b", seconds(0));
+        let lost = leases.grant(&work(1), "b", seconds(0));
         assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
-        let expired = leases.expire(seconds(15));
-        assert_eq!(
-            expired,
-            [Expired { work: work(1), worker: "b".to_owned(), held: seconds(15), verdict: Verdict::Again }],
-            "the other one was renewed"
-        );
+        let (worker, held, verdict) = ("b".to_owned(), seconds(15), Verdict::Again);
+        let expected = Expired { work: work(1), worker, token: lost, held, verdict };
+        assert_eq!(leases.expire(seconds(15)), [expected], "the other one was renewed");
         assert_eq!(leases.waiting_for("c", "r"), Some(work(1)));
         assert_eq!(leases.expire(seconds(25)).len(), 1);
     }

@@ -45,8 +45,8 @@ mod runs;
 mod serve;
 mod service;
 pub mod states;
-mod tls;
 pub mod survey;
+mod tls;
 
 pub use connections::{Connection, Limits, connections};
 pub use guard::{Guard, TokenError, Tokens};

@@ -222,7 +222,7 @@ impl Office {
         office.begun = office.plan.has_open_runs();
         if let Some(First { file, text }) = office.settings.first.clone() {
             let plan = experiment::parse(&file, &text, None)?;
-            office.submit(plan, 0, false, now).await?;
+            office.submit(plan, vec![], 0, false, now).await?;
         }
         Ok(office)
     }

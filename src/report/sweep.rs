@@ -4,7 +4,8 @@ use super::{Report, found, made, maze, read};
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::store_argument::StoreArgument;
-use archipelago::cell::{CellResult, sweep_digest};
+use archipelago::Progress;
+use archipelago::cell::{CellPlan, CellResult, Evolved};
 use experiment::Sweep;
 use experiment::file::SweepReport;
 use problems::{Maze, ProblemSpec};
@@ -27,7 +28,7 @@ pub(super) async fn report(
 ) -> Result<Report, Failure> {
     let (cells, damage) = read_cells(store, run).await?;
     let is_final = cells.len() == plan.len() as usize;
-    let digest = is_final.then(|| sweep_digest(plan, cells.values()).to_string());
+    let digest = digest(plan, &cells);
     let flag = place.flag();
     let sweep = report::sweep::Sweep {
         id: run.to_string(),
@@ -51,8 +52,17 @@ pub(super) async fn report(
     Ok(Report { object: object(&sweep), files, is_final, document })
 }
 
+/// The digest of a sweep whose cells are all there.
+fn digest(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Option<String> {
+    let mut progress = Progress::new(CellPlan::Sweep(Box::new(plan.clone())));
+    for (number, cell) in cells {
+        progress.add(*number, CellResult::Evolved(cell.clone()));
+    }
+    progress.digest().map(|digest| digest.to_string())
+}
+
 /// The cells that are done and whole, and what is wrong with the others.
-async fn read_cells(store: &Store, run: &RunId) -> Result<(BTreeMap<u32, CellResult>, Vec<String>), Failure> {
+async fn read_cells(store: &Store, run: &RunId) -> Result<(BTreeMap<u32, Evolved>, Vec<String>), Failure> {
     let (mut cells, mut damage) = (BTreeMap::new(), vec![]);
     for path in store.list(&run.cells()).await? {
         if let Some((_, Place::Cell(number))) = Place::of(&path) {
@@ -75,14 +85,14 @@ fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
 }
 
 /// For each combination what its repeats brought: repeats differ by their seeds alone.
-fn points(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<Vec<Cell>> {
+fn points(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<Vec<Cell>> {
     let cells_of = |combination: u32| {
         let first = combination * plan.repeats;
         let numbers = first..first + plan.repeats;
         let mut done = cells.range(numbers).peekable();
         let seed = done.peek().map_or(0, |_| plan.cell(first).experiment.seed());
-        let cell = |(number, result): (&u32, &CellResult)| {
-            let CellResult { best, generations, evaluations, .. } = *result;
+        let cell = |(number, result): (&u32, &Evolved)| {
+            let Evolved { best, generations, evaluations, .. } = *result;
             let repeat = number - first;
             let seed = seed.wrapping_add(repeat.into()) & i64::MAX as u64;
             Cell { repeat, seed, best, generations, evaluations }
@@ -93,10 +103,10 @@ fn points(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<Vec<Cell>> {
 }
 
 /// What the problem of a sweep has to show.
-fn shown(plan: &Sweep, cells: &BTreeMap<u32, CellResult>, is_final: bool) -> Vec<Section> {
+fn shown(plan: &Sweep, cells: &BTreeMap<u32, Evolved>, is_final: bool) -> Vec<Section> {
     let mut sections = vec![];
     if is_final && plan.report == Some(SweepReport::MazeStudy) {
-        let results: Vec<CellResult> = cells.values().cloned().collect();
+        let results: Vec<Evolved> = cells.values().cloned().collect();
         sections.push(Section::new("study", "The study", maze_study::blocks(plan, &results)));
     }
     let walks = walks(plan, cells);
@@ -116,10 +126,10 @@ fn shown(plan: &Sweep, cells: &BTreeMap<u32, CellResult>, is_final: bool) -> Vec
 }
 
 /// The best walk on each board, the longest games first, as many as are shown.
-fn walks(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<(Picture, String)> {
+fn walks(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)> {
     let mut best = best_walks(plan, cells);
     best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));
-    let draw = |(spec, cell): &(Maze, &CellResult)| {
+    let draw = |(spec, cell): &(Maze, &Evolved)| {
         let svg = spec.board().ok()?.to_svg(&maze::directions(&cell.genome)).ok()?;
         let title = format!("{} turns on {} × {}", spec.turns, spec.width, spec.height);
         let below = format!("{title}: {} points", number(cell.best));
@@ -129,8 +139,8 @@ fn walks(plan: &Sweep, cells: &BTreeMap<u32, CellResult>) -> Vec<(Picture, Strin
 }
 
 /// The best cell of each game: a board and a number of turns.
-fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, CellResult>) -> Vec<(Maze, &'a CellResult)> {
-    let mut best: Vec<(Maze, &CellResult)> = vec![];
+fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, Evolved>) -> Vec<(Maze, &'a Evolved)> {
+    let mut best: Vec<(Maze, &Evolved)> = vec![];
     for first in (0..plan.len()).step_by(plan.repeats as usize) {
         let repeats = cells.range(first..first + plan.repeats).map(|(_, cell)| cell);
         let Some(cell) = repeats.reduce(|best, cell| if cell.best > best.best { cell } else { best }) else {
