@@ -24,7 +24,7 @@ pub(crate) fn files(plan: &Sweep, results: &[Evolved]) -> Vec<(&'static str, Str
 }
 
 /// The study as a part of a report.
-pub(crate) fn blocks(plan: &Sweep, results: &[CellResult]) -> Vec<Block> {
+pub(crate) fn blocks(plan: &Sweep, results: &[Evolved]) -> Vec<Block> {
     let boards = boards(plan, results);
     let title = "The gap to the optimum, in percent, against the turns of a game";
     let picture = Picture::sealed("gap", title, &plot::svg(&boards), 1200.0);

@@ -4,9 +4,7 @@
 use super::read;
 use crate::contender::network;
 use crate::failure::Failure;
-use checkers::{
-    DrawReason, DrawRules, Network, NodeKind, Outcome, Piece, PlayerSpec, Position, Side, Squares, View,
-};
+use checkers::{DrawRules, Network, NodeKind, PdnResult, Piece, PlayerSpec, Position, Side, Squares, View};
 use coordinator::survey::Survey;
 use evolution::epoch::ChampionView;
 use problems::Checkers;
@@ -15,7 +13,7 @@ use report::text::count;
 use report::{Block, Figure, Gallery, Ply, Table};
 use species::{Dbscan, Distances, Noise, Projection};
 use std::sync::Arc;
-use tournament::{Interval, Match, PlayedGame, Tally, deck_pairs};
+use tournament::{Ending, GameRecord, Interval, Match, Points, Tally, deck_pairs};
 
 /// Plies that both sides look ahead, at most.
 const DEPTH: u32 = 4;
@@ -66,7 +64,8 @@ fn duel(network: &Arc<Network>, depth: u32) -> Match {
 }
 
 fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
-    Match { players: [one, other], rules: DrawRules::default(), seed: 1 }
+    let players = [one, other].map(Into::into);
+    Match { players, rules: DrawRules::default(), limits: None, seed: 1 }
 }
 
 /// The champions of the fittest islands against each other: fitness does not tell who of them is better.
@@ -170,47 +169,51 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
 
 /// A game that was won, one that was lost and one that was drawn, as far as there are such.
 fn games(champion: &Arc<Network>, island: u32, depth: u32) -> Vec<Block> {
-    let played = duel(champion, depth).games(&deck_pairs(PAIRS, 1));
-    let of_points = |points: i32| played.iter().find(|game| game.points() == points);
-    let mut chosen: Vec<&PlayedGame> = [1, -1, 0].into_iter().filter_map(of_points).collect();
-    let others = played.iter().filter(|game| !chosen.contains(game)).collect::<Vec<_>>();
+    let pairs = duel(champion, depth).games(&deck_pairs(PAIRS, 1));
+    let played = || pairs.iter().flatten();
+    let of_points = |points: Points| played().find(|game| game.points == points);
+    let mut chosen: Vec<&GameRecord> =
+        [Points::Win, Points::Loss, Points::Draw].into_iter().filter_map(of_points).collect();
+    let others = played().filter(|game| !chosen.contains(game)).collect::<Vec<_>>();
     chosen.extend(others.into_iter().take(GAMES - chosen.len()));
     chosen.into_iter().map(|game| Block::Game(Box::new(shown(game, island)))).collect()
 }
 
-fn shown(played: &PlayedGame, island: u32) -> report::Game {
+fn shown(played: &GameRecord, island: u32) -> report::Game {
     let champion = format!("the champion of island {island}");
-    let names = [champion, "material".to_owned()];
-    let black = names[played.black].clone();
-    let white = names[1 - played.black].clone();
+    let mut players = [champion, "material".to_owned()];
+    if !played.first_is_black {
+        players.reverse();
+    }
     let mut position = Position::START;
-    let plies = played.moves.iter().map(|mv| {
+    let moves = played.moves().expect("a game that has just been played");
+    let plies = moves.iter().map(|mv| {
         position = position.play(mv);
         Ply { text: mv.to_string(), board: letters(&position) }
     });
     report::Game {
         title: format!("{}, opening {}", verdict(played), played.opening),
         plies: plies.collect(),
-        result: result(played.outcome).to_owned(),
-        players: [black, white],
+        result: result(played).to_owned(),
+        players,
     }
 }
 
-fn verdict(game: &PlayedGame) -> &'static str {
-    match game.points() {
-        1 => "A win",
-        -1 => "A loss",
-        _ => "A draw",
+fn verdict(game: &GameRecord) -> &'static str {
+    match game.points {
+        Points::Win => "A win",
+        Points::Draw => "A draw",
+        Points::Loss => "A loss",
     }
 }
 
-fn result(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Win(Side::Black) => "black wins",
-        Outcome::Win(Side::White) => "white wins",
-        Outcome::Draw(DrawReason::Repetition) => "drawn by repetition",
-        Outcome::Draw(DrawReason::NoProgress) => "drawn, as nothing happened any more",
-        Outcome::Draw(DrawReason::TooLong) => "drawn, as it lasted too long",
+fn result(game: &GameRecord) -> &'static str {
+    match (game.ending, game.result()) {
+        (Ending::Repetition, _) => "drawn by repetition",
+        (Ending::NoProgress, _) => "drawn, as nothing happened any more",
+        (Ending::TooLong, _) => "drawn, as it lasted too long",
+        (_, PdnResult::BlackWon) => "black wins",
+        (_, _) => "white wins",
     }
 }
 
@@ -360,11 +363,12 @@ mod tests {
         let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(|at| (at % 7) as f32 * 0.01).collect();
         let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
         let played = duel(&network, 1).games(&deck_pairs(1, 1));
-        let shown = shown(&played[1], 0);
+        let moves = played[0][1].moves().unwrap();
+        let shown = shown(&played[0][1], 0);
         assert_eq!(shown.players[0], "material", "colours are swapped");
-        assert_eq!(shown.plies.len(), played[1].moves.len());
+        assert_eq!(shown.plies.len(), moves.len());
         let mut game = Game::new(DrawRules::default());
-        played[1].moves.iter().for_each(|mv| game.play(*mv).unwrap());
+        moves.iter().for_each(|mv| game.play(*mv).unwrap());
         assert_eq!(shown.plies.last().unwrap().board, letters(game.position()));
         assert_eq!(letters(&Position::START), "bbbbbbbbbbbb........wwwwwwwwwwww");
     }
