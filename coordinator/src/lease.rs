@@ -282,13 +282,13 @@ mod tests {
     #[test]
     fn a_lease_runs_out_unless_it_is_renewed() {
         let mut leases = leases();
-        let token = leases.grant(&work(0), "a", seconds(0));
-        leases.grant(&work(1), "b", seconds(0));
-        assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
+        let renewed = leases.grant(&work(0), "a", seconds(0));
+        let token = leases.grant(&work(1), "b", seconds(0));
+        assert!(leases.renew(&work(0), "a", renewed, 1, seconds(10)));
         let expired = leases.expire(seconds(15));
         assert_eq!(
             expired,
-            [Expired { work: work(1), worker: "b".to_owned(), verdict: Verdict::Again }],
+            [Expired { work: work(1), worker: "b".to_owned(), token, verdict: Verdict::Again }],
             "the other one was renewed"
         );
         assert_eq!(leases.waiting_for("c", "r"), Some(work(1)));
