@@ -5,6 +5,7 @@
 mod checkers;
 mod cluster;
 mod evolution;
+mod load;
 mod lockkey;
 mod match3;
 mod maze;
@@ -14,6 +15,7 @@ mod tournament;
 use crate::terminal::out;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -34,6 +36,9 @@ pub(crate) struct Figure {
     /// The same work done by the plain reference, in the same run.
     pub(crate) reference_rate: f64,
     pub(crate) ratio: f64,
+    /// What else was measured in the same run.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) details: BTreeMap<&'static str, f64>,
 }
 
 /// A bench: its key, and what measures it.
@@ -44,6 +49,7 @@ fn benches() -> Vec<Bench> {
     [
         checkers::benches(),
         cluster::benches(),
+        load::benches(),
         evolution::benches(),
         lockkey::benches(),
         match3::benches(),
@@ -56,7 +62,7 @@ fn benches() -> Vec<Bench> {
 
 impl Figure {
     pub(crate) fn new(unit: &'static str, rate: f64, reference_rate: f64) -> Self {
-        Self { rate, unit, reference_rate, ratio: rate / reference_rate }
+        Self { rate, unit, reference_rate, ratio: rate / reference_rate, details: BTreeMap::new() }
     }
 }
 
@@ -113,6 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         let figure = measure();
         if !arguments.json {
             out!("{key:<28} {:>14.0} {} ({:.1} x the reference)", figure.rate, figure.unit, figure.ratio);
+            for (name, value) in &figure.details {
+                out!("  {name:<26} {value:>14.1}");
+            }
         }
         figures.insert(key.to_owned(), serde_json::json!(figure));
     }

@@ -82,15 +82,18 @@ impl Failure {
     /// 78 for a bad experiment, 2 for a bad call, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Load(_) | Self::Report(_) | Self::Config(_) | Self::Player(_) => 78,
+            Self::Load(_)
+            | Self::Report(_)
+            | Self::Config(_)
+            | Self::Player(_)
+            | Self::Worker(WorkerError::Call(CallError::Token(_) | CallError::Distrust(_)))
+            | Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
             Self::LookUp(error) => match **error {
                 LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. } => 78,
                 LookUpError::Keep(_) => 1,
                 _ => 2,
             },
-            Self::Worker(WorkerError::Call(CallError::Token(_) | CallError::Distrust(_))) => 78,
-            Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

@@ -197,7 +197,8 @@ fn every_experiment_and_config_is_accepted() {
 fn block(manifests: &str, file: &str) -> Option<String> {
     let (_, rest) = manifests.split_once(&format!("  {file}: |\n"))?;
     let lines = rest.lines().take_while(|line| line.starts_with("    ") || line.is_empty());
-    Some(lines.map(|line| format!("{}\n", line.trim_start_matches("    "))).collect())
+    let text: Vec<&str> = lines.map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
+    Some(text.join("\n"))
 }
 
 #[test]

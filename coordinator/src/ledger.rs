@@ -42,9 +42,8 @@ impl LedgerError {
     /// Whether this comes of another coordinator that writes and deletes at the same time.
     pub(crate) fn is_of_another(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_missing(),
+            Self::Store(error) | Self::Journal(JournalError::Store(error)) => error.is_missing(),
             Self::Journal(JournalError::Fenced { .. }) => true,
-            Self::Journal(JournalError::Store(error)) => error.is_missing(),
             _ => false,
         }
     }

@@ -323,7 +323,13 @@ impl Office {
         let work =
             idle.then(|| self.leases.hedge(worker, now.elapsed, |run| plan.is_active(run))).flatten()?;
         self.counters.hedged += 1;
-        tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), "repeated by an idle worker");
+        tracing::info!(
+            run = work.run,
+            island = work.island(),
+            epoch = work.epoch(),
+            worker = %self.members.name(worker),
+            "repeated by an idle worker"
+        );
         Some(work)
     }
 
@@ -408,7 +414,14 @@ impl Office {
             return Ok(Instruction::Stop);
         }
         if !self.leases.knows(work) {
-            tracing::info!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, "lease taken up again");
+            tracing::info!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.members.name(worker),
+                lease = token,
+                "lease taken up again"
+            );
         }
         if let (Piece::Epoch { island, .. }, Some(standing), Some(epochs)) =
             (work.piece, standing, self.epochs(&work.run))
@@ -563,7 +576,15 @@ impl Office {
             return Ok(());
         }
         self.counters.failures += 1;
-        tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(worker), lease = token, reason = failure, "failed");
+        tracing::warn!(
+            run = work.run,
+            island = work.island(),
+            epoch = work.epoch(),
+            worker = %self.members.name(worker),
+            lease = token,
+            reason = failure,
+            "failed"
+        );
         let reason: String = failure.chars().take(1000).collect();
         if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
             self.note_loss(work, worker, held, &reason, now).await;
@@ -599,7 +620,15 @@ impl Office {
             self.counters.expired += 1;
             let Expired { work, worker, token, held, verdict } = expired;
             let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
-            tracing::warn!(run = work.run, island = work.island(), epoch = work.epoch(), worker = %self.members.name(&worker), lease = token, reason, "lease ran out");
+            tracing::warn!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.members.name(&worker),
+                lease = token,
+                reason,
+                "lease ran out"
+            );
             self.note_loss(&work, &worker, held, reason, now).await;
             if let Verdict::Poison(reason) = verdict {
                 self.fail(&work.run, &reason, now).await;
