@@ -64,8 +64,8 @@ struct Report {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let runs = sources::runs(&arguments.sources)?;
     let store = arguments.store.open().await?;
+    let runs = sources::runs(&store, &arguments.sources).await?;
     if arguments.json {
         out!("{}", Report::of(&store, &runs, &arguments.store).await?.object);
         return Ok(ExitCode::SUCCESS);

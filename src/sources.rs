@@ -2,19 +2,25 @@
 
 use crate::failure::Failure;
 use crate::store_argument::run_id;
-use experiment::{Plan, Study};
+use coordinator::keeper::RunHead;
+use experiment::file::ExperimentFile;
+use experiment::{Experiment, Part, Plan};
 use std::path::Path;
-use store::RunId;
+use store::{RunId, Store};
 
 /// The runs that are meant by names and files of experiments, sweeps and studies.
-pub(crate) fn runs(sources: &[String]) -> Result<Vec<RunId>, Failure> {
+pub(crate) async fn runs(store: &Store, sources: &[String]) -> Result<Vec<RunId>, Failure> {
     let mut runs = vec![];
     for source in sources {
         match plan(source)? {
             None => runs.push(run_id(source)?),
             Some(Plan::Single(experiment)) => runs.push(run_id(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(run_id(&sweep.run_id())?),
-            Some(Plan::Study(study)) => runs.extend(parts(&study)?),
+            Some(Plan::Study(study)) => {
+                for part in &study.parts {
+                    runs.push(run_of_part(store, part).await?);
+                }
+            }
             Some(Plan::Tournament(_)) => {
                 let message = format!(
                     "expected an experiment, a sweep or a study, found the tournament `{source}`: \
@@ -28,14 +34,14 @@ pub(crate) fn runs(sources: &[String]) -> Result<Vec<RunId>, Failure> {
 }
 
 /// The same, without sweeps, which keep no states.
-pub(crate) fn levels(sources: &[String]) -> Result<Vec<RunId>, Failure> {
+pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Vec<RunId>, Failure> {
     for source in sources {
         if let Some(Plan::Sweep(_)) = plan(source)? {
             let message = format!("expected an experiment or a study, found the sweep `{source}`");
             return Err(Failure::Usage(message));
         }
     }
-    runs(sources)
+    runs(store, sources).await
 }
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {
@@ -43,6 +49,22 @@ fn plan(source: &str) -> Result<Option<Plan>, Failure> {
     if path.is_file() { Ok(Some(experiment::load(path, None)?)) } else { Ok(None) }
 }
 
-fn parts(study: &Study) -> Result<Vec<RunId>, Failure> {
-    study.parts.iter().map(|part| run_id(&part.experiment.run_id())).collect()
+/// The run of a study's part. The name of one with guests depends on who they were, so it is looked for in the store.
+async fn run_of_part(store: &Store, part: &Part) -> Result<RunId, Failure> {
+    let plain = run_id(&part.experiment.run_id())?;
+    if part.guests.is_none() {
+        return Ok(plain);
+    }
+    let start = format!("{}-", part.experiment.name());
+    for run in crate::runs::all(store).await?.into_iter().filter(|run| run.as_str().starts_with(&start)) {
+        let head = RunHead::read(store, &run).await;
+        if head.is_ok_and(|head| without_guests(&head.experiment) == without_guests(&part.experiment)) {
+            return Ok(run);
+        }
+    }
+    Ok(plain)
+}
+
+fn without_guests(experiment: &Experiment) -> ExperimentFile {
+    ExperimentFile { guests: None, ..experiment.file().clone() }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let mut rungs = vec![];
-    for run in sources::levels(&arguments.sources)? {
+    for run in sources::levels(&store, &arguments.sources).await? {
         rungs.extend(Found::read(&store, &run).await?.rungs(arguments)?);
     }
     write_all(&arguments.to, &rungs)?;
