@@ -268,8 +268,12 @@ fn print_ended(status: &v1::RunStatus, json: bool) {
     if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
         let what = if status.kind() == Kind::Evolution { "generations" } else { "done" };
         out!("  {what:<13} {generation}");
-        out!("  best fitness  {}", number(best));
-        out!("  evaluations   {evaluations}");
+        if status.kind() == Kind::Tournament {
+            out!("  games         {evaluations}");
+        } else {
+            out!("  best fitness  {}", number(best));
+            out!("  evaluations   {evaluations}");
+        }
     }
     if let Some(digest) = digest(status) {
         out!("  digest        {digest}");

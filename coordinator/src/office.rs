@@ -122,7 +122,10 @@ pub enum Refusal {
 
 impl From<LookUpError> for Refusal {
     fn from(error: LookUpError) -> Self {
-        Self::Player(Box::new(error))
+        match error {
+            LookUpError::Keep(error) => Self::Keep(error),
+            error => Self::Player(Box::new(error)),
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl<'a> Outcome<'a> {
         line(text, "| | player | Elo | 95 % | score | 95 % | games | won | drawn | lost |");
         line(text, "|---|---|---|---|---|---|---|---|---|---|");
         for (place, Standing { name, rating, tally, .. }) in self.standings().iter().enumerate() {
-            let Rating { elo, low, high } = rating;
+            let [elo, low, high] = [rating.elo, rating.low, rating.high].map(whole);
             let Interval { low: least, high: most } = tally.interval();
             let (score, games) = (tally.score(), tally.games());
             let Tally { wins, draws, losses, .. } = tally;
@@ -111,7 +111,7 @@ impl<'a> Outcome<'a> {
             line(
                 text,
                 &format!(
-                    "| {place} | {name} | {elo:.0} | {low:.0} to {high:.0} | {score:.3} | {least:.3} to {most:.3} | \
+                    "| {place} | {name} | {elo} | {low} to {high} | {score:.3} | {least:.3} to {most:.3} | \
                      {games} | {wins} | {draws} | {losses} |"
                 ),
             );
@@ -263,6 +263,11 @@ fn results(tally: &Tally) -> Value {
 fn columns(tally: &Tally) -> String {
     let Interval { low, high } = tally.interval();
     format!("{},{},{},{},{low},{high}", tally.wins, tally.draws, tally.losses, tally.score())
+}
+
+/// A number of Elo; what rounds to nothing has no sign.
+fn whole(elo: f64) -> i64 {
+    elo.round() as i64
 }
 
 fn quoted(text: &str) -> String {

@@ -231,7 +231,10 @@ impl Tournament {
     ) -> Result<Contestant, ContestantError> {
         let (name, depth) = (player.name.clone(), player.depth.unwrap_or(self.file.tournament.depth));
         if let Some(engine) = &player.engine {
-            let known = || engines.keys().cloned().collect::<Vec<_>>().join(", ");
+            let known = || match engines.len() {
+                0 => "there is none".to_owned(),
+                _ => engines.keys().cloned().collect::<Vec<_>>().join(", "),
+            };
             let missing = || ContestantError::Engine { name, engine: engine.clone(), known: known() };
             let command = engines.get(engine).ok_or_else(missing)?.clone();
             return Ok(Contestant::Engine { command, depth });
