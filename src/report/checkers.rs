@@ -368,7 +368,9 @@ mod tests {
         assert_eq!(shown.players[0], "material", "colours are swapped");
         assert_eq!(shown.plies.len(), moves.len());
         let mut game = Game::new(DrawRules::default());
-        moves.iter().for_each(|mv| game.play(*mv).unwrap());
+        for mv in &moves {
+            game.play(*mv).unwrap();
+        }
         assert_eq!(shown.plies.last().unwrap().board, letters(game.position()));
         assert_eq!(letters(&Position::START), "bbbbbbbbbbbb........wwwwwwwwwwww");
     }

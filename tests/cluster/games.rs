@@ -121,8 +121,9 @@ fn tournament(folder: &Folder) -> String {
     let mut text =
         "name = \"tournament\"\nseed = 4\n[tournament]\ndepth = 2\ndraw = { max_plies = 120 }\n".to_owned();
     for number in 1..=4u32 {
-        let weight =
-            |at: usize| ((at as u32 + 1).wrapping_mul(2_654_435_761 * number) % 401) as f32 / 1000.0 - 0.2;
+        let weight = |at: usize| {
+            ((at as u32 + 1).wrapping_mul(2_654_435_761_u32.wrapping_mul(number)) % 401) as f32 / 1000.0 - 0.2
+        };
         let weights: Vec<f32> = (0..checkers::NodeKind::Sum.weight_count()).map(weight).collect();
         let network = checkers::Network::new(checkers::NodeKind::Sum, &weights).unwrap();
         let path = folder.path().join(format!("{number}.acp"));

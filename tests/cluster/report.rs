@@ -20,7 +20,7 @@ fn a_report_shows_who_worked_and_what_a_crash_cost() {
     assert!(folder.atoll(&["report", &run, "--to", "page"]).status.success());
     let read = |name: &str| std::fs::read_to_string(folder.path().join("page").join(name)).unwrap();
     let (page, workers) = (read("report.html"), read("workers.csv"));
-    assert!(page.contains("was not heard of any more"));
+    assert!(page.contains("was not renewed in time"));
     assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains(HOSTILE), "names are text");
     let names: Vec<&str> = workers.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
     assert_eq!(names.len(), 2, "{workers}");
