@@ -39,6 +39,11 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether the store itself failed, which may pass.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Self::Store(_) | Self::Journal(JournalError::Store(_)))
+    }
+
     /// Whether this comes of another coordinator that writes and deletes at the same time.
     pub(crate) fn is_of_another(&self) -> bool {
         match self {

@@ -75,7 +75,9 @@ impl Members {
         if self.is_full() {
             return Err(MemberError::TooMany);
         }
-        let member = Member { name: name.to_owned(), threads, seen: now, aside: None, knows_the_end: false };
+        // A name stands in logs and on pages: it has one line, and writes no other.
+        let name = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let member = Member { name, threads, seen: now, aside: None, knows_the_end: false };
         self.0.insert(worker.to_owned(), member);
         Ok(())
     }

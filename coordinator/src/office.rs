@@ -7,7 +7,6 @@ use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
 use crate::keeper::KeepError;
 use crate::lease::{Expired, Leases, Terms, Token, Verdict};
-use crate::ledger::LedgerError;
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
 use crate::players::{LookUpError, PlayerFiles};
@@ -679,7 +678,7 @@ impl Office {
             Ok(()) => {}
             // Nobody who asks here should hear that the run failed: it goes on elsewhere.
             Err(_) if self.is_succeeded().await => {}
-            Err(KeepError::Ledger(LedgerError::Store(error))) => {
+            Err(KeepError::Ledger(error)) if error.may_pass() => {
                 self.counters.store_errors += 1;
                 tracing::error!(run, %error, "cannot be written; trying again");
             }

@@ -3,7 +3,6 @@
 use crate::bell::{Bell, Listener};
 use crate::epochs::Fate;
 use crate::keeper::KeepError;
-use crate::ledger::LedgerError;
 use crate::members::MemberError;
 use crate::office::{Delivery, Instruction, Moment, Office, Refusal, Renewal};
 use crate::plan::PlanError;
@@ -130,9 +129,8 @@ impl From<Refusal> for Status {
             | Refusal::Report(_)
             | Refusal::Player(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
-            Refusal::Succeeded | Refusal::Keep(KeepError::Ledger(LedgerError::Store(_))) => {
-                Self::unavailable(text)
-            }
+            Refusal::Succeeded => Self::unavailable(text),
+            Refusal::Keep(KeepError::Ledger(error)) if error.may_pass() => Self::unavailable(text),
             Refusal::Keep(_) => Self::internal(text),
         }
     }

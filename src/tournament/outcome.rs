@@ -130,7 +130,7 @@ impl<'a> Outcome<'a> {
             let Tally { wins, draws, losses, .. } = tally;
             let published = published.map_or(String::new(), |published| {
                 let PublishedKeys { wins, draws, losses, source, .. } = published;
-                let games = f64::from(wins + draws + losses).max(1.0);
+                let games = (f64::from(*wins) + f64::from(*draws) + f64::from(*losses)).max(1.0);
                 let score = (f64::from(*wins) + f64::from(*draws) / 2.0) / games;
                 format!("{wins} won, {losses} lost, {draws} drawn: {score:.3} ({source})")
             });

@@ -33,6 +33,26 @@ fn a_worker_is_killed_in_the_middle_of_an_epoch() {
 }
 
 #[test]
+fn a_store_that_fails_for_a_while_fails_no_run() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&SHORT_LEASE);
+    let run = coordinator.submit(EXPERIMENT);
+    let first = coordinator.worker(&[]);
+    coordinator.wait_for(GENERATION, 300.0);
+    let events = folder.path().join("atoll-store/runs").join(&run).join("events");
+    let away = events.with_file_name("away");
+    std::fs::rename(&events, &away).unwrap();
+    std::fs::write(&events, "a file, where no event can be created").unwrap();
+    // What the lost lease cost cannot be written down.
+    first.kill();
+    coordinator.wait_for("atoll_store_errors_total", 1.0);
+    std::fs::remove_file(&events).unwrap();
+    std::fs::rename(&away, &events).unwrap();
+    let _second = coordinator.worker(&[]);
+    assert_eq!(coordinator.digest(&run), *DIGEST);
+}
+
+#[test]
 fn a_killed_worker_costs_its_lease_and_an_epoch() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&SHORT_LEASE);

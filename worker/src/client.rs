@@ -67,6 +67,10 @@ pub(crate) type Calls = WorkerClient<Line>;
 /// An endpoint whose connections notice when the other side is gone, and trust nobody else.
 pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     let seconds = Duration::from_secs;
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        let reason = "it begins with neither of them".to_owned();
+        return Err(CredentialError::Url { url: url.to_owned(), reason });
+    }
     let endpoint = Endpoint::from_shared(url.to_owned())
         .map_err(|error| CredentialError::Url { url: url.to_owned(), reason: root_cause(&error) })?;
     let endpoint = endpoint

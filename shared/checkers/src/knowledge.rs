@@ -13,6 +13,10 @@ use crate::search::{Limits, Reuse, Search};
 use crate::thought::Thought;
 use std::sync::Arc;
 
+/// Plies that are searched to choose among moves that the database finds equally good: limits of nodes or time, beside
+/// which players may look as far as they like, do not hold there.
+const DEEPEST_GUIDE: u32 = 8;
+
 /// When the endgame database is asked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
@@ -113,8 +117,10 @@ impl<E: Evaluator> Knowing<E> {
         asked.then(|| endgames.database.best_moves(position)).flatten()
     }
 
-    /// What the database plays where it is asked; a search of `depth` plies tells apart what it finds equally good.
+    /// What the database plays where it is asked; a search of `depth` plies, and not of many, tells apart what it finds
+    /// equally good.
     pub(crate) fn guided(&mut self, search: &mut Search, position: &Position, depth: u32) -> Option<Move> {
+        let depth = depth.min(DEEPEST_GUIDE);
         match self.best_moves(position)?.as_slice() {
             [only] => Some(*only),
             moves => self.best_of(search, position, moves, depth),
