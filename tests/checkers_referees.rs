@@ -2,9 +2,9 @@
 
 use checkers::{DrawRules, Game, Move, Player, Position, RandomPlayer, Square};
 use serde_json::{Value, json};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+#[path = "support/referee.rs"]
+mod referee;
 
 #[test]
 fn pydraughts_agrees() {
@@ -14,14 +14,19 @@ fn pydraughts_agrees() {
     let fresh = (0..40).map(|seed| random_game(Position::START, seed, 150));
     let kings = starts.into_iter().flat_map(|start| (0..4).map(move |seed| random_game(start, seed, 40)));
     let games: Vec<Value> = fresh.chain(kings).collect();
-    assert_eq!(referee("pydraughts", &games), plies(&games));
+    assert_eq!(judge("pydraughts", &games), plies(&games));
 }
 
 #[test]
 fn open_spiel_agrees() {
     let games: Vec<Value> = (0..400).map(|seed| random_game(Position::START, 1000 + seed, 150)).collect();
-    let (compared, all) = (referee("open_spiel", &games), plies(&games));
+    let (compared, all) = (judge("open_spiel", &games), plies(&games));
     assert!(compared > all / 2, "only {compared} of {all} plies were compared");
+}
+
+/// How many plies a referee compared.
+fn judge(name: &str, games: &[Value]) -> usize {
+    referee::judge(name, name, &json!({ "games": games }))
 }
 
 fn plies(games: &[Value]) -> usize {
@@ -46,30 +51,4 @@ fn random_game(start: Position, seed: u64, longest: u32) -> Value {
 
 fn squares(mv: &Move) -> Vec<u8> {
     mv.squares().map(Square::number).collect()
-}
-
-/// How many plies the referee compared; it stops the test where it disagrees.
-fn referee(name: &str, games: &[Value]) -> usize {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    set_up(&root, name);
-    let mut referee = Command::new(root.join(format!("target/referees/{name}/bin/python")))
-        // Without -I the script's own folder, with files of the libraries' names, would come first.
-        .arg("-I")
-        .arg(root.join(format!("tests/referees/{name}.py")))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the referee's interpreter runs");
-    let text = json!({ "games": games }).to_string();
-    let mut input = referee.stdin.take().expect("its input is piped");
-    input.write_all(text.as_bytes()).expect("the referee reads to the end");
-    drop(input);
-    let output = referee.wait_with_output().expect("the referee ends");
-    assert!(output.status.success(), "{name} disagrees, see above");
-    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of plies")
-}
-
-fn set_up(root: &Path, name: &str) {
-    let status = Command::new(root.join("tests/referees/setup")).arg(name).status();
-    assert!(status.is_ok_and(|status| status.success()), "the environment of {name} can't be made");
 }

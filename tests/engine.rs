@@ -5,21 +5,19 @@ use checkers::{
     Consult, Database, DrawRules, Endgames, Game, Knowledge, Limits, Outcome, Player, PlayerSpec, Side,
 };
 use hub::{HubEngine, HubPlayer};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+
+#[path = "support/referee.rs"]
+mod referee;
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
 #[test]
 fn pydraughts_plays_whole_games_against_the_engine() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let ready = Command::new(root.join("tests/referees/setup")).arg("pydraughts").status();
-    assert!(ready.is_ok_and(|status| status.success()), "the environment of pydraughts can't be made");
-    let games = Command::new(root.join("target/referees/pydraughts/bin/python"))
-        .arg("-I")
-        .arg(root.join("tests/referees/pydraughts_hub.py"))
+    let games = referee::script("pydraughts", "pydraughts_hub")
         .args(["8", env!("CARGO_BIN_EXE_atoll"), "engine", "material", "--depth", "4"])
         .stderr(Stdio::inherit())
         .output()

@@ -175,6 +175,35 @@ plain = {}
 }
 
 #[test]
+fn a_damaged_milestone_is_missed() {
+    let place = Place::new();
+    place.write(
+        "players.toml",
+        r#"
+name = "players"
+problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 20 } }
+algorithm = { kind = "es", parents = 3, offspring = 3 }
+islands = { count = 1, topology = "isolated" }
+migration = { interval = 1 }
+budget = { generations = 5 }
+retention = { milestones = 1 }
+"#,
+    );
+    place.run(&["run", "players.toml"]).expect(0);
+    let run = place.only_run();
+    assert_eq!(place.json(&["report", &run, "--json"])["damage"], Value::Array(vec![]));
+    let states: Vec<_> = place
+        .objects(&run)
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "state"))
+        .collect();
+    assert_eq!(states.len(), 5, "{states:?}");
+    std::fs::write(&states[2], b"nonsense").unwrap();
+    let damage = place.json(&["report", &run, "--json"])["damage"].clone();
+    assert_eq!(damage.as_array().map(Vec::len), Some(1), "{damage}");
+}
+
+#[test]
 fn two_hundred_islands_and_two_thousand_generations_fit_on_a_page() {
     let place = Place::new();
     place.write(

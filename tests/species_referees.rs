@@ -3,11 +3,11 @@
 use checkers::{Ensemble, Network, NodeKind, PlayerFile, behaviour, sample_positions};
 use serde_json::{Value, json};
 use species::{Dbscan, Distances, Projection, epsilon};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+#[path = "support/referee.rs"]
+mod referee;
 mod support;
 use support::{Place, Seeded};
 
@@ -27,7 +27,7 @@ fn scikit_learn_agrees() {
     }
     let ours: usize = cases.iter().map(clusters).sum();
     assert!(ours > cases.len(), "populations without species show nothing: {ours}");
-    assert_eq!(referee(&cases), ours);
+    assert_eq!(referee::judge("scikit_learn", "scikit_learn", &json!({ "cases": cases })), ours);
 }
 
 /// Clusters by the epsilon of the knee, a little larger: at the knee itself a pair of points is exactly so far apart,
@@ -137,24 +137,4 @@ fn read_text(file: &Path) -> Vec<Vec<f32>> {
     lines
         .map(|line| line.split(',').map(|number| number.trim().parse().expect("a number")).collect())
         .collect()
-}
-
-/// How many clusters the referee found; it stops the test where it disagrees.
-fn referee(cases: &[Value]) -> usize {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let set_up = Command::new(root.join("tests/referees/setup")).arg("scikit_learn").status();
-    assert!(set_up.is_ok_and(|status| status.success()), "the environment of scikit_learn can't be made");
-    let mut referee = Command::new(root.join("target/referees/scikit_learn/bin/python"))
-        .arg("-I")
-        .arg(root.join("tests/referees/scikit_learn.py"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the referee's interpreter runs");
-    let mut input = referee.stdin.take().expect("its input is piped");
-    input.write_all(json!({ "cases": cases }).to_string().as_bytes()).expect("the referee reads to the end");
-    drop(input);
-    let output = referee.wait_with_output().expect("the referee ends");
-    assert!(output.status.success(), "scikit-learn disagrees, see above");
-    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of clusters")
 }

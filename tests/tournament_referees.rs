@@ -1,13 +1,12 @@
 //! Our ratings against scipy's: on made-up cross tables, and on one that was played.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/referee.rs"]
+mod referee;
 mod support;
 
 use checkers::{DrawRules, PlayerSpec};
 use serde_json::{Value, json};
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use support::Seeded;
 use tournament::{CrossTable, Match, Ratings, Tally, deck_pairs};
 
@@ -32,7 +31,7 @@ fn scipy_agrees() {
         cases.push(case(&format!("{players} made-up players"), &table(players, &results)));
     }
     let players: usize = cases.iter().map(|case| case["players"].as_u64().unwrap() as usize).sum();
-    assert_eq!(referee(&cases), players);
+    assert_eq!(referee::judge("scikit_learn", "scipy_ratings", &json!({ "cases": cases })), players);
 }
 
 fn table(players: usize, results: &[([usize; 2], u64, u64, u64)]) -> CrossTable {
@@ -78,25 +77,4 @@ fn case(name: &str, table: &CrossTable) -> Value {
         .map(|([first, second], tally)| [first as u64, second as u64, tally.wins, tally.draws, tally.losses])
         .collect();
     json!({ "name": name, "players": table.players(), "games": games, "ratings": rated, "superiority": superiority })
-}
-
-/// How many players the referee rated; it stops the test where it disagrees.
-fn referee(cases: &[Value]) -> usize {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    // The environment of scikit-learn has scipy in it.
-    let set_up = Command::new(root.join("tests/referees/setup")).arg("scikit_learn").status();
-    assert!(set_up.is_ok_and(|status| status.success()), "the environment of scikit_learn can't be made");
-    let mut referee = Command::new(root.join("target/referees/scikit_learn/bin/python"))
-        .arg("-I")
-        .arg(root.join("tests/referees/scipy_ratings.py"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = referee.stdin.take().unwrap();
-    input.write_all(json!({ "cases": cases }).to_string().as_bytes()).unwrap();
-    drop(input);
-    let output = referee.wait_with_output().unwrap();
-    assert!(output.status.success(), "scipy disagrees, see above");
-    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
 }

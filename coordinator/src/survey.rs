@@ -111,8 +111,8 @@ impl Survey {
 
     /// The champion of an island after an epoch, if its state is stored and can be read.
     pub async fn champion_at(&mut self, island: u32, epoch: u64) -> Option<ChampionView> {
-        let remains = read_remains(&self.store, &self.run, island, epoch).await.ok()?;
-        self.evolver.champion(&remains.state).ok()
+        let evolver = self.evolver.clone();
+        self.read(island, epoch, |_, remains| evolver.champion(&remains.state)).await
     }
 
     async fn newest<T>(
@@ -121,16 +121,30 @@ impl Survey {
         read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
     ) -> Option<T> {
         for epoch in self.epochs(island).into_iter().rev() {
-            let trouble = match read_remains(&self.store, &self.run, island, epoch).await {
-                Ok(remains) => match read(epoch, &remains) {
-                    Ok(answer) => return Some(answer),
-                    Err(error) => format!("island {island}, epoch {epoch}: its state {error}"),
-                },
-                Err(error) => error.to_string(),
-            };
-            if !self.damage.contains(&trouble) {
-                self.damage.push(trouble);
+            let found = self.read(island, epoch, &read).await;
+            if found.is_some() {
+                return found;
             }
+        }
+        None
+    }
+
+    /// What can be read of a state; if nothing, that is noted once.
+    async fn read<T>(
+        &mut self,
+        island: u32,
+        epoch: u64,
+        read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
+    ) -> Option<T> {
+        let trouble = match read_remains(&self.store, &self.run, island, epoch).await {
+            Ok(remains) => match read(epoch, &remains) {
+                Ok(answer) => return Some(answer),
+                Err(error) => format!("island {island}, epoch {epoch}: its state {error}"),
+            },
+            Err(error) => error.to_string(),
+        };
+        if !self.damage.contains(&trouble) {
+            self.damage.push(trouble);
         }
         None
     }
