@@ -112,7 +112,7 @@ impl Survey {
     /// The champion of an island after an epoch, if its state is stored and can be read.
     pub async fn champion_at(&mut self, island: u32, epoch: u64) -> Option<ChampionView> {
         let evolver = self.evolver.clone();
-        self.read(island, epoch, |_, remains| evolver.champion(&remains.state)).await
+        self.at(island, epoch, |_, remains| evolver.champion(&remains.state)).await
     }
 
     async fn newest<T>(
@@ -121,7 +121,7 @@ impl Survey {
         read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
     ) -> Option<T> {
         for epoch in self.epochs(island).into_iter().rev() {
-            let found = self.read(island, epoch, &read).await;
+            let found = self.at(island, epoch, &read).await;
             if found.is_some() {
                 return found;
             }
@@ -130,7 +130,7 @@ impl Survey {
     }
 
     /// What can be read of a state; if nothing, that is noted once.
-    async fn read<T>(
+    async fn at<T>(
         &mut self,
         island: u32,
         epoch: u64,
