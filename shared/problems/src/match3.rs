@@ -5,7 +5,7 @@ use ::match3::{Board, Game, Level, Player, Rating, Rules, Sampling};
 use evolution::gene::{Alphabet, Gene, Shape};
 use evolution::population::{Cost, Population};
 use evolution::problem::{Axis, Breeder, Judging, Problem};
-use evolution::random::{Chance, Stream};
+use evolution::random::{Chance, Stream, mix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +67,8 @@ pub enum Crossing {
     Genes,
 }
 
-/// How often a board is played: less if it is hopeless, more if it comes near a target. All boards meet the same moves, so
-/// a board has one fitness, whoever judges it and when.
+/// How often a board is played: less if it is hopeless, more if it comes near a target. Each board meets moves of its own,
+/// always the same ones: it has one fitness, whoever judges it and when, and a search cannot adapt boards to the moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plays {
@@ -84,7 +84,7 @@ pub struct Plays {
     /// Boards whose estimate has a standard error below this are not played on.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub precision: f64,
-    /// The seed of the plays.
+    /// The seed of the plays, with the board.
     pub seed: u64,
 }
 
@@ -190,14 +190,15 @@ impl Boards {
     fn rate(&self, genes: &[u8]) -> Rating {
         let board = self.spec.board(genes).expect("genomes have the board's length");
         let Match3 { player, plays, .. } = self.spec;
+        let seed = genes.iter().fold(plays.seed, |seed, gene| mix(seed ^ u64::from(*gene)).wrapping_add(1));
         // With several targets a first look tells which of them is the nearest.
         let target = if let [only] = self.spec.targets[..] {
             only
         } else {
-            let first = self.game.rate(&board, player, plays.seed, plays.least);
+            let first = self.game.rate(&board, player, seed, plays.least);
             self.spec.nearest(first.expect("rules and player were checked").estimate)
         };
-        let Plays { least, most, worth, precision, seed } = plays;
+        let Plays { least, most, worth, precision, .. } = plays;
         let sampling = Sampling { target, worth, precision, least, most };
         self.game.rate_for(&board, player, seed, &sampling).expect("rules and player were checked")
     }

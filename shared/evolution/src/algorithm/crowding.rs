@@ -22,6 +22,11 @@ pub struct Crowding {
     pub crossover: Crossover,
     /// How genes change by themselves.
     pub mutation: Mutation,
+    /// Of how many at random the most similar is the mate. With 1 everybody mates with everybody, and the population
+    /// stays one species; with more, kinds mate among themselves and drift apart.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    #[serde(skip_serializing_if = "is_one")]
+    pub mates: u32,
     /// Whether a child that equals somebody is turned away, so that no solution takes more than one place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distinct: bool,
@@ -33,9 +38,15 @@ impl Default for Crowding {
             population: 100,
             crossover: Crossover { kind: CrossoverKind::Uniform, rate: 1.0 },
             mutation: Mutation { rate: Rate::Constant(0.01), per: MutationUnit::Gene, step: None },
+            mates: 1,
             distinct: false,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 impl Crowding {
@@ -46,7 +57,7 @@ impl Crowding {
         spare: &mut Spare<P>,
     ) {
         let parents = population.len();
-        let order = pairing(&coming, parents);
+        let order = self.pairing(&coming, population);
         let born = order.len();
         let breeding = Breeding::new(&coming, &spare.windows, &self.crossover, &self.mutation);
 
@@ -67,14 +78,29 @@ impl Crowding {
         }
         population.resize(parents);
     }
+
+    /// Everybody in random order, but for the mates: neighbours make a pair. Of an odd number one stays alone.
+    fn pairing<P: Problem>(&self, coming: &Coming<'_, P>, population: &Population<P::Gene>) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..population.len() as u32).collect();
+        coming.key.stream(0, Purpose::Pairing).shuffle(&mut order);
+        if self.mates > 1 {
+            let genome = |one: u32| population.genome(one as usize);
+            let apart = |one, other| coming.problem.distance(genome(one), genome(other));
+            for couple in (0..order.len().saturating_sub(1)).step_by(2) {
+                let last = order.len().min(couple + 1 + self.mates as usize);
+                let nearest = nearest(&order[couple + 1..last], |other| apart(order[couple], other));
+                order.swap(couple + 1, couple + 1 + nearest);
+            }
+        }
+        order.truncate(population.len() & !1);
+        order
+    }
 }
 
-/// Everybody in random order: neighbours make a pair. Of an odd number one stays alone.
-fn pairing<P: Problem>(coming: &Coming<'_, P>, count: usize) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count as u32).collect();
-    coming.key.stream(0, Purpose::Pairing).shuffle(&mut order);
-    order.truncate(count & !1);
-    order
+/// The place of the nearest, of several as near the first.
+fn nearest(candidates: &[u32], apart: impl Fn(u32) -> f64) -> usize {
+    let distances = candidates.iter().map(|one| apart(*one)).enumerate();
+    distances.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(place, _)| place)
 }
 
 /// Each child meets the parent it resembles, in the assignment that resembles most as a whole.

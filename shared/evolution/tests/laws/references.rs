@@ -154,17 +154,22 @@ fn ga_generation(ga: &Ga, parents: &[Vec<u8>], seed: u64, generation: u64) -> Ve
 
 fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, generation: u64) -> Vec<Vec<u8>> {
     let key = Key::new(seed, 0, generation);
-    let Crowding { crossover, mutation, distinct, .. } = crowding;
+    let Crowding { crossover, mutation, mates, distinct, .. } = crowding;
     let breeding = Breeding { shape: Rugged::SMALL.shape(), crossover, mutation, generation };
     let mut order: Vec<usize> = (0..parents.len()).collect();
     key.stream(0, Purpose::Pairing).shuffle(&mut order);
+    let apart = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a != b).count();
     let mut next = parents.to_vec();
     let mut known = parents.to_vec();
-    for (pair, couple) in order.chunks_exact(2).enumerate() {
+    for pair in 0..parents.len() / 2 {
+        let places = 2 * pair + 1..order.len().min(2 * pair + 1 + *mates as usize);
+        let mother = &parents[order[2 * pair]];
+        let mate = places.min_by_key(|&place| apart(mother, &parents[order[place]])).unwrap();
+        order.swap(2 * pair + 1, mate);
+        let couple = [order[2 * pair], order[2 * pair + 1]];
         let mut stream = key.stream(pair, Purpose::Variation);
         let (mother, father) = (&parents[couple[0]], &parents[couple[1]]);
         let [one, other] = breeding.children(mother, father, &mut stream);
-        let apart = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a != b).count();
         let straight = apart(mother, &one) + apart(father, &other);
         let crossed = apart(mother, &other) + apart(father, &one);
         let rivals = if straight <= crossed { [one, other] } else { [other, one] };

@@ -44,8 +44,14 @@ pub(crate) fn gas() -> impl Strategy<Value = Ga> {
 }
 
 pub(crate) fn crowdings() -> impl Strategy<Value = Crowding> {
-    (2u32..40, crossovers(), mutations(), any::<bool>()).prop_map(
-        |(population, crossover, mutation, distinct)| Crowding { population, crossover, mutation, distinct },
+    (2u32..40, crossovers(), mutations(), 1u32..9, any::<bool>()).prop_map(
+        |(population, crossover, mutation, mates, distinct)| Crowding {
+            population,
+            crossover,
+            mutation,
+            mates,
+            distinct,
+        },
     )
 }
 

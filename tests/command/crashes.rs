@@ -1,10 +1,8 @@
 //! Runs killed at any moment lose no more than they may, and nothing in the store is ever half-written.
 
-mod support;
-
+use crate::support::{Place, Seeded, pause, until};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use support::{Place, Seeded, pause, until};
 
 const KILLS: u32 = 50;
 

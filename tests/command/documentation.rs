@@ -1,7 +1,5 @@
 //! The documentation is true: its commands run, its examples load, its reference is that of this binary.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

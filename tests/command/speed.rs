@@ -1,11 +1,9 @@
 //! Memory that does not grow with time, and threads that are worth their cores.
 
-mod support;
-
+use crate::support::{Finished, Place, finish, pause};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use support::{Finished, Place, finish, pause};
 
 /// Measurements take turns: in one process the figures of children cannot be told apart.
 static TURN: Mutex<()> = Mutex::new(());

@@ -1,14 +1,11 @@
 //! Tournaments as people use them: from a file to tables, games and a page.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{Place, Seeded};
 use checkers::{Network, NodeKind, read_pdn};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use support::{Place, Seeded};
 
 /// Two kinds of players and a champion of a run, from a few openings.
 const GAMES: &str = r#"
@@ -385,6 +382,6 @@ fn a_hundred_players_fit_into_a_gibibyte() {
         "ulimit -v 1048576; exec {} run hundred.toml --json --threads 2",
         env!("CARGO_BIN_EXE_atoll")
     );
-    let played = support::finish(&mut place.command_of("bash", &["-c", &limited]));
+    let played = crate::support::finish(&mut place.command_of("bash", &["-c", &limited]));
     assert_eq!(played.expect(0).json()["games"], 2 * 4950);
 }

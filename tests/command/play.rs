@@ -1,8 +1,6 @@
 //! `atoll play` in a real terminal, from the first move to the result.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{PATIENCE, Place};
 use checkers::{DrawRules, Game, Outcome, PlayerSpec, Position, Side, read_pdn};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
@@ -10,7 +8,6 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
-use support::{PATIENCE, Place};
 
 /// A command that believes to be watched.
 struct Terminal {
@@ -142,7 +139,7 @@ fn a_pipe_gets_letters() {
     let input = place.path().join("input");
     std::fs::write(&input, b"11-15\n\xff\xfe\n").unwrap();
     let mut command = place.command(&["play", "random", "--seed", "1"]);
-    let finished = support::finish(command.stdin(File::open(input).unwrap()));
+    let finished = crate::support::finish(command.stdin(File::open(input).unwrap()));
     let shown = &finished.expect(0).stdout;
     assert!(!shown.contains('\x1b') && shown.contains("12b"), "{shown}");
     assert!(shown.contains("is no move") && shown.contains("not finished"), "{shown}");

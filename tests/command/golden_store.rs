@@ -1,7 +1,5 @@
 //! A run that was stored with format version 1 is read, verified and exported by every later version.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -3,9 +3,6 @@
 use checkers::{DrawRules, Game, Move, Player, Position, RandomPlayer, Square};
 use serde_json::{Value, json};
 
-#[path = "support/referee.rs"]
-mod referee;
-
 #[test]
 fn pydraughts_agrees() {
     let starts =
@@ -26,7 +23,7 @@ fn open_spiel_agrees() {
 
 /// How many plies a referee compared.
 fn judge(name: &str, games: &[Value]) -> usize {
-    referee::judge(name, name, &json!({ "games": games }))
+    crate::referee::judge(name, name, &json!({ "games": games }))
 }
 
 fn plies(games: &[Value]) -> usize {

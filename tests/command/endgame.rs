@@ -1,9 +1,7 @@
 //! `atoll endgame`, driven as people and programs drive it.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 fn counts(row: &Value) -> [u64; 3] {
     ["wins", "losses", "draws"].map(|key| row[key].as_u64().expect("a count"))

@@ -1,12 +1,10 @@
 //! Whatever a person, a disk or a file does wrong is a clear error with the right exit code: nothing panics, hangs or is
 //! lost.
 
-mod support;
-
+use crate::support::{Place, finish, with_checkpoints};
 use evolution::digest::Digest;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Place, finish, with_checkpoints};
 
 const SMALL: &str = r#"name = "small"
 problem = { kind = "onemax", length = 16 }
@@ -280,7 +278,7 @@ fn unfinished() -> (Place, String) {
         .replace("generations = 20", "generations = 100000");
     place.write("slow.toml", with_checkpoints(&slow.replace("interval = 5", "interval = 50"), "3"));
     let run = place.start(&["run", "slow.toml", "--threads", "2"]);
-    support::until("there are states and checkpoints", || {
+    crate::support::until("there are states and checkpoints", || {
         let kept = place.kept(50);
         kept.len() == 3 && kept.values().all(|&generation| generation > 55)
     });

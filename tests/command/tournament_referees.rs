@@ -1,13 +1,8 @@
 //! Our ratings against scipy's: on made-up cross tables, and on one that was played.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "support/referee.rs"]
-mod referee;
-mod support;
-
+use crate::support::Seeded;
 use checkers::{DrawRules, PlayerSpec};
 use serde_json::{Value, json};
-use support::Seeded;
 use tournament::{CrossTable, Match, Ratings, Tally, deck_pairs};
 
 #[test]
@@ -31,7 +26,7 @@ fn scipy_agrees() {
         cases.push(case(&format!("{players} made-up players"), &table(players, &results)));
     }
     let players: usize = cases.iter().map(|case| case["players"].as_u64().unwrap() as usize).sum();
-    assert_eq!(referee::judge("scikit_learn", "scipy_ratings", &json!({ "cases": cases })), players);
+    assert_eq!(crate::referee::judge("scikit_learn", "scipy_ratings", &json!({ "cases": cases })), players);
 }
 
 fn table(players: usize, results: &[([usize; 2], u64, u64, u64)]) -> CrossTable {

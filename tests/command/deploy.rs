@@ -1,8 +1,6 @@
 //! What is in `deploy/` is true: charts render to valid manifests, mistakes are refused, alerts fire, and every config is
 //! one that the command accepts.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,10 +1,8 @@
 //! From a file to levels that designers can use: the examples are run, and what comes out is what was asked for.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::Place;
 
 fn example(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).display().to_string()

@@ -1,8 +1,6 @@
 //! One experiment and one seed have one digest: with any number of threads, after a crash, after Ctrl-C, in any build.
 
-mod support;
-
-use support::{MAZE, Place, RASTRIGIN, finish, until, with_checkpoints};
+use crate::support::{MAZE, Place, RASTRIGIN, finish, until, with_checkpoints};
 
 /// Golden: a change of these changes every result there is, and calls for a new version of semantics.
 const MAZE_DIGEST: &str = "9958acd96cd2431b4dc231d04daa0251a3f9dcdcec332fc48b73887fe66dfbdc";

@@ -6,10 +6,7 @@ use species::{Dbscan, Distances, Projection, epsilon};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[path = "support/referee.rs"]
-mod referee;
-mod support;
-use support::{Place, Seeded};
+use crate::support::{Place, Seeded};
 
 #[test]
 fn scikit_learn_agrees() {
@@ -27,7 +24,7 @@ fn scikit_learn_agrees() {
     }
     let ours: usize = cases.iter().map(clusters).sum();
     assert!(ours > cases.len(), "populations without species show nothing: {ours}");
-    assert_eq!(referee::judge("scikit_learn", "scikit_learn", &json!({ "cases": cases })), ours);
+    assert_eq!(crate::referee::judge("scikit_learn", "scikit_learn", &json!({ "cases": cases })), ours);
 }
 
 /// Clusters by the epsilon of the knee, a little larger: at the knee itself a pair of points is exactly so far apart,

@@ -1,13 +1,11 @@
 //! `atoll verify` agrees with what is right, and finds whatever is not.
 
-mod support;
-
+use crate::support::{Finished, MAZE, Place, RASTRIGIN, until};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 use std::path::Path;
-use support::{Finished, MAZE, Place, RASTRIGIN, until};
 
 /// A small finished run that keeps some of its past, and its name.
 fn small_run() -> (Place, String) {

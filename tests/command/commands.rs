@@ -1,10 +1,8 @@
 //! Every command as people and programs use it: what it prints, and that only data is on stdout.
 
-mod support;
-
+use crate::support::{Place, until};
 use serde_json::Value;
 use std::path::Path;
-use support::{Place, until};
 
 const TINY: &str = r#"
 name = "tiny"

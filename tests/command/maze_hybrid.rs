@@ -4,8 +4,6 @@
 //! it is one board, and all runs but the first stop when they have what they look for. With `--nocapture` it prints what
 //! it found as tables in Markdown: see `tests/long maze-hybrid`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use archipelago::solo;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
@@ -123,7 +121,7 @@ fn on_one_thread(test: impl FnOnce() + Send) {
 
 /// Size, turns, and the least that is known to be possible; the optimum but for two.
 fn published() -> Vec<(usize, usize, u32, bool)> {
-    let table = include_str!("../shared/maze/tests/data/maze_seed0_boards.csv");
+    let table = include_str!("../../shared/maze/tests/data/maze_seed0_boards.csv");
     let lines = table.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
     let numbers = |line: &str| line.split(',').map(|value| value.parse().unwrap()).collect::<Vec<u32>>();
     lines.map(numbers).map(|row| (row[0] as usize, row[1] as usize, row[5], row[5] == row[6])).collect()

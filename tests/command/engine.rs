@@ -1,5 +1,4 @@
 //! `atoll engine` in whole games: driven by another library, and by ourselves.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use checkers::{
     Consult, Database, DrawRules, Endgames, Game, Knowledge, Limits, Outcome, Player, PlayerSpec, Side,
@@ -10,14 +9,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-#[path = "support/referee.rs"]
-mod referee;
-
 const PATIENCE: Duration = Duration::from_mins(2);
 
 #[test]
 fn pydraughts_plays_whole_games_against_the_engine() {
-    let games = referee::script("pydraughts", "pydraughts_hub")
+    let games = crate::referee::script("pydraughts", "pydraughts_hub")
         .args(["8", env!("CARGO_BIN_EXE_atoll"), "engine", "material", "--depth", "4"])
         .stderr(Stdio::inherit())
         .output()

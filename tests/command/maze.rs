@@ -1,7 +1,5 @@
 //! `atoll maze`, as people and scripts call it.
 
-#![allow(clippy::unwrap_used)]
-
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,7 @@
 //! `atoll checkers species`, driven as a person drives it, and the ensemble that comes of it.
 
-mod support;
-
+use crate::support::{Place, Seeded};
 use checkers::{Network, NodeKind};
-use support::{Place, Seeded};
 
 /// A folder `nets` of players: three families of six in turn, and two of no family.
 fn population(place: &Place) {

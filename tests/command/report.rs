@@ -1,12 +1,8 @@
 //! `atoll report` on real runs: complete, the same every time, and written whatever is damaged.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
-
+use crate::support::{Finished, MAZE, Place, until};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use support::{Finished, MAZE, Place, until};
 
 /// A small run of the maze with eight islands.
 fn maze(place: &Place) -> String {
@@ -230,13 +226,13 @@ fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
     let place = Place::new();
     place.write("slow.toml", MAZE.replace("generations = 400", "generations = 2000000"));
     place.write("browser", "#!/bin/sh\necho \"$1\" > opened.new && mv opened.new opened\n");
-    support::finish(&mut place.command_of("chmod", &["+x", "browser"])).expect(0);
+    crate::support::finish(&mut place.command_of("chmod", &["+x", "browser"])).expect(0);
     let mut run = place.start(&["run", "slow.toml"]);
     run.wait_for("run ");
     until("something is stored", || place.store().join("runs").is_dir() && !place.kept(10).is_empty());
     let name = place.only_run();
     let mut command = place.command(&["report", &name, "--watch", "--open", "--to", "page"]);
-    let mut watching = support::Running::start(command.env("BROWSER", place.path().join("browser")));
+    let mut watching = crate::support::Running::start(command.env("BROWSER", place.path().join("browser")));
     watching.wait_for("watching");
     let page = place.path().join("page/report.html");
     let first = std::fs::read_to_string(&page).unwrap();
@@ -264,7 +260,7 @@ fn what_cannot_be_reported_is_said() {
     place.run(&["report"]).expect_error(2, &["RUN|FILE"]);
     let run = place.only_run();
     let mut command = place.command(&["report", &run, "--open"]);
-    let finished = support::finish(command.env("BROWSER", "/no/such/browser"));
+    let finished = crate::support::finish(command.env("BROWSER", "/no/such/browser"));
     assert_eq!(finished.status.code(), Some(1));
     assert!(finished.stderr.contains("set BROWSER"), "{finished:?}");
 }

@@ -1,9 +1,7 @@
 //! Ctrl-C and SIGTERM: what was done is kept, the exit code says which it was, and nobody waits ten seconds.
 
-mod support;
-
+use crate::support::Place;
 use std::time::{Duration, Instant};
-use support::Place;
 
 /// How long a process may take to go.
 const GONE: Duration = Duration::from_secs(10);

@@ -1,0 +1,32 @@
+//! The command as people use it: real processes, real files, real signals.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod checkers_command;
+mod checkers_referees;
+mod commands;
+mod crashes;
+mod deploy;
+mod documentation;
+mod endgame;
+mod engine;
+mod golden_store;
+mod ladder;
+mod level;
+mod maze;
+mod maze_hybrid;
+mod one_digest;
+mod play;
+#[path = "../support/referee.rs"]
+mod referee;
+mod report;
+mod signals;
+mod species_command;
+mod species_referees;
+mod speed;
+#[path = "../support/mod.rs"]
+mod support;
+mod tournament;
+mod tournament_referees;
+mod verify;
