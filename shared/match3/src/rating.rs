@@ -77,8 +77,9 @@ pub enum RateError {
 /// Plays between two looks at the result.
 const BATCH: usize = 64;
 
-/// Standard errors by which an estimate must miss before it counts as having missed.
-const SURE: f64 = 3.0;
+/// Standard errors by which an estimate must miss before it counts as having missed. So many, because a search finds the
+/// luckiest of thousands of boards, and because scores have long tails, which few plays do not show.
+const SURE: f64 = 4.0;
 
 /// The normal quantile of a two-sided 95 % interval.
 const QUANTILE_95: f64 = 1.959_963_984_540_054;
