@@ -191,7 +191,9 @@ impl Field {
         for (name, Rating { elo, low, high }) in self.benchmarks(outcome) {
             out!("| {name} | | {elo:.0} | {low:.0} to {high:.0} |");
         }
-        progress.iter().for_each(|island| out!("{}", island.sentence()));
+        for island in &progress {
+            out!("{}", island.sentence());
+        }
         let comparisons = self.comparisons();
         out!("beyond doubt: with 95 % confidence for all {comparisons} comparisons of champions together");
         out!("games: {games}");

@@ -130,12 +130,11 @@ impl Report {
     /// Says what is missing, beside what else may be.
     fn miss(&mut self, lines: &[String]) {
         let sections = &mut self.document.sections;
-        match sections.iter_mut().find(|section| section.id == "missing") {
-            Some(section) => section.blocks.push(Block::Notice(lines.to_vec())),
-            None => {
-                let blocks = vec![Block::Notice(lines.to_vec())];
-                sections.insert(0, Section::new("missing", "What is missing", blocks));
-            }
+        let notice = Block::Notice(lines.to_vec());
+        if let Some(section) = sections.iter_mut().find(|section| section.id == "missing") {
+            section.blocks.push(notice);
+        } else {
+            sections.insert(0, Section::new("missing", "What is missing", vec![notice]));
         }
     }
 

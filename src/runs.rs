@@ -148,7 +148,11 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             CellPlan::Tournament(_) => "tournament",
         };
         let progress = results::read(store, run, plan).await?;
-        let state = format!("{}/{}", progress.done().len(), progress.plan().len());
+        let state = if progress.is_complete() {
+            "finished".to_owned()
+        } else {
+            format!("{}/{}", progress.done().len(), progress.plan().len())
+        };
         let digest = progress.digest().map(|digest| digest.to_string());
         let (run, created) = (run.to_string(), kind.to_owned());
         return Ok(Row { run, state, reached: reached(&progress), created, digest });

@@ -110,6 +110,7 @@ fn a_tournament_is_played_and_told() {
     let listed = place.json(&["runs", "--json"]);
     let row = listed.as_array().unwrap().iter().find(|row| row["digest"] == played["digest"]).unwrap();
     assert_eq!((&row["games"], &row["strongest"]), (&240.into(), &players[0]["name"]));
+    assert_eq!(row["state"], "finished");
     let listed = place.run(&["runs"]);
     let line = listed.expect(0).stdout.lines().find(|line| line.contains(run)).unwrap();
     assert!(line.contains("240 games") && line.contains(names[0]) && !line.contains("NaN"), "{line}");
@@ -420,7 +421,7 @@ fn teams_are_judged_by_where_their_players_come_from() {
     let played = place.json(&["run", "methods.toml", "--json"]);
     let team = &played["teams"][0];
     assert_eq!(team["teams"], serde_json::json!(["others", "some"]));
-    assert_eq!((&team["judged_by"], &team["origins"]), (&"runs".into(), &serde_json::json!([3, 3])));
+    assert_eq!((&team["judged_by"], &team["origins"]), (&"origins".into(), &serde_json::json!([3, 3])));
     // By leaving each player out, with what the games between each two came to.
     let mut scores = [[0.0; 3]; 3];
     for pairing in played["pairings"].as_array().unwrap() {
@@ -450,7 +451,7 @@ fn teams_are_judged_by_where_their_players_come_from() {
 
     let run = text(&played, "run");
     let table = place.run(&["tournament", "table", run]);
-    assert!(table.expect(0).stdout.contains("runs, 3 × 3"), "{}", table.stdout);
+    assert!(table.expect(0).stdout.contains("origins, 3 × 3"), "{}", table.stdout);
     assert!(table.stdout.contains("(a \\| b &lt;script>"), "a text stays a text: {}", table.stdout);
     place.run(&["tournament", "page", run, "--to", "page"]).expect(0);
     let page = std::fs::read_to_string(place.path().join("page/index.html")).unwrap();

@@ -128,7 +128,7 @@ impl Meeting<'_> {
     /// What the interval of its score is judged by.
     pub(super) fn judged_by(&self) -> String {
         let [ours, theirs] = self.encounter.origins();
-        if self.encounter.is_sample() { format!("runs, {ours} × {theirs}") } else { "games".to_owned() }
+        if self.encounter.is_sample() { format!("origins, {ours} × {theirs}") } else { "games".to_owned() }
     }
 
     fn json(&self) -> Value {
@@ -137,7 +137,7 @@ impl Meeting<'_> {
         results["low"] = json!(low);
         results["high"] = json!(high);
         results["superiority"] = json!(self.encounter.superiority());
-        let judged_by = if self.encounter.is_sample() { "runs" } else { "games" };
+        let judged_by = if self.encounter.is_sample() { "origins" } else { "games" };
         json!({ "teams": self.teams, "results": results, "origins": self.encounter.origins(),
                 "judged_by": judged_by, "published": self.published })
     }

@@ -118,7 +118,7 @@ fn pairings(outcome: &Outcome<'_>, players: usize) -> Vec<Block> {
     let mut table = outcome.pairings();
     if table.rows.len() > ROWS {
         table.rows.truncate(ROWS);
-        table.caption += &format!("; the first {ROWS}, all are in pairings.csv");
+        table.caption = format!("{}; the first {ROWS}, all are in pairings.csv", table.caption);
     }
     blocks.push(Block::Table(table));
     blocks

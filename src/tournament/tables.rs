@@ -49,8 +49,8 @@ impl Outcome<'_> {
             "likely stronger",
             "published",
         ];
-        let caption = "Teams: scores of the first, and where they lie with 95 % confidence, judged by the runs that players \
-                       come from where there are several";
+        let caption = "Teams: scores of the first, and where they lie with 95 % confidence, judged by where players come \
+                       from, if that is from several runs";
         let mut table = Table::new(caption, &columns);
         for meeting in self.meetings() {
             let Meeting { teams: [one, other], encounter, published } = &meeting;

@@ -5,6 +5,7 @@ use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 use tournament::{Ending, Forfeit, GameRecord, Points};
 
@@ -133,7 +134,8 @@ fn peak() -> u64 {
 fn all_games_of_a_hundred_players_fit_into_a_gibibyte() {
     let mut text = "name = \"hundred\"\n[tournament]\ndepth = 1\n".to_owned();
     for number in 0..100 {
-        text += &format!("[[tournament.players]]\nname = \"{number}\"\nplayer = \"random\"\n");
+        write!(text, "[[tournament.players]]\nname = \"{number}\"\nplayer = \"random\"\n")
+            .expect("a string takes whatever is written");
     }
     let plan = CellPlan::of(experiment::parse("hundred", &text, None).expect("it is a tournament"));
     let plan = plan.expect("nobody has to be looked up");

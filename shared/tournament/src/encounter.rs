@@ -127,7 +127,9 @@ mod tests {
 
     fn encounter(shares: &[([usize; 2], f64)]) -> Encounter {
         let mut encounter = Encounter::default();
-        shares.iter().for_each(|(origins, share)| encounter.add(*origins, &pairs(1000, *share)));
+        for (origins, share) in shares {
+            encounter.add(*origins, &pairs(1000, *share));
+        }
         encounter
     }
 
@@ -150,8 +152,8 @@ mod tests {
         let cells: Vec<_> = (0..25).map(|at| ([at / 5, at % 5], share(at / 5, at % 5))).collect();
         let few = encounter(&cells);
         let mut many = few.clone();
-        for _ in 0..99 {
-            cells.iter().for_each(|(origins, share)| many.add(*origins, &pairs(1000, *share)));
+        for (origins, share) in &cells {
+            many.add(*origins, &pairs(99_000, *share));
         }
         let width = |interval: Interval| interval.high - interval.low;
         assert!((width(few.interval()) - width(many.interval())).abs() < 1e-9);
