@@ -194,8 +194,13 @@ impl Field {
         for island in &progress {
             out!("{}", island.sentence());
         }
-        let comparisons = self.comparisons();
-        out!("beyond doubt: with 95 % confidence for all {comparisons} comparisons of champions together");
+        match self.comparisons() {
+            0 => {}
+            1 => out!("beyond doubt: with 95 % confidence"),
+            more => {
+                out!("beyond doubt: with 95 % confidence for all {more} comparisons of champions together")
+            }
+        }
         out!("games: {games}");
     }
 

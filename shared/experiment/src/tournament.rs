@@ -430,7 +430,9 @@ fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec
             problem(key, message, Some("add `endgame = 4`"));
         }
     }
-    if let Some([from, to]) = unsure.as_deref().filter(|range| range[0] >= range[1]) {
+    if let Some([from, to]) = unsure.as_deref()
+        && from >= to
+    {
         problem("unsure", &format!("expected more than the first, which is {from}, found `{to}`"), None);
     }
     problems
@@ -489,4 +491,33 @@ fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedul
         _ => return vec![],
     };
     vec![document.problem("tournament.players", message, None)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_of_one_run_have_one_origin() {
+        let player = |player: &str| PlayerKeys {
+            name: "somebody".to_owned(),
+            player: Some(player.to_owned()),
+            ..PlayerKeys::default()
+        };
+        for (named, origin) in [
+            ("es-1", "es-1"),
+            ("es-1/3", "es-1"),
+            ("es-1/3@7", "es-1"),
+            ("es-1@7", "es-1"),
+            ("players/es.acp", "players/es.acp"),
+            ("es@1.acp", "es@1.acp"),
+            ("material", "somebody"),
+        ] {
+            assert_eq!(player(named).origin(), origin, "{named}");
+        }
+        let representatives = Some("speciated-2/0".to_owned());
+        let one = PlayerKeys { representatives, ..PlayerKeys::default() };
+        let ensemble = PlayerKeys { ensemble: Some("speciated-2".to_owned()), ..PlayerKeys::default() };
+        assert_eq!(one.origin(), ensemble.origin());
+    }
 }
