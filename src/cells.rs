@@ -9,12 +9,13 @@ use archipelago::cell::{CellPlan, CellResult};
 use coordinator::{players, results};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Place, RunId, Store, StoreError};
 use tokio::sync::mpsc;
-use tournament::Contestant;
+use tournament::{Contestant, EngineCommand};
 use worker::{Pool, Stop};
 
 /// The plan of cells that a run holds, if it is one.
@@ -70,7 +71,6 @@ pub(crate) async fn work(store: &Store, run: &RunId, plan: CellPlan, how: &How) 
     let start = Instant::now();
     // Whoever reads that it runs may stop it: we listen before we say so.
     let mut signals = Signals::listen()?;
-    let contestants = contestants(store, run, &plan, how).await?;
     let mut progress = results::read(store, run, plan).await?;
     let (known, cells) = (progress.done().len(), progress.plan().len());
     let (kind, what) = match progress.plan() {
@@ -78,8 +78,13 @@ pub(crate) async fn work(store: &Store, run: &RunId, plan: CellPlan, how: &How) 
         CellPlan::Tournament(_) => ("tournament", "batches of games"),
     };
     eprintln!("{kind} {run}: {cells} {what}, {known} done");
-    let pool = how.pool()?;
-    Working { store, run, pool: &pool, contestants }.compute(&mut progress, what, &mut signals).await?;
+    // What is complete is only read, whoever played.
+    if !progress.is_complete() {
+        let engines = crate::engines::read(how.engines.as_deref())?;
+        let contestants = contestants(store, run, progress.plan(), &engines).await?;
+        let pool = how.pool()?;
+        Working { store, run, pool: &pool, contestants }.compute(&mut progress, what, &mut signals).await?;
+    }
     if !progress.is_complete() {
         let done = progress.done().len();
         eprintln!("stopped with {done} of {cells} {what} done; run the same command again to go on");
@@ -93,13 +98,22 @@ async fn contestants(
     store: &Store,
     run: &RunId,
     plan: &CellPlan,
-    how: &How,
+    engines: &BTreeMap<String, EngineCommand>,
 ) -> Result<Arc<Vec<Contestant>>, Failure> {
     let CellPlan::Tournament(games) = plan else { return Ok(Arc::default()) };
     let files = players::read(store, run, games).await?;
-    let engines = crate::engines::read(how.engines.as_deref())?;
-    let contestants = games.contestants(&files, &engines);
+    let contestants = games.contestants(&files, engines);
     contestants.map(Arc::new).map_err(|error| Failure::Config(error.to_string()))
+}
+
+/// Every engine that a plan names, for where none of them is asked to play.
+fn silent_engines(plan: &CellPlan) -> BTreeMap<String, EngineCommand> {
+    let players = match plan {
+        CellPlan::Tournament(games) => games.players(),
+        CellPlan::Sweep(_) => &[],
+    };
+    let nothing = EngineCommand { command: vec![], patience: Duration::ZERO };
+    players.iter().filter_map(|player| Some((player.engine.clone()?, nothing.clone()))).collect()
 }
 
 /// A plan that is being worked on.
@@ -187,7 +201,8 @@ pub(crate) async fn compute_again(
     how: &How,
 ) -> Result<Vec<(u32, Result<CellResult, String>)>, Failure> {
     let plan = progress.plan();
-    let contestants = contestants(store, run, plan, how).await?;
+    // The games of engines are never computed again: nobody needs to have them.
+    let contestants = contestants(store, run, plan, &silent_engines(plan)).await?;
     let compute = |number: u32| {
         let result = plan.compute(number, &contestants, || false).map_err(|error| error.to_string());
         (number, result.map(|result| result.expect("nobody asks it to stop")))

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::player::KnowledgeArguments;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use checkers::{DrawRules, MAX_DEPTH};
+use checkers::{DrawRules, MAX_DEPTH, openings};
 use std::process::ExitCode;
 use tournament::{Interval, Match, Tally, deck_pairs};
 
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Plies for the opponent to look ahead [default: as many]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     opponent_depth: Option<u32>,
-    /// Pairs of games, each from one of the 156 openings of the deck
+    /// Pairs of games, each from one of the 156 openings of the deck; more only if a player leaves something to chance
     #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
     /// Decides what players leave to chance
@@ -48,6 +48,14 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     ];
     let (players, rules, limits) = (players.map(Into::into), DrawRules::default(), None);
     let duel = Match { players, rules, limits, seed: arguments.seed };
+    let (pairs, deck) = (arguments.pairs, openings().len());
+    if duel.repeats_itself() && pairs as usize > deck {
+        let message = format!(
+            "expected at most {deck} pairs, one for each opening, found `--pairs {pairs}`: neither player leaves anything to \
+             chance, so further pairs would be the same games again"
+        );
+        return Err(Failure::Usage(message));
+    }
     let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
     print(arguments, &tally);
     Ok(ExitCode::SUCCESS)

@@ -90,7 +90,10 @@ impl Failure {
             | Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
             Self::LookUp(error) => match **error {
-                LookUpError::Report(_) | LookUpError::Elsewhere(_) | LookUpError::Missing { .. } => 78,
+                LookUpError::Report(_)
+                | LookUpError::Elsewhere(_)
+                | LookUpError::Missing { .. }
+                | LookUpError::Contestant(_) => 78,
                 LookUpError::Keep(_) => 1,
                 _ => 2,
             },

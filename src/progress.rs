@@ -92,7 +92,9 @@ fn bar(generations: Option<u64>) -> ProgressBar {
 
 /// A fitness with as many digits as tell it from its neighbours.
 pub(crate) fn number(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e15 {
+    if !number.is_finite() {
+        "-".to_owned()
+    } else if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{number}")
     } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
         format!("{number:.6}").trim_end_matches('0').to_owned()

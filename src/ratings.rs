@@ -7,25 +7,31 @@ use crate::store_argument::run_id;
 use crate::terminal::out;
 use crate::tournament::{self, Outcome, Played};
 use ::tournament::Rating;
-use coordinator::players::{PlayerFiles, Reference};
+use coordinator::players::PlayerFiles;
 use coordinator::states::States;
 use evolution::digest::Digest;
 use experiment::Tournament;
-use experiment::tournament::{PlayerKeys, TournamentKeys};
+use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
+use problems::{Checkers, Consult, ProblemSpec};
 use serde_json::json;
 use std::process::ExitCode;
-use store::{RunId, Store};
+use store::RunId;
 
-/// How sure one must be that a champion is stronger than an earlier one to call it progress.
-const SURE: f64 = 0.95;
+/// How often, of all that is said of a run, something may be called progress that is none.
+const DOUBT: f64 = 0.05;
+/// Those who play beside the champions.
+const BENCHMARKS: [&str; 2] = ["material", "random"];
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run whose champions are rated
     run: String,
-    /// Only this island
+    /// Rate the champions of this island; may be given several times [default: the island of the fittest champion]
     #[arg(long, value_name = "N")]
-    island: Option<u32>,
+    island: Vec<u32>,
+    /// Rate the champions of all islands
+    #[arg(long, conflicts_with = "island")]
+    all_islands: bool,
     /// The most milestones of each island, the first and the last among them
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=100))]
     milestones: u32,
@@ -53,12 +59,14 @@ struct Field {
     players: Vec<PlayerKeys>,
     files: PlayerFiles,
     milestones: Vec<Milestone>,
+    islands: Vec<u32>,
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (store, run) = (arguments.how.store.open().await?, run_id(&arguments.run)?);
-    let mut field = Field::of(&store, &run, arguments).await?;
-    for benchmark in ["material", "random"] {
+    let states = States::open(&store, &run).await?;
+    let mut field = Field::of(&states, &run, arguments).await?;
+    for benchmark in BENCHMARKS {
         let (name, player) = (benchmark.to_owned(), Some(benchmark.to_owned()));
         field.players.push(PlayerKeys { name, player, ..PlayerKeys::default() });
     }
@@ -78,28 +86,75 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// The islands that are asked for; unless said otherwise the one whose last champion is the fittest.
+async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<Vec<u32>, Failure> {
+    let count = states.islands();
+    if let Some(missing) = arguments.island.iter().find(|&&island| island >= count) {
+        let last = count.saturating_sub(1);
+        let message = format!("expected an island of `{run}` from 0 to {last}, found `--island {missing}`");
+        return Err(Failure::Usage(message));
+    }
+    if arguments.all_islands {
+        return Ok((0..count).collect());
+    }
+    if !arguments.island.is_empty() {
+        let mut chosen = arguments.island.clone();
+        chosen.sort_unstable();
+        chosen.dedup();
+        return Ok(chosen);
+    }
+    let mut fittest: Option<(f64, u32)> = None;
+    for island in 0..count {
+        let Some(&last) = states.epochs(island).last() else { continue };
+        let fitness = states.read(island, last).await?.champion.fitness;
+        if fittest.is_none_or(|(best, _)| fitness > best) {
+            fittest = Some((fitness, island));
+        }
+    }
+    Ok(fittest.map(|(_, island)| island).into_iter().collect())
+}
+
 impl Field {
-    async fn of(store: &Store, run: &RunId, arguments: &Arguments) -> Result<Self, Failure> {
-        let states = States::open(store, run).await?;
-        let islands: Vec<u32> = match arguments.island {
-            Some(island) => vec![island],
-            None => (0..states.islands()).collect(),
+    async fn of(states: &States, run: &RunId, arguments: &Arguments) -> Result<Self, Failure> {
+        let ProblemSpec::Checkers(spec) = &states.experiment.file().problem else {
+            let name = states.experiment.name();
+            let message =
+                format!("expected a run of the problem `checkers`, found the experiment {name} of another");
+            return Err(Failure::Usage(message));
         };
-        let mut field = Self::default();
-        for island in islands {
+        let islands = islands(states, run, arguments).await?;
+        let mut field = Self { islands, ..Self::default() };
+        for island in field.islands.clone() {
             for epoch in spread(&states.epochs(island), arguments.milestones as usize) {
-                let reference = Reference { run: run.to_string(), island: Some(island), epoch: Some(epoch) };
-                field.add(island, epoch, reference.champion(store).await?);
+                let genome = states.read(island, epoch).await?.champion.genome;
+                let champion = states.experiment.file().problem.player_file(&genome);
+                let champion = champion.ok_or_else(|| {
+                    Failure::Other(format!("the champion of {run}/{island}@{epoch} is no network"))
+                })?;
+                field.add(island, epoch, champion.into(), spec);
             }
         }
-        if field.milestones.is_empty() {
-            let message = format!("expected a run with champions of milestones, found none in `{run}`");
-            return Err(Failure::Usage(message));
-        }
+        let is_rated = |island: &u32| field.milestones.iter().any(|milestone| milestone.island == *island);
+        field.islands.retain(is_rated);
+        field.check(run)?;
         Ok(field)
     }
 
-    fn add(&mut self, island: u32, epoch: u64, champion: bytes::Bytes) {
+    fn check(&self, run: &RunId) -> Result<(), Failure> {
+        let (most, found, islands) = (MAX_PLAYERS - BENCHMARKS.len(), self.players.len(), self.islands.len());
+        let message = match found {
+            0 => format!("expected a run with champions of milestones, found none in `{run}`"),
+            found if found > most => format!(
+                "expected at most {most} champions, found {found} on {islands} islands: choose islands by `--island`, or \
+                 rate fewer of each with `--milestones`"
+            ),
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(message))
+    }
+
+    /// Adds a champion, which plays with what it knew when it evolved.
+    fn add(&mut self, island: u32, epoch: u64, champion: bytes::Bytes, spec: &Checkers) {
         let digest = Digest::of(&champion);
         self.files.insert(digest, champion);
         let digest = Some(digest.to_string());
@@ -107,27 +162,24 @@ impl Field {
         let player = known.unwrap_or(self.players.len());
         if known.is_none() {
             let name = format!("{island}@{epoch}");
-            self.players.push(PlayerKeys {
-                player: Some(name.clone()),
-                name,
-                digest,
-                ..PlayerKeys::default()
-            });
+            self.players.push(PlayerKeys { player: Some(name.clone()), name, digest, ..knowledge(spec) });
         }
         self.milestones.push(Milestone { island, epoch, player });
     }
 
     fn print(&self, run: &RunId, games: &RunId, outcome: &Outcome<'_>, json: bool) {
+        let progress: Vec<Progressed> =
+            self.islands.iter().map(|&island| self.progress(island, outcome)).collect();
         if json {
             let rated = |milestone: &Milestone| {
                 let Milestone { island, epoch, player } = milestone;
                 json!({ "island": island, "epoch": epoch, "rating": outcome.ratings.of_player(*player) })
             };
             let milestones: Vec<_> = self.milestones.iter().map(rated).collect();
-            let progress: Vec<_> =
-                self.islands().map(|island| self.progress(island, outcome).to_json()).collect();
+            let progress: Vec<_> = progress.iter().map(Progressed::to_json).collect();
             let object = json!({ "run": run.as_str(), "tournament": games.as_str(), "milestones": milestones,
-                                 "benchmarks": self.benchmarks(outcome), "progress": progress });
+                                 "benchmarks": self.benchmarks(outcome), "progress": progress,
+                                 "comparisons": self.comparisons(), "confidence": 1.0 - DOUBT });
             out!("{object}");
             return;
         }
@@ -139,7 +191,16 @@ impl Field {
         for (name, Rating { elo, low, high }) in self.benchmarks(outcome) {
             out!("| {name} | | {elo:.0} | {low:.0} to {high:.0} |");
         }
-        self.islands().for_each(|island| out!("{}", self.progress(island, outcome).sentence()));
+        for island in &progress {
+            out!("{}", island.sentence());
+        }
+        match self.comparisons() {
+            0 => {}
+            1 => out!("beyond doubt: with 95 % confidence"),
+            more => {
+                out!("beyond doubt: with 95 % confidence for all {more} comparisons of champions together")
+            }
+        }
         out!("games: {games}");
     }
 
@@ -148,27 +209,69 @@ impl Field {
         last.map(|(at, player)| (player.name.clone(), outcome.ratings.of_player(at))).collect()
     }
 
-    fn islands(&self) -> impl Iterator<Item = u32> {
-        let mut islands: Vec<u32> = self.milestones.iter().map(|milestone| milestone.island).collect();
-        islands.dedup();
-        islands.into_iter()
+    /// The champions of an island, each once, in the order of their milestones.
+    fn champions(&self, island: u32) -> Vec<&Milestone> {
+        let mut champions: Vec<&Milestone> = vec![];
+        for milestone in self.milestones.iter().filter(|milestone| milestone.island == island) {
+            if champions.iter().all(|known| known.player != milestone.player) {
+                champions.push(milestone);
+            }
+        }
+        champions
+    }
+
+    /// How many comparisons could be called progress: those of each two champions of an island, because which of them are
+    /// compared depends on what came out before.
+    fn comparisons(&self) -> usize {
+        let pairs = |&island: &u32| {
+            let champions = self.champions(island).len();
+            champions * champions.saturating_sub(1) / 2
+        };
+        self.islands.iter().map(pairs).sum()
+    }
+
+    /// How sure a single comparison must be so that all of them together are (Bonferroni).
+    fn sure(&self) -> f64 {
+        1.0 - DOUBT / self.comparisons().max(1) as f64
     }
 
     /// How far an island's champions became stronger beyond doubt.
     fn progress(&self, island: u32, outcome: &Outcome<'_>) -> Progressed {
-        let mut milestones = self.milestones.iter().filter(|milestone| milestone.island == island);
-        let first = milestones.next().expect("an island has milestones");
-        let (mut peak, mut after) = (first, 0);
-        for milestone in milestones {
-            if outcome.ratings.superiority(milestone.player, peak.player) >= SURE {
-                (peak, after) = (milestone, 0);
-            } else {
-                after += 1;
-            }
-        }
+        let sure = self.sure();
+        let is_stronger = |one: &Milestone, other: &Milestone| {
+            outcome.ratings.superiority(one.player, other.player) >= sure
+        };
+        let own: Vec<&Milestone> =
+            self.milestones.iter().filter(|milestone| milestone.island == island).collect();
+        let (peak, after) = climb(&own, |one, other| is_stronger(one, other));
         let elo = |milestone: &Milestone| outcome.ratings.of_player(milestone.player).elo;
+        let (first, peak) = (own[0], own[peak]);
         Progressed { island, from: first.epoch, to: peak.epoch, gain: elo(peak) - elo(first), after }
     }
+}
+
+/// The place of the last that was stronger than the strongest before it, and how many came after it.
+fn climb<T>(course: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u32) {
+    let mut peak = 0;
+    for at in 1..course.len() {
+        if is_stronger(&course[at], &course[peak]) {
+            peak = at;
+        }
+    }
+    (peak, (course.len() - 1 - peak) as u32)
+}
+
+/// A player with what those know who evolve.
+fn knowledge(spec: &Checkers) -> PlayerKeys {
+    let endgame = spec.endgame;
+    if endgame.pieces == 0 {
+        return PlayerKeys::default();
+    }
+    let (consult, unsure) = match endgame.consult {
+        Consult::Always => (ConsultKey::Always, None),
+        Consult::Unsure => (ConsultKey::Unsure, Some(vec![endgame.from.into(), endgame.to.into()])),
+    };
+    PlayerKeys { endgame: Some(endgame.pieces), consult: Some(consult), unsure, ..PlayerKeys::default() }
 }
 
 /// How far an island came.
@@ -213,7 +316,8 @@ fn spread(epochs: &[u64], most: usize) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::*;
+    use problems::Endgame;
 
     #[test]
     fn the_first_and_the_last_milestone_are_always_rated() {
@@ -221,5 +325,37 @@ mod tests {
         assert_eq!(spread(&epochs, 4), [0, 33, 66, 99]);
         assert_eq!(spread(&epochs[..3], 4), [0, 1, 2]);
         assert_eq!(spread(&[], 4), [0; 0]);
+    }
+
+    fn milestone(island: u32, epoch: u64, player: usize) -> Milestone {
+        Milestone { island, epoch, player }
+    }
+
+    #[test]
+    fn the_more_is_compared_the_surer_each_comparison_must_be() {
+        let milestones = (0..8).map(|epoch| milestone(3, epoch, epoch as usize)).collect();
+        let field = Field { milestones, islands: vec![3], ..Field::default() };
+        assert_eq!(field.comparisons(), 28);
+        assert!((field.sure() - (1.0 - 0.05 / 28.0)).abs() < 1e-12);
+        // Champions that did not change are compared with nobody.
+        let milestones = vec![milestone(0, 0, 0), milestone(0, 1, 0), milestone(0, 2, 1), milestone(1, 0, 2)];
+        let field = Field { milestones, islands: vec![0, 1], ..Field::default() };
+        assert_eq!(field.comparisons(), 1);
+    }
+
+    #[test]
+    fn progress_ends_at_the_last_that_was_stronger() {
+        let stronger = |one: &i32, other: &i32| *one >= other + 10;
+        assert_eq!(climb(&[0, 5, 12, 20, 15, 21], stronger), (2, 3));
+        assert_eq!(climb(&[0, 10, 20], stronger), (2, 0));
+        assert_eq!(climb(&[7], stronger), (0, 0));
+    }
+
+    #[test]
+    fn champions_are_rated_with_what_they_knew() {
+        let endgame = Endgame { pieces: 4, from: 0.5, ..Endgame::default() };
+        let keys = knowledge(&Checkers { endgame, ..Checkers::default() });
+        assert_eq!((keys.endgame, keys.unsure), (Some(4), Some(vec![0.5, 0.75])));
+        assert_eq!(knowledge(&Checkers::default()), PlayerKeys::default());
     }
 }

@@ -2,6 +2,7 @@
 
 mod browser;
 mod checkers;
+pub(crate) mod games;
 mod levels;
 mod maze;
 mod read;
@@ -11,12 +12,13 @@ use crate::cells;
 use crate::clock;
 use crate::failure::Failure;
 use crate::signals::Signals;
+use crate::sources::{self, Present};
 use crate::store_argument::StoreArgument;
+use crate::summary;
 use crate::terminal::out;
-use crate::{sources, summary};
 use archipelago::cell::CellPlan;
 use report::run::Run;
-use report::{Document, Section};
+use report::{Block, Document, Section};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -65,18 +67,20 @@ struct Report {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
-    let runs = sources::runs(&store, &arguments.sources).await?;
+    let present = sources::present(&store, &arguments.sources).await?;
     if arguments.json {
-        out!("{}", Report::of(&store, &runs, &arguments.store).await?.object);
+        out!("{}", Report::of(&store, &present, &arguments.store).await?.object);
         return Ok(ExitCode::SUCCESS);
     }
-    let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(folder_name(&runs)));
+    let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(folder_name(&present.runs)));
     // Whoever reads that it watches may stop it: we listen before we say so.
     let mut signals = Signals::listen()?;
     let mut is_first = true;
     loop {
         let start = Instant::now();
-        let mut report = Report::of(&store, &runs, &arguments.store).await?;
+        // Meanwhile more of a study may have been begun.
+        let present = sources::present(&store, &arguments.sources).await?;
+        let mut report = Report::of(&store, &present, &arguments.store).await?;
         let goes_on = arguments.watch && !report.is_final;
         report.document.refresh = goes_on.then_some(REFRESH);
         let files = report.files();
@@ -113,7 +117,28 @@ fn folder_name(runs: &[RunId]) -> String {
 }
 
 impl Report {
-    async fn of(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
+    async fn of(store: &Store, present: &Present, place: &StoreArgument) -> Result<Self, Failure> {
+        let mut report = Self::of_runs(store, &present.runs, place).await?;
+        if !present.missing.is_empty() {
+            report.object["missing"] = serde_json::json!(present.missing);
+            report.is_final = false;
+            report.miss(&present.missing);
+        }
+        Ok(report)
+    }
+
+    /// Says what is missing, beside what else may be.
+    fn miss(&mut self, lines: &[String]) {
+        let sections = &mut self.document.sections;
+        let notice = Block::Notice(lines.to_vec());
+        if let Some(section) = sections.iter_mut().find(|section| section.id == "missing") {
+            section.blocks.push(notice);
+        } else {
+            sections.insert(0, Section::new("missing", "What is missing", vec![notice]));
+        }
+    }
+
+    async fn of_runs(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         match runs {
             [run] => match cells::stored(store, run).await? {
                 Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
@@ -188,7 +213,7 @@ fn write(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
 }
 
 /// The one thing in a report that depends on when it is written.
-fn made() -> String {
+pub(crate) fn made() -> String {
     format!("Written by atoll {} on {} UTC.", env!("CARGO_PKG_VERSION"), clock::show(clock::now()))
 }
 
@@ -228,9 +253,9 @@ fn object(run: &Run) -> serde_json::Value {
 }
 
 /// A section about what a problem found, or the reason why there is none.
-fn found(title: &str, blocks: Result<Vec<report::Block>, Failure>) -> Section {
+fn found(title: &str, blocks: Result<Vec<Block>, Failure>) -> Section {
     let blocks = blocks.unwrap_or_else(|failure| {
-        vec![report::Block::Notice(vec![format!("This part could not be made: {failure}")])]
+        vec![Block::Notice(vec![format!("This part could not be made: {failure}")])]
     });
     Section::new("found", title, blocks)
 }

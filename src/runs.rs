@@ -6,13 +6,16 @@ use crate::progress::number;
 use crate::protection::Credentials;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
+use crate::tournament::Outcome;
 use crate::{cells, remote, summary};
+use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use coordinator::history::Past;
 use coordinator::keeper::RunHead;
 use coordinator::record::RunEvent;
 use coordinator::results;
 use experiment::document;
+use report::text::shortened;
 use std::process::ExitCode;
 use store::{Place, RunId, Store, layout};
 
@@ -52,11 +55,44 @@ async fn is_study(store: &Store, path: &store::Path) -> bool {
 struct Row {
     run: String,
     state: String,
-    generations: u64,
-    best: f64,
+    reached: Reached,
     created: String,
     digest: Option<String>,
 }
+
+/// What a run came to.
+enum Reached {
+    /// Evolution, or all of a sweep's.
+    Fitness {
+        generations: u64,
+        /// Not finite where there is none.
+        best: f64,
+    },
+    /// A tournament.
+    Games {
+        games: u64,
+        /// Who is ahead, once something was played.
+        strongest: Option<String>,
+    },
+}
+
+impl Reached {
+    const NOTHING: Self = Self::Fitness { generations: 0, best: f64::NAN };
+
+    /// How far it is, and the best that there is, in a few letters each.
+    fn columns(&self) -> [String; 2] {
+        match self {
+            Self::Fitness { generations, best } => [generations.to_string(), number(*best)],
+            Self::Games { games, strongest } => {
+                let strongest = strongest.as_deref().unwrap_or("-");
+                [format!("{games} games"), shortened(strongest, WIDTH - 1)]
+            }
+        }
+    }
+}
+
+/// Letters of the column that shows the best.
+const WIDTH: usize = 14;
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(url) = &arguments.coordinator {
@@ -78,7 +114,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
     out!(
-        "{:<width$}  {:<11} {:>11}  {:>14}  {:<19}  DIGEST",
+        "{:<width$}  {:<11} {:>13}  {:>WIDTH$}  {:<19}  DIGEST",
         "RUN",
         "STATE",
         "GENERATION",
@@ -87,8 +123,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
-        let Row { run, state, generations, best, created, .. } = &row;
-        out!("{run:<width$}  {state:<11} {generations:>11}  {:>14}  {created}  {digest}", number(*best));
+        let (Row { run, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
+        out!("{run:<width$}  {state:<11} {reached:>13}  {best:>WIDTH$}  {created:<19}  {digest}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,7 +136,7 @@ async fn row(store: &Store, run: &RunId) -> Row {
         Err(error) => {
             eprintln!("{run}: {error}");
             let (run, state) = (run.to_string(), "damaged".to_owned());
-            Row { run, state, generations: 0, best: f64::NAN, created: "-".to_owned(), digest: None }
+            Row { run, state, reached: Reached::NOTHING, created: "-".to_owned(), digest: None }
         }
     }
 }
@@ -112,10 +148,14 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             CellPlan::Tournament(_) => "tournament",
         };
         let progress = results::read(store, run, plan).await?;
-        let state = format!("{}/{}", progress.done().len(), progress.plan().len());
+        let state = if progress.is_complete() {
+            "finished".to_owned()
+        } else {
+            format!("{}/{}", progress.done().len(), progress.plan().len())
+        };
         let digest = progress.digest().map(|digest| digest.to_string());
         let (run, created) = (run.to_string(), kind.to_owned());
-        return Ok(Row { run, state, generations: 0, best: f64::NAN, created, digest });
+        return Ok(Row { run, state, reached: reached(&progress), created, digest });
     }
     let head = RunHead::read(store, run).await?;
     let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
@@ -129,18 +169,36 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
     let finished = head.finished();
     let state = if finished.is_some() { "finished" } else { "unfinished" }.to_owned();
     let digest = finished.map(|(_, digest)| digest.to_string());
-    Ok(Row { run: run.to_string(), state, generations, best, created, digest })
+    let reached = Reached::Fitness { generations, best };
+    Ok(Row { run: run.to_string(), state, reached, created, digest })
+}
+
+/// What the cells of a sweep or a tournament came to.
+fn reached(progress: &Progress) -> Reached {
+    if let Some(outcome) = Outcome::of(progress) {
+        let games = outcome.games();
+        let strongest = outcome.standings().first().map(|first| first.name.to_owned());
+        return Reached::Games { games, strongest: strongest.filter(|_| games > 0) };
+    }
+    let cells = progress.evolved();
+    Reached::Fitness {
+        generations: cells.iter().map(|cell| cell.generations).max().unwrap_or(0),
+        best: cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max),
+    }
 }
 
 impl Row {
     fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "run": self.run,
-            "state": self.state,
-            "generations": self.generations,
-            "best_fitness": summary::finite(self.best),
-            "created": self.created,
-            "digest": self.digest,
-        })
+        let Self { run, state, reached, created, digest } = self;
+        match reached {
+            Reached::Fitness { generations, best } => serde_json::json!({
+                "run": run, "state": state, "generations": generations,
+                "best_fitness": summary::finite(*best), "created": created, "digest": digest,
+            }),
+            Reached::Games { games, strongest } => serde_json::json!({
+                "run": run, "state": state, "games": games, "strongest": strongest, "created": created,
+                "digest": digest,
+            }),
+        }
     }
 }

@@ -6,19 +6,53 @@ use coordinator::keeper::RunHead;
 use experiment::file::ExperimentFile;
 use experiment::{Experiment, Part, Plan};
 use std::path::Path;
-use store::{RunId, Store};
+use store::{Place, RunId, Store};
 
-/// The runs that are meant by names and files of experiments, sweeps and studies.
-pub(crate) async fn runs(store: &Store, sources: &[String]) -> Result<Vec<RunId>, Failure> {
+/// A run that is meant.
+struct Meant {
+    run: RunId,
+    /// Its name in a study.
+    part: Option<String>,
+}
+
+/// What there is of runs that are meant.
+pub(crate) struct Present {
+    pub(crate) runs: Vec<RunId>,
+    /// The parts of studies that have not been begun, each in a sentence.
+    pub(crate) missing: Vec<String>,
+}
+
+/// The runs that are meant by names and files of experiments, sweeps and studies. Studies may have been run in part: only
+/// if there is nothing at all, their runs are named all the same, so that whoever reads them says so.
+pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present, Failure> {
+    let (mut present, mut missing) = (vec![], vec![]);
+    let meant = meant(store, sources).await?;
+    for Meant { run, part } in &meant {
+        let is_there = store.size(&Place::Experiment.in_run(run)).await.is_ok();
+        match part {
+            Some(part) if !is_there => missing.push(format!("The experiment `{part}` has not been begun.")),
+            _ => present.push(run.clone()),
+        }
+    }
+    if present.is_empty() {
+        let runs = meant.into_iter().map(|meant| meant.run).collect();
+        return Ok(Present { runs, missing: vec![] });
+    }
+    Ok(Present { runs: present, missing })
+}
+
+async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure> {
     let mut runs = vec![];
+    let alone = |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None });
     for source in sources {
         match plan(source)? {
-            None => runs.push(run_id(source)?),
-            Some(Plan::Single(experiment)) => runs.push(run_id(&experiment.run_id())?),
-            Some(Plan::Sweep(sweep)) => runs.push(run_id(&sweep.run_id())?),
+            None => runs.push(alone(source)?),
+            Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
+            Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
             Some(Plan::Study(study)) => {
                 for part in &study.parts {
-                    runs.push(run_of_part(store, part).await?);
+                    let run = run_of_part(store, part).await?;
+                    runs.push(Meant { run, part: Some(part.name.clone()) });
                 }
             }
             Some(Plan::Tournament(_)) => {
@@ -33,7 +67,7 @@ pub(crate) async fn runs(store: &Store, sources: &[String]) -> Result<Vec<RunId>
     Ok(runs)
 }
 
-/// The same, without sweeps, which keep no states.
+/// The same, all of them, without sweeps, which keep no states.
 pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Vec<RunId>, Failure> {
     for source in sources {
         if let Some(Plan::Sweep(_)) = plan(source)? {
@@ -41,7 +75,7 @@ pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Vec<RunI
             return Err(Failure::Usage(message));
         }
     }
-    runs(store, sources).await
+    Ok(meant(store, sources).await?.into_iter().map(|meant| meant.run).collect())
 }
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {

@@ -4,6 +4,7 @@ mod games;
 mod look_up;
 mod outcome;
 mod page;
+mod tables;
 
 pub(crate) use look_up::look_up;
 pub(crate) use outcome::Outcome;
@@ -110,9 +111,11 @@ async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
     let (run, progress) = arguments.tournament.read().await?;
     let outcome = outcome(&progress);
     let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{run}-tournament")));
+    let flag = arguments.tournament.store.flag();
     let files = [
-        ("index.html", page::html(run.as_str(), &outcome)),
+        ("index.html", report::html::render(&page::document(&run, &progress, &outcome, &flag))),
         ("players.csv", outcome.players_csv()),
+        ("teams.csv", outcome.teams_csv()),
         ("pairings.csv", outcome.pairings_csv()),
         ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
         ("games.pdn", games::pdn(&run, &progress, |_| true)?),
@@ -236,8 +239,7 @@ impl PlayedTournament {
         write_out!("{}", self.markdown());
         let digest = self.progress.digest().expect("all games are played");
         out!("digest {digest}");
-        let games: u64 = outcome.endings.iter().map(|(_, count)| count).sum();
-        out!("{games} games in {}", duration::show(self.time));
+        out!("{} games in {}", outcome.games(), duration::show(self.time));
         let (run, flag) = (&self.run, how.store.flag());
         out!("games and page: `atoll tournament games {run}{flag}`, `atoll tournament page {run}{flag}`");
         ExitCode::SUCCESS

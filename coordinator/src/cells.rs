@@ -112,11 +112,11 @@ impl Cells {
     }
 
     /// Whether this can be the result of a cell.
-    pub(crate) fn fits(&self, number: u32, result: &CellResult) -> bool {
-        self.progress.plan().fits(number, result)
+    pub(crate) fn believes(&self, number: u32, result: &CellResult) -> bool {
+        self.progress.plan().is_sound(number, result)
     }
 
-    /// Keeps the result of a cell, from anybody. It must fit.
+    /// Keeps the result of a cell, from anybody. It must be believed.
     pub(crate) async fn complete(&mut self, number: u32, result: CellResult) -> Result<Fate, StoreError> {
         results::keep(&self.store, &self.run, self.progress.plan(), number, &result).await?;
         Ok(if self.progress.add(number, result) { Fate::Accepted } else { Fate::Repeated })

@@ -526,7 +526,7 @@ impl Office {
         let mut fate = Fate::Unneeded;
         for (number, result) in results {
             let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
-            if !cells.fits(number, &result) {
+            if !cells.believes(number, &result) {
                 let reason = format!("{work}: expected the result of cell {number}, found another");
                 return Err(self.corrupt(worker, &reason));
             }

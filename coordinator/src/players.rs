@@ -7,6 +7,7 @@ use bytes::Bytes;
 use evolution::digest::Digest;
 use experiment::Tournament;
 use experiment::document::Report;
+use experiment::tournament::ContestantError;
 use std::collections::BTreeMap;
 use store::{ArtifactName, Kind, NameError, Path, Place, RunId, Store, StoreError};
 
@@ -58,6 +59,9 @@ pub enum LookUpError {
         /// Its digest.
         digest: Digest,
     },
+    /// What came along is no player.
+    #[error(transparent)]
+    Contestant(#[from] ContestantError),
     /// A run's name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -166,12 +170,17 @@ pub(crate) async fn look_up(
 }
 
 /// Keeps the player files of a tournament with its run.
+///
+/// # Errors
+/// If one is missing, or is no player.
 pub async fn keep(
     store: &Store,
     run: &RunId,
     tournament: &Tournament,
     files: &PlayerFiles,
 ) -> Result<(), LookUpError> {
+    // Once they are kept, workers rely on them.
+    tournament.check_files(files)?;
     for player in tournament.players() {
         let Some(digest) = player.digest() else { continue };
         match files.get(&digest) {

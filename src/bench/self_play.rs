@@ -20,7 +20,10 @@ fn self_play() -> Figure {
         one.push(games_a_second(1, seed));
         all.push(games_a_second(cores, seed));
     }
-    Figure::new("games/s", median(all), median(one))
+    let (all, one) = (median(all), median(one));
+    let mut figure = Figure::new("games/s", all, one);
+    figure.details.extend([("on one thread", one), ("on all threads", all), ("threads", cores as f64)]);
+    figure
 }
 
 /// The setting of Chellapilla and Fogel for one generation.

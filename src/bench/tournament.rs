@@ -17,15 +17,29 @@ pub(super) fn benches() -> Vec<Bench> {
     vec![("checkers.tournament", games)]
 }
 
-/// Games of a tournament between new networks at 4 plies in a second of CPU time, against those of a first generation,
-/// which ends its games by the same rules.
+/// Tournaments, and batches of each: 10,010 games in all.
+const TOURNAMENTS: u64 = 5;
+const BATCHES: u32 = 77;
+/// First generations that are played beside each tournament.
+const GENERATIONS: u64 = 6;
+
+/// Games of tournaments between new networks at 4 plies in a second of CPU time, against those of first generations,
+/// which end their games by the same rules. They take turns, so that what slows the machine down slows down both.
 fn games() -> Figure {
     let (mut tournament, mut evolution) = (vec![], vec![]);
-    for seed in 0..5 {
-        evolution.push(self_play(seed));
-        tournament.push(batches(seed));
+    let mut played = 0;
+    for seed in 0..TOURNAMENTS {
+        let seeds = seed * GENERATIONS..(seed + 1) * GENERATIONS;
+        evolution.push(rate(|| seeds.map(self_play).sum()));
+        tournament.push(rate(|| {
+            let games = batches(seed);
+            played += games;
+            games
+        }));
     }
-    Figure::new("games/s", median(tournament), median(evolution))
+    let mut figure = Figure::new("games/s", median(tournament), median(evolution));
+    figure.details.insert("games", played as f64);
+    figure
 }
 
 fn rate(games: impl FnOnce() -> u64) -> f64 {
@@ -34,19 +48,19 @@ fn rate(games: impl FnOnce() -> u64) -> f64 {
     games as f64 / (process_cpu_seconds() - start)
 }
 
-fn self_play(seed: u64) -> f64 {
+fn self_play(seed: u64) -> u64 {
     let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
     let setting = Setting { seed, islands: vec![own], edges: vec![] };
     let evolver =
         ProblemSpec::Checkers(Checkers::default()).evolver(setting).expect("the defaults fit together");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("threads can be started");
     let task = EpochTask { island: 0, epoch: 0, until: 1, state: None, packets: vec![] };
-    rate(|| pool.install(|| run(&*evolver, &task)).expect("a founding needs nothing").standing.evaluations)
+    pool.install(|| run(&*evolver, &task)).expect("a founding needs nothing").standing.evaluations
 }
 
-/// Eight batches between each two of four networks like those that found an island.
-fn batches(seed: u64) -> f64 {
-    let contestants: Vec<Contestant> = (0..4).map(|number| network(4 * seed + number).into()).collect();
+/// Batches between each two of five networks like those that found an island.
+fn batches(seed: u64) -> u64 {
+    let contestants: Vec<Contestant> = (0..5).map(|number| network(5 * seed + number).into()).collect();
     let names = 0..contestants.len();
     let player = |number: usize| PlayerKeys {
         name: number.to_string(),
@@ -55,12 +69,10 @@ fn batches(seed: u64) -> f64 {
     };
     let draw = DrawKeys { repetitions: 2, quiet_plies: 0, max_plies: 200 };
     let keys = TournamentKeys { draw, ..TournamentKeys::new(names.map(player).collect()) };
-    let plan = Tournament::new("bench", seed, keys).expect("four players are a tournament");
+    let plan = Tournament::new("bench", seed, keys).expect("five players are a tournament");
     let plan = CellPlan::Tournament(Box::new(plan));
-    rate(|| {
-        let cells = (0..8).filter_map(|number| plan.compute(number, &contestants, || false).ok().flatten());
-        cells.count() as u64 * 2 * Schedule::BATCH as u64
-    })
+    let cells = (0..BATCHES).filter_map(|number| plan.compute(number, &contestants, || false).ok().flatten());
+    cells.count() as u64 * 2 * Schedule::BATCH as u64
 }
 
 fn network(seed: u64) -> PlayerSpec {

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
     /// Openings that each two members play, with both colours
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=156))]
     pairs: u32,
     /// Decides which openings are played, and on which positions players are compared by behaviour
     #[arg(long, default_value_t = 0)]

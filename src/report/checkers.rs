@@ -4,16 +4,16 @@
 use super::read;
 use crate::contender::network;
 use crate::failure::Failure;
-use checkers::{DrawRules, Network, NodeKind, PdnResult, Piece, PlayerSpec, Position, Side, Squares, View};
+use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
 use coordinator::survey::Survey;
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
 use report::text::count;
-use report::{Block, Figure, Gallery, Ply, Table};
+use report::{Block, Figure, Gallery, Table};
 use species::{Dbscan, Distances, Noise, Projection};
 use std::sync::Arc;
-use tournament::{Ending, GameRecord, Interval, Match, Points, Tally, deck_pairs};
+use tournament::{GameRecord, Interval, Match, Points, Tally, deck_pairs};
 
 /// Plies that both sides look ahead, at most.
 const DEPTH: u32 = 4;
@@ -36,17 +36,23 @@ pub(super) async fn blocks(
     let Some(&(island, champion)) = fittest.first() else {
         return Ok(vec![Block::Text("There is no champion yet.".to_owned())]);
     };
-    let depth = spec.depth.min(DEPTH);
-    let kind = spec.nodes.kind();
+    let seat = Seat { spec, depth: spec.depth.min(DEPTH) };
+    let (depth, kind) = (seat.depth, spec.nodes.kind());
     let champion = Arc::new(network(kind, &champion.genome)?);
+    let knows = match spec.endgame.pieces {
+        0 => String::new(),
+        pieces => {
+            format!(" Champions ask the endgame database of {pieces} pieces, as they did when they evolved.")
+        }
+    };
     let mut blocks = vec![Block::Text(format!(
         "The champion of island {island} against `material`, a player that counts pieces and never changes: both look \
-         {depth} plies ahead, from openings of the deck, with colours swapped."
+         {depth} plies ahead, from openings of the deck, with colours swapped.{knows}"
     ))];
-    let milestones = milestones(survey, island, kind, depth).await;
+    let milestones = milestones(survey, island, &seat).await;
     blocks.extend(course(&milestones, island));
-    blocks.extend(cross_table(&fittest, kind, depth));
-    blocks.extend(games(&champion, island, depth));
+    blocks.extend(cross_table(&fittest, &seat));
+    blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
     blocks.extend(species_picture(survey, kind).await);
     Ok(blocks)
@@ -59,8 +65,20 @@ struct Milestone {
     tally: Tally,
 }
 
-fn duel(network: &Arc<Network>, depth: u32) -> Match {
-    between(PlayerSpec::Network { network: network.clone(), depth }, PlayerSpec::Material { depth })
+/// How champions play here: with what they knew when they evolved, but looking no farther than a report has time for.
+struct Seat<'a> {
+    spec: &'a Checkers,
+    depth: u32,
+}
+
+impl Seat<'_> {
+    fn player(&self, network: &Arc<Network>) -> PlayerSpec {
+        self.spec.informed(PlayerSpec::Network { network: network.clone(), depth: self.depth })
+    }
+
+    fn duel(&self, network: &Arc<Network>) -> Match {
+        between(self.player(network), PlayerSpec::Material { depth: self.depth })
+    }
 }
 
 fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
@@ -69,11 +87,10 @@ fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
 }
 
 /// The champions of the fittest islands against each other: fitness does not tell who of them is better.
-fn cross_table(fittest: &[(u32, &ChampionView)], kind: NodeKind, depth: u32) -> Option<Block> {
-    let player = |champion: &ChampionView| {
-        let network = Arc::new(network(kind, &champion.genome).ok()?);
-        Some(PlayerSpec::Network { network, depth })
-    };
+fn cross_table(fittest: &[(u32, &ChampionView)], seat: &Seat<'_>) -> Option<Block> {
+    let kind = seat.spec.nodes.kind();
+    let player =
+        |champion: &ChampionView| Some(seat.player(&Arc::new(network(kind, &champion.genome).ok()?)));
     let champions = fittest.iter().take(CROSSED);
     let players: Vec<(u32, PlayerSpec)> =
         champions.filter_map(|(island, champion)| Some((*island, player(champion)?))).collect();
@@ -114,8 +131,8 @@ fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
 }
 
 /// The champions of an island in the states that are kept, the last among them.
-async fn milestones(survey: &mut Survey, island: u32, kind: NodeKind, depth: u32) -> Vec<Milestone> {
-    let epochs = survey.epochs(island);
+async fn milestones(survey: &mut Survey, island: u32, seat: &Seat<'_>) -> Vec<Milestone> {
+    let (epochs, kind) = (survey.epochs(island), seat.spec.nodes.kind());
     let pairs = deck_pairs(PAIRS, 1);
     let mut milestones = vec![];
     for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
@@ -124,7 +141,7 @@ async fn milestones(survey: &mut Survey, island: u32, kind: NodeKind, depth: u32
         let records = &survey.records[island as usize];
         let record = records.iter().find(|record| record.mark.epoch == epoch);
         let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
-        milestones.push(Milestone { epoch, generation, tally: duel(&Arc::new(network), depth).play(&pairs) });
+        milestones.push(Milestone { epoch, generation, tally: seat.duel(&Arc::new(network)).play(&pairs) });
     }
     milestones
 }
@@ -168,35 +185,20 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
 }
 
 /// A game that was won, one that was lost and one that was drawn, as far as there are such.
-fn games(champion: &Arc<Network>, island: u32, depth: u32) -> Vec<Block> {
-    let pairs = duel(champion, depth).games(&deck_pairs(PAIRS, 1));
+fn games(champion: &Arc<Network>, island: u32, seat: &Seat<'_>) -> Vec<Block> {
+    let pairs = seat.duel(champion).games(&deck_pairs(PAIRS, 1));
     let played = || pairs.iter().flatten();
     let of_points = |points: Points| played().find(|game| game.points == points);
     let mut chosen: Vec<&GameRecord> =
         [Points::Win, Points::Loss, Points::Draw].into_iter().filter_map(of_points).collect();
     let others = played().filter(|game| !chosen.contains(game)).collect::<Vec<_>>();
     chosen.extend(others.into_iter().take(GAMES - chosen.len()));
-    chosen.into_iter().map(|game| Block::Game(Box::new(shown(game, island)))).collect()
-}
-
-fn shown(played: &GameRecord, island: u32) -> report::Game {
-    let champion = format!("the champion of island {island}");
-    let mut players = [champion, "material".to_owned()];
-    if !played.first_is_black {
-        players.reverse();
-    }
-    let mut position = Position::START;
-    let moves = played.moves().expect("a game that has just been played");
-    let plies = moves.iter().map(|mv| {
-        position = position.play(mv);
-        Ply { text: mv.to_string(), board: letters(&position) }
-    });
-    report::Game {
-        title: format!("{}, opening {}", verdict(played), played.opening),
-        plies: plies.collect(),
-        result: result(played).to_owned(),
-        players,
-    }
+    let players = [format!("the champion of island {island}"), "material".to_owned()];
+    let shown = |game: &GameRecord| {
+        let title = format!("{}, opening {}", verdict(game), game.opening);
+        super::games::shown(game, players.each_ref().map(String::as_str), title)
+    };
+    chosen.into_iter().filter_map(|game| shown(game).ok()).map(|game| Block::Game(Box::new(game))).collect()
 }
 
 fn verdict(game: &GameRecord) -> &'static str {
@@ -205,27 +207,6 @@ fn verdict(game: &GameRecord) -> &'static str {
         Points::Draw => "A draw",
         Points::Loss => "A loss",
     }
-}
-
-fn result(game: &GameRecord) -> &'static str {
-    match (game.ending, game.result()) {
-        (Ending::Repetition, _) => "drawn by repetition",
-        (Ending::NoProgress, _) => "drawn, as nothing happened any more",
-        (Ending::TooLong, _) => "drawn, as it lasted too long",
-        (_, PdnResult::BlackWon) => "black wins",
-        (_, _) => "white wins",
-    }
-}
-
-fn letters(position: &Position) -> String {
-    let letter = |square| match position.piece(square) {
-        Some(Piece::Man(Side::Black)) => 'b',
-        Some(Piece::King(Side::Black)) => 'B',
-        Some(Piece::Man(Side::White)) => 'w',
-        Some(Piece::King(Side::White)) => 'W',
-        None => '.',
-    };
-    Squares::ALL.into_iter().map(letter).collect()
 }
 
 /// Squares of a board: row, column, weight.
@@ -344,7 +325,7 @@ async fn species_picture(survey: &mut Survey, kind: NodeKind) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::checkers::Game;
+    use problems::Endgame;
 
     #[test]
     fn who_scored_most_comes_first() {
@@ -359,19 +340,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shown_game_ends_as_it_was_played() {
-        let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(|at| (at % 7) as f32 * 0.01).collect();
+    fn champions_play_with_what_they_knew_when_they_evolved() {
+        let weights = vec![0.01; NodeKind::Sum.weight_count()];
         let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
-        let played = duel(&network, 1).games(&deck_pairs(1, 1));
-        let moves = played[0][1].moves().unwrap();
-        let shown = shown(&played[0][1], 0);
-        assert_eq!(shown.players[0], "material", "colours are swapped");
-        assert_eq!(shown.plies.len(), moves.len());
-        let mut game = Game::new(DrawRules::default());
-        for mv in &moves {
-            game.play(*mv).unwrap();
-        }
-        assert_eq!(shown.plies.last().unwrap().board, letters(game.position()));
-        assert_eq!(letters(&Position::START), "bbbbbbbbbbbb........wwwwwwwwwwww");
+        let plain = Checkers::default();
+        let endgame = Endgame { pieces: 2, ..Endgame::default() };
+        let knowing = Checkers { endgame, ..Checkers::default() };
+        let player = |spec| Seat { spec, depth: 1 }.player(&network);
+        assert!(matches!(player(&plain), PlayerSpec::Network { .. }));
+        assert!(matches!(player(&knowing), PlayerSpec::Knowing { .. }));
     }
 }

@@ -1,197 +1,180 @@
-//! A page that needs nothing else: the tables of a tournament, and a plot of its ratings.
+//! A page that needs nothing else: the tables of a tournament, plots of them, and games to step through.
 
-use super::outcome::{Encounter, Outcome, Standing};
-use std::fmt::Write as _;
-use tournament::Interval;
+use super::outcome::{Outcome, Standing};
+use crate::report::games::shown;
+use crate::report::made;
+use archipelago::Progress;
+use report::chart::{Bars, Range, Ranges, Stack};
+use report::text::{code, count};
+use report::{Block, Document, Figure, Section, Step, Table, Tile};
+use store::RunId;
+use tournament::{GameRecord, Points};
 
-const STYLE: &str = "body{font:16px/1.45 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;\
-                     color:#1b1f24;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
-                     table{border-collapse:collapse;font-variant-numeric:tabular-nums;display:block;overflow-x:auto}\
-                     th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #d8dee4}\
-                     th:first-child,td:first-child{text-align:left}td.self{background:#eef1f4}\
-                     svg{max-width:100%;height:auto}.note{color:#57606a}";
+/// Players of whom there is room on a plot, and in a cross table.
+const PLOTTED: usize = 60;
+/// Rows of the table of pairings; all of them are in a file beside the page.
+const ROWS: usize = 500;
 
-/// The whole page.
-pub(crate) fn html(run: &str, outcome: &Outcome<'_>) -> String {
-    let mut page = String::new();
-    push(
-        &mut page,
-        &format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>",
-            escaped(run)
-        ),
-    );
-    push(&mut page, "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">");
-    push(&mut page, &format!("<style>{STYLE}</style></head><body><h1>Tournament {}</h1>", escaped(run)));
-    let games: u64 = outcome.endings.iter().map(|(_, count)| count).sum();
-    push(
-        &mut page,
-        &format!(
-            "<p class=\"note\">{games} games, in pairs with colours swapped. Bars and ranges hold the true value with 95 % confidence.</p>"
-        ),
-    );
-    push(&mut page, "<h2>Ratings</h2>");
-    push(&mut page, &ratings_plot(&outcome.standings()));
-    push(&mut page, &standings(outcome));
-    push(&mut page, &encounters(&outcome.encounters()));
-    push(&mut page, "<h2>Cross table</h2>");
-    push(&mut page, &cross_table(outcome));
-    push(&mut page, "<h2>How games ended</h2>");
-    let ended = outcome.endings.iter().filter(|(_, count)| *count > 0);
-    let rows: Vec<Vec<String>> =
-        ended.map(|(ending, count)| vec![ending.word().to_owned(), count.to_string()]).collect();
-    push(&mut page, &table(&["reason", "games"], &rows));
-    push(&mut page, "</body></html>");
-    page
-}
-
-fn standings(outcome: &Outcome<'_>) -> String {
-    let row = |standing: &Standing<'_>| {
-        let Standing { name, rating, tally, .. } = standing;
-        let Interval { low, high } = tally.interval();
-        vec![
-            escaped(name),
-            format!("{:.0}", rating.elo),
-            format!("{:.0} to {:.0}", rating.low, rating.high),
-            format!("{:.3}", tally.score()),
-            format!("{low:.3} to {high:.3}"),
-            tally.games().to_string(),
-            tally.wins.to_string(),
-            tally.draws.to_string(),
-            tally.losses.to_string(),
-        ]
-    };
-    let rows: Vec<Vec<String>> = outcome.standings().iter().map(row).collect();
-    table(&["player", "Elo", "range", "score", "range", "games", "won", "drawn", "lost"], &rows)
-}
-
-fn encounters(encounters: &[Encounter<'_>]) -> String {
-    if encounters.is_empty() {
-        return String::new();
-    }
-    let row = |encounter: &Encounter<'_>| {
-        let (tally, Interval { low, high }) = (&encounter.tally, encounter.tally.interval());
-        let published = encounter.published.map_or(String::new(), |published| {
-            let (wins, losses, draws) = (published.wins, published.losses, published.draws);
-            format!("{wins} won, {losses} lost, {draws} drawn ({})", published.source)
-        });
-        vec![
-            escaped(encounter.teams[0]),
-            escaped(encounter.teams[1]),
-            tally.wins.to_string(),
-            tally.losses.to_string(),
-            tally.draws.to_string(),
-            format!("{:.3}", tally.score()),
-            format!("{low:.3} to {high:.3}"),
-            escaped(&published),
-        ]
-    };
-    let rows: Vec<Vec<String>> = encounters.iter().map(row).collect();
-    let heads = ["team", "against", "won", "lost", "drawn", "score", "range", "published"];
-    format!("<h2>Teams</h2>{}", table(&heads, &rows))
-}
-
-/// Each row's score against each column, the darker the better.
-fn cross_table(outcome: &Outcome<'_>) -> String {
+/// The whole page, before it is written.
+pub(super) fn document(run: &RunId, progress: &Progress, outcome: &Outcome<'_>, flag: &str) -> Document {
     let standings = outcome.standings();
-    let mut text = "<table><tr><th></th>".to_owned();
-    (1..=standings.len()).for_each(|place| push(&mut text, &format!("<th>{place}</th>")));
-    for (place, one) in standings.iter().enumerate() {
-        push(&mut text, &format!("</tr><tr><td>{}. {}</td>", place + 1, escaped(one.name)));
-        for other in &standings {
-            let tally = outcome.table.between(one.player, other.player);
-            let cell = match (one.player == other.player, tally.games()) {
-                (true, _) => "<td class=\"self\"></td>".to_owned(),
-                (_, 0) => "<td></td>".to_owned(),
-                _ => {
-                    let (score, share) = (tally.score(), (tally.score() * 60.0) as u32);
-                    let title = format!("{} won, {} drawn, {} lost", tally.wins, tally.draws, tally.losses);
-                    format!(
-                        "<td title=\"{title}\" style=\"background:rgb(46 125 191/{share}%)\">{score:.2}</td>"
-                    )
-                }
-            };
-            push(&mut text, &cell);
+    let mut sections = vec![Section::new("ratings", "Ratings", ratings(outcome, &standings))];
+    sections.extend(outcome.teams().map(|table| Section::new("teams", "Teams", vec![Block::Table(table)])));
+    sections.push(Section::new("pairings", "Each against each", pairings(outcome, standings.len())));
+    let verdicts = outcome.verdicts().map(|table| vec![Block::Table(table)]);
+    sections.extend(verdicts.map(|blocks| Section::new("tests", "Sequential tests", blocks)));
+    sections.push(Section::new("endings", "How games ended", vec![Block::Table(endings(outcome))]));
+    let games = games(progress, outcome, &standings);
+    if !games.is_empty() {
+        sections.push(Section::new("games", "Some games of the strongest", games));
+    }
+    sections.push(what_was_played(run, progress, outcome, flag));
+    Document {
+        title: format!("Tournament {run}"),
+        headline: headline(progress, outcome, &standings),
+        tiles: tiles(outcome, &standings),
+        sections,
+        data: vec![],
+        made: made(),
+        refresh: None,
+    }
+}
+
+fn headline(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> String {
+    let (done, all) = (progress.done().len() as u64, u64::from(progress.plan().len()));
+    let state = if progress.is_complete() {
+        String::new()
+    } else {
+        format!(" It is unfinished: {} of {} batches of games are played.", count(done), count(all))
+    };
+    let first = standings.first().map_or("nobody", |standing| standing.name);
+    let (games, players) = (count(outcome.games()), standings.len());
+    format!("{games} games of {players} players in pairs with colours swapped; {first} is ahead.{state}")
+}
+
+fn tiles(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Tile> {
+    let draws = format!("{:.0} %", 100.0 * outcome.ratings.draws_of_equals());
+    let mut tiles = vec![
+        Tile::new("Games", count(outcome.games()), ""),
+        Tile::new("Players", count(standings.len() as u64), ""),
+        Tile::new("Draws between equals", draws, "as the ratings' model has it"),
+    ];
+    if let Some(first) = standings.first() {
+        let margin = (first.rating.high - first.rating.low) / 2.0;
+        tiles.push(Tile::new("Ahead", first.name, format!("{:+.0} ± {margin:.0} Elo", first.rating.elo)));
+    }
+    tiles
+}
+
+fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
+    let row = |standing: &Standing<'_>| Range {
+        label: standing.name.to_owned(),
+        value: standing.rating.elo,
+        low: standing.rating.low,
+        high: standing.rating.high,
+    };
+    let chart = Ranges {
+        name: "ratings",
+        title: "Ratings with their intervals",
+        description: "A dot for each player, the strongest above, with a line to both sides.",
+        across: "Elo above the mean of all players",
+        rows: standings.iter().take(PLOTTED).map(row).collect(),
+    };
+    let caption = "Most likely ratings, and where they lie with 95 % confidence. A difference of 10 Elo stands for an \
+                   expected score of 0.514, of 100 for about 0.640. They are those of these players: what another run of \
+                   the same method would make is another question, which the table of teams answers."
+        .to_owned();
+    let plot = Block::Figure(Figure { picture: chart.draw(), caption, numbers: None });
+    vec![plot, Block::Table(outcome.standings_table()), results(standings)]
+}
+
+/// What each player's games came to, as bars.
+fn results(standings: &[Standing<'_>]) -> Block {
+    let stack = |(place, standing): (usize, &Standing<'_>)| {
+        let tally = &standing.tally;
+        let games = tally.games().max(1) as f64;
+        let share = |count: u64| 100.0 * count as f64 / games;
+        let heights = vec![share(tally.wins), share(tally.draws), share(tally.losses)];
+        Stack { label: (place + 1).to_string(), heights }
+    };
+    let chart = Bars {
+        name: "results",
+        title: "Games won, drawn and lost",
+        description: "A bar for each player, the strongest at the left.",
+        across: "place",
+        up: "games, %",
+        parts: vec![("f0", "won"), ("f7", "drawn"), ("f1", "lost")],
+        stacks: standings.iter().enumerate().take(PLOTTED).map(stack).collect(),
+    };
+    let caption = "The share of each player's games, by places.".to_owned();
+    Block::Figure(Figure { picture: chart.draw(), caption, numbers: None })
+}
+
+fn pairings(outcome: &Outcome<'_>, players: usize) -> Vec<Block> {
+    let mut blocks = vec![];
+    if players <= PLOTTED {
+        blocks.push(Block::Table(outcome.cross_table()));
+    }
+    let mut table = outcome.pairings();
+    if table.rows.len() > ROWS {
+        table.rows.truncate(ROWS);
+        table.caption = format!("{}; the first {ROWS}, all are in pairings.csv", table.caption);
+    }
+    blocks.push(Block::Table(table));
+    blocks
+}
+
+fn endings(outcome: &Outcome<'_>) -> Table {
+    let mut table = Table::new("Games by the reason of their end", &["reason", "games"]);
+    for (ending, games) in outcome.endings.iter().filter(|(_, games)| *games > 0) {
+        table.push(vec![ending.word().to_owned(), count(*games)]);
+    }
+    table
+}
+
+/// A win, a loss and a draw of the strongest player, against the next strongest if they have met.
+fn games(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
+    let [first, second, ..] = standings else { return vec![] };
+    let all = outcome.plan.schedule().pairings();
+    let with = |pairing: usize, player: usize| all[pairing].contains(&player);
+    let of_first = || progress.games().filter(|(pairing, ..)| with(*pairing, first.player));
+    let of_both = of_first().filter(|(pairing, ..)| with(*pairing, second.player));
+    let mut found: [Option<(usize, &GameRecord)>; 3] = [None; 3];
+    for (pairing, _, pair) in of_both.chain(of_first()) {
+        for game in pair {
+            let place = kind(game, all[pairing][0] == first.player);
+            found[place].get_or_insert((pairing, game));
+        }
+        if found.iter().all(Option::is_some) {
+            break;
         }
     }
-    text + "</tr></table>"
+    let game = |(title, found): (&str, Option<(usize, &GameRecord)>)| {
+        let (pairing, game) = found?;
+        let players = all[pairing].map(|player| outcome.name(player));
+        let title = format!("{title} of {}, opening {}", first.name, game.opening);
+        Some(Block::Game(Box::new(shown(game, players, title).ok()?)))
+    };
+    ["A win", "A loss", "A draw"].into_iter().zip(found).filter_map(game).collect()
 }
 
-/// A line for each player: where its rating lies.
-fn ratings_plot(standings: &[Standing<'_>]) -> String {
-    const LEFT: f64 = 220.0;
-    const WIDTH: f64 = 640.0;
-    const ROW: f64 = 26.0;
-    let low = standings.iter().map(|standing| standing.rating.low).fold(f64::INFINITY, f64::min);
-    let high = standings.iter().map(|standing| standing.rating.high).fold(f64::NEG_INFINITY, f64::max);
-    let range = (high - low).max(1.0);
-    let x = |elo: f64| LEFT + (elo - low) / range * WIDTH;
-    let bottom = ROW * standings.len() as f64;
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Ratings in Elo with their ranges\" \
-         font-family=\"system-ui,sans-serif\" font-size=\"13\">",
-        LEFT + WIDTH + 40.0,
-        bottom + 34.0
-    );
-    for elo in ticks(low, high) {
-        let x = x(elo);
-        push(
-            &mut svg,
-            &format!("<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{bottom}\" stroke=\"#d8dee4\"/>"),
-        );
-        let y = bottom + 18.0;
-        push(
-            &mut svg,
-            &format!("<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\" fill=\"#57606a\">{elo:.0}</text>"),
-        );
+/// Whether a player won, lost or drew: 0, 1 or 2.
+fn kind(game: &GameRecord, is_first: bool) -> usize {
+    match (game.points, is_first) {
+        (Points::Win, true) | (Points::Loss, false) => 0,
+        (Points::Loss, true) | (Points::Win, false) => 1,
+        (Points::Draw, _) => 2,
     }
-    for (place, Standing { name, rating, .. }) in standings.iter().enumerate() {
-        let y = ROW * (place as f64 + 0.5);
-        let (from, to, at) = (x(rating.low), x(rating.high), x(rating.elo));
-        let short: String = name.chars().take(28).collect();
-        let (text_x, text_y) = (LEFT - 12.0, y + 4.5);
-        push(
-            &mut svg,
-            &format!("<text x=\"{text_x}\" y=\"{text_y}\" text-anchor=\"end\">{}</text>", escaped(&short)),
-        );
-        push(
-            &mut svg,
-            &format!(
-                "<line x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y}\" y2=\"{y}\" stroke=\"#2e7dbf\" stroke-width=\"2\"/>"
-            ),
-        );
-        push(&mut svg, &format!("<circle cx=\"{at:.1}\" cy=\"{y}\" r=\"4.5\" fill=\"#2e7dbf\"/>"));
-    }
-    svg + "</svg>"
 }
 
-/// Round numbers in a range, about six of them.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let steps = [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0];
-    let step = steps.into_iter().find(|step| (high - low) / step <= 8.0).unwrap_or(10_000.0);
-    let first = (low / step).ceil() as i64;
-    let last = (high / step).floor() as i64;
-    (first..=last).map(|tick| tick as f64 * step).collect()
-}
-
-fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
-    let mut text = "<table><tr>".to_owned();
-    for head in heads {
-        push(&mut text, &format!("<th>{head}</th>"));
-    }
-    for row in rows {
-        push(&mut text, "</tr><tr>");
-        for cell in row {
-            push(&mut text, &format!("<td>{cell}</td>"));
-        }
-    }
-    text + "</tr></table>"
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn push(text: &mut String, more: &str) {
-    writeln!(text, "{more}").expect("writing into a string does not fail");
+fn what_was_played(run: &RunId, progress: &Progress, outcome: &Outcome<'_>, flag: &str) -> Section {
+    let digest = progress.digest().map(|digest| ("digest".to_owned(), code(&digest.to_string())));
+    let facts = [("run".to_owned(), code(run.as_str()))].into_iter().chain(digest).collect();
+    let steps = vec![
+        Step::new("All games, as PDN:", format!("atoll tournament games {run}{flag}")),
+        Step::new("Games that can be are played again, and compared:", format!("atoll verify {run}{flag}")),
+    ];
+    let text = outcome.plan.text().to_owned();
+    let config = Block::Code { title: "The tournament, as it was played".to_owned(), text };
+    Section::new("experiment", "What was played", vec![Block::Facts(facts), Block::Commands(steps), config])
 }

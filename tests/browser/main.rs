@@ -92,6 +92,29 @@ few = {}
 many = { algorithm.population = 40 }
 "#;
 
+const TOURNAMENT: &str = r#"
+name = "tournament"
+[tournament]
+openings = 26
+depth = 1
+sprt = { elo0 = 0, elo1 = 100 }
+players = [
+    { name = "counter, one ply ahead", player = "material", team = "counters" },
+    { name = "counter, two plies ahead of everybody else", player = "material", depth = 2, team = "counters" },
+    { name = "gambler", player = "random", team = "gamblers" },
+    { name = "another gambler", player = "random", team = "gamblers" },
+]
+published = [{ teams = ["counters", "gamblers"], wins = 10, draws = 3, losses = 2, source = "<somebody>" }]
+"#;
+
+/// Plays a tournament, and writes its page.
+fn tournament(place: &Place) -> PathBuf {
+    place.write("tournament.toml", TOURNAMENT);
+    let played = place.json(&["run", "tournament.toml", "--json"]);
+    place.run(&["tournament", "page", played["run"].as_str().unwrap(), "--to", "tournament"]).expect(0);
+    place.path().join("tournament/index.html")
+}
+
 /// Runs an experiment, and writes its report; answers the page.
 fn report(place: &Place, name: &str, text: &str) -> PathBuf {
     let file = format!("{name}.toml");
@@ -190,6 +213,7 @@ fn pages_of_every_problem_hold_in_a_browser() {
     pages.push(report(&place, "checkers", CHECKERS));
     place.run(&["report", "maze.toml", "rastrigin.toml", "--to", "both"]).expect(0);
     pages.push(place.path().join("both/report.html"));
+    pages.push(tournament(&place));
     let mut chromium = Chromium::start();
     let faults: Vec<String> = pages.iter().flat_map(|page| faults(&mut chromium, page, &axe)).collect();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));

@@ -171,6 +171,27 @@ plain = {}
 }
 
 #[test]
+fn a_study_that_was_begun_is_reported_as_far_as_it_goes() {
+    let place = Place::new();
+    let study = MAZE.replace("generations = 400", "generations = 20")
+        + "\n[study.one]\n[study.two]\nseed = 8\n[study.three]\nseed = 9\n";
+    place.write("study.toml", &study);
+    // Two of the three experiments, as if the study had been stopped then.
+    place.write("begun.toml", study.replace("[study.three]\nseed = 9\n", ""));
+    place.run(&["run", "begun.toml"]).expect(0);
+    place.write("never.toml", study.replace("generations = 20", "generations = 30"));
+    place.run(&["report", "never.toml"]).expect_error(1, &["no run `"]);
+    let object = place.json(&["report", "study.toml", "--json"]);
+    assert_eq!(object["runs"].as_array().unwrap().len(), 2);
+    assert!(object["missing"][0].as_str().unwrap().contains("`three`"), "{object}");
+    let page = read(&place, &written(&place.run(&["report", "study.toml"]))[0]);
+    assert!(page.contains("What is missing") && page.contains("<code>three</code> has not been begun"));
+    place.run(&["run", "study.toml"]).expect(0);
+    let whole = place.json(&["report", "study.toml", "--json"]);
+    assert!(whole["runs"].as_array().unwrap().len() == 3 && whole["missing"].is_null());
+}
+
+#[test]
 fn a_damaged_milestone_is_missed() {
     let place = Place::new();
     place.write(

@@ -88,10 +88,16 @@ fn a_tournament_is_played_and_told() {
 
     place.run(&["tournament", "page", run, "--to", "page"]).expect(0);
     let page = std::fs::read_to_string(place.path().join("page/index.html")).unwrap();
-    assert!(
-        page.contains("<svg") && page.contains("stranger") && !page.contains("http"),
-        "it needs nothing else"
-    );
+    assert!(page.contains("<svg") && page.contains("stranger"));
+    for outside in ["http:", "https:", " src=", "@import", "url("] {
+        assert!(!page.contains(outside), "it needs nothing else: {outside}");
+    }
+    for told in ["likely stronger", "1½", "Some games of the strongest", "How games ended", "digest"] {
+        assert!(page.contains(told), "{told}");
+    }
+    for file in ["players.csv", "pairings.csv", "teams.csv", "tournament.json"] {
+        assert!(place.path().join("page").join(file).is_file(), "{file}");
+    }
     let games = std::fs::read_to_string(place.path().join("page/games.pdn")).unwrap();
     assert_eq!(read_pdn(&games).unwrap().len(), 240);
 
@@ -99,7 +105,12 @@ fn a_tournament_is_played_and_told() {
     assert_eq!(verified["ok"], true, "{verified}");
     assert_eq!(verified["recomputed"], 6 * 2);
     let listed = place.json(&["runs", "--json"]);
-    assert!(listed.as_array().unwrap().iter().any(|row| row["digest"] == played["digest"]), "{listed}");
+    let row = listed.as_array().unwrap().iter().find(|row| row["digest"] == played["digest"]).unwrap();
+    assert_eq!((&row["games"], &row["strongest"]), (&240.into(), &players[0]["name"]));
+    assert_eq!(row["state"], "finished");
+    let listed = place.run(&["runs"]);
+    let line = listed.expect(0).stdout.lines().find(|line| line.contains(run)).unwrap();
+    assert!(line.contains("240 games") && line.contains(names[0]) && !line.contains("NaN"), "{line}");
 }
 
 #[test]
@@ -278,6 +289,15 @@ fn an_engine_that_fails_forfeits_its_game_and_the_tournament_goes_on() {
     ]);
     assert_eq!(workers["digest"], played["digest"], "engines' games are no part of it");
     assert_eq!(workers["endings"]["crash"], 4);
+    // What is finished is only read: nobody needs the engines any more.
+    std::fs::remove_file(place.path().join("engines.toml")).unwrap();
+    for command in [["run", "games.toml"], ["resume", run]] {
+        let again = place.json(&[&command[..], &["--json"]].concat());
+        assert_eq!(again["digest"], played["digest"], "{command:?}");
+        assert_eq!(again["endings"], played["endings"], "{command:?}");
+    }
+    let verified = place.json(&["verify", run, "--json"]);
+    assert_eq!((&verified["ok"], &verified["recomputed"]), (&true.into(), &0.into()), "{verified}");
     let unknown = place.run(&["run", "games.toml", "--fresh"]);
     unknown.expect_error(78, &["the good one", "expected an engine that this worker knows", "`good`"]);
 }
@@ -301,8 +321,29 @@ fn mistakes_are_told_with_their_places() {
             "found `x`",
         ),
         ("deepth = 3", "did you mean `depth`"),
+        (
+            "published = [{ teams = [\"a\", \"b\"], wins = 1, draws = 1, losses = 1, source = \"two\\nlines\" }]",
+            "expected a text on one line",
+        ),
+        (
+            "players = [{ name = \"a\", player = \"random\", team = \"<b>|\" }, { name = \"b\", player = \"random\" }]",
+            "expected a name without quotes",
+        ),
+        (
+            "rounds = 2\nplayers = [{ name = \"a\", player = \"a.acp\" }, { name = \"b\", ensemble = \"run\" }]",
+            "`a` and `b` leave nothing to chance",
+        ),
+        (
+            "players = [{ name = \"a\", player = \"random\", unsure = [0.1, 0.2] }, { name = \"b\", player = \"random\" }]",
+            "expected a player that asks the endgame database",
+        ),
+        (
+            "players = [{ name = \"a\", player = \"material\", endgame = 2, unsure = [0.3, 0.2] }, \
+             { name = \"b\", player = \"random\" }]",
+            "expected more than the first",
+        ),
     ] {
-        let rest = if line.starts_with("players") { "" } else { player };
+        let rest = if line.contains("players") { "" } else { player };
         place.write("wrong.toml", format!("name = \"wrong\"\n[tournament]\n{line}\n{rest}\n"));
         place.run(&["run", "wrong.toml"]).expect_error(78, &[said]);
     }
@@ -337,6 +378,10 @@ published = [{ teams = ["all", "plain"], wins = 37, losses = 16, draws = 15, sou
     let games = &played["tournament"];
     assert_eq!(games["complete"], true, "{played}");
     let teams = games["teams"].as_array().unwrap();
+    // Each team comes from one run: so many representatives, and still nothing but their games to judge them by.
+    assert!(
+        teams.iter().all(|team| team["judged_by"] == "games" && team["origins"] == serde_json::json!([1, 1]))
+    );
     let published = teams.iter().find(|team| !team["published"].is_null()).unwrap();
     assert_eq!(published["teams"], serde_json::json!(["all", "plain"]));
     assert_eq!(
@@ -353,6 +398,74 @@ published = [{ teams = ["all", "plain"], wins = 37, losses = 16, draws = 15, sou
     assert_eq!(again["digest"], played["digest"]);
 }
 
+/// Two teams of three player files each: the interval is that of the files, which are what differs.
+#[test]
+fn teams_are_judged_by_where_their_players_come_from() {
+    let place = Place::new();
+    let mut games = "name = \"methods\"\n[tournament]\nopenings = 26\ndepth = 1\n".to_owned();
+    for number in 0..6 {
+        place.write(&format!("{number}.acp"), network(number + 1));
+        let team = ["some", "others"][number as usize % 2];
+        write!(
+            games,
+            "[[tournament.players]]\nname = \"{number}\"\nplayer = \"{number}.acp\"\nteam = \"{team}\"\n"
+        )
+        .unwrap();
+    }
+    games += "[[tournament.published]]\nteams = [\"others\", \"some\"]\nwins = 1\nlosses = 2\ndraws = 3\n\
+              source = \"a | b <script>alert(1)</script>\"\n";
+    place.write("methods.toml", games);
+    let played = place.json(&["run", "methods.toml", "--json"]);
+    let team = &played["teams"][0];
+    assert_eq!(team["teams"], serde_json::json!(["others", "some"]));
+    assert_eq!((&team["judged_by"], &team["origins"]), (&"origins".into(), &serde_json::json!([3, 3])));
+    // By leaving each player out, with what the games between each two came to.
+    let mut scores = [[0.0; 3]; 3];
+    for pairing in played["pairings"].as_array().unwrap() {
+        let [first, second] = ["first", "second"].map(|key| text(pairing, key).parse::<usize>().unwrap());
+        let score = pairing["results"]["score"].as_f64().unwrap();
+        let (other, some, score) =
+            if first % 2 == 1 { (first, second, score) } else { (second, first, 1.0 - score) };
+        scores[other / 2][some / 2] = score;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let means = [scores.map(|row| mean(&row)), [0, 1, 2].map(|column| mean(&scores.map(|row| row[column])))];
+    // Of a mean over all cells, a jackknife is the variance of the means of rows, and of columns, over their number.
+    let variances =
+        means.map(|side| side.map(|value| (value - mean(&side)).powi(2)).iter().sum::<f64>() / 2.0 / 3.0);
+    let variance = variances[0] + variances[1];
+    let degrees = variance * variance / variances.map(|side| side * side / 2.0).iter().sum::<f64>();
+    assert!((2.0..=4.0).contains(&degrees));
+    let [score, low, high] = ["score", "low", "high"].map(|key| team["results"][key].as_f64().unwrap());
+    assert!((score - mean(&means[0])).abs() < 1e-9);
+    // Student's quantiles for 2 and for 4 degrees of freedom.
+    let margin = (high - score).max(score - low);
+    let error = variance.sqrt();
+    assert!(
+        (2.7764 * error..=4.3027 * error).contains(&margin),
+        "{low} to {high}, {error} of {degrees} degrees"
+    );
+
+    let run = text(&played, "run");
+    let table = place.run(&["tournament", "table", run]);
+    assert!(table.expect(0).stdout.contains("origins, 3 × 3"), "{}", table.stdout);
+    assert!(table.stdout.contains("(a \\| b &lt;script>"), "a text stays a text: {}", table.stdout);
+    place.run(&["tournament", "page", run, "--to", "page"]).expect(0);
+    let page = std::fs::read_to_string(place.path().join("page/index.html")).unwrap();
+    assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert"));
+}
+
+#[test]
+fn the_same_games_are_not_played_again_for_more_evidence() {
+    let place = Place::new();
+    (1..=2).for_each(|number| place.write(&format!("{number}.acp"), network(number)));
+    let match_of = |opponent: &str| {
+        place.run(&["checkers", "match", "1.acp", opponent, "--depth", "1", "--pairs", "157", "--json"])
+    };
+    match_of("2.acp").expect_error(2, &["at most 156 pairs", "`--pairs 157`", "the same games again"]);
+    assert_eq!(match_of("random").expect(0).json()["pairs"].as_array().unwrap().len(), 5);
+}
+
 #[test]
 fn milestones_are_rated() {
     let place = place();
@@ -361,10 +474,44 @@ fn milestones_are_rated() {
     let milestones = rated["milestones"].as_array().unwrap();
     assert_eq!(milestones.len(), 3, "{rated}");
     assert_eq!(rated["progress"][0]["from_epoch"], milestones[0]["epoch"]);
+    assert!((0..=3).contains(&rated["comparisons"].as_u64().unwrap()), "of three champions: {rated}");
     let shown = place.run(&["ratings", &run, "--depth", "1", "--openings", "5"]);
     for said in ["| island | epoch | Elo |", "| material |", "| random |", "island 0:"] {
         assert!(shown.expect(0).stdout.contains(said), "{said} in {}", shown.stdout);
     }
+}
+
+#[test]
+fn of_many_islands_the_fittest_is_rated_unless_others_are_asked_for() {
+    let place = Place::new();
+    let knowing = EVOLUTION
+        .replace("count = 1", "count = 100")
+        .replace("depth = 1", "depth = 1, endgame = { pieces = 2, from = 0.3 }")
+        .replace("generations = 6", "generations = 12");
+    place.write("islands.toml", knowing);
+    let run = text(&place.json(&["run", "islands.toml", "--json"]), "run").to_owned();
+    let rate = |flags: &[&str]| {
+        place.run(&[&["ratings", &run, "--depth", "1", "--openings", "1", "--json"], flags].concat())
+    };
+    let islands = |rated: &Value| -> BTreeSet<u64> {
+        rated["progress"].as_array().unwrap().iter().map(|row| row["island"].as_u64().unwrap()).collect()
+    };
+    let rated = rate(&[]).expect(0).json();
+    let fittest = place.json(&["report", &run, "--json"])["best_island"].as_u64().unwrap();
+    assert_eq!(islands(&rated), BTreeSet::from([fittest]));
+    let chosen = rate(&["--island", "7", "--island", "2"]).expect(0).json();
+    assert_eq!(islands(&chosen), BTreeSet::from([2, 7]));
+    rate(&["--island", "100"]).expect_error(2, &["from 0 to 99", "`--island 100`"]);
+    rate(&["--all-islands"])
+        .expect_error(2, &["at most 254 champions", "100 islands", "--island", "--milestones"]);
+    // They play with what they knew when they evolved.
+    let games = text(&rated, "tournament");
+    let plan =
+        std::fs::read_to_string(place.store().join("runs").join(games).join("experiment.toml")).unwrap();
+    assert!(plan.contains("endgame = 2") && plan.contains("unsure = ["), "{plan}");
+    place.run(&["report", &run, "--to", "page"]).expect(0);
+    let page = std::fs::read_to_string(place.path().join("page/report.html")).unwrap();
+    assert!(page.contains("ask the endgame database of 2 pieces, as they did when they evolved"));
 }
 
 /// A hundred players, each against each, in a gibibyte of addresses.

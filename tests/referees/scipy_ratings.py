@@ -1,5 +1,8 @@
 """Rates players by the model of Bradley and Terry with Davidson's draws, by a general optimiser and a numerical Hessian.
 
+Elo is scaled so that the expected score rises as steeply between equals as it does where nobody draws: the slope is found
+numerically, from the model's probabilities.
+
 Standard input: {"cases": [{"name": ..., "players": 3, "games": [[first, second, wins, draws, losses], ...],
 "ratings": [[elo, low, high], ...], "superiority": [[0.5, ...], ...]}, ...]}
 """
@@ -44,16 +47,34 @@ def hessian(parameters, case, step=1e-3):
     return result
 
 
+def expected_score(difference, draws):
+    won, lost, drawn = numpy.exp(difference / 2), numpy.exp(-difference / 2), numpy.exp(draws)
+    return (won + drawn / 2) / (won + lost + drawn)
+
+
+def ratings(parameters, step=1e-4):
+    """Elo above the mean; the logistic curve of Elo has a slope of 1/4 in natural units."""
+    strength, draws = parameters[:-1], parameters[-1]
+    slope = (expected_score(step, draws) - expected_score(-step, draws)) / (2 * step)
+    return (strength - strength.mean()) * ELO * slope / 0.25
+
+
+def jacobian(function, parameters, step=1e-4):
+    unit = numpy.eye(len(parameters)) * step
+    return numpy.array([(function(parameters + row) - function(parameters - row)) / (2 * step) for row in unit]).T
+
+
 def check(case):
     size = case["players"]
     found = minimize(cost, numpy.zeros(size + 1), args=(case,), method="BFGS", options={"gtol": 1e-7})
     strength = found.x[:-1]
-    covariance = numpy.linalg.inv(hessian(found.x, case))[:size, :size]
-    centred = numpy.eye(size) - 1 / size
-    deviation = numpy.sqrt(numpy.diag(centred @ covariance @ centred.T))
+    whole = numpy.linalg.inv(hessian(found.x, case))
+    covariance = whole[:size, :size]
+    slopes = jacobian(ratings, found.x)
+    deviation = numpy.sqrt(numpy.diag(slopes @ whole @ slopes.T))
     for player, (elo, low, high) in enumerate(case["ratings"]):
-        theirs = (strength[player] - strength.mean()) * ELO
-        margin = norm.ppf(0.975) * deviation[player] * ELO
+        theirs = ratings(found.x)[player]
+        margin = norm.ppf(0.975) * deviation[player]
         for ours, expected in [(elo, theirs), (low, theirs - margin), (high, theirs + margin)]:
             if abs(ours - expected) > 0.05 + 0.001 * abs(expected):
                 sys.exit(f"{case['name']}, player {player}: {ours}, not {expected}")

@@ -241,3 +241,27 @@ async fn work_that_fails_everywhere_fails_its_run() {
     let state = script.office.plan.state(&script.run);
     assert!(matches!(state, Some(RunState::Failed(_))), "it is written down: {state:?}");
 }
+
+/// A tournament whose second player came along as these bytes.
+fn tournament_with(bytes: &Bytes) -> Parsed {
+    let digest = Digest::of(bytes);
+    let text = format!(
+        "name = \"games\"\n[tournament]\nopenings = 1\nplayers = [{{ name = \"counter\", player = \"material\" }}, \
+         {{ name = \"stranger\", player = \"stranger.acp\", digest = \"{digest}\" }}]"
+    );
+    experiment::parse("games.toml", &text, None).unwrap()
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_player_are_refused_before_anybody_works_on_them() {
+    let (store, now) = (Store::memory(), Moment { elapsed: Duration::ZERO, unix: 0 });
+    let mut office = Office::open(store.clone(), settings(1, 0), now).await.unwrap();
+    let nonsense = Bytes::from_static(b"no player at all");
+    let refused = office.submit(tournament_with(&nonsense), vec![nonsense.clone()], 0, false, now).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.starts_with("player stranger: "), "{refused}");
+    let absent = office.submit(tournament_with(&nonsense), vec![], 0, false, now).await.unwrap_err();
+    assert!(absent.to_string().contains("player stranger: expected a player file"), "{absent}");
+    assert!(office.statuses().is_empty());
+    assert!(store.folders(&store::layout::runs()).await.unwrap().is_empty(), "nothing of it is kept");
+}

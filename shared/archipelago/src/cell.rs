@@ -7,7 +7,7 @@ use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, Tournament};
 use std::time::Duration;
-use tournament::{Contestant, PlayedPair};
+use tournament::{Contestant, Ending, GameRecord, Pair, PlayedPair};
 
 /// A plan of numbered cells.
 #[derive(Clone, Debug)]
@@ -117,15 +117,31 @@ impl CellPlan {
         }
     }
 
-    /// Whether this can be what a cell brought: of the right kind, and as much as it should be.
+    /// Whether this can be what a cell brought: of the right kind, as much as it should be, and from the right openings
+    /// with the right colours.
     pub fn fits(&self, number: u32, result: &CellResult) -> bool {
         match (self, result) {
-            (Self::Sweep(_), CellResult::Evolved(_)) => number < self.len(),
+            _ if number >= self.len() => false,
+            (Self::Sweep(_), CellResult::Evolved(_)) => true,
             (Self::Tournament(games), CellResult::Played(pairs)) => {
-                number < self.len() && pairs.len() == games.schedule().batch(number).pairs.len()
+                let planned = &games.schedule().pairs()[games.schedule().batch(number).pairs];
+                planned.len() == pairs.len()
+                    && planned.iter().zip(pairs).all(|(pair, games)| is_of(pair, games))
             }
             _ => false,
         }
+    }
+
+    /// Whether a result of somebody else can be believed as far as can be seen without computing it: it fits, and each
+    /// game can be played again and ended as it says. Only engines forfeit.
+    pub fn is_sound(&self, number: u32, result: &CellResult) -> bool {
+        if !self.fits(number, result) {
+            return false;
+        }
+        let (Self::Tournament(games), CellResult::Played(pairs)) = (self, result) else { return true };
+        let (rules, may_forfeit) = (games.rules(), !self.is_pure(number));
+        let is_allowed = |game: &GameRecord| may_forfeit || !matches!(game.ending, Ending::Forfeit(_));
+        pairs.iter().flatten().all(|game| is_allowed(game) && game.is_game(rules))
     }
 
     /// About how long a cell takes, if that is known.
@@ -161,6 +177,13 @@ impl CellPlan {
             Self::Tournament(games) => Ok(play(games, number, contestants, stop).map(CellResult::Played)),
         }
     }
+}
+
+/// Whether two games are those of a pair: both from its opening, the first player Black in the first of them.
+fn is_of(pair: &Pair, games: &PlayedPair) -> bool {
+    let is_at =
+        |game: &GameRecord, is_first| game.opening == pair.opening.number && game.first_is_black == is_first;
+    is_at(&games[0], true) && is_at(&games[1], false)
 }
 
 /// A whole run.

@@ -5,7 +5,9 @@ use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
+use tournament::{Ending, Forfeit, GameRecord, Points};
 
 const GAMES: &str = r#"
     name = "games"
@@ -73,6 +75,31 @@ fn results_of_another_kind_do_not_fit() {
     let CellResult::Played(pairs) = &CELLS[0] else { unreachable!("games were played") };
     assert!(!plan.fits(0, &CellResult::Played(pairs[1..].to_vec())), "a pair is missing");
     assert!(!plan.fits(plan.len(), &CELLS[0]), "there is no such cell");
+    let mut other_openings = pairs.clone();
+    other_openings.swap(0, 1);
+    assert!(!plan.fits(0, &CellResult::Played(other_openings)), "pairs in another order");
+    let mut other_colours = pairs.clone();
+    other_colours[0].swap(0, 1);
+    assert!(!plan.fits(0, &CellResult::Played(other_colours)), "games in another order");
+}
+
+#[test]
+fn games_that_were_not_played_are_not_believed() {
+    let plan = plan();
+    for (number, result) in (0..).zip(CELLS.iter()) {
+        assert!(plan.is_sound(number, result), "cell {number}");
+    }
+    let CellResult::Played(pairs) = &CELLS[0] else { unreachable!("games were played") };
+    let altered = |alter: &dyn Fn(&mut GameRecord)| {
+        let mut pairs = pairs.clone();
+        alter(&mut pairs[3][1]);
+        CellResult::Played(pairs)
+    };
+    let turned = |points| if points == Points::Win { Points::Loss } else { Points::Win };
+    let claims = altered(&|game| game.points = turned(game.points));
+    assert!(plan.fits(0, &claims) && !plan.is_sound(0, &claims), "a result that its moves do not show");
+    let forfeited = altered(&|game| game.ending = Ending::Forfeit(Forfeit::Crash));
+    assert!(!plan.is_sound(0, &forfeited), "our own players do not forfeit");
 }
 
 proptest! {
@@ -93,4 +120,38 @@ proptest! {
         prop_assert_eq!(progress.digest(), None);
         prop_assert_eq!(progress.next(0), Some(missing as u32));
     }
+}
+
+/// The most memory that this process ever held, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") << 10
+}
+
+/// Each against each of a hundred, from the whole deck: a million and a half games, as long as gamblers play.
+#[test]
+fn all_games_of_a_hundred_players_fit_into_a_gibibyte() {
+    let mut text = "name = \"hundred\"\n[tournament]\ndepth = 1\n".to_owned();
+    for number in 0..100 {
+        write!(text, "[[tournament.players]]\nname = \"{number}\"\nplayer = \"random\"\n")
+            .expect("a string takes whatever is written");
+    }
+    let plan = CellPlan::of(experiment::parse("hundred", &text, None).expect("it is a tournament"));
+    let plan = plan.expect("nobody has to be looked up");
+    let players = vec![checkers::PlayerSpec::Random.into(); 100];
+    let batch = plan.compute(0, &players, || false).expect("it can be").expect("it went on");
+    let mut progress = Progress::new(plan);
+    for number in 0..progress.plan().len() {
+        progress.add(number, batch.clone());
+    }
+    assert!(progress.is_complete());
+    let ratings = tournament::Ratings::of(&progress.cross_table());
+    assert!(
+        ratings.of_player(0).elo >= ratings.of_player(99).elo,
+        "the first is always the first of its pairings"
+    );
+    let mebibytes = peak() >> 20;
+    println!("{mebibytes} MiB for {} games", 2 * progress.games().count());
+    assert!((50..1024).contains(&mebibytes), "{mebibytes} MiB");
 }

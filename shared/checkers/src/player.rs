@@ -72,6 +72,16 @@ impl PlayerSpec {
         }
     }
 
+    /// Whether it may choose differently in games of different seeds. Two players that do not play the same game again
+    /// whenever they start from the same position with the same colours.
+    pub fn leaves_to_chance(&self) -> bool {
+        match self {
+            Self::Network { .. } | Self::Ensemble { .. } => false,
+            Self::Material { .. } | Self::Random => true,
+            Self::Knowing { player, knowledge } => knowledge.book.is_some() || player.leaves_to_chance(),
+        }
+    }
+
     /// The player with some knowledge; where it has some of its own, that is used instead.
     fn build_knowing(&self, knowledge: &Knowledge) -> Box<dyn Player + Send> {
         match self {

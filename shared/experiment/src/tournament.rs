@@ -29,7 +29,7 @@ use tournament::{Contestant, EngineCommand, Format, Match, Schedule, Sprt};
 /// The most batches of games: each is an object in the store.
 const MAX_BATCHES: u64 = 100_000;
 /// The most players: ratings invert a matrix of so many rows.
-const MAX_PLAYERS: usize = 256;
+pub const MAX_PLAYERS: usize = 256;
 
 /// The file of a tournament.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +97,35 @@ impl PlayerKeys {
         self.team.as_deref().unwrap_or(&self.name)
     }
 
+    /// Where it comes from: the run that evolved it, together with whoever else is named by that run; a file; or, of
+    /// those who were not evolved, nobody but itself.
+    pub fn origin(&self) -> &str {
+        let Self { name, player, representatives, ensemble, .. } = self;
+        let source = representatives.as_deref().or(ensemble.as_deref()).or(player.as_deref());
+        match source {
+            None | Some("material" | "random") => name,
+            Some(source) => run_of(source),
+        }
+    }
+
+    /// Whether it plays the same game again whenever it is played against the same way: networks, alone or several, leave
+    /// nothing to chance.
+    fn is_deterministic(&self) -> bool {
+        self.is_looked_up()
+    }
+
+    /// What it knows of endings.
+    fn knowledge(&self) -> Result<Option<Knowledge>, EndgameError> {
+        let Some(pieces) = self.endgame else { return Ok(None) };
+        let database = Database::shared(pieces)?;
+        let consult = match (self.consult, self.unsure.as_deref()) {
+            (Some(ConsultKey::Always), _) => Consult::Always,
+            (_, Some(&[from, to])) => Consult::Unsure { from: from as f32, to: to as f32 },
+            _ => Consult::default(),
+        };
+        Ok(Some(Knowledge { book: None, endgames: Some(Endgames { database, consult }) }))
+    }
+
     /// Whether it has to be looked up in a store or a file before it can play.
     pub fn is_looked_up(&self) -> bool {
         let plain = matches!(self.player.as_deref(), Some("material" | "random"));
@@ -106,6 +135,19 @@ impl PlayerKeys {
     /// The digest of its player file, if it was looked up.
     pub fn digest(&self) -> Option<Digest> {
         self.digest.as_ref()?.parse().ok()
+    }
+}
+
+/// The run that a player is named by; the whole text where it is no reference to a run.
+fn run_of(source: &str) -> &str {
+    let rest = match source.rsplit_once('@') {
+        Some((rest, epoch)) if epoch.parse::<u64>().is_ok() => rest,
+        _ => source,
+    };
+    match rest.rsplit_once('/') {
+        Some((run, island)) if island.parse::<u32>().is_ok() => run,
+        Some(_) => source,
+        None => rest,
     }
 }
 
@@ -214,6 +256,16 @@ impl Tournament {
         self.file.tournament.milliseconds.is_none() && !players.into_iter().any(engine)
     }
 
+    /// Whether those of its players can be read whose files are given.
+    pub fn check_files<B: AsRef<[u8]>>(&self, files: &BTreeMap<Digest, B>) -> Result<(), ContestantError> {
+        for player in self.players() {
+            if let Some(bytes) = player.digest().and_then(|digest| files.get(&digest)) {
+                read_player(&player.name, bytes.as_ref())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The players themselves, from the bytes of their files and the engines that there are.
     pub fn contestants<B: AsRef<[u8]>>(
         &self,
@@ -245,37 +297,32 @@ impl Tournament {
             _ => {
                 let bytes = player.digest().and_then(|digest| files.get(&digest));
                 let bytes = bytes.ok_or_else(|| ContestantError::Unresolved(name.clone()))?;
-                let file = PlayerFile::from_bytes(bytes.as_ref());
-                file.map_err(|error| ContestantError::File { name: name.clone(), error })?.player(depth)
+                read_player(&name, bytes.as_ref())?.player(depth)
             }
         };
-        match player.endgame {
-            None => Ok(own.into()),
-            Some(pieces) => {
-                let database =
-                    Database::shared(pieces).map_err(|error| ContestantError::Endgame { name, error })?;
-                let consult = match player.consult {
-                    Some(ConsultKey::Always) => Consult::Always,
-                    Some(ConsultKey::Unsure) | None => Consult::default(),
-                };
-                let knowledge = Knowledge { book: None, endgames: Some(Endgames { database, consult }) };
-                Ok(PlayerSpec::Knowing { player: Box::new(own), knowledge }.into())
-            }
-        }
+        let knowledge = player.knowledge().map_err(|error| ContestantError::Endgame { name, error })?;
+        Ok(match knowledge {
+            None => own.into(),
+            Some(knowledge) => PlayerSpec::Knowing { player: Box::new(own), knowledge }.into(),
+        })
+    }
+
+    /// When its games are drawn.
+    pub fn rules(&self) -> DrawRules {
+        let DrawKeys { repetitions, quiet_plies, max_plies } = self.file.tournament.draw;
+        let some = |limit: u32| (limit > 0).then_some(limit);
+        DrawRules { repetitions: some(repetitions), quiet_plies: some(quiet_plies), max_plies }
     }
 
     /// The match of a pairing.
     pub fn duel(&self, pairing: usize, players: &[Contestant]) -> Match {
-        let DrawKeys { repetitions, quiet_plies, max_plies } = self.file.tournament.draw;
-        let some = |limit: u32| (limit > 0).then_some(limit);
-        let rules = DrawRules { repetitions: some(repetitions), quiet_plies: some(quiet_plies), max_plies };
         let seed = Digest::of_parts(
             "atoll pairing",
             [&self.file.seed.to_le_bytes()[..], &(pairing as u64).to_le_bytes()[..]],
         );
         let seed = seed.0[..8].iter().fold(0, |seed, &byte| seed << 8 | u64::from(byte));
         let players = self.schedule.pairings()[pairing].map(|player| players[player].clone());
-        Match { players, rules, limits: self.limits(), seed }
+        Match { players, rules: self.rules(), limits: self.limits(), seed }
     }
 
     /// Limits in place of a depth.
@@ -311,6 +358,10 @@ impl Tournament {
     }
 }
 
+fn read_player(name: &str, bytes: &[u8]) -> Result<PlayerFile, ContestantError> {
+    PlayerFile::from_bytes(bytes).map_err(|error| ContestantError::File { name: name.to_owned(), error })
+}
+
 fn schedule(file: &TournamentFile) -> Schedule {
     let keys = &file.tournament;
     let teams: Vec<&str> = keys.players.iter().map(PlayerKeys::team).collect();
@@ -330,26 +381,14 @@ fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
     }
     for (at, player) in players.iter().enumerate() {
         let place = format!("tournament.players[{at}]");
-        let PlayerKeys { name, player, representatives, ensemble, engine, endgame, consult, digest, .. } =
-            player;
-        if engine.is_some() && endgame.is_some() {
-            let message = "expected one of our own players to ask the endgame database, found an engine";
-            problems.push(document.problem(&format!("{place}.endgame"), message, None));
-        }
-        if consult.is_some() && endgame.is_none() {
-            let help = "add `endgame = 4`";
-            let message = "expected a player that asks the endgame database, found none";
-            problems.push(document.problem(&format!("{place}.consult"), message, Some(help)));
-        }
+        problems.extend(check_knowledge(document, &place, player));
+        let PlayerKeys { name, player, representatives, ensemble, engine, team, digest, .. } = player;
         if !names.insert(name) {
             let message = format!("expected each name once, found `{name}` again");
             problems.push(document.problem(&format!("{place}.name"), message, None));
         }
-        if name.chars().any(|c| c.is_control() || "\"\\|<>&".contains(c)) {
-            let message =
-                format!("expected a name without quotes, `|`, `<`, `>`, `&` and `\\`, found `{name}`");
-            problems.push(document.problem(&format!("{place}.name"), message, None));
-        }
+        problems.extend(check_name(document, &format!("{place}.name"), name));
+        problems.extend(team.as_ref().and_then(|team| check_name(document, &format!("{place}.team"), team)));
         let kinds = [player, representatives, ensemble, engine].iter().filter(|kind| kind.is_some()).count();
         if kinds != 1 {
             let message = format!(
@@ -360,6 +399,41 @@ fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
         if let Some(error) = digest.as_ref().and_then(|digest| digest.parse::<Digest>().err()) {
             problems.push(document.problem(&format!("{place}.digest"), error.to_string(), None));
         }
+    }
+    problems
+}
+
+/// Names stand in tables, in games as PDN and on pages: what has a meaning there is left out.
+fn check_name(document: &Document, place: &str, name: &str) -> Option<Problem> {
+    let is_plain = |c: char| !c.is_control() && !"\"\\|<>&`".contains(c);
+    let message =
+        || format!("expected a name without quotes, backticks, `|`, `<`, `>`, `&` and `\\`, found `{name}`");
+    (!name.chars().all(is_plain)).then(|| document.problem(place, message(), None))
+}
+
+fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec<Problem> {
+    let PlayerKeys { engine, endgame, consult, unsure, .. } = player;
+    let mut problems = vec![];
+    let mut problem = |key: &str, message: &str, help| {
+        problems.push(document.problem(&format!("{place}.{key}"), message, help));
+    };
+    if engine.is_some() && endgame.is_some() {
+        problem(
+            "endgame",
+            "expected one of our own players to ask the endgame database, found an engine",
+            None,
+        );
+    }
+    for (key, is_given) in [("consult", consult.is_some()), ("unsure", unsure.is_some())] {
+        if is_given && endgame.is_none() {
+            let message = "expected a player that asks the endgame database, found none";
+            problem(key, message, Some("add `endgame = 4`"));
+        }
+    }
+    if let Some([from, to]) = unsure.as_deref()
+        && from >= to
+    {
+        problem("unsure", &format!("expected more than the first, which is {from}, found `{to}`"), None);
     }
     problems
 }
@@ -375,6 +449,10 @@ fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Problem> {
     let known: Vec<&str> = teams.iter().copied().collect();
     let mut problems = vec![];
     for (at, published) in keys.published.iter().enumerate() {
+        if published.source.chars().any(char::is_control) {
+            let message = format!("expected a text on one line, found {:?}", published.source);
+            problems.push(document.problem(&format!("tournament.published[{at}].source"), message, None));
+        }
         for team in published.teams.iter().filter(|team| !teams.contains(team.as_str())) {
             let message = format!("expected a team of the tournament ({}), found `{team}`", known.join(", "));
             problems.push(document.problem(&format!("tournament.published[{at}].teams"), message, None));
@@ -383,7 +461,24 @@ fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Problem> {
     problems
 }
 
+/// Two players who leave nothing to chance play the same games again in every round, which proves nothing.
+fn check_rounds(document: &Document, keys: &TournamentKeys, schedule: &Schedule) -> Option<Problem> {
+    if keys.rounds == 1 || keys.milliseconds.is_some() {
+        return None;
+    }
+    let fixed = |pairing: &&[usize; 2]| pairing.iter().all(|&player| keys.players[player].is_deterministic());
+    let [one, other] = schedule.pairings().iter().find(fixed)?.map(|player| &keys.players[player].name);
+    let rounds = keys.rounds;
+    let message = format!(
+        "expected `1`, found `{rounds}`: `{one}` and `{other}` leave nothing to chance, and would play the same games again"
+    );
+    Some(document.problem("tournament.rounds", message, Some("more `openings`, 156 at most, are new games")))
+}
+
 fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedule) -> Vec<Problem> {
+    if let Some(problem) = check_rounds(document, &file.tournament, schedule) {
+        return vec![problem];
+    }
     let several = |player: &PlayerKeys| player.representatives.is_some() && player.digest.is_none();
     let message = match schedule.len() {
         // Who several are is known only when they are looked up, and they are of one team by then.
@@ -396,4 +491,33 @@ fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedul
         _ => return vec![],
     };
     vec![document.problem("tournament.players", message, None)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_of_one_run_have_one_origin() {
+        let player = |player: &str| PlayerKeys {
+            name: "somebody".to_owned(),
+            player: Some(player.to_owned()),
+            ..PlayerKeys::default()
+        };
+        for (named, origin) in [
+            ("es-1", "es-1"),
+            ("es-1/3", "es-1"),
+            ("es-1/3@7", "es-1"),
+            ("es-1@7", "es-1"),
+            ("players/es.acp", "players/es.acp"),
+            ("es@1.acp", "es@1.acp"),
+            ("material", "somebody"),
+        ] {
+            assert_eq!(player(named).origin(), origin, "{named}");
+        }
+        let representatives = Some("speciated-2/0".to_owned());
+        let one = PlayerKeys { representatives, ..PlayerKeys::default() };
+        let ensemble = PlayerKeys { ensemble: Some("speciated-2".to_owned()), ..PlayerKeys::default() };
+        assert_eq!(one.origin(), ensemble.origin());
+    }
 }

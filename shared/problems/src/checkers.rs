@@ -7,7 +7,7 @@ mod self_play;
 pub(crate) use self_play::SelfPlay;
 
 use crate::ProblemError;
-use checkers::{Database, DrawRules, Endgames, Knowledge, NodeKind};
+use checkers::{Database, DrawRules, Endgames, Knowledge, NodeKind, PlayerSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -284,7 +284,7 @@ impl Endgame {
         *self == Self::default()
     }
 
-    /// What players know then. The database is computed when it is first needed.
+    /// What players know then, if anything. The database is computed when it is first needed.
     fn knowledge(&self) -> Option<Knowledge> {
         let database = Database::shared(self.pieces).ok()?;
         let consult = match self.consult {
@@ -306,6 +306,14 @@ pub enum Consult {
 }
 
 impl Checkers {
+    /// A player with the knowledge that those have who evolve.
+    pub fn informed(&self, player: PlayerSpec) -> PlayerSpec {
+        match self.endgame.knowledge() {
+            None => player,
+            Some(knowledge) => PlayerSpec::Knowing { player: Box::new(player), knowledge },
+        }
+    }
+
     /// The problem, if its keys fit together.
     pub(crate) fn problem(&self) -> Result<SelfPlay, ProblemError> {
         let HallOfFame { size, games } = self.hall_of_fame;

@@ -7,6 +7,7 @@ mod canvas;
 mod grid;
 mod lines;
 mod network;
+mod ranges;
 mod scale;
 
 pub use bars::{Bars, Stack};
@@ -17,6 +18,7 @@ pub use grid::{Grid, LEVELS, NOTHING, level, levels};
 pub(crate) use lines::curve_class;
 pub use lines::{Lines, Series, Size, thinned};
 pub use network::{Flow, Network};
+pub use ranges::{Range, Ranges};
 pub use scale::Stretch;
 
 /// What charts look like.

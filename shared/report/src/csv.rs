@@ -4,10 +4,11 @@ use crate::document::{Document, Table};
 
 /// Every table of numbers behind a report, by file name.
 pub fn files(document: &Document) -> Vec<(String, String)> {
-    document.data.iter().map(|data| (format!("{}.csv", data.name), csv(&data.table))).collect()
+    document.data.iter().map(|data| (format!("{}.csv", data.name), table(&data.table))).collect()
 }
 
-fn csv(table: &Table) -> String {
+/// A table without its caption.
+pub fn table(table: &Table) -> String {
     let mut text = String::new();
     for row in std::iter::once(&table.columns).chain(&table.rows) {
         for (at, cell) in row.iter().enumerate() {
@@ -40,6 +41,6 @@ mod tests {
         let mut table = Table::new("", &["name", "value"]);
         table.push(vec!["a,b".to_owned(), "say \"hi\"".to_owned()]);
         table.push(vec!["plain".to_owned(), "1".to_owned()]);
-        assert_eq!(csv(&table), "name,value\n\"a,b\",\"say \"\"hi\"\"\"\nplain,1\n");
+        assert_eq!(super::table(&table), "name,value\n\"a,b\",\"say \"\"hi\"\"\"\nplain,1\n");
     }
 }

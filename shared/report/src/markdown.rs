@@ -67,7 +67,7 @@ fn block(text: &mut String, block: &Block) {
                 put!(text, "- {}: {}\n", inline(name), inline(value));
             }
         }
-        Block::Table(rows) => table(text, rows),
+        Block::Table(rows) => put!(text, "\n{}", table(rows)),
         Block::Commands(steps) => {
             for Step { what, command } in steps {
                 put!(text, "\n{}\n\n{}", inline(what), fenced(command));
@@ -83,11 +83,11 @@ fn block(text: &mut String, block: &Block) {
                 picture.name,
                 inline(&figure.caption)
             );
-            figure.numbers.iter().for_each(|numbers| table(text, numbers));
+            figure.numbers.iter().for_each(|numbers| put!(text, "\n{}", table(numbers)));
         }
         Block::Gallery(gallery) => {
             put!(text, "\n**{}.** {}\n", plain(&gallery.title), inline(&gallery.caption));
-            gallery.numbers.iter().for_each(|numbers| table(text, numbers));
+            gallery.numbers.iter().for_each(|numbers| put!(text, "\n{}", table(numbers)));
         }
         Block::Game(played) => {
             let [black, white] = played.players.each_ref().map(|name| plain(name));
@@ -107,14 +107,16 @@ fn fenced(code: &str) -> String {
     format!("{fence}\n{}\n{fence}\n", code.trim_end())
 }
 
-fn table(text: &mut String, table: &Table) {
+/// A table below its caption.
+pub fn table(table: &Table) -> String {
     let line = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| inline(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    put!(text, "\n{}\n\n{}", inline(&table.caption), line(&table.columns));
+    let mut text = format!("{}\n\n{}", inline(&table.caption), line(&table.columns));
     put!(text, "|{}\n", "---|".repeat(table.columns.len()));
     table.rows.iter().for_each(|row| text.push_str(&line(row)));
+    text
 }
 
 #[cfg(test)]

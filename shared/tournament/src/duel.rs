@@ -39,6 +39,16 @@ pub struct Match {
 }
 
 impl Match {
+    /// Whether the same opening is the same pair of games every time: neither player, nor a clock, leaves anything to
+    /// chance. Pairs that come back prove nothing then.
+    pub fn repeats_itself(&self) -> bool {
+        let is_fixed = |player: &Contestant| match player {
+            Contestant::Ours(spec) => !spec.leaves_to_chance(),
+            Contestant::Engine { .. } => false,
+        };
+        self.limits.is_none_or(|limits| limits.time.is_none()) && self.players.iter().all(is_fixed)
+    }
+
     /// Plays all pairs on all cores, and counts them in order.
     pub fn play(&self, pairs: &[Pair]) -> Tally {
         let mut tally = Tally::default();
@@ -73,7 +83,8 @@ impl Match {
 mod tests {
     use super::*;
     use crate::record::{Ending, Points};
-    use checkers::{DrawReason, Game, Outcome, PlayerSpec, Side};
+    use checkers::{DrawReason, Game, Network, NodeKind, Outcome, PlayerSpec, Side};
+    use std::sync::Arc;
 
     fn duel(players: [PlayerSpec; 2], seed: u64) -> Match {
         Match { players: players.map(Into::into), rules: DrawRules::default(), limits: None, seed }
@@ -128,6 +139,27 @@ mod tests {
             assert_eq!(read[0].moves, record.moves().expect("it was played"));
             assert_eq!(read[0].tag("Termination"), Some(record.ending.word()));
         }
+    }
+
+    #[test]
+    fn whoever_leaves_nothing_to_chance_plays_the_same_game_again() {
+        let network = |weight: f32| {
+            let weights = vec![weight; NodeKind::Sum.weight_count()];
+            let network = Arc::new(Network::new(NodeKind::Sum, &weights).expect("as many as it wants"));
+            PlayerSpec::Network { network, depth: 2 }
+        };
+        let again = |duel: &Match| {
+            let pairs = deck_pairs(156 + 3, 0);
+            let place = pairs[..156].iter().position(|pair| pair.opening == pairs[157].opening);
+            let games = duel.games(&[pairs[place.expect("the deck holds it")], pairs[157]]);
+            games[0] == games[1]
+        };
+        let fixed = duel([network(0.01), network(0.02)], 1);
+        assert!(fixed.repeats_itself() && again(&fixed));
+        let open = duel([network(0.01), PlayerSpec::Material { depth: 2 }], 1);
+        assert!(!open.repeats_itself() && !again(&open));
+        let timed = Limits { time: Some(std::time::Duration::from_millis(1)), ..Limits::depth(2) };
+        assert!(!Match { limits: Some(timed), ..fixed }.repeats_itself(), "a clock plays along");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! Two games of a pair start from the same opening, so whatever the opening favours evens out; what is uncertain about a
 //! score is therefore judged by pairs, not by games. A [`Match`] plays pairs; a [`Schedule`] says who meets whom, in
-//! numbered batches; [`Sprt`] says when enough has been played; a [`CrossTable`] holds what came out, and [`Ratings`]
-//! what that says of each player. The crate deliberately knows nothing of stores or clusters: a pair between our own
-//! players is a pure function of the players, its opening and its seed.
+//! numbered batches; [`Sprt`] says when enough has been played; a [`CrossTable`] holds what came out, [`Ratings`] what
+//! that says of each player, and an [`Encounter`] what it says of two teams. The crate deliberately knows nothing of
+//! stores or clusters: a pair between our own players is a pure function of the players, its opening and its seed.
 //!
 //! ```
 //! use checkers::{DrawRules, PlayerSpec};
@@ -21,17 +21,20 @@
 mod contestant;
 mod cross_table;
 mod duel;
+mod encounter;
 mod matrix;
 mod ratings;
 mod record;
 mod room;
 mod schedule;
 mod sprt;
+mod student;
 mod tally;
 
 pub use contestant::{Contestant, EngineCommand};
 pub use cross_table::CrossTable;
 pub use duel::{Match, Pair, deck_pairs};
+pub use encounter::Encounter;
 pub use ratings::{Rating, Ratings};
 pub use record::{Ending, Forfeit, GameRecord, PlayedPair, Points, RecordError};
 pub use room::Room;

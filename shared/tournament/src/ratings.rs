@@ -1,8 +1,12 @@
 //! Ratings by maximum likelihood: the model of Bradley and Terry, with draws as Davidson adds them.
 //!
 //! A player of strength g beats one of strength h with probability g / (g + h + n √(g h)), and draws with
-//! n √(g h) / (g + h + n √(g h)); Elo is the logarithm of the strength, and n says how common draws are. The logarithm of
-//! the likelihood is concave, so Newton's method finds its only maximum.
+//! n √(g h) / (g + h + n √(g h)); n says how common draws are. The logarithm of the likelihood is concave, so Newton's
+//! method finds its only maximum.
+//!
+//! Elo is a multiple of the logarithm of the strength: 400 / ln 10, as if there were no draws, times 2 / (2 + n), the share
+//! of games between equals that somebody wins. So a small difference stands for the same expected score as everywhere
+//! (10 Elo for 0.514), however common draws are, and for the same as in the sequential test.
 //!
 //! Whoever has only won would be infinitely strong. So everybody is given one imagined game against a player of the mean
 //! strength, half won and half lost, and n one imagined game between equals, half drawn: that is little beside real
@@ -12,7 +16,7 @@ use crate::cross_table::CrossTable;
 use crate::matrix::{cholesky, inverse, solve};
 use crate::tally::{CONFIDENCE, normal};
 
-/// Elo of one unit of a strength's natural logarithm.
+/// Elo of one unit of a strength's natural logarithm where nobody draws.
 const ELO: f64 = 400.0 / std::f64::consts::LN_10;
 /// Newton's method needs five or six; this is for what nobody thought of.
 const MOST_STEPS: usize = 100;
@@ -62,9 +66,14 @@ impl Ratings {
     pub fn of_player(&self, player: usize) -> Rating {
         let players = self.players();
         let mean = self.parameters[..players].iter().sum::<f64>() / players as f64;
-        let share = |other: usize| f64::from(u8::from(player == other)) - 1.0 / players as f64;
-        let margin = CONFIDENCE * self.variance(share).sqrt() * ELO;
-        let elo = (self.parameters[player] - mean) * ELO;
+        let (above, decided) = (self.parameters[player] - mean, 1.0 - self.draws_of_equals());
+        let elo = ELO * decided * above;
+        // How common draws are is uncertain too, and with it the scale.
+        let slope = |at: usize| match at {
+            at if at == players => -ELO * decided * (1.0 - decided) * above,
+            at => ELO * decided * (f64::from(u8::from(player == at)) - 1.0 / players as f64),
+        };
+        let margin = CONFIDENCE * self.variance(slope).sqrt();
         Rating { elo, low: elo - margin, high: elo + margin }
     }
 
@@ -87,12 +96,12 @@ impl Ratings {
         self.parameters.len() - 1
     }
 
-    /// The variance of a sum of the players' logarithms.
+    /// The variance of a sum of the parameters.
     fn variance(&self, share: impl Fn(usize) -> f64) -> f64 {
-        let players = 0..self.players();
+        let all = 0..self.parameters.len();
         let row =
-            |one: usize| players.clone().map(|other| self.covariance[one][other] * share(other)).sum::<f64>();
-        players.clone().map(|one| share(one) * row(one)).sum()
+            |one: usize| all.clone().map(|other| self.covariance[one][other] * share(other)).sum::<f64>();
+        all.clone().map(|one| share(one) * row(one)).sum()
     }
 }
 
@@ -265,7 +274,20 @@ mod tests {
     fn without_games_all_are_equal() {
         let ratings = Ratings::of(&CrossTable::new(3));
         assert!(ratings.of_player(1).elo.abs() < 1e-9);
-        assert!(ratings.of_player(1).high > 300.0);
+        // One imagined game each, and half of the games between equals are drawn: 1.96 √(4 · 2/3) / 2 logarithms.
+        let expected = CONFIDENCE * (8.0f64 / 3.0).sqrt() / 2.0 * ELO;
+        assert!((ratings.of_player(1).high - expected).abs() < 0.01, "{:?}", ratings.of_player(1));
+    }
+
+    /// The score that the ratings of two players let one expect is the one that Elo stands for, however many draws.
+    #[test]
+    fn a_difference_means_the_same_however_many_draws_there_are() {
+        for draws in [0, 100_000, 600_000, 900_000] {
+            let (wins, losses) = ((1_000_000 - draws) / 2 + 1000, (1_000_000 - draws) / 2 - 1000);
+            let ratings = Ratings::of(&table(2, &[([0, 1], games(wins, draws, losses))]));
+            let difference = ratings.of_player(0).elo - ratings.of_player(1).elo;
+            assert!((crate::sprt::expected_score(difference) - 0.501).abs() < 1e-6, "{draws}: {difference}");
+        }
     }
 
     proptest! {

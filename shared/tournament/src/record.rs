@@ -1,7 +1,10 @@
 //! Games as they are kept: small, and able to be played again.
 
 use bincode::{Decode, Encode};
-use checkers::{Comment, DrawReason, Game, Move, Outcome, PdnGame, PdnResult, Position, Side, Tag, openings};
+use checkers::{
+    Comment, DrawReason, DrawRules, Game, Move, Opening, Outcome, PdnGame, PdnResult, Position, Side, Tag,
+    openings,
+};
 use serde::{Deserialize, Serialize};
 
 /// What the first of two players got from a game.
@@ -128,10 +131,14 @@ impl GameRecord {
         Self { opening, first_is_black, points, ending, moves: places(*game.start(), game.moves()) }
     }
 
+    fn opening(&self) -> Result<&'static Opening, RecordError> {
+        let opening = openings().iter().find(|opening| opening.number == self.opening);
+        opening.ok_or(RecordError::Opening(self.opening))
+    }
+
     /// All moves, those of the opening included.
     pub fn moves(&self) -> Result<Vec<Move>, RecordError> {
-        let opening = openings().iter().find(|opening| opening.number == self.opening);
-        let opening = opening.ok_or(RecordError::Opening(self.opening))?;
+        let opening = self.opening()?;
         let (mut position, mut moves) = (opening.position, opening.moves.to_vec());
         for &place in &self.moves {
             let legal = position.legal_moves();
@@ -141,6 +148,23 @@ impl GameRecord {
             moves.push(mv);
         }
         Ok(moves)
+    }
+
+    /// Whether it is a game by these rules: of legal moves, and at its end for the reason and with the result that it
+    /// says. Whether somebody forfeited cannot be seen from the moves, but then the game must have been open.
+    pub fn is_game(&self, rules: DrawRules) -> bool {
+        let (Ok(opening), Ok(moves)) = (self.opening(), self.moves()) else { return false };
+        // Rules count from where the players took over.
+        let mut game = Game::from_position(opening.position, rules);
+        if moves[opening.moves.len()..].iter().any(|mv| game.play(*mv).is_err()) {
+            return false;
+        }
+        match self.ending {
+            Ending::Forfeit(_) => game.outcome().is_none() && self.points != Points::Draw,
+            _ => {
+                game.outcome().is_some() && Self::of(self.opening, self.first_is_black, &game, None) == *self
+            }
+        }
     }
 
     /// The number of moves, those of the opening included.
@@ -230,6 +254,33 @@ mod tests {
             record(opening, vec![200]).moves(),
             Err(RecordError::Move { ply: 3, found: 200, .. })
         ));
+    }
+
+    #[test]
+    fn what_was_altered_is_no_game() {
+        let players = [checkers::PlayerSpec::Random, checkers::PlayerSpec::Random].map(Into::into);
+        let rules = DrawRules::default();
+        let duel = crate::Match { players, rules, limits: None, seed: 1 };
+        for game in duel.games(&crate::deck_pairs(10, 1)).into_iter().flatten() {
+            assert!(game.is_game(rules), "{game:?}");
+            let turned = if game.points == Points::Win { Points::Loss } else { Points::Win };
+            let other_ending =
+                if game.ending == Ending::NoMove { Ending::Repetition } else { Ending::NoMove };
+            let shorter = game.moves[..game.moves.len() - 1].to_vec();
+            let forfeit = Ending::Forfeit(Forfeit::Time);
+            for altered in [
+                GameRecord { points: turned, ..game.clone() },
+                GameRecord { ending: other_ending, ..game.clone() },
+                GameRecord { moves: shorter.clone(), ..game.clone() },
+                GameRecord { ending: forfeit, points: turned, ..game.clone() },
+                GameRecord { opening: 0, ..game.clone() },
+                GameRecord { moves: vec![200], ..game.clone() },
+            ] {
+                assert!(!altered.is_game(rules), "{altered:?}");
+            }
+            let given_up = GameRecord { moves: shorter, ending: forfeit, points: turned, ..game };
+            assert!(given_up.is_game(rules), "nobody can tell");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct TournamentKeys {
     #[serde(default = "whole_deck")]
     #[schemars(range(min = 1, max = 156))]
     pub openings: u32,
-    /// How often each two go through these openings; only players that leave something to chance play differently then.
+    /// How often each two go through these openings; more than once only where one of the two leaves something to chance.
     #[serde(default = "once")]
     #[schemars(range(min = 1, max = 10_000))]
     pub rounds: u32,
@@ -156,7 +156,7 @@ pub struct SpeciesKeys {
     #[schemars(range(min = 1, max = 64))]
     pub depth: u32,
     /// Openings that each two members of a species play, with both colours.
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
 }
 
@@ -192,7 +192,7 @@ pub enum NoiseKey {
 }
 
 /// A player, or several of one run: exactly one of `player`, `representatives`, `ensemble` and `engine`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlayerKeys {
     /// What it is called in tables and games.
@@ -226,6 +226,10 @@ pub struct PlayerKeys {
     /// When it asks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consult: Option<ConsultKey>,
+    /// Between which values it is unsure, whoever they favour: `[0.25, 0.75]` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 2), inner(range(min = 0.0, max = 1.0)))]
+    pub unsure: Option<Vec<f64>>,
     /// The digest of its player file; written when the tournament begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
@@ -235,7 +239,7 @@ pub struct PlayerKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConsultKey {
-    /// Where its own value lies between 0.25 and 0.75, whoever it favours; so it is unless said otherwise.
+    /// Where its own value is unsure; so it is unless said otherwise.
     Unsure,
     /// Wherever the database knows the position.
     Always,
@@ -255,5 +259,6 @@ pub struct PublishedKeys {
     /// Games that it lost.
     pub losses: u32,
     /// Who published them.
+    #[schemars(length(max = 200))]
     pub source: String,
 }

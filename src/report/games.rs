@@ -1,0 +1,67 @@
+//! Games of checkers as pages show them, to be stepped through.
+
+use checkers::{PdnResult, Piece, Position, Side, Squares};
+use report::Ply;
+use tournament::{Ending, GameRecord, RecordError};
+
+/// A game between players of these names, the first being the one whose points the record tells.
+pub(crate) fn shown(
+    played: &GameRecord,
+    players: [&str; 2],
+    title: String,
+) -> Result<report::Game, RecordError> {
+    let [first, second] = players.map(str::to_owned);
+    let players = if played.first_is_black { [first, second] } else { [second, first] };
+    let mut position = Position::START;
+    let moves = played.moves()?;
+    let plies = moves.iter().map(|mv| {
+        position = position.play(mv);
+        Ply { text: mv.to_string(), board: letters(&position) }
+    });
+    Ok(report::Game { title, plies: plies.collect(), result: result(played).to_owned(), players })
+}
+
+fn result(game: &GameRecord) -> &'static str {
+    match (game.ending, game.result()) {
+        (Ending::Repetition, _) => "drawn by repetition",
+        (Ending::NoProgress, _) => "drawn, as nothing happened any more",
+        (Ending::TooLong, _) => "drawn, as it lasted too long",
+        (_, PdnResult::BlackWon) => "black wins",
+        (_, _) => "white wins",
+    }
+}
+
+fn letters(position: &Position) -> String {
+    let letter = |square| match position.piece(square) {
+        Some(Piece::Man(Side::Black)) => 'b',
+        Some(Piece::King(Side::Black)) => 'B',
+        Some(Piece::Man(Side::White)) => 'w',
+        Some(Piece::King(Side::White)) => 'W',
+        None => '.',
+    };
+    Squares::ALL.into_iter().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checkers::{DrawRules, Game, PlayerSpec};
+    use tournament::{Match, deck_pairs};
+
+    #[test]
+    fn a_shown_game_ends_as_it_was_played() {
+        let players = [PlayerSpec::Material { depth: 2 }, PlayerSpec::Material { depth: 1 }].map(Into::into);
+        let duel = Match { players, rules: DrawRules::default(), limits: None, seed: 1 };
+        let played = duel.games(&deck_pairs(1, 1));
+        let moves = played[0][1].moves().unwrap();
+        let shown = shown(&played[0][1], ["two", "one"], "a game".to_owned()).unwrap();
+        assert_eq!(shown.players, ["one", "two"], "colours are swapped");
+        assert_eq!(shown.plies.len(), moves.len());
+        let mut game = Game::new(DrawRules::default());
+        for mv in &moves {
+            game.play(*mv).unwrap();
+        }
+        assert_eq!(shown.plies.last().unwrap().board, letters(game.position()));
+        assert_eq!(letters(&Position::START), "bbbbbbbbbbbb........wwwwwwwwwwww");
+    }
+}
