@@ -198,7 +198,7 @@ impl Field {
             0 => {}
             1 => out!("beyond doubt: with 95 % confidence"),
             more => {
-                out!("beyond doubt: with 95 % confidence for all {more} comparisons of champions together")
+                out!("beyond doubt: with 95 % confidence for all {more} comparisons of champions together");
             }
         }
         out!("games: {games}");
