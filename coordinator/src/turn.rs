@@ -1,0 +1,88 @@
+//! A turn of writing: what is due of all runs is put together in the office, written while the office is open to
+//! others, and noted there. Whoever waits for something to be written shares the next turn with all others who do.
+
+use crate::ledger::LedgerError;
+use crate::office::{Moment, Office};
+use crate::page::{Cleared, Writing};
+use crate::runs::Activity;
+use futures::{StreamExt, stream};
+use proto::convert::{Piece, Work};
+use store::Claim;
+
+/// How many runs are written at a time.
+const RUNS_AT_A_TIME: usize = 8;
+
+/// What is to be written now.
+pub(crate) struct Turn {
+    claim: Claim,
+    runs: Vec<(String, Writing)>,
+}
+
+/// What became of it.
+pub(crate) enum Written {
+    /// Pages of runs, and whether the store took them.
+    Tried(Vec<(String, Writing, Result<Cleared, LedgerError>)>),
+    /// Nothing was written: what a later coordinator reads must not change under its hands.
+    Succeeded,
+}
+
+impl Turn {
+    /// Writes what is due, unless another coordinator has begun.
+    pub(crate) async fn write(self) -> Written {
+        // While nobody can tell, this one keeps the store.
+        if !self.claim.stands().await.unwrap_or(true) {
+            return Written::Succeeded;
+        }
+        let write = async |(run, writing): (String, Writing)| {
+            let written = writing.write().await;
+            (run, writing, written)
+        };
+        Written::Tried(stream::iter(self.runs).map(write).buffered(RUNS_AT_A_TIME).collect().await)
+    }
+}
+
+impl Office {
+    /// What is to be written now, if there is something.
+    pub(crate) fn turn(&mut self) -> Option<Turn> {
+        let mut runs = vec![];
+        for (name, run) in &mut self.runs {
+            if let Activity::Epochs(epochs) = &mut run.activity {
+                runs.extend(epochs.pages().map(|writing| (name.clone(), writing)));
+            }
+        }
+        (!runs.is_empty()).then(|| Turn { claim: self.claim.clone(), runs })
+    }
+
+    /// Notes what was written, and finishes the runs that only waited for it. Answers whether it was all written.
+    pub(crate) async fn settle_turn(&mut self, written: Written, now: Moment) -> bool {
+        let Written::Tried(runs) = written else {
+            self.succeeded = true;
+            return false;
+        };
+        let mut all = true;
+        for (run, writing, written) in runs {
+            if let Some(epochs) = self.epochs(&run) {
+                epochs.settle(&writing, &written);
+            }
+            all &= written.is_ok();
+            self.note_trouble(&run, written.map(|_| ()).map_err(Into::into), now).await;
+            self.settle(&run, now).await;
+        }
+        all
+    }
+
+    /// Has everything written in the next turn.
+    pub(crate) fn hurry_all(&mut self) {
+        for run in self.runs.values_mut() {
+            if let Activity::Epochs(epochs) = &mut run.activity {
+                epochs.hurry();
+            }
+        }
+    }
+
+    /// Whether something that was delivered has to be written before anything is built on it.
+    pub(crate) fn is_urgent(&mut self, work: &Work) -> bool {
+        let Piece::Epoch { island, epoch } = work.piece else { return false };
+        self.epochs(&work.run).is_some_and(|epochs| epochs.is_urgent(island, epoch))
+    }
+}
