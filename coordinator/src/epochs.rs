@@ -4,7 +4,7 @@ use crate::due::{Due, Wanted};
 use crate::history;
 use crate::keeper::{Assignment, KeepError, Keeper};
 use crate::ledger::LedgerError;
-use crate::page::{Cleared, Writing};
+use crate::page::Writing;
 use crate::record::Labour;
 use crate::room::Room;
 use archipelago::LeftBehind;
@@ -283,9 +283,10 @@ impl Epochs {
             || matches!(every, CheckpointEvery::Generations(limit) if too_much(limit))
     }
 
-    /// Has everything written at once.
+    /// Has everything written at once, and all deleted that nobody needs any more.
     pub(crate) fn hurry(&mut self) {
         self.due.add_everything();
+        self.keeper.thin_out_everything();
     }
 
     /// What is to be written now, if there is something.
@@ -313,9 +314,9 @@ impl Epochs {
     }
 
     /// Notes what became of pages. What a store could not write for now is tried again.
-    pub(crate) fn settle(&mut self, writing: &Writing, written: &Result<Cleared, LedgerError>) {
+    pub(crate) fn settle(&mut self, writing: &Writing, written: &Result<(), LedgerError>) {
         match written {
-            Ok(cleared) => self.keeper.settle(writing, *cleared),
+            Ok(()) => self.keeper.settle(writing),
             Err(error) if error.may_pass() => self.due.add(writing.islands()),
             Err(_) => {}
         }

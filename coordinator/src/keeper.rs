@@ -2,8 +2,9 @@
 
 use crate::history::Past;
 use crate::ledger::{Ledger, LedgerError};
-use crate::page::{self, Cleared, Inside, Writing};
+use crate::page::{Inside, Writing};
 use crate::record::{EpochRecord, Labour, RunEvent, StoredCheckpoint};
+use crate::thinning::{Thinning, is_ours};
 use archipelago::{Archipelago, Completion, CompletionError, End, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -298,7 +299,7 @@ impl Keeper {
         if head.finished().is_some() && !finished {
             journal.append(&RunEvent::Opened { version, at }).await?;
         }
-        if !beyond.is_empty() && page::is_ours(claim.as_ref()).await? {
+        if !beyond.is_empty() && is_ours(claim.as_ref()).await? {
             for place in beyond {
                 store.delete(&place.in_run(run)).await?;
             }
@@ -433,8 +434,29 @@ impl Keeper {
     }
 
     /// Notes that it is written.
-    pub(crate) fn settle(&mut self, writing: &Writing, cleared: Cleared) {
-        self.ledger.settle(writing, cleared);
+    pub(crate) fn settle(&mut self, writing: &Writing) {
+        self.ledger.settle(writing);
+    }
+
+    /// What may be deleted now, if there is something.
+    pub(crate) fn thinning(&mut self) -> Option<Thinning> {
+        while self.ledger.is_overgrown() {
+            let thinning = self.ledger.thinning(&self.archipelago);
+            if !thinning.is_empty() {
+                return Some(thinning);
+            }
+        }
+        None
+    }
+
+    /// Has everything deleted that nobody needs any more.
+    pub(crate) fn thin_out_everything(&mut self) {
+        self.ledger.thin_out_everything();
+    }
+
+    /// Notes that it is deleted.
+    pub(crate) fn forget(&mut self, thinning: &Thinning) {
+        self.ledger.forget(thinning);
     }
 
     /// Whether nothing is left to be written or deleted.

@@ -146,7 +146,8 @@ impl Leases {
         if !self.knows(work) {
             return vec![];
         }
-        let over: Vec<Lease> = self.change(work, |offer| offer.leases.extract_if(.., |lease| is_over(lease)).collect());
+        let over: Vec<Lease> =
+            self.change(work, |offer| offer.leases.extract_if(.., |lease| is_over(lease)).collect());
         self.forget(work, &over);
         over
     }

@@ -5,8 +5,9 @@
 //! [pages](Page), and noted as written once they are: in between, the ledger is free for others.
 
 use crate::history::Past;
-use crate::page::{Batch, Cleared, Inside, Page, Writing, checkpoint_place};
+use crate::page::{Batch, Inside, Page, Writing};
 use crate::record::{EpochRecord, RunEvent};
+use crate::thinning::{Thinned, Thinning, checkpoint_place};
 use archipelago::{Archipelago, LeftBehind};
 use bytes::Bytes;
 use evolution::epoch::EpochOutcome;
@@ -18,6 +19,8 @@ use store::{Claim, Journal, JournalError, Kind, Place, RunId, Store, StoreError}
 /// How many records, and how many bytes of milestones, may wait to be written.
 const MAX_PENDING: usize = 4096;
 const MAX_PENDING_BYTES: usize = 64 << 20;
+/// How many islands are thinned out together.
+const THINNED_AT_ONCE: usize = 64;
 
 /// Why a run could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +68,8 @@ pub struct Ledger {
     /// Without which nothing is deleted, if there may be other coordinators.
     claim: Option<Claim>,
     islands: Vec<Kept>,
+    /// Islands of which something was written since they were last thinned out.
+    overgrown: BTreeSet<u32>,
 }
 
 /// What is kept of one island.
@@ -83,8 +88,9 @@ struct Kept {
     generation: u64,
     /// Epochs whose states are stored.
     states: BTreeSet<u64>,
-    /// The newest checkpoint inside an epoch that is stored.
+    /// The newest checkpoint inside an epoch that is stored, and those before it.
     checkpoint: Option<(u64, u64)>,
+    superseded: BTreeSet<(u64, u64)>,
 }
 
 impl Ledger {
@@ -110,6 +116,7 @@ impl Ledger {
             retention: retention.clone(),
             claim,
             islands: islands.collect(),
+            overgrown: BTreeSet::new(),
         }
     }
 
@@ -168,30 +175,66 @@ impl Ledger {
     /// Whether everything is written, and nothing is left to be deleted.
     pub(crate) fn is_settled(&self, archipelago: &Archipelago) -> bool {
         let safe = self.safe(archipelago);
-        self.islands
-            .iter()
-            .all(|kept| !kept.is_unwritten() && kept.outdated(&self.retention, safe).is_empty())
+        let is_thin =
+            |kept: &Kept| kept.outdated(&self.retention, safe).is_empty() && kept.superseded.is_empty();
+        self.islands.iter().all(|kept| !kept.is_unwritten() && is_thin(kept))
     }
 
-    /// Puts together what is to be written of these islands, and what can be thinned out of their pasts. Until it is
-    /// settled, nothing newer of them is written.
+    /// Puts together what is to be written of these islands. Until it is settled, nothing newer of them is written.
     pub(crate) fn pages(
         &mut self,
         islands: impl IntoIterator<Item = u32>,
         archipelago: &Archipelago,
     ) -> Writing {
-        let safe = self.safe(archipelago);
         let mut pages = vec![];
         for island in islands {
-            pages.extend(self.islands[island as usize].page(island, &self.retention, safe, archipelago));
+            pages.extend(self.islands[island as usize].page(island, archipelago));
         }
-        Writing { store: self.store.clone(), run: self.run.clone(), claim: self.claim.clone(), pages }
+        Writing { store: self.store.clone(), run: self.run.clone(), pages }
     }
 
     /// Notes that pages are written.
-    pub(crate) fn settle(&mut self, writing: &Writing, cleared: Cleared) {
+    pub(crate) fn settle(&mut self, writing: &Writing) {
         for page in &writing.pages {
-            self.islands[page.island as usize].settle(page, cleared);
+            self.islands[page.island as usize].settle(page);
+            self.overgrown.insert(page.island);
+        }
+    }
+
+    /// What nobody needs any more of some islands of which something was written.
+    pub(crate) fn thinning(&mut self, archipelago: &Archipelago) -> Thinning {
+        let safe = self.safe(archipelago);
+        let mut old = vec![];
+        for _ in 0..THINNED_AT_ONCE {
+            let Some(island) = self.overgrown.pop_first() else { break };
+            old.extend(self.islands[island as usize].old(island, &self.retention, safe));
+        }
+        Thinning { store: self.store.clone(), run: self.run.clone(), claim: self.claim.clone(), old }
+    }
+
+    /// Has all islands thinned out, whether something was written of them or not.
+    pub(crate) fn thin_out_everything(&mut self) {
+        self.overgrown.extend(0..self.islands.len() as u32);
+    }
+
+    /// Whether some islands are to be thinned out.
+    pub(crate) fn is_overgrown(&self) -> bool {
+        !self.overgrown.is_empty()
+    }
+
+    /// Notes that something was deleted.
+    pub(crate) fn forget(&mut self, thinning: &Thinning) {
+        for place in &thinning.old {
+            match *place {
+                Place::State { island, epoch } => {
+                    self.islands[island as usize].states.remove(&u64::from(epoch));
+                }
+                Place::Checkpoint { island, epoch, generation } => {
+                    let inside = (u64::from(epoch), u64::from(generation));
+                    self.islands[island as usize].superseded.remove(&inside);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -200,14 +243,23 @@ impl Ledger {
         loop {
             let writing = self.pages(0..self.islands.len() as u32, archipelago);
             if writing.is_empty() {
-                return Ok(());
+                break;
             }
-            let cleared = writing.write().await?;
-            self.settle(&writing, cleared);
-            if cleared == Cleared::NotOurs {
-                return Ok(());
-            }
+            writing.write().await?;
+            self.settle(&writing);
         }
+        self.thin_out_everything();
+        while self.is_overgrown() {
+            let thinning = self.thinning(archipelago);
+            if thinning.is_empty() {
+                continue;
+            }
+            if thinning.delete().await? == Thinned::NotOurs {
+                break;
+            }
+            self.forget(&thinning);
+        }
+        Ok(())
     }
 
     /// The first epoch from which the run might have to be taken up.
@@ -270,25 +322,14 @@ impl Kept {
     }
 
     /// What is being written, or else what is next.
-    fn page(
-        &mut self,
-        island: u32,
-        retention: &Retention,
-        safe: u64,
-        archipelago: &Archipelago,
-    ) -> Option<Arc<Page>> {
+    fn page(&mut self, island: u32, archipelago: &Archipelago) -> Option<Arc<Page>> {
         if self.page.is_none() {
             let milestones = std::mem::take(&mut self.milestones);
             let batches = self.batches(island, archipelago);
             let written = batches.last().map_or(self.written, |batch| batch.epoch + 1);
             let checkpoint = self.inside.take().filter(|inside| inside.epoch == written);
-            let states = self.outdated(retention, safe).into_iter();
-            let old = states.map(|epoch| Place::State { island, epoch: epoch as u32 });
-            let superseded = self.superseded(written, checkpoint.as_ref());
-            let old: Vec<Place> =
-                old.chain(superseded.map(|inside| checkpoint_place(island, inside))).collect();
-            let is_empty = batches.is_empty() && checkpoint.is_none() && old.is_empty();
-            self.page = (!is_empty).then(|| Page { island, milestones, batches, checkpoint, old }.into());
+            let is_empty = batches.is_empty() && checkpoint.is_none();
+            self.page = (!is_empty).then(|| Page { island, milestones, batches, checkpoint }.into());
         }
         self.page.clone()
     }
@@ -316,13 +357,14 @@ impl Kept {
         old.filter(|&epoch| !is_milestone(retention, epoch)).collect()
     }
 
-    /// The stored checkpoint, if so many epochs or another checkpoint go beyond it.
-    fn superseded(&self, written: u64, by: Option<&Inside>) -> Option<(u64, u64)> {
-        let beyond = |stored: (u64, u64)| by.is_some_and(|by| stored != (by.epoch, by.generation));
-        self.checkpoint.filter(|&stored| stored.0 < written || beyond(stored))
+    /// What nobody needs any more.
+    fn old(&self, island: u32, retention: &Retention, safe: u64) -> impl Iterator<Item = Place> {
+        let states = self.outdated(retention, safe).into_iter();
+        let states = states.map(move |epoch| Place::State { island, epoch: epoch as u32 });
+        states.chain(self.superseded.iter().map(move |&inside| checkpoint_place(island, inside)))
     }
 
-    fn settle(&mut self, page: &Arc<Page>, cleared: Cleared) {
+    fn settle(&mut self, page: &Arc<Page>) {
         if !self.page.as_ref().is_some_and(|out| Arc::ptr_eq(out, page)) {
             return;
         }
@@ -333,14 +375,10 @@ impl Kept {
             self.written = last.epoch + 1;
             self.generation = last.records.last().map_or(0, |last| last.mark.standing.generation);
         }
-        for place in page.old.iter().filter(|_| cleared == Cleared::Yes) {
-            match place {
-                Place::State { epoch, .. } => drop(self.states.remove(&u64::from(*epoch))),
-                _ => self.checkpoint = None,
-            }
-        }
-        if let Some(inside) = &page.checkpoint {
-            self.checkpoint = Some((inside.epoch, inside.generation));
-        }
+        let newest = page.checkpoint.as_ref().map(|inside| (inside.epoch, inside.generation));
+        let is_over =
+            |stored: &(u64, u64)| stored.0 < self.written || newest.is_some_and(|new| new != *stored);
+        self.superseded.extend(self.checkpoint.take_if(|stored| is_over(stored)));
+        self.checkpoint = newest.or(self.checkpoint);
     }
 }

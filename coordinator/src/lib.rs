@@ -48,6 +48,7 @@ mod serve;
 mod service;
 pub mod states;
 pub mod survey;
+mod thinning;
 mod tls;
 mod turn;
 

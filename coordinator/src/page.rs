@@ -4,15 +4,16 @@
 
 use crate::ledger::LedgerError;
 use crate::record::{EpochRecord, StoredCheckpoint};
+use crate::thinning::checkpoint_place;
 use archipelago::{LeftBehind, Mark, Remains};
 use futures::{StreamExt, TryStreamExt, stream};
 use std::sync::Arc;
-use store::{Claim, Kind, Place, RunId, Store, StoreError};
+use store::{Kind, Place, RunId, Store, StoreError};
 
 /// How many pages are written at a time: enough to hide the latency of a store, and to leave the cores to others.
 const AT_A_TIME: usize = 32;
 
-/// What is to be written of one island, and what nobody needs any more once it is.
+/// What is to be written of one island.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) island: u32,
@@ -20,7 +21,6 @@ pub(crate) struct Page {
     pub(crate) milestones: Vec<(u64, LeftBehind)>,
     pub(crate) batches: Vec<Batch>,
     pub(crate) checkpoint: Option<Inside>,
-    pub(crate) old: Vec<Place>,
 }
 
 /// Records that share one object, and what the last of their epochs left behind.
@@ -43,16 +43,7 @@ pub(crate) struct Inside {
 pub(crate) struct Writing {
     pub(crate) store: Store,
     pub(crate) run: RunId,
-    pub(crate) claim: Option<Claim>,
     pub(crate) pages: Vec<Arc<Page>>,
-}
-
-/// Whether what nobody needs any more was deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cleared {
-    Yes,
-    /// The store is somebody else's by now, who may need it.
-    NotOurs,
 }
 
 impl Writing {
@@ -65,33 +56,10 @@ impl Writing {
         self.pages.iter().map(|page| page.island)
     }
 
-    /// Writes all pages, and then deletes what nobody needs any more.
-    pub(crate) async fn write(&self) -> Result<Cleared, LedgerError> {
-        let pages = stream::iter(&self.pages).map(Ok::<_, LedgerError>);
-        pages.try_for_each_concurrent(AT_A_TIME, |page| page.write(&self.store, &self.run)).await?;
-        let old: Vec<store::Path> = self.old().collect();
-        if old.is_empty() {
-            return Ok(Cleared::Yes);
-        }
-        if !is_ours(self.claim.as_ref()).await? {
-            return Ok(Cleared::NotOurs);
-        }
-        let old = stream::iter(&old).map(Ok::<_, LedgerError>);
-        let delete = async |path: &store::Path| Ok(self.store.delete(path).await?);
-        old.try_for_each_concurrent(AT_A_TIME, delete).await?;
-        Ok(Cleared::Yes)
-    }
-
-    fn old(&self) -> impl Iterator<Item = store::Path> {
-        self.pages.iter().flat_map(|page| page.old.iter().map(|place| place.in_run(&self.run)))
-    }
-}
-
-/// Whether something may be deleted: a later coordinator must find all that it has seen. This is asked anew each time.
-pub(crate) async fn is_ours(claim: Option<&Claim>) -> Result<bool, StoreError> {
-    match claim {
-        Some(claim) => claim.stands().await,
-        None => Ok(true),
+    /// Writes all pages.
+    pub(crate) async fn write(&self) -> Result<(), LedgerError> {
+        let pages = stream::iter(&self.pages).map(Ok);
+        pages.try_for_each_concurrent(AT_A_TIME, |page| page.write(&self.store, &self.run)).await
     }
 }
 
@@ -146,24 +114,13 @@ impl Page {
     }
 
     async fn write_checkpoint(&self, store: &Store, run: &RunId, inside: &Inside) -> Result<(), LedgerError> {
-        let path = inside.place(self.island).in_run(run);
+        let path = checkpoint_place(self.island, (inside.epoch, inside.generation)).in_run(run);
         match store.create_value(&path, Kind::Checkpoint, &inside.stored).await {
             // A checkpoint is computed again to the same bits, only its time differs.
             Err(StoreError::Differs { .. }) => Ok(()),
             created => Ok(created.map(|_| ())?),
         }
     }
-}
-
-impl Inside {
-    fn place(&self, island: u32) -> Place {
-        checkpoint_place(island, (self.epoch, self.generation))
-    }
-}
-
-/// Where a checkpoint lies.
-pub(crate) fn checkpoint_place(island: u32, (epoch, generation): (u64, u64)) -> Place {
-    Place::Checkpoint { island, epoch: epoch as u32, generation: generation as u32 }
 }
 
 fn last_mark(records: &[EpochRecord]) -> Option<&Mark> {

@@ -108,8 +108,9 @@ where
     let _ = door.set(desk.clone());
     let mut server = Aborting(tokio::spawn(serve(router(server, &desk, &guard).await?, incoming, closing)));
     let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
-    let writer = desk.clone();
+    let (writer, thinner) = (desk.clone(), desk.clone());
     let _writing = Aborting(tokio::spawn(async move { writer.write_on().await }));
+    let _thinning = Aborting(tokio::spawn(async move { thinner.thin_out_on().await }));
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => Ending::Stopped,

@@ -6,6 +6,7 @@ use crate::keeper::KeepError;
 use crate::members::MemberError;
 use crate::office::{Delivery, Instruction, Moment, Office, Refusal, Renewal};
 use crate::plan::PlanError;
+use crate::thinning::Thinning;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
 use evolution::epoch::outcome_digest;
@@ -47,8 +48,9 @@ pub(crate) struct Desk {
     work: Bell,
     /// Rings when something has been written, or could not be.
     written: Bell,
-    /// Wakes whoever writes.
+    /// Wakes whoever writes, and whoever deletes.
     pen: Arc<Notify>,
+    broom: Arc<Notify>,
     /// Only one writes at a time.
     writing: Arc<Mutex<()>>,
     closing: watch::Receiver<bool>,
@@ -83,6 +85,7 @@ impl Desk {
             work: Bell::new(),
             written: Bell::new(),
             pen: Arc::default(),
+            broom: Arc::default(),
             writing: Arc::default(),
             closing,
             clock,
@@ -116,6 +119,7 @@ impl Desk {
     /// Says that something may have become due.
     pub(crate) fn time_to_write(&self) {
         self.pen.notify_one();
+        self.broom.notify_one();
     }
 
     /// Writes whatever is due, for ever.
@@ -144,13 +148,38 @@ impl Desk {
         let mut office = self.office().await;
         let active = office.plan.active();
         let all = office.settle_turn(written, self.now()).await;
-        if office.plan.active() == active {
-            drop(office);
-        } else {
+        self.changed_if_other(office, &active);
+        self.written.ring();
+        self.broom.notify_one();
+        Some(all)
+    }
+
+    fn changed_if_other(&self, office: MutexGuard<'_, Office>, active: &[String]) {
+        if office.plan.active() != active {
             self.changed(office);
         }
-        self.written.ring();
-        Some(all)
+    }
+
+    /// Deletes what nobody needs any more, for ever.
+    pub(crate) async fn thin_out_on(&self) {
+        loop {
+            self.broom.notified().await;
+            while let Some((run, thinning)) = self.next_thinning().await {
+                let thinned = thinning.delete().await;
+                let failed = thinned.is_err();
+                let mut office = self.office().await;
+                let active = office.plan.active();
+                office.settle_thinning((run, thinning), thinned, self.now()).await;
+                self.changed_if_other(office, &active);
+                if failed {
+                    tokio::time::sleep(WRITE_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    async fn next_thinning(&self) -> Option<(String, Thinning)> {
+        self.office().await.thinning()
     }
 
     /// Waits until what came with some work is written, if it has to be at once. A store that does not answer holds up

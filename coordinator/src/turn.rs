@@ -3,11 +3,12 @@
 
 use crate::ledger::LedgerError;
 use crate::office::{Moment, Office};
-use crate::page::{Cleared, Writing};
+use crate::page::Writing;
 use crate::runs::Activity;
+use crate::thinning::{Thinned, Thinning};
 use futures::{StreamExt, stream};
 use proto::convert::{Piece, Work};
-use store::Claim;
+use store::{Claim, StoreError};
 
 /// How many runs are written at a time.
 const RUNS_AT_A_TIME: usize = 8;
@@ -21,7 +22,7 @@ pub(crate) struct Turn {
 /// What became of it.
 pub(crate) enum Written {
     /// Pages of runs, and whether the store took them.
-    Tried(Vec<(String, Writing, Result<Cleared, LedgerError>)>),
+    Tried(Vec<(String, Writing, Result<(), LedgerError>)>),
     /// Nothing was written: what a later coordinator reads must not change under its hands.
     Succeeded,
 }
@@ -65,10 +66,32 @@ impl Office {
                 epochs.settle(&writing, &written);
             }
             all &= written.is_ok();
-            self.note_trouble(&run, written.map(|_| ()).map_err(Into::into), now).await;
+            self.note_trouble(&run, written.map_err(Into::into), now).await;
             self.settle(&run, now).await;
         }
         all
+    }
+
+    /// What may be deleted now of one of the runs, if there is something.
+    pub(crate) fn thinning(&mut self) -> Option<(String, Thinning)> {
+        self.runs.iter_mut().find_map(|(name, run)| match &mut run.activity {
+            Activity::Epochs(epochs) => Some((name.clone(), epochs.keeper_mut().thinning()?)),
+            _ => None,
+        })
+    }
+
+    /// Notes what was deleted. What could not be is tried again with what is written next.
+    pub(crate) async fn settle_thinning(
+        &mut self,
+        (run, thinning): (String, Thinning),
+        thinned: Result<Thinned, StoreError>,
+        now: Moment,
+    ) {
+        if let (Ok(Thinned::Yes), Some(epochs)) = (&thinned, self.epochs(&run)) {
+            epochs.keeper_mut().forget(&thinning);
+        }
+        self.note_trouble(&run, thinned.map(|_| ()).map_err(Into::into), now).await;
+        self.settle(&run, now).await;
     }
 
     /// Has everything written in the next turn.

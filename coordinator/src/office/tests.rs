@@ -138,6 +138,13 @@ impl Script {
         }
     }
 
+    async fn thin_out(&mut self) {
+        if let Some((run, thinning)) = self.office.thinning() {
+            let thinned = thinning.delete().await;
+            self.office.settle_thinning((run, thinning), thinned, self.now).await;
+        }
+    }
+
     /// The coordinator dies with all that it has not written down, and another takes its place.
     async fn restart(&mut self) {
         self.unsettled = None;
@@ -158,7 +165,8 @@ impl Script {
             }
             5..7 => self.write().await,
             7..9 => self.settle().await,
-            9..14 => self.acquire(&worker),
+            9 => self.thin_out().await,
+            10..14 => self.acquire(&worker),
             roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 14)).await,
             _ => {}
         }
@@ -295,9 +303,18 @@ async fn what_is_written_comes_with_all_that_it_depends_on() {
 #[tokio::test]
 async fn an_older_coordinator_writes_and_deletes_nothing_any_more() {
     let mut script = Script::new(1).await;
+    // States of several epochs are there, of which all but the newest may go.
+    for _ in 0..4 {
+        let turn = script.work_until_due().await;
+        script.unsettled = Some(turn.write().await);
+        script.settle().await;
+    }
+    let (run, thinning) = script.office.thinning().expect("the older states are not needed any more");
     let turn = script.work_until_due().await;
     let before = script.store.list(&store::layout::runs()).await.unwrap();
     let _claim = Claim::take(&script.store, Nonce(9)).await.unwrap();
+    let thinned = thinning.delete().await;
+    script.office.settle_thinning((run, thinning), thinned, script.now).await;
     let written = turn.write().await;
     assert!(!script.office.settle_turn(written, script.now).await);
     assert!(script.office.succeeded);
