@@ -20,6 +20,9 @@ use std::time::Duration;
 /// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
 const REMEMBERED: usize = 8;
 
+/// Under whom islands stand that nobody has at hand.
+const NOBODY: &str = "";
+
 /// A run whose epochs are handed out.
 pub(crate) struct Epochs {
     keeper: Keeper,
@@ -28,7 +31,7 @@ pub(crate) struct Epochs {
     open: BTreeMap<u32, Open>,
     islands: Vec<Island>,
     /// The islands that are not handed out, by their next epoch, under who has them at hand.
-    shelves: BTreeMap<Option<String>, BTreeSet<(u64, u32)>>,
+    shelves: BTreeMap<String, BTreeSet<(u64, u32)>>,
     /// For how long somebody has worked on it since it was opened.
     worked: Duration,
     due: Due,
@@ -71,7 +74,7 @@ impl Epochs {
         };
         let islands = (0..count).map(island).collect();
         let unclaimed = (0..count).map(|island| (keeper.archipelago().done(island), island)).collect();
-        let shelves = BTreeMap::from([(None, unclaimed)]);
+        let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
         let due = Due::new(keeper.experiment().checkpoint_every());
         Self { keeper, text, plan, open: BTreeMap::new(), islands, shelves, worked: Duration::ZERO, due }
     }
@@ -107,14 +110,14 @@ impl Epochs {
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
         let first = self.keeper.archipelago().next_ready()?;
         let epoch = self.keeper.archipelago().done(first);
-        let at_hand = self.ready_on_shelf(&Some(worker.to_owned()), epoch);
-        let island = at_hand.or_else(|| self.ready_on_shelf(&None, epoch)).unwrap_or(first);
+        let at_hand = self.ready_on_shelf(worker, epoch);
+        let island = at_hand.or_else(|| self.ready_on_shelf(NOBODY, epoch)).unwrap_or(first);
         let assignment = self.keeper.assign_ready(island);
         Some(self.hand_out(assignment))
     }
 
     /// The first island of a shelf whose next epoch is this one and may begin.
-    fn ready_on_shelf(&self, holder: &Option<String>, epoch: u64) -> Option<u32> {
+    fn ready_on_shelf(&self, holder: &str, epoch: u64) -> Option<u32> {
         let of_epoch = self.shelves.get(holder)?.range((epoch, 0)..=(epoch, u32::MAX));
         of_epoch.map(|&(_, island)| island).find(|&island| self.keeper.archipelago().is_ready(island))
     }
@@ -129,7 +132,7 @@ impl Epochs {
         let archipelago = self.keeper.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
         let checkpoint = checkpoint.map(|bytes| (0, bytes));
-        let holder = &self.islands[island as usize].holder;
+        let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
         if let Some(shelf) = self.shelves.get_mut(holder) {
             shelf.remove(&(epoch, island));
             if shelf.is_empty() {
@@ -228,9 +231,8 @@ impl Epochs {
 
     /// Notes who has an island's state at hand.
     fn put_on_shelf(&mut self, island: u32, next: u64, worker: &str) {
-        let holder = Some(worker.to_owned());
-        self.shelves.entry(holder.clone()).or_default().insert((next, island));
-        self.islands[island as usize].holder = holder;
+        self.shelves.entry(worker.to_owned()).or_default().insert((next, island));
+        self.islands[island as usize].holder = Some(worker.to_owned());
     }
 
     /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.

@@ -2,7 +2,7 @@
 //!
 //! Epochs may be far shorter than it takes to store one, so they are collected and written together; a crash then
 //! costs what was not written yet, and it is computed again to the same bits. What is to be written is put together as
-//! [pages](Page), and noted as written once they are: in between, the ledger is free for others.
+//! pages, and noted as written once they are: in between, the ledger is free for others.
 
 use crate::history::Past;
 use crate::page::{Batch, Inside, Page, Writing};
@@ -380,5 +380,6 @@ impl Kept {
             |stored: &(u64, u64)| stored.0 < self.written || newest.is_some_and(|new| new != *stored);
         self.superseded.extend(self.checkpoint.take_if(|stored| is_over(stored)));
         self.checkpoint = newest.or(self.checkpoint);
+        self.superseded.retain(|inside| Some(*inside) != self.checkpoint);
     }
 }

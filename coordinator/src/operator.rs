@@ -36,7 +36,7 @@ impl Operator for Desk {
         let plan = plan.map_err(Refusal::from)?;
         let mut office = self.office().await;
         let run = office.submit(plan, players, priority, fresh, self.now()).await?;
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -65,14 +65,14 @@ impl Operator for Desk {
         let v1::PauseRequest { run, paused } = request.into_inner();
         let mut office = self.office().await;
         office.pause(&run, paused, self.now()).await?;
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(v1::PauseReply {}))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelReply>, Status> {
         let mut office = self.office().await;
         office.cancel(&request.into_inner().run, self.now()).await?;
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(v1::CancelReply {}))
     }
 

@@ -230,7 +230,7 @@ async fn tick(desk: Desk) {
         let expired = office.counters.expired;
         office.tick(desk.now()).await;
         if office.plan.active() != active || office.counters.expired != expired {
-            desk.changed(office);
+            desk.changed(&office);
         } else {
             drop(office);
             desk.time_to_write();

@@ -106,11 +106,9 @@ impl Desk {
     }
 
     /// Says that something has changed: to those who watch, to workers if there may be work, and to whoever writes.
-    pub(crate) fn changed(&self, office: MutexGuard<'_, Office>) {
-        let for_workers = office.has_work() || office.is_done();
-        drop(office);
+    pub(crate) fn changed(&self, office: &Office) {
         self.bell.ring();
-        if for_workers {
+        if office.has_work() || office.is_done() {
             self.work.ring();
         }
         self.pen.notify_one();
@@ -148,13 +146,14 @@ impl Desk {
         let mut office = self.office().await;
         let active = office.plan.active();
         let all = office.settle_turn(written, self.now()).await;
-        self.changed_if_other(office, &active);
+        self.changed_if_other(&office, &active);
+        drop(office);
         self.written.ring();
         self.broom.notify_one();
         Some(all)
     }
 
-    fn changed_if_other(&self, office: MutexGuard<'_, Office>, active: &[String]) {
+    fn changed_if_other(&self, office: &Office, active: &[String]) {
         if office.plan.active() != active {
             self.changed(office);
         }
@@ -170,7 +169,8 @@ impl Desk {
                 let mut office = self.office().await;
                 let active = office.plan.active();
                 office.settle_thinning((run, thinning), thinned, self.now()).await;
-                self.changed_if_other(office, &active);
+                self.changed_if_other(&office, &active);
+                drop(office);
                 if failed {
                     tokio::time::sleep(WRITE_AGAIN).await;
                 }
@@ -188,7 +188,7 @@ impl Desk {
         &'a self,
         work: &Work,
         mut office: MutexGuard<'a, Office>,
-    ) -> Result<MutexGuard<'a, Office>, Status> {
+    ) -> Result<(), Status> {
         let deadline = Instant::now() + WRITING;
         let mut written = self.written.listen();
         while office.is_urgent(work) && Instant::now() < deadline {
@@ -201,7 +201,7 @@ impl Desk {
                 return Err(Refusal::Succeeded.into());
             }
         }
-        Ok(office)
+        Ok(())
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -304,7 +304,7 @@ impl Worker for Desk {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
         let mut office = self.office().await;
         let reply = office.join(request.get_ref(), self.now())?;
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(reply))
     }
 
@@ -374,7 +374,7 @@ impl Worker for Desk {
                 Instruction::Stop => reply.lost.push(renewal.token),
             }
         }
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(reply))
     }
 
@@ -397,8 +397,8 @@ impl Worker for Desk {
         let arrived = assemble(&mut stream, head.length, &self.room, chunk).await?;
         let mut office = self.office().await;
         office.checkpoint(&head.worker, &work, &inputs, standing, arrived.bytes, self.now())?;
-        let office = self.until_written(&work, office).await?;
-        self.changed(office);
+        self.changed(&office);
+        self.until_written(&work, office).await?;
         Ok(Response::new(v1::CheckpointReply {}))
     }
 
@@ -425,7 +425,7 @@ impl Worker for Desk {
                 let delivery = deliver(&epoch, &arrived.bytes)?;
                 let mut office = self.office().await;
                 let fate = office.complete_epoch(&worker, &work, delivery, milliseconds, self.now())?;
-                (self.until_written(&work, office).await?, fate)
+                (office, fate)
             }
             What::Cells(_) => {
                 let mut office = self.office().await;
@@ -434,7 +434,9 @@ impl Worker for Desk {
             }
         };
         let grants = office.more(&worker, slots.min(MOST_PIECES as u32), self.now());
-        self.changed(office);
+        self.changed(&office);
+        // Whoever dies while this is written has the next piece already: it is lost with the lease, and not forgotten.
+        self.until_written(&work, office).await?;
         let fate = match fate {
             Fate::Accepted => WireFate::Accepted,
             Fate::Repeated => WireFate::Repeated,
@@ -451,7 +453,7 @@ impl Worker for Desk {
         let work = convert::work(piece).map_err(invalid)?;
         let mut office = self.office().await;
         office.release(&worker, (&work, token), &failure, self.now()).await?;
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(v1::ReleaseReply {}))
     }
 
@@ -459,7 +461,7 @@ impl Worker for Desk {
         let v1::LeaveRequest { worker, reason } = request.into_inner();
         let mut office = self.office().await;
         office.leave(&worker, &reason);
-        self.changed(office);
+        self.changed(&office);
         Ok(Response::new(v1::LeaveReply {}))
     }
 }
