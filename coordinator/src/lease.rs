@@ -323,7 +323,9 @@ impl Leases {
     /// Forgets all work of a run.
     pub fn remove_run(&mut self, run: &str) {
         let works: Vec<Work> = self.offers.keys().filter(|work| work.run == run).cloned().collect();
-        works.iter().for_each(|work| self.remove(work));
+        for work in &works {
+            self.remove(work);
+        }
         self.counts.remove(run);
     }
 

@@ -100,7 +100,7 @@ where
     let server = server(settings.tls.as_ref())?;
     let mut shutdown = std::pin::pin!(shutdown);
     let office = tokio::select! {
-        office = open(store, settings, &clock) => office?,
+        office = Box::pin(open(store, settings, &clock)) => office?,
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
     let (close, closing) = watch::channel(false);
@@ -123,7 +123,7 @@ where
         // What is not written yet is computed again: the successor has read the store already.
         return Ok(ending);
     }
-    if tokio::time::timeout(WRITING_UP, desk.write_everything()).await.is_err() {
+    if tokio::time::timeout(WRITING_UP, Box::pin(desk.write_everything())).await.is_err() {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
     }
     let failed = tokio::time::timeout(LAST_CALL, desk.office()).await.map(|mut office| office.failed.take());

@@ -32,8 +32,9 @@ impl Thinning {
         if !is_ours(self.claim.as_ref()).await? {
             return Ok(Thinned::NotOurs);
         }
-        let delete = async |place: &Place| self.store.delete(&place.in_run(&self.run)).await;
-        stream::iter(&self.old).map(Ok).try_for_each_concurrent(AT_A_TIME, delete).await?;
+        let paths = stream::iter(&self.old).map(|place| Ok(place.in_run(&self.run)));
+        let delete = |path: store::Path| async move { self.store.delete(&path).await };
+        paths.try_for_each_concurrent(AT_A_TIME, delete).await?;
         Ok(Thinned::Yes)
     }
 }

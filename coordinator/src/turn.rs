@@ -34,7 +34,7 @@ impl Turn {
         if !self.claim.stands().await.unwrap_or(true) {
             return Written::Succeeded;
         }
-        let write = async |(run, writing): (String, Writing)| {
+        let write = |(run, writing): (String, Writing)| async move {
             let written = writing.write().await;
             (run, writing, written)
         };

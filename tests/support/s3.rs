@@ -1,5 +1,5 @@
 //! A real S3 server as a process of its own, from its environment of referees: moto, on a port that it chose itself, or
-//! SeaweedFS if `ATOLL_S3_SERVER` says `seaweedfs`.
+//! `SeaweedFS` if `ATOLL_S3_SERVER` says `seaweedfs`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -31,7 +31,7 @@ impl Server {
         server
     }
 
-    /// Starts SeaweedFS, an engine that keeps its objects on the disk.
+    /// Starts `SeaweedFS`, an engine that keeps its objects on the disk.
     fn seaweed() -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let names = ["master.port", "volume.port", "filer.port", "s3.port"];

@@ -78,7 +78,7 @@ impl Script {
     }
 
     /// Computes what is held at a place, and delivers it so often.
-    async fn deliver(&mut self, at: usize, times: u64) {
+    fn deliver(&mut self, at: usize, times: u64) {
         let (worker, work, wire) = self.held.remove(at);
         self.join(&worker);
         let Piece::Epoch { island, epoch } = work.piece else { unreachable!("there are only epochs") };
@@ -108,10 +108,10 @@ impl Script {
     }
 
     /// Has one worker work until something has to be written.
-    async fn work_until_due(&mut self) -> Turn {
+    fn work_until_due(&mut self) -> Turn {
         loop {
             self.acquire("a");
-            self.deliver(0, 1).await;
+            self.deliver(0, 1);
             if let Some(turn) = self.office.turn() {
                 return turn;
             }
@@ -167,7 +167,7 @@ impl Script {
             7..9 => self.settle().await,
             9 => self.thin_out().await,
             10..14 => self.acquire(&worker),
-            roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 14)).await,
+            roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 14)),
             _ => {}
         }
     }
@@ -291,7 +291,7 @@ async fn work_that_fails_everywhere_fails_its_run() {
 async fn what_is_written_comes_with_all_that_it_depends_on() {
     let mut script = Script::new(1).await;
     // Somewhere five generations are at stake; elsewhere less, but that is where immigrants came from.
-    let turn = script.work_until_due().await;
+    let turn = script.work_until_due();
     let done = script.done();
     assert!(done.iter().any(|epochs| *epochs < 3) && done.contains(&3), "{done:?}");
     // It dies before it knows that it has written anything.
@@ -305,12 +305,12 @@ async fn an_older_coordinator_writes_and_deletes_nothing_any_more() {
     let mut script = Script::new(1).await;
     // States of several epochs are there, of which all but the newest may go.
     for _ in 0..4 {
-        let turn = script.work_until_due().await;
+        let turn = script.work_until_due();
         script.unsettled = Some(turn.write().await);
         script.settle().await;
     }
     let (run, thinning) = script.office.thinning().expect("the older states are not needed any more");
-    let turn = script.work_until_due().await;
+    let turn = script.work_until_due();
     let before = script.store.list(&store::layout::runs()).await.unwrap();
     let _claim = Claim::take(&script.store, Nonce(9)).await.unwrap();
     let thinned = thinning.delete().await;
