@@ -19,8 +19,9 @@ const MOST_REQUESTS: usize = 64;
 const LONGEST_REQUEST: Duration = Duration::from_mins(2);
 /// How long a request is tried again that failed: less than [`Patience`] allows.
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
-/// How long something small may take, tries included: less than a lease lasts, because others may wait for it.
-const SMALL: Duration = Duration::from_secs(8);
+/// How long something small may take, tries included: less than a lease lasts, because others may wait for it, and more
+/// than `SeaweedFS` takes to tell the last of two dozen who create the same object that it has lost.
+const SMALL: Duration = Duration::from_secs(14);
 /// How many bytes travel in a second, at the very least.
 const SLOWEST: u64 = 1 << 20;
 
