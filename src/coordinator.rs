@@ -180,7 +180,11 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
         "off" => None,
         _ => Some(listen(settings, "http", &office).await?),
     };
-    let store = Store::create_at(&Location::parse(settings.text("store")?.as_ref())?).await?;
+    let location = Location::parse(settings.text("store")?.as_ref())?;
+    let store = tokio::select! {
+        store = Store::create_at(&location) => store?,
+        () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
+    };
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
     let scheme = if office.tls.is_some() { "https" } else { "http" };
     eprintln!("coordinator at {scheme}://{}", address(&listener)?);
@@ -192,11 +196,7 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,
         Ending::Failed(reason) => return Err(Failure::Other(reason)),
-        Ending::Succeeded => {
-            let message = "another coordinator has taken this store over and goes on with its runs; this one has \
-                           stopped, and nothing is lost";
-            return Err(Failure::Other(message.to_owned()));
-        }
+        Ending::Succeeded => return Err(Failure::Succeeded),
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
 }

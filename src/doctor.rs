@@ -80,6 +80,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut findings = store(&settings).await?;
     findings.push(port(&settings, "listen").await?);
     findings.push(port(&settings, "http").await?);
+    findings.push(tokens(&settings));
     findings.push(encryption(&settings, tls_ca, &host).await);
     let bad = findings.iter().filter(|finding| finding.health == Health::Bad).count();
     if json {
@@ -173,8 +174,10 @@ async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure
             return Ok(Finding::not(key, Health::Bad, found, "write it as HOST:PORT"));
         }
     };
-    let (guard, tls) = (protection::guard(settings)?, protection::tls(settings)?);
-    if let Err(open) = protection::check_address(settings, key, &addresses, (&guard, tls.as_ref())) {
+    // Tokens and certificates that cannot be read have findings of their own.
+    if let (Ok(guard), Ok(tls)) = (protection::guard(settings), protection::tls(settings))
+        && let Err(open) = protection::check_address(settings, key, &addresses, (&guard, tls.as_ref()))
+    {
         return Ok(Finding::not(key, Health::Bad, open.to_string(), "protect it, or listen on loopback"));
     }
     Ok(match TcpListener::bind(&addresses[..]).await {
@@ -184,6 +187,20 @@ async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure
             Finding::not(key, Health::Bad, format!("`{text}` cannot be listened on: {error}"), advice)
         }
     })
+}
+
+/// Whether the tokens can be read.
+fn tokens(settings: &Settings) -> Finding {
+    match protection::guard(settings) {
+        Ok(guard) if guard.workers.is_empty() || guard.operators.is_empty() => {
+            Finding::good("tokens", "not for everybody: whoever reaches it may call".to_owned())
+        }
+        Ok(_) => Finding::good("tokens", "workers and operators need one".to_owned()),
+        Err(error) => {
+            let advice = "name a file of tokens, one on each line; `atoll certs` makes some";
+            Finding::not("tokens", Health::Bad, error.to_string(), advice)
+        }
+    }
 }
 
 /// Whether somebody who trusts the authority would trust this coordinator: by shaking hands with it.

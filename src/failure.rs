@@ -61,6 +61,12 @@ pub(crate) enum Failure {
     /// A player of a tournament that can't be had.
     #[error(transparent)]
     LookUp(Box<LookUpError>),
+    /// A coordinator whose store another one keeps by now: to start it again would only take it back.
+    #[error(
+        "another coordinator has taken this store over and goes on with its runs; this one has stopped, and nothing is \
+         lost"
+    )]
+    Succeeded,
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -79,7 +85,7 @@ impl From<LedgerError> for Failure {
 }
 
 impl Failure {
-    /// 78 for a bad experiment, 2 for a bad call, 1 otherwise.
+    /// 78 for a bad experiment, 2 for a bad call, 3 for a coordinator that was succeeded, 1 otherwise.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Load(_)
@@ -97,6 +103,7 @@ impl Failure {
                 LookUpError::Keep(_) => 1,
                 _ => 2,
             },
+            Self::Succeeded => 3,
             Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
             _ => 1,
         }

@@ -245,7 +245,7 @@ fn conclude(keeper: &Keeper, driven: &Driven, how: &How, signals: &Signals) -> R
 
 pub(crate) fn opening() -> Opening {
     let nonce = Nonce(rand::random());
-    Opening { nonce, now: clock::now(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    Opening { nonce, now: clock::now(), version: env!("CARGO_PKG_VERSION").to_owned(), claim: None }
 }
 
 /// The run's name, or the first free one beside it.

@@ -99,7 +99,7 @@ fn checked<Keys: DeserializeOwned + JsonSchema>(
     origins: &mut BTreeMap<String, String>,
 ) -> Result<String, Failure> {
     let text = document::read_limited(path).map_err(experiment::LoadError::from)?;
-    let document = document::parse(&path.display().to_string(), &text)?;
+    let document = document::parse(&path.display().to_string(), &text).map_err(|_| unreadable(path))?;
     let _: Keys = document.decode(&schemars::schema_for!(Keys).to_value())?;
     for (key, origin) in origins.iter_mut() {
         let place: document::KeyPath = key.parse().map_err(failed)?;
@@ -108,6 +108,14 @@ fn checked<Keys: DeserializeOwned + JsonSchema>(
         }
     }
     Ok(text)
+}
+
+/// A file that is not even TOML may be a file of secrets that was taken for another: nothing of it is shown.
+fn unreadable(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::Config(format!(
+        "expected settings in TOML in `{path}`, found something else (which is not shown here: it may be a secret)"
+    ))
 }
 
 /// The variables of the environment that are settings: `ATOLL_LISTEN` is `listen`. Others are not ours to judge.

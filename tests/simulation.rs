@@ -251,7 +251,8 @@ fn simulate(seed: u64) -> Course {
 /// A store that outlives every crash, with one run in it.
 fn create(seed: u64) -> (Store, RunId) {
     let (store, run) = (Store::memory(), RunId::new("simulated").unwrap());
-    let opening = Opening { nonce: Nonce(u128::from(seed)), now: 0, version: "simulated".to_owned() };
+    let opening =
+        Opening { nonce: Nonce(u128::from(seed)), now: 0, version: "simulated".to_owned(), claim: None };
     let experiment = experiment();
     let created = Keeper::create(&store, &run, &experiment, None, opening);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,15 +1,18 @@
 //! Connections: so many at a time, and not all of them one peer's; encrypted where that is asked for.
 
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
@@ -17,6 +20,8 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// How long a handshake may take.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// How long the head of an HTTP request may take, from the connection or the request before it.
+pub(crate) const HEAD: Duration = Duration::from_secs(10);
 
 /// How many connections there may be at a time.
 #[derive(Clone, Copy, Debug)]
@@ -162,47 +167,35 @@ pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// Where HTTP comes in. Handshakes go on beside each other, so that a slow one holds up nobody.
-pub(crate) struct HttpListener {
-    ready: mpsc::Receiver<Box<dyn Wire>>,
-    address: io::Result<SocketAddr>,
-}
-
-impl HttpListener {
-    pub(crate) fn new(listener: TcpListener, acceptor: Option<TlsAcceptor>) -> Self {
-        let address = listener.local_addr();
-        let (sender, ready) = mpsc::channel(16);
-        tokio::spawn(accept(connections(listener, FEW), acceptor, sender));
-        Self { ready, address }
-    }
-}
-
-async fn accept(
-    incoming: impl Stream<Item = io::Result<Connection>>,
+/// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this.
+pub(crate) async fn serve_http(
+    listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    ready: mpsc::Sender<Box<dyn Wire>>,
+    router: axum::Router,
+    head: Duration,
 ) {
-    let mut incoming = std::pin::pin!(incoming);
+    let mut incoming = std::pin::pin!(connections(listener, FEW));
+    let mut open = JoinSet::new();
     loop {
-        let connection = tokio::select! {
-            connection = incoming.next() => connection,
-            () = ready.closed() => return,
-        };
-        match connection {
-            Some(Ok(connection)) => {
-                tokio::spawn(shake_hands(connection, acceptor.clone(), ready.clone()));
-            }
-            // Out of file descriptors, most likely: others will close theirs.
-            Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-            None => return,
+        tokio::select! {
+            connection = incoming.next() => match connection {
+                Some(Ok(connection)) => {
+                    open.spawn(serve_one(connection, acceptor.clone(), router.clone(), head));
+                }
+                // Out of file descriptors, most likely: others will close theirs.
+                Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+                None => return,
+            },
+            Some(_) = open.join_next() => {}
         }
     }
 }
 
-async fn shake_hands(
+async fn serve_one(
     connection: Connection,
     acceptor: Option<TlsAcceptor>,
-    ready: mpsc::Sender<Box<dyn Wire>>,
+    router: axum::Router,
+    head: Duration,
 ) {
     let wire: Box<dyn Wire> = match acceptor {
         None => Box::new(connection),
@@ -211,26 +204,10 @@ async fn shake_hands(
             _ => return,
         },
     };
-    let _ = ready.send(wire).await;
-}
-
-impl axum::serve::Listener for HttpListener {
-    type Io = Box<dyn Wire>;
-    type Addr = ();
-
-    async fn accept(&mut self) -> (Self::Io, ()) {
-        match self.ready.recv().await {
-            Some(wire) => (wire, ()),
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<()> {
-        match &self.address {
-            Ok(_) => Ok(()),
-            Err(error) => Err(io::Error::from(error.kind())),
-        }
-    }
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(head);
+    // Whoever hangs up in the middle of something is gone.
+    let _ = server.serve_connection(TokioIo::new(wire), TowerToHyperService::new(router)).await;
 }
 
 #[cfg(test)]
@@ -252,5 +229,22 @@ mod tests {
         assert!(census.seat(one).is_some());
         drop((second, third));
         assert!(census.counts.lock().unwrap().of_peers.is_empty());
+    }
+
+    #[tokio::test]
+    async fn half_a_request_is_not_waited_for() {
+        use axum::routing::get;
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().route("/", get(|| async { "here" }));
+        let _serving = tokio::spawn(serve_http(listener, None, router, Duration::from_millis(50)));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").await.unwrap();
+        let mut answer = vec![0; 4096];
+        let length = stream.read(&mut answer).await.unwrap();
+        assert!(answer[..length].ends_with(b"here"), "{}", String::from_utf8_lossy(&answer[..length]));
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: he").await.unwrap();
+        while stream.read(&mut answer).await.is_ok_and(|length| length > 0) {}
     }
 }

@@ -103,11 +103,7 @@ impl Office {
     ) -> Result<(), Refusal> {
         let guests = match guests {
             None => None,
-            Some(run) => {
-                let nonce = self.settings.nonce;
-                let opening = Opening { nonce, now: now.unix, version: self.settings.version.clone() };
-                Some(champions(&self.store, &RunId::new(&run)?, part, opening).await?)
-            }
+            Some(run) => Some(champions(&self.store, &RunId::new(&run)?, part, self.opening(now)).await?),
         };
         let experiment = match &guests {
             None => part.experiment.clone(),

@@ -1,7 +1,10 @@
 //! The epochs of one run: what is handed out, with what inputs, and what comes back.
 
+use crate::due::{Due, Wanted};
 use crate::history;
 use crate::keeper::{Assignment, KeepError, Keeper};
+use crate::ledger::LedgerError;
+use crate::page::Writing;
 use crate::record::Labour;
 use crate::room::Room;
 use archipelago::LeftBehind;
@@ -11,11 +14,14 @@ use evolution::epoch::{EpochOutcome, EpochTask, Standing};
 use experiment::CheckpointEvery;
 use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
 const REMEMBERED: usize = 8;
+
+/// Under whom islands stand that nobody has at hand.
+const NOBODY: &str = "";
 
 /// A run whose epochs are handed out.
 pub(crate) struct Epochs {
@@ -24,9 +30,11 @@ pub(crate) struct Epochs {
     plan: Digest,
     open: BTreeMap<u32, Open>,
     islands: Vec<Island>,
+    /// The islands that are not handed out, by their next epoch, under who has them at hand.
+    shelves: BTreeMap<String, BTreeSet<(u64, u32)>>,
     /// For how long somebody has worked on it since it was opened.
     worked: Duration,
-    unflushed: Duration,
+    due: Due,
 }
 
 /// An epoch that is handed out.
@@ -65,8 +73,10 @@ impl Epochs {
             delivered: VecDeque::new(),
         };
         let islands = (0..count).map(island).collect();
-        let (worked, unflushed) = (Duration::ZERO, Duration::ZERO);
-        Self { keeper, text, plan, open: BTreeMap::new(), islands, worked, unflushed }
+        let unclaimed = (0..count).map(|island| (keeper.archipelago().done(island), island)).collect();
+        let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
+        let due = Due::new(keeper.experiment().checkpoint_every());
+        Self { keeper, text, plan, open: BTreeMap::new(), islands, shelves, worked: Duration::ZERO, due }
     }
 
     pub(crate) fn keeper(&self) -> &Keeper {
@@ -98,14 +108,23 @@ impl Epochs {
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
-        let islands = &self.islands;
-        let rank = |island: u32| match &islands[island as usize].holder {
-            Some(holder) if holder == worker => 0,
-            None => 1,
-            Some(_) => 2,
-        };
-        let assignment = self.keeper.assign_by(rank)?;
+        let first = self.keeper.archipelago().next_ready()?;
+        let epoch = self.keeper.archipelago().done(first);
+        let at_hand = self.ready_on_shelf(worker, epoch);
+        let island = at_hand.or_else(|| self.ready_on_shelf(NOBODY, epoch)).unwrap_or(first);
+        let assignment = self.keeper.assign_ready(island);
         Some(self.hand_out(assignment))
+    }
+
+    /// The first island of a shelf whose next epoch is this one and may begin.
+    fn ready_on_shelf(&self, holder: &str, epoch: u64) -> Option<u32> {
+        let of_epoch = self.shelves.get(holder)?.range((epoch, 0)..=(epoch, u32::MAX));
+        of_epoch.map(|&(_, island)| island).find(|&island| self.keeper.archipelago().is_ready(island))
+    }
+
+    /// Whether something could be handed out.
+    pub(crate) fn has_work(&self) -> bool {
+        self.keeper.archipelago().next_ready().is_some()
     }
 
     fn hand_out(&mut self, Assignment { task, checkpoint }: Assignment) -> Piece {
@@ -113,6 +132,13 @@ impl Epochs {
         let archipelago = self.keeper.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
         let checkpoint = checkpoint.map(|bytes| (0, bytes));
+        let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
+        if let Some(shelf) = self.shelves.get_mut(holder) {
+            shelf.remove(&(epoch, island));
+            if shelf.is_empty() {
+                self.shelves.remove(holder);
+            }
+        }
         self.open.insert(island, Open { task, inputs, before, checkpoint });
         Piece::Epoch { island, epoch }
     }
@@ -193,13 +219,20 @@ impl Epochs {
         self.keeper.complete(task, outcome, labour)?;
         self.open.remove(&island);
         self.progress(island, standing);
-        let island = &mut self.islands[island as usize];
-        island.holder = Some(worker.to_owned());
-        island.delivered.push_back((epoch, *inputs));
-        if island.delivered.len() > REMEMBERED {
-            island.delivered.pop_front();
+        self.due.note(island, self.keeper.ledger().at_stake(island), self.worked);
+        self.put_on_shelf(island, epoch + 1, worker);
+        let delivered = &mut self.islands[island as usize].delivered;
+        delivered.push_back((epoch, *inputs));
+        if delivered.len() > REMEMBERED {
+            delivered.pop_front();
         }
         Ok(Fate::Accepted)
+    }
+
+    /// Notes who has an island's state at hand.
+    fn put_on_shelf(&mut self, island: u32, next: u64, worker: &str) {
+        self.shelves.entry(worker.to_owned()).or_default().insert((next, island));
+        self.islands[island as usize].holder = Some(worker.to_owned());
     }
 
     /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.
@@ -219,47 +252,81 @@ impl Epochs {
         Ok(Fate::Repeated)
     }
 
-    /// Keeps a checkpoint inside an epoch that is handed out. Answers whether it is further than what was kept.
-    pub(crate) async fn checkpoint(
+    /// Takes a checkpoint inside an epoch that is handed out, to be written at once. Answers whether it is further than
+    /// the one before.
+    pub(crate) fn checkpoint(
         &mut self,
         (island, epoch): (u32, u64),
         inputs: &Digest,
         standing: Standing,
         bytes: Bytes,
-    ) -> Result<bool, KeepError> {
+    ) -> bool {
         if self.keeper.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
-            return Ok(false);
+            return false;
         }
         let elapsed = self.elapsed();
         let open = self.open.get_mut(&island).expect("it was just adopted");
         if open.checkpoint.as_ref().is_some_and(|(generation, _)| *generation >= standing.generation) {
-            return Ok(false);
+            return false;
         }
-        self.keeper.checkpoint(&open.task, standing, &bytes, elapsed).await?;
+        self.keeper.note_checkpoint(&open.task, standing, &bytes, elapsed);
         open.checkpoint = Some((standing.generation, bytes));
         self.progress(island, standing);
-        Ok(true)
+        self.due.add([island]);
+        true
     }
 
-    /// Writes what a crash may not cost, after so many generations.
-    pub(crate) async fn flush_if_due(&mut self) -> Result<(), KeepError> {
+    /// Whether a delivered epoch, or a checkpoint in one, is still to be written at once.
+    pub(crate) fn is_urgent(&self, island: u32, epoch: u64) -> bool {
+        let ledger = self.keeper.ledger();
         let every = self.keeper.experiment().checkpoint_every();
-        if matches!(every, CheckpointEvery::Generations(limit) if self.keeper.at_stake() >= limit) {
-            self.keeper.flush().await?;
-        }
-        Ok(())
+        let too_much = |limit| ledger.written(island) <= epoch && ledger.at_stake(island) >= limit;
+        ledger.has_checkpoint_waiting(island)
+            || matches!(every, CheckpointEvery::Generations(limit) if too_much(limit))
     }
 
-    /// Notes that time has passed while somebody worked on it: time to write things down, or to end.
+    /// Has everything written at once, and all deleted that nobody needs any more.
+    pub(crate) fn hurry(&mut self) {
+        self.due.add_everything();
+        self.keeper.thin_out_everything();
+    }
+
+    /// What is to be written now, if there is something.
+    pub(crate) fn pages(&mut self) -> Option<Writing> {
+        let writing = match self.due.take(self.worked) {
+            Wanted::Everything => self.keeper.pages(0..self.islands.len() as u32),
+            Wanted::Islands(islands) => self.keeper.pages(self.with_senders(islands)),
+        };
+        (!writing.is_empty()).then_some(writing)
+    }
+
+    /// Islands, and all from which something has come to them: without that, what is written of them could not be taken
+    /// up again.
+    fn with_senders(&self, islands: Vec<u32>) -> BTreeSet<u32> {
+        let mut all: BTreeSet<u32> = islands.iter().copied().collect();
+        let mut added = islands;
+        while let Some(island) = added.pop() {
+            for &sender in self.keeper.archipelago().senders(island) {
+                if self.keeper.ledger().is_unwritten(sender) && all.insert(sender) {
+                    added.push(sender);
+                }
+            }
+        }
+        all
+    }
+
+    /// Notes what became of pages. What a store could not write for now is tried again.
+    pub(crate) fn settle(&mut self, writing: &Writing, written: &Result<(), LedgerError>) {
+        match written {
+            Ok(()) => self.keeper.settle(writing),
+            Err(error) if error.may_pass() => self.due.add(writing.islands()),
+            Err(_) => {}
+        }
+    }
+
+    /// Notes that time has passed while somebody worked on it: time to end, perhaps.
     pub(crate) async fn pass(&mut self, time: Duration, now: u64) -> Result<(), KeepError> {
         self.worked += time;
-        self.unflushed += time;
-        if let CheckpointEvery::Time(every) = self.keeper.experiment().checkpoint_every()
-            && self.unflushed >= every
-        {
-            self.keeper.flush().await?;
-            self.unflushed = Duration::ZERO;
-        }
         let limit = self.keeper.archipelago().budget().wall_time;
         if limit.is_some_and(|limit| Duration::from_millis(self.elapsed()) >= limit) {
             self.keeper.end_now(now).await?;

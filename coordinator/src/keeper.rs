@@ -2,7 +2,9 @@
 
 use crate::history::Past;
 use crate::ledger::{Ledger, LedgerError};
+use crate::page::{Inside, Writing};
 use crate::record::{EpochRecord, Labour, RunEvent, StoredCheckpoint};
+use crate::thinning::{Thinning, is_ours};
 use archipelago::{Archipelago, Completion, CompletionError, End, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -10,7 +12,7 @@ use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing};
 use experiment::document::Report;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan, SEMANTICS};
-use store::{Journal, JournalError, Kind, Nonce, Place, RunId, Store, StoreError};
+use store::{Claim, Journal, JournalError, Kind, Nonce, Place, RunId, Store, StoreError};
 
 /// The largest experiment that is read back from a store.
 const MAX_EXPERIMENT: u64 = 1 << 20;
@@ -108,6 +110,8 @@ pub struct Opening {
     pub now: u64,
     /// The version of the program.
     pub version: String,
+    /// The claim to the store, if there may be other coordinators: nothing is deleted once it is void.
+    pub claim: Option<Claim>,
 }
 
 /// One run, open.
@@ -278,7 +282,7 @@ impl Keeper {
     /// Opens a run: whoever had it open before will find out when it writes its next event.
     pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<Self, KeepError> {
         let head = RunHead::read(store, run).await?;
-        let Opening { nonce, now: at, version } = opening;
+        let Opening { nonce, now: at, version, claim } = opening;
         let (mut journal, events) = Journal::open::<RunEvent>(store, run, nonce).await?;
         if events.is_empty() {
             let experiment = head.experiment.digest();
@@ -295,11 +299,13 @@ impl Keeper {
         if head.finished().is_some() && !finished {
             journal.append(&RunEvent::Opened { version, at }).await?;
         }
-        for place in beyond {
-            store.delete(&place.in_run(run)).await?;
+        if !beyond.is_empty() && is_ours(claim.as_ref()).await? {
+            for place in beyond {
+                store.delete(&place.in_run(run)).await?;
+            }
         }
         let retention = &head.experiment.file().retention;
-        let ledger = Ledger::new(store, run, journal, retention, &past);
+        let ledger = Ledger::new(store, journal, claim, retention, &past);
         let mut checkpoints = vec![];
         let mut elapsed_before = past.elapsed();
         for island in 0..past.records.len() as u32 {
@@ -362,14 +368,13 @@ impl Keeper {
 
     /// The next epoch that may be run, if there is one now.
     pub fn assign(&mut self) -> Option<Assignment> {
-        self.assign_by(|_| 0)
+        let island = self.archipelago.next_ready()?;
+        Some(self.begin(island))
     }
 
-    /// The next epoch that may be run: of those that are equally early, an island of the lowest rank.
-    pub fn assign_by(&mut self, rank: impl Fn(u32) -> u8) -> Option<Assignment> {
-        let ready = self.archipelago.ready();
-        let island = ready.into_iter().min_by_key(|&island| (self.archipelago.done(island), rank(island)))?;
-        Some(self.begin(island))
+    /// The next epoch of an island that is ready.
+    pub(crate) fn assign_ready(&mut self, island: u32) -> Assignment {
+        self.begin(island)
     }
 
     /// The next epoch of an island, if it may be run and its inputs are these.
@@ -412,13 +417,69 @@ impl Keeper {
 
     /// Writes everything that is not written yet.
     pub async fn flush(&mut self) -> Result<(), KeepError> {
-        if let Some(end) = self.archipelago.end() {
-            self.ledger.discard_beyond(end.epoch);
-        }
+        self.discard_beyond_the_end();
         Ok(self.ledger.flush(&self.archipelago).await?)
     }
 
-    /// Writes a checkpoint inside an epoch.
+    fn discard_beyond_the_end(&mut self) {
+        if let Some(end) = self.archipelago.end() {
+            self.ledger.discard_beyond(end.epoch);
+        }
+    }
+
+    /// Puts together what is to be written of these islands, for somebody else to write.
+    pub(crate) fn pages(&mut self, islands: impl IntoIterator<Item = u32>) -> Writing {
+        self.discard_beyond_the_end();
+        self.ledger.pages(islands, &self.archipelago)
+    }
+
+    /// Notes that it is written.
+    pub(crate) fn settle(&mut self, writing: &Writing) {
+        self.ledger.settle(writing);
+    }
+
+    /// What may be deleted now, if there is something.
+    pub(crate) fn thinning(&mut self) -> Option<Thinning> {
+        while self.ledger.is_overgrown() {
+            let thinning = self.ledger.thinning(&self.archipelago);
+            if !thinning.is_empty() {
+                return Some(thinning);
+            }
+        }
+        None
+    }
+
+    /// Has everything deleted that nobody needs any more.
+    pub(crate) fn thin_out_everything(&mut self) {
+        self.ledger.thin_out_everything();
+    }
+
+    /// Notes that it is deleted.
+    pub(crate) fn forget(&mut self, thinning: &Thinning) {
+        self.ledger.forget(thinning);
+    }
+
+    /// Whether nothing is left to be written or deleted.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        self.discard_beyond_the_end();
+        self.ledger.is_settled(&self.archipelago)
+    }
+
+    /// Takes a checkpoint inside an epoch, to be written.
+    pub(crate) fn note_checkpoint(
+        &mut self,
+        task: &EpochTask,
+        standing: Standing,
+        bytes: &Bytes,
+        elapsed: u64,
+    ) {
+        let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
+        let stored = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed };
+        let inside = Inside { epoch: task.epoch, generation: standing.generation, stored };
+        self.ledger.note_checkpoint(task.island, inside);
+    }
+
+    /// Writes a checkpoint inside an epoch, and whatever was done before it.
     pub async fn checkpoint(
         &mut self,
         task: &EpochTask,
@@ -426,10 +487,8 @@ impl Keeper {
         bytes: &Bytes,
         elapsed: u64,
     ) -> Result<(), KeepError> {
-        let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
-        let checkpoint = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed };
-        let inside = (task.epoch, standing.generation);
-        Ok(self.ledger.checkpoint(&self.archipelago, task.island, inside, &checkpoint).await?)
+        self.note_checkpoint(task, standing, bytes, elapsed);
+        self.flush().await
     }
 
     /// Ends the run at the last epoch that is complete everywhere, because its time is up. Answers whether there is

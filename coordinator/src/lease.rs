@@ -4,7 +4,7 @@
 //! (whoever delivers the right thing is welcome); it only keeps two workers from doing the same thing by accident.
 //! Every lease has a token, so that a renewal or a release that comes late touches no lease but its own.
 
-use proto::convert::Work;
+use proto::convert::{Piece, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -47,6 +47,14 @@ pub struct Leases {
     terms: Terms,
     offers: BTreeMap<Work, Offer>,
     next: Token,
+    /// The offers that nobody has.
+    waiting: BTreeSet<Work>,
+    /// The offers of each worker.
+    held: BTreeMap<String, BTreeSet<Work>>,
+    /// The offers that exactly one worker has, by since when.
+    alone: BTreeSet<(Duration, Work)>,
+    /// How many leases of each run are out.
+    counts: BTreeMap<String, usize>,
 }
 
 /// One piece of work.
@@ -94,7 +102,15 @@ pub struct Expired {
 impl Leases {
     /// No work yet. Tokens count from the first one, which is to be far from those of other coordinators.
     pub fn new(terms: Terms, first: Token) -> Self {
-        Self { terms, offers: BTreeMap::new(), next: first }
+        Self {
+            terms,
+            offers: BTreeMap::new(),
+            next: first,
+            waiting: BTreeSet::new(),
+            held: BTreeMap::new(),
+            alone: BTreeSet::new(),
+            counts: BTreeMap::new(),
+        }
     }
 
     /// The terms.
@@ -120,12 +136,60 @@ impl Leases {
         let expires = now + self.terms.lease;
         let worker = worker.to_owned();
         let lease = Lease { token, worker, granted: now, expires, progress: 0, progressed: now };
-        self.offers.entry(work.clone()).or_default().leases.push(lease);
+        self.held.entry(lease.worker.clone()).or_default().insert(work.clone());
+        *self.counts.entry(work.run.clone()).or_default() += 1;
+        self.change(work, |offer| offer.leases.push(lease));
+    }
+
+    /// Takes leases of some work away.
+    fn detach(&mut self, work: &Work, is_over: impl Fn(&Lease) -> bool) -> Vec<Lease> {
+        if !self.knows(work) {
+            return vec![];
+        }
+        let over: Vec<Lease> =
+            self.change(work, |offer| offer.leases.extract_if(.., |lease| is_over(lease)).collect());
+        self.forget(work, &over);
+        over
+    }
+
+    /// Forgets that leases of some work are out.
+    fn forget(&mut self, work: &Work, over: &[Lease]) {
+        for lease in over {
+            if let Some(held) = self.held.get_mut(&lease.worker) {
+                held.remove(work);
+                if held.is_empty() {
+                    self.held.remove(&lease.worker);
+                }
+            }
+        }
+        if let Some(count) = self.counts.get_mut(&work.run) {
+            *count -= over.len();
+        }
+    }
+
+    /// Changes who has some work, which is offered from now on.
+    fn change<T>(&mut self, work: &Work, change: impl FnOnce(&mut Offer) -> T) -> T {
+        let offer = self.offers.entry(work.clone()).or_default();
+        let before = offer.alone_since();
+        let changed = change(offer);
+        let (after, is_waiting) = (offer.alone_since(), offer.leases.is_empty());
+        if before != after {
+            if let Some(since) = before {
+                self.alone.remove(&(since, work.clone()));
+            }
+            self.alone.extend(after.map(|since| (since, work.clone())));
+        }
+        if is_waiting {
+            self.waiting.insert(work.clone());
+        } else {
+            self.waiting.remove(work);
+        }
+        changed
     }
 
     /// Offers work that nobody has leased, unless it is known: it waits for a worker.
     pub fn offer(&mut self, work: &Work) {
-        self.offers.entry(work.clone()).or_default();
+        self.change(work, |_| ());
     }
 
     /// Whether the work is known: waiting or leased.
@@ -135,30 +199,28 @@ impl Leases {
 
     /// The work of a run that nobody has, what failed on this worker last.
     pub fn waiting_for(&self, worker: &str, run: &str) -> Option<Work> {
-        let waiting = self.of_run(run).filter(|(_, offer)| offer.leases.is_empty());
-        waiting.min_by_key(|(_, offer)| offer.failed_on(worker)).map(|(work, _)| work.clone())
+        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+        let mut waiting = self.waiting.range(first..).take_while(|work| work.run == run).peekable();
+        let any = waiting.peek().copied();
+        waiting.find(|work| !self.offers[work].failed_on(worker)).or(any).cloned()
     }
 
-    fn of_run<'a>(&'a self, run: &'a str) -> impl Iterator<Item = (&'a Work, &'a Offer)> {
-        self.offers.iter().filter(move |(work, _)| work.run == run)
+    /// Whether there is work that nobody has.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// What a worker has leased.
-    pub fn held_by<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = &'a Work> {
-        let holds = move |offer: &Offer| offer.leases.iter().any(|lease| lease.worker == worker);
-        self.offers.iter().filter(move |(_, offer)| holds(offer)).map(|(work, _)| work)
+    pub fn held_by(&self, worker: &str) -> impl Iterator<Item = &Work> {
+        self.held.get(worker).into_iter().flatten()
     }
 
     /// The longest leased work that an idle worker may repeat: its holder may have died, or be slow.
     pub fn hedge(&self, worker: &str, now: Duration, runnable: impl Fn(&str) -> bool) -> Option<Work> {
-        let old_enough = |lease: &Lease| now.saturating_sub(lease.granted) >= self.terms.hedge_after;
-        let alone = |offer: &Offer| match offer.leases.as_slice() {
-            [lease] if lease.worker != worker && old_enough(lease) => Some(lease.granted),
-            _ => None,
-        };
-        let candidates = self.offers.iter().filter(|(work, _)| runnable(&work.run));
-        let oldest = candidates.filter_map(|(work, offer)| Some((alone(offer)?, work))).min();
-        oldest.map(|(_, work)| work.clone())
+        let old_enough = |since: Duration| now.saturating_sub(since) >= self.terms.hedge_after;
+        let old = self.alone.iter().take_while(|(since, _)| old_enough(*since)).map(|(_, work)| work);
+        let of_others = |work: &Work| self.offers[work].leases.iter().all(|lease| lease.worker != worker);
+        old.filter(|work| runnable(&work.run)).find(|work| of_others(work)).cloned()
     }
 
     /// Renews a lease, or takes it up again if it had run out. Refused if the worker has another lease of the work by
@@ -177,12 +239,12 @@ impl Leases {
         if progress != lease.progress {
             (lease.progress, lease.progressed) = (progress, now);
         }
-        if now.saturating_sub(lease.progressed) > stall {
-            offer.leases.remove(at);
-            return false;
-        }
+        let is_stalled = now.saturating_sub(lease.progressed) > stall;
         lease.expires = now + length;
-        true
+        if is_stalled {
+            self.detach(work, |lease| lease.worker == worker);
+        }
+        !is_stalled
     }
 
     /// For how long a worker has held work by this lease.
@@ -194,9 +256,13 @@ impl Leases {
 
     /// Takes the leases away that have run out.
     pub fn expire(&mut self, now: Duration) -> Vec<Expired> {
+        let over = |lease: &Lease| lease.expires <= now;
+        let offers = self.offers.iter().filter(|(_, offer)| offer.leases.iter().any(over));
+        let works: Vec<Work> = offers.map(|(work, _)| work.clone()).collect();
         let mut expired = vec![];
-        for (work, offer) in &mut self.offers {
-            for lease in offer.leases.extract_if(.., |lease| lease.expires <= now) {
+        for work in works {
+            for lease in self.detach(&work, over) {
+                let offer = self.offers.entry(work.clone()).or_default();
                 offer.vanished += 1;
                 let verdict = if offer.vanished >= self.terms.vanished {
                     let times = offer.vanished;
@@ -221,16 +287,13 @@ impl Leases {
 
     /// Gives work back. Answers whether there was such a lease.
     pub fn release(&mut self, work: &Work, worker: &str, token: Token) -> bool {
-        let Some(Offer { leases, .. }) = self.offers.get_mut(work) else { return false };
-        let count = leases.len();
-        leases.retain(|lease| lease.token != token || lease.worker != worker);
-        leases.len() < count
+        !self.detach(work, |lease| lease.token == token && lease.worker == worker).is_empty()
     }
 
     /// Gives back all that a worker has.
     pub fn release_all(&mut self, worker: &str) {
-        for offer in self.offers.values_mut() {
-            offer.leases.retain(|lease| lease.worker != worker);
+        for work in self.held.get(worker).cloned().unwrap_or_default() {
+            self.detach(&work, |lease| lease.worker == worker);
         }
     }
 
@@ -252,21 +315,35 @@ impl Leases {
 
     /// Forgets work that is done.
     pub fn remove(&mut self, work: &Work) {
+        self.detach(work, |_| true);
+        self.waiting.remove(work);
         self.offers.remove(work);
     }
 
     /// Forgets all work of a run.
     pub fn remove_run(&mut self, run: &str) {
-        self.offers.retain(|work, _| work.run != run);
+        let works: Vec<Work> = self.offers.keys().filter(|work| work.run == run).cloned().collect();
+        for work in &works {
+            self.remove(work);
+        }
+        self.counts.remove(run);
     }
 
     /// Leases of a run that are out.
     pub fn count(&self, run: &str) -> usize {
-        self.of_run(run).map(|(_, offer)| offer.leases.len()).sum()
+        self.counts.get(run).copied().unwrap_or(0)
     }
 }
 
 impl Offer {
+    /// Since when exactly one worker has it.
+    fn alone_since(&self) -> Option<Duration> {
+        match self.leases.as_slice() {
+            [lease] => Some(lease.granted),
+            _ => None,
+        }
+    }
+
     fn failed_on(&self, worker: &str) -> bool {
         self.failures.iter().any(|(failed, _)| failed == worker)
     }
@@ -275,7 +352,6 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::convert::Piece;
 
     fn work(island: u32) -> Work {
         Work { run: "r".to_owned(), piece: Piece::Epoch { island, epoch: 0 } }

@@ -1,21 +1,26 @@
 //! The ledger: what has been done and decided in a run, kept in a store.
 //!
 //! Epochs may be far shorter than it takes to store one, so they are collected and written together; a crash then
-//! costs what was not written yet, and it is computed again to the same bits.
+//! costs what was not written yet, and it is computed again to the same bits. What is to be written is put together as
+//! pages, and noted as written once they are: in between, the ledger is free for others.
 
 use crate::history::Past;
-use crate::record::{EpochRecord, RunEvent, StoredCheckpoint};
-use archipelago::{Archipelago, Mark, Remains};
+use crate::page::{Batch, Inside, Page, Writing};
+use crate::record::{EpochRecord, RunEvent};
+use crate::thinning::{Thinned, Thinning, checkpoint_place};
+use archipelago::{Archipelago, LeftBehind};
 use bytes::Bytes;
 use evolution::epoch::EpochOutcome;
 use experiment::file::Retention;
-use futures::future::try_join_all;
 use std::collections::BTreeSet;
-use store::{Journal, JournalError, Kind, Place, RunId, Store, StoreError};
+use std::sync::Arc;
+use store::{Claim, Journal, JournalError, Kind, Place, RunId, Store, StoreError};
 
 /// How many records, and how many bytes of milestones, may wait to be written.
 const MAX_PENDING: usize = 4096;
 const MAX_PENDING_BYTES: usize = 64 << 20;
+/// How many islands are thinned out together.
+const THINNED_AT_ONCE: usize = 64;
 
 /// Why a run could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +65,11 @@ pub struct Ledger {
     run: RunId,
     journal: Journal,
     retention: Retention,
+    /// Without which nothing is deleted, if there may be other coordinators.
+    claim: Option<Claim>,
     islands: Vec<Kept>,
+    /// Islands of which something was written since they were last thinned out.
+    overgrown: BTreeSet<u32>,
 }
 
 /// What is kept of one island.
@@ -68,40 +77,46 @@ pub struct Ledger {
 struct Kept {
     /// Records that are not written yet.
     pending: Vec<EpochRecord>,
-    /// States that are to be kept for good, and are not written yet.
-    milestones: Vec<Remains>,
+    /// States that are to be kept for good, and are not written yet, by their epochs.
+    milestones: Vec<(u64, LeftBehind)>,
+    /// A checkpoint that is not written yet.
+    inside: Option<Inside>,
+    /// What is being written, or could not be: it is written as it is, or not at all.
+    page: Option<Arc<Page>>,
     /// Epochs whose records are written, and the generations that they end with.
     written: u64,
     generation: u64,
     /// Epochs whose states are stored.
     states: BTreeSet<u64>,
-    /// The newest checkpoint inside an epoch.
+    /// The newest checkpoint inside an epoch that is stored, and those before it.
     checkpoint: Option<(u64, u64)>,
+    superseded: BTreeSet<(u64, u64)>,
 }
 
 impl Ledger {
     /// Goes on after a past, which has been cut.
     pub(crate) fn new(
         store: &Store,
-        run: &RunId,
         journal: Journal,
+        claim: Option<Claim>,
         retention: &Retention,
         past: &Past,
     ) -> Self {
         let islands = (0..past.records.len()).map(|island| Kept {
-            pending: vec![],
-            milestones: vec![],
             written: past.records[island].len() as u64,
             generation: past.records[island].last().map_or(0, |last| last.mark.standing.generation),
             states: past.states[island].clone(),
             checkpoint: past.checkpoints[island].last().copied(),
+            ..Kept::default()
         });
         Self {
             store: store.clone(),
-            run: run.clone(),
+            run: journal.run().clone(),
             journal,
             retention: retention.clone(),
+            claim,
             islands: islands.collect(),
+            overgrown: BTreeSet::new(),
         }
     }
 
@@ -114,13 +129,17 @@ impl Ledger {
     /// Takes the record of an epoch, and its state if that is a milestone, to be written with the next ones.
     pub fn note(&mut self, island: u32, record: EpochRecord, outcome: &EpochOutcome) {
         let epoch = record.mark.epoch;
-        let milestone = is_milestone(&self.retention, epoch);
         let kept = &mut self.islands[island as usize];
         kept.pending.push(record);
-        if milestone {
-            let (state, departure) = (outcome.state.to_vec(), outcome.departure.to_vec());
-            kept.milestones.push(Remains { epoch, state, departure });
+        if is_milestone(&self.retention, epoch) {
+            let EpochOutcome { state, departure, digest, .. } = outcome.clone();
+            kept.milestones.push((epoch, LeftBehind { state, departure, digest }));
         }
+    }
+
+    /// Takes a checkpoint inside an epoch, to be written after the epochs before it.
+    pub(crate) fn note_checkpoint(&mut self, island: u32, inside: Inside) {
+        self.islands[island as usize].inside = Some(inside);
     }
 
     /// Whether so much is pending that it should be written, however short the time.
@@ -128,87 +147,133 @@ impl Ledger {
         let records: usize = self.islands.iter().map(|kept| kept.pending.len()).sum();
         let milestones = self.islands.iter().flat_map(|kept| &kept.milestones);
         records > MAX_PENDING
-            || milestones.map(|remains| remains.state.len()).sum::<usize>() > MAX_PENDING_BYTES
+            || milestones.map(|(_, left)| left.state.len()).sum::<usize>() > MAX_PENDING_BYTES
     }
 
     /// The generations of an island that a crash would cost now.
     pub fn at_stake(&self, island: u32) -> u64 {
         let kept = &self.islands[island as usize];
-        kept.pending.last().map_or(0, |last| last.mark.standing.generation - kept.generation)
+        kept.last_noted().map_or(0, |last| last.mark.standing.generation - kept.generation)
+    }
+
+    /// How many epochs of an island are written.
+    pub(crate) fn written(&self, island: u32) -> u64 {
+        self.islands[island as usize].written
+    }
+
+    /// Whether a checkpoint of an island waits to be written.
+    pub(crate) fn has_checkpoint_waiting(&self, island: u32) -> bool {
+        let kept = &self.islands[island as usize];
+        kept.inside.is_some() || kept.page.as_ref().is_some_and(|page| page.checkpoint.is_some())
+    }
+
+    /// Whether something of an island is not written yet.
+    pub(crate) fn is_unwritten(&self, island: u32) -> bool {
+        self.islands[island as usize].is_unwritten()
+    }
+
+    /// Whether everything is written, and nothing is left to be deleted.
+    pub(crate) fn is_settled(&self, archipelago: &Archipelago) -> bool {
+        let safe = self.safe(archipelago);
+        let is_thin =
+            |kept: &Kept| kept.outdated(&self.retention, safe).is_empty() && kept.superseded.is_empty();
+        self.islands.iter().all(|kept| !kept.is_unwritten() && is_thin(kept))
+    }
+
+    /// Puts together what is to be written of these islands. Until it is settled, nothing newer of them is written.
+    pub(crate) fn pages(
+        &mut self,
+        islands: impl IntoIterator<Item = u32>,
+        archipelago: &Archipelago,
+    ) -> Writing {
+        let mut pages = vec![];
+        for island in islands {
+            pages.extend(self.islands[island as usize].page(island, archipelago));
+        }
+        Writing { store: self.store.clone(), run: self.run.clone(), pages }
+    }
+
+    /// Notes that pages are written.
+    pub(crate) fn settle(&mut self, writing: &Writing) {
+        for page in &writing.pages {
+            self.islands[page.island as usize].settle(page);
+            self.overgrown.insert(page.island);
+        }
+    }
+
+    /// What nobody needs any more of some islands of which something was written.
+    pub(crate) fn thinning(&mut self, archipelago: &Archipelago) -> Thinning {
+        let safe = self.safe(archipelago);
+        let mut old = vec![];
+        for _ in 0..THINNED_AT_ONCE {
+            let Some(island) = self.overgrown.pop_first() else { break };
+            old.extend(self.islands[island as usize].old(island, &self.retention, safe));
+        }
+        Thinning { store: self.store.clone(), run: self.run.clone(), claim: self.claim.clone(), old }
+    }
+
+    /// Has all islands thinned out, whether something was written of them or not.
+    pub(crate) fn thin_out_everything(&mut self) {
+        self.overgrown.extend(0..self.islands.len() as u32);
+    }
+
+    /// Whether some islands are to be thinned out.
+    pub(crate) fn is_overgrown(&self) -> bool {
+        !self.overgrown.is_empty()
+    }
+
+    /// Notes that something was deleted.
+    pub(crate) fn forget(&mut self, thinning: &Thinning) {
+        for place in &thinning.old {
+            match *place {
+                Place::State { island, epoch } => {
+                    self.islands[island as usize].states.remove(&u64::from(epoch));
+                }
+                Place::Checkpoint { island, epoch, generation } => {
+                    let inside = (u64::from(epoch), u64::from(generation));
+                    self.islands[island as usize].superseded.remove(&inside);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Writes everything that is pending, and thins out the past.
     pub async fn flush(&mut self, archipelago: &Archipelago) -> Result<(), LedgerError> {
-        let last_complete = archipelago.complete_epochs().saturating_sub(1);
-        let (store, run) = (&self.store, &self.run);
-        let islands = self.islands.iter_mut().enumerate().filter(|(_, kept)| !kept.pending.is_empty());
-        try_join_all(
-            islands.map(|(island, kept)| kept.flush(store, run, island as u32, last_complete, archipelago)),
-        )
-        .await?;
-        self.thin_out(last_complete).await?;
-        Ok(())
-    }
-
-    /// Writes a checkpoint inside an epoch, and drops the one before it.
-    pub async fn checkpoint(
-        &mut self,
-        archipelago: &Archipelago,
-        island: u32,
-        (epoch, generation): (u64, u64),
-        checkpoint: &StoredCheckpoint,
-    ) -> Result<(), LedgerError> {
-        // It goes on from the epochs before it, so they are written first.
-        self.flush(archipelago).await?;
-        let kept = &mut self.islands[island as usize];
-        if kept.written != epoch {
-            return Ok(());
-        }
-        let place = |(epoch, generation): (u64, u64)| {
-            Place::Checkpoint { island, epoch: epoch as u32, generation: generation as u32 }.in_run(&self.run)
-        };
-        let path = place((epoch, generation));
-        match self.store.create_value(&path, Kind::Checkpoint, checkpoint).await {
-            // A checkpoint is computed again to the same bits, only its time differs.
-            Ok(_) | Err(StoreError::Differs { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let before = kept.checkpoint.replace((epoch, generation)).filter(|&old| old != (epoch, generation));
-        if let Some(before) = before {
-            self.store.delete(&place(before)).await?;
-        }
-        Ok(())
-    }
-
-    /// Deletes states that nobody needs any more: not the newest, not milestones, and none from which the run would
-    /// have to be taken up.
-    async fn thin_out(&mut self, last_complete: u64) -> Result<(), LedgerError> {
-        let slowest = self.islands.iter().map(|kept| kept.written).min().unwrap_or(0).saturating_sub(1);
-        let safe = slowest.min(last_complete);
-        for (island, kept) in self.islands.iter_mut().enumerate() {
-            let newest = kept.states.iter().rev().nth(self.retention.keep as usize - 1).copied().unwrap_or(0);
-            let retention = &self.retention;
-            let milestone = |epoch: u64| is_milestone(retention, epoch);
-            let old: Vec<u64> = kept
-                .states
-                .iter()
-                .copied()
-                .filter(|&epoch| epoch < safe && epoch < newest && !milestone(epoch))
-                .collect();
-            for epoch in old {
-                let place = Place::State { island: island as u32, epoch: epoch as u32 };
-                self.store.delete(&place.in_run(&self.run)).await?;
-                kept.states.remove(&epoch);
+        loop {
+            let writing = self.pages(0..self.islands.len() as u32, archipelago);
+            if writing.is_empty() {
+                break;
             }
+            writing.write().await?;
+            self.settle(&writing);
+        }
+        self.thin_out_everything();
+        while self.is_overgrown() {
+            let thinning = self.thinning(archipelago);
+            if thinning.is_empty() {
+                continue;
+            }
+            if thinning.delete().await? == Thinned::NotOurs {
+                break;
+            }
+            self.forget(&thinning);
         }
         Ok(())
+    }
+
+    /// The first epoch from which the run might have to be taken up.
+    fn safe(&self, archipelago: &Archipelago) -> u64 {
+        let slowest = self.islands.iter().map(|kept| kept.written).min().unwrap_or(0);
+        slowest.min(archipelago.complete_epochs()).saturating_sub(1)
     }
 
     /// Drops what was not written yet of epochs after the last one that counts.
     pub fn discard_beyond(&mut self, epoch: u64) {
         for kept in &mut self.islands {
             kept.pending.retain(|record| record.mark.epoch <= epoch);
-            kept.milestones.retain(|remains| remains.epoch <= epoch);
+            kept.milestones.retain(|(milestone, _)| *milestone <= epoch);
+            kept.inside = None;
         }
     }
 
@@ -246,82 +311,75 @@ fn is_milestone(retention: &Retention, epoch: u64) -> bool {
 }
 
 impl Kept {
-    /// Writes the pending records: one object for all epochs up to the last that is complete on all islands, and one
-    /// for each epoch after it, so that every state the run may end with is there.
-    async fn flush(
-        &mut self,
-        store: &Store,
-        run: &RunId,
-        island: u32,
-        last_complete: u64,
-        archipelago: &Archipelago,
-    ) -> Result<(), LedgerError> {
-        for remains in std::mem::take(&mut self.milestones) {
-            self.write_state(store, run, island, &remains).await?;
-        }
-        while !self.pending.is_empty() {
-            let first = self.pending[0].mark.epoch;
-            let last = self.pending.iter().map(|record| record.mark.epoch).max().unwrap_or(first);
-            let until = last_complete.max(first).min(last);
-            let count = self.pending.iter().take_while(|record| record.mark.epoch <= until).count();
-            let remains = archipelago
-                .remains(island, until)
-                .expect("epochs since the last complete one are remembered");
-            self.write(store, run, island, &remains, count).await?;
-        }
-        Ok(())
+    fn is_unwritten(&self) -> bool {
+        !self.pending.is_empty() || self.inside.is_some() || self.page.is_some()
     }
 
-    async fn write_state(
-        &mut self,
-        store: &Store,
-        run: &RunId,
-        island: u32,
-        remains: &Remains,
-    ) -> Result<(), LedgerError> {
-        let epoch = remains.epoch;
-        let place = Place::State { island, epoch: epoch as u32 };
-        match store.create_value(&place.in_run(run), Kind::IslandState, remains).await {
-            Ok(_) => {}
-            Err(StoreError::Differs { .. }) => return Err(LedgerError::Differs { island, epoch }),
-            Err(error) => return Err(error.into()),
-        }
-        self.states.insert(epoch);
-        Ok(())
+    /// The last epoch that is done, but not known to be written.
+    fn last_noted(&self) -> Option<&EpochRecord> {
+        let being_written = || self.page.as_ref()?.batches.last()?.records.last();
+        self.pending.last().or_else(being_written)
     }
 
-    /// Writes one object of records and the state at its end; the state first, because a record promises it.
-    async fn write(
-        &mut self,
-        store: &Store,
-        run: &RunId,
-        island: u32,
-        remains: &Remains,
-        count: usize,
-    ) -> Result<(), LedgerError> {
-        let epoch = remains.epoch;
-        self.write_state(store, run, island, remains).await?;
-        let batch: Vec<EpochRecord> = self.pending[..count].to_vec();
-        let path = Place::Record { island, epoch: epoch as u32 }.in_run(run);
-        match store.create_value(&path, Kind::EpochRecord, &batch).await {
-            Ok(_) => {}
-            Err(StoreError::Differs { .. }) => {
-                // Another process wrote it, in its own time: only what results depend on must agree.
-                let other: Vec<EpochRecord> = store.read_value(&path, Kind::EpochRecord).await?;
-                let marks = |batch: &[EpochRecord]| -> Option<Mark> { batch.last().map(|r| r.mark.clone()) };
-                if marks(&other) != marks(&batch) {
-                    return Err(LedgerError::Differs { island, epoch });
-                }
-            }
-            Err(error) => return Err(error.into()),
+    /// What is being written, or else what is next.
+    fn page(&mut self, island: u32, archipelago: &Archipelago) -> Option<Arc<Page>> {
+        if self.page.is_none() {
+            let milestones = std::mem::take(&mut self.milestones);
+            let batches = self.batches(island, archipelago);
+            let written = batches.last().map_or(self.written, |batch| batch.epoch + 1);
+            let checkpoint = self.inside.take().filter(|inside| inside.epoch == written);
+            let is_empty = batches.is_empty() && checkpoint.is_none();
+            self.page = (!is_empty).then(|| Page { island, milestones, batches, checkpoint }.into());
         }
-        self.pending.drain(..count);
-        self.written = epoch + 1;
-        self.generation = batch.last().map_or(0, |last| last.mark.standing.generation);
-        if let Some((inside, generation)) = self.checkpoint.take_if(|(inside, _)| *inside <= epoch) {
-            let place = Place::Checkpoint { island, epoch: inside as u32, generation: generation as u32 };
-            store.delete(&place.in_run(run)).await?;
+        self.page.clone()
+    }
+
+    /// The pending records: one object for all epochs up to the last that is complete on all islands, and one for each
+    /// epoch after it, so that every state the run may end with is there.
+    fn batches(&mut self, island: u32, archipelago: &Archipelago) -> Vec<Batch> {
+        let last_complete = archipelago.complete_epochs().saturating_sub(1);
+        let mut batches = vec![];
+        while let (Some(first), Some(last)) = (self.pending.first(), self.pending.last()) {
+            let epoch = last_complete.max(first.mark.epoch).min(last.mark.epoch);
+            let count = self.pending.iter().take_while(|record| record.mark.epoch <= epoch).count();
+            let left = archipelago.left_by(island, epoch);
+            let left = left.expect("epochs since the last complete one are remembered");
+            batches.push(Batch { epoch, left, records: self.pending.drain(..count).collect() });
         }
-        Ok(())
+        batches
+    }
+
+    /// States that nobody needs any more: not the newest, not milestones, and none from which the run would have to be
+    /// taken up.
+    fn outdated(&self, retention: &Retention, safe: u64) -> Vec<u64> {
+        let newest = self.states.iter().rev().nth(retention.keep as usize - 1).copied().unwrap_or(0);
+        let old = self.states.range(..safe.min(newest)).copied();
+        old.filter(|&epoch| !is_milestone(retention, epoch)).collect()
+    }
+
+    /// What nobody needs any more.
+    fn old(&self, island: u32, retention: &Retention, safe: u64) -> impl Iterator<Item = Place> {
+        let states = self.outdated(retention, safe).into_iter();
+        let states = states.map(move |epoch| Place::State { island, epoch: epoch as u32 });
+        states.chain(self.superseded.iter().map(move |&inside| checkpoint_place(island, inside)))
+    }
+
+    fn settle(&mut self, page: &Arc<Page>) {
+        if !self.page.as_ref().is_some_and(|out| Arc::ptr_eq(out, page)) {
+            return;
+        }
+        self.page = None;
+        self.states.extend(page.milestones.iter().map(|(epoch, _)| *epoch));
+        self.states.extend(page.batches.iter().map(|batch| batch.epoch));
+        if let Some(last) = page.batches.last() {
+            self.written = last.epoch + 1;
+            self.generation = last.records.last().map_or(0, |last| last.mark.standing.generation);
+        }
+        let newest = page.checkpoint.as_ref().map(|inside| (inside.epoch, inside.generation));
+        let is_over =
+            |stored: &(u64, u64)| stored.0 < self.written || newest.is_some_and(|new| new != *stored);
+        self.superseded.extend(self.checkpoint.take_if(|stored| is_over(stored)));
+        self.checkpoint = newest.or(self.checkpoint);
+        self.superseded.retain(|inside| Some(*inside) != self.checkpoint);
     }
 }

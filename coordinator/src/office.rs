@@ -58,9 +58,6 @@ pub struct Settings {
     pub tls: Option<Tls>,
 }
 
-/// How long it is believed that no other coordinator has begun.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
 /// An experiment, a sweep or a study that a coordinator begins with.
 #[derive(Clone, Debug)]
 pub struct First {
@@ -198,8 +195,8 @@ pub(crate) struct Office {
     pub(crate) failed: Option<String>,
     /// That this coordinator, and none that began later, keeps the store.
     pub(crate) claim: Claim,
-    /// When that was last seen, and whether it is so.
-    keeping: (Duration, bool),
+    /// Whether another coordinator keeps it by now: nothing that comes here would be written any more.
+    pub(crate) succeeded: bool,
     ticked: Duration,
 }
 
@@ -208,6 +205,7 @@ impl Office {
     pub(crate) async fn open(store: Store, settings: Settings, now: Moment) -> Result<Self, Refusal> {
         let mut office = Self {
             claim: Claim::take(&store, settings.nonce).await?,
+            succeeded: false,
             store,
             plan: Plan::default(),
             leases: Leases::new(settings.terms, first_token(settings.nonce)),
@@ -216,7 +214,6 @@ impl Office {
             counters: Counters::default(),
             begun: false,
             failed: None,
-            keeping: (now.elapsed, true),
             ticked: now.elapsed,
             settings,
         };
@@ -383,7 +380,7 @@ impl Office {
         body.ok_or_else(|| Refusal::NotOut(work.clone()))
     }
 
-    fn epochs(&mut self, run: &str) -> Option<&mut Epochs> {
+    pub(crate) fn epochs(&mut self, run: &str) -> Option<&mut Epochs> {
         match &mut self.runs.get_mut(run)?.activity {
             Activity::Epochs(epochs) => Some(epochs),
             _ => None,
@@ -456,8 +453,8 @@ impl Office {
         }
     }
 
-    /// Keeps a checkpoint inside an epoch.
-    pub(crate) async fn checkpoint(
+    /// Takes a checkpoint inside an epoch, to be written in the next turn.
+    pub(crate) fn checkpoint(
         &mut self,
         worker: &str,
         work: &Work,
@@ -468,20 +465,17 @@ impl Office {
     ) -> Result<(), Refusal> {
         self.members.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
-        if !self.keeps_the_store(now).await {
-            return Err(Refusal::Succeeded);
-        }
         self.expect(work, inputs);
         let Some(epochs) = self.epochs(&work.run) else { return Ok(()) };
-        if epochs.checkpoint((island, epoch), inputs, standing, bytes).await? {
+        if epochs.checkpoint((island, epoch), inputs, standing, bytes) {
             self.counters.checkpoints += 1;
             self.leases.advanced(work);
         }
         Ok(())
     }
 
-    /// Takes an epoch that was delivered.
-    pub(crate) async fn complete_epoch(
+    /// Takes an epoch that was delivered, to be written when it is due.
+    pub(crate) fn complete_epoch(
         &mut self,
         worker: &str,
         work: &Work,
@@ -507,8 +501,10 @@ impl Office {
             fate => fate?,
         };
         if fate == Fate::Accepted {
+            if epochs.keeper().archipelago().end().is_some() {
+                epochs.hurry();
+            }
             self.leases.remove(work);
-            self.after_epoch(&work.run, now).await;
         }
         Ok(self.count(fate))
     }
@@ -603,18 +599,20 @@ impl Office {
         self.members.leave(worker);
     }
 
-    /// What an accepted epoch brings with it: something to be written, or the end.
-    async fn after_epoch(&mut self, run: &str, now: Moment) {
-        if !self.keeps_the_store(now).await {
-            return;
-        }
-        let Some(epochs) = self.epochs(run) else { return };
-        let written = epochs.flush_if_due().await;
-        self.note_trouble(run, written, now).await;
-        self.settle(run, now).await;
+    /// Whether there may be something to hand out.
+    pub(crate) fn has_work(&self) -> bool {
+        let has_work = |(run, state): (&str, &RunState)| {
+            *state == RunState::Active
+                && match self.runs.get(run).map(|run| &run.activity) {
+                    Some(Activity::Epochs(epochs)) => epochs.has_work(),
+                    Some(Activity::Cells(_)) => true,
+                    _ => false,
+                }
+        };
+        self.leases.has_waiting() || self.plan.all().any(has_work)
     }
 
-    /// Lets time pass: leases run out, things are written down, budgets end.
+    /// Lets time pass: leases run out, budgets end.
     pub(crate) async fn tick(&mut self, now: Moment) {
         let passed = now.elapsed.saturating_sub(self.ticked);
         self.ticked = now.elapsed;
@@ -664,9 +662,6 @@ impl Office {
         if let Some(cells) = self.cells(run) {
             cells.pass(time);
         }
-        if !self.keeps_the_store(now).await {
-            return;
-        }
         let Some(epochs) = self.epochs(run) else { return };
         let passed = epochs.pass(time, now.unix).await;
         self.note_trouble(run, passed, now).await;
@@ -676,23 +671,14 @@ impl Office {
     pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), KeepError>, now: Moment) {
         match result {
             Ok(()) => {}
-            // Nobody who asks here should hear that the run failed: it goes on elsewhere.
-            Err(_) if self.is_succeeded().await => {}
             Err(KeepError::Ledger(error)) if error.may_pass() => {
                 self.counters.store_errors += 1;
                 tracing::error!(run, %error, "cannot be written; trying again");
             }
+            // Nobody who asks here should hear that the run failed: it goes on elsewhere.
+            Err(_) if self.is_succeeded().await => {}
             Err(error) => self.fail(run, &error.to_string(), now).await,
         }
-    }
-
-    /// Whether to write at all, as of a moment ago: what a later coordinator reads must not change under its hands.
-    async fn keeps_the_store(&mut self, now: Moment) -> bool {
-        let (seen, keeping) = self.keeping;
-        if keeping && now.elapsed.saturating_sub(seen) >= LOOK_AGAIN {
-            self.keeping = (now.elapsed, !self.is_succeeded().await);
-        }
-        self.keeping.1
     }
 
     /// Whether a later coordinator keeps the store. While nobody can tell, this one does.

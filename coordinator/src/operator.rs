@@ -34,8 +34,9 @@ impl Operator for Desk {
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Refusal::from)?;
-        let run = self.office().await.submit(plan, players, priority, fresh, self.now()).await?;
-        self.ring();
+        let mut office = self.office().await;
+        let run = office.submit(plan, players, priority, fresh, self.now()).await?;
+        self.changed(&office);
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -62,14 +63,16 @@ impl Operator for Desk {
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::PauseReply>, Status> {
         let v1::PauseRequest { run, paused } = request.into_inner();
-        self.office().await.pause(&run, paused, self.now()).await?;
-        self.ring();
+        let mut office = self.office().await;
+        office.pause(&run, paused, self.now()).await?;
+        self.changed(&office);
         Ok(Response::new(v1::PauseReply {}))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelReply>, Status> {
-        self.office().await.cancel(&request.into_inner().run, self.now()).await?;
-        self.ring();
+        let mut office = self.office().await;
+        office.cancel(&request.into_inner().run, self.now()).await?;
+        self.changed(&office);
         Ok(Response::new(v1::CancelReply {}))
     }
 

@@ -130,8 +130,13 @@ fn creation(events: &[RunEvent]) -> u64 {
 }
 
 impl Office {
-    fn opening(&self, now: Moment) -> Opening {
-        Opening { nonce: self.settings.nonce, now: now.unix, version: self.settings.version.clone() }
+    pub(crate) fn opening(&self, now: Moment) -> Opening {
+        Opening {
+            nonce: self.settings.nonce,
+            now: now.unix,
+            version: self.settings.version.clone(),
+            claim: Some(self.claim.clone()),
+        }
     }
 
     /// Takes up every run of the store. One that cannot be read is listed as failed, and the others all the same.
@@ -410,7 +415,7 @@ impl Office {
                 self.plan.set(&part, wanted.clone());
             }
         }
-        self.flush(run, now).await;
+        self.hurry(run);
         Ok(())
     }
 
@@ -421,7 +426,7 @@ impl Office {
         runs.push(run.to_owned());
         for run in runs {
             if self.plan.open_state(&run).is_ok() {
-                self.flush(&run, now).await;
+                self.hurry(&run);
                 self.log(&run, &RunEvent::Cancelled { at: now.unix }).await?;
                 self.plan.set(&run, RunState::Cancelled);
                 self.failed = Some(format!("run {run} was cancelled"));
@@ -438,17 +443,10 @@ impl Office {
         }
     }
 
-    async fn flush(&mut self, run: &str, now: Moment) {
-        if let Some(Run { activity: Activity::Epochs(epochs), .. }) = self.runs.get_mut(run) {
-            let flushed = epochs.keeper_mut().flush().await;
-            self.note_trouble(run, flushed, now).await;
-        }
-    }
-
-    /// Writes down everything that is not written yet.
-    pub(crate) async fn flush_all(&mut self, now: Moment) {
-        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
-            self.flush(&run, now).await;
+    /// Has everything of a run written in the next turn.
+    fn hurry(&mut self, run: &str) {
+        if let Some(epochs) = self.epochs(run) {
+            epochs.hurry();
         }
     }
 
@@ -459,12 +457,16 @@ impl Office {
         }
     }
 
-    /// Finishes a run if it has come to its end.
+    /// Finishes a run if it has come to its end, and everything is written.
     pub(crate) async fn settle_one(&mut self, name: &str, now: Moment) -> bool {
         let Some(run) = self.runs.get_mut(name) else { return false };
         let (digest, reason) = match &mut run.activity {
             Activity::Epochs(epochs) => {
                 let Some(end) = epochs.keeper().archipelago().end().cloned() else { return false };
+                if !epochs.keeper().is_finished() && !epochs.keeper_mut().is_settled() {
+                    epochs.hurry();
+                    return false;
+                }
                 let elapsed = epochs.elapsed();
                 match epochs.keeper_mut().finish(now.unix, elapsed).await {
                     Ok(digest) => (digest, end.reason.to_string()),

@@ -1,7 +1,7 @@
 //! The coordinator as a server: from its listeners to its last word.
 
 use crate::bell::Listener;
-use crate::connections::HttpListener;
+use crate::connections::{HEAD, serve_http};
 use crate::guard::{Gate, Guard, Pace, Right};
 use crate::http;
 use crate::office::{Office, Refusal, Settings};
@@ -33,6 +33,10 @@ const CLOSING: Duration = Duration::from_secs(2);
 const LINGERING: Duration = Duration::from_secs(10);
 /// How often to look whether another coordinator has begun.
 const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
+/// How long the store may take to write what is not written yet. What it does not take is computed again.
+const WRITING_UP: Duration = Duration::from_secs(5);
+/// How long to wait for whoever is still in the office.
+const LAST_CALL: Duration = Duration::from_secs(1);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long one call may take, the longest wait included.
@@ -72,7 +76,7 @@ pub enum Ending {
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
 ///
 /// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` tells
-/// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers do.
+/// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers and the store do.
 pub async fn run<I, IO>(
     incoming: I,
     http: Option<TcpListener>,
@@ -89,20 +93,27 @@ where
     let door = Arc::new(OnceLock::new());
     let guard = Arc::new(settings.guard.clone());
     let _http = http.map(|listener| {
-        let listener = HttpListener::new(listener, settings.tls.as_ref().map(Tls::acceptor));
-        Aborting(tokio::spawn(serve_http(listener, http::router(door.clone(), guard.clone()))))
+        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
+        let router = http::router(door.clone(), guard.clone());
+        Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
     });
     let server = server(settings.tls.as_ref())?;
-    promises::try_out(&store, settings.nonce, Trial::SHORT).await?;
-    let office = Office::open(store, settings, clock.now()).await?;
+    let mut shutdown = std::pin::pin!(shutdown);
+    let office = tokio::select! {
+        office = Box::pin(open(store, settings, &clock)) => office?,
+        () = &mut shutdown => return Ok(Ending::Stopped),
+    };
     let (close, closing) = watch::channel(false);
     let desk = Desk::new(office, clock, closing.clone());
     let _ = door.set(desk.clone());
     let mut server = Aborting(tokio::spawn(serve(router(server, &desk, &guard).await?, incoming, closing)));
     let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
+    let (writer, thinner) = (desk.clone(), desk.clone());
+    let _writing = Aborting(tokio::spawn(async move { writer.write_on().await }));
+    let _thinning = Aborting(tokio::spawn(async move { thinner.thin_out_on().await }));
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
-        () = shutdown => Ending::Stopped,
+        () = &mut shutdown => Ending::Stopped,
         () = all_done(&desk) => Ending::Done,
         () = succeeded(&desk) => Ending::Succeeded,
     };
@@ -112,12 +123,20 @@ where
         // What is not written yet is computed again: the successor has read the store already.
         return Ok(ending);
     }
-    let mut office = desk.office().await;
-    office.flush_all(desk.now()).await;
-    Ok(match office.failed.take() {
-        Some(reason) if ending == Ending::Done => Ending::Failed(reason),
+    if tokio::time::timeout(WRITING_UP, Box::pin(desk.write_everything())).await.is_err() {
+        tracing::error!("the store does not answer: what it has not taken yet will be computed again");
+    }
+    let failed = tokio::time::timeout(LAST_CALL, desk.office()).await.map(|mut office| office.failed.take());
+    Ok(match failed {
+        Ok(Some(reason)) if ending == Ending::Done => Ending::Failed(reason),
         _ => ending,
     })
+}
+
+/// Tries the store out, and takes up what is in it.
+async fn open(store: Store, settings: Settings, clock: &Clock) -> Result<Office, ServeError> {
+    promises::try_out(&store, settings.nonce, Trial::SHORT).await?;
+    Ok(Office::open(store, settings, clock.now()).await?)
 }
 
 /// Waits until another coordinator has claimed the store.
@@ -201,25 +220,20 @@ where
     router.serve_with_incoming_shutdown(incoming, closed).await
 }
 
-async fn serve_http(listener: HttpListener, router: axum::Router) {
-    if let Err(error) = axum::serve(listener, router).await {
-        tracing::error!(%error, "health and metrics are not served any more");
-    }
-}
-
 async fn tick(desk: Desk) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let mut office = desk.office().await;
-        let open = office.plan.active().len();
+        let active = office.plan.active();
         let expired = office.counters.expired;
         office.tick(desk.now()).await;
-        let changed = office.plan.active().len() != open || office.counters.expired != expired;
-        drop(office);
-        if changed {
-            desk.ring();
+        if office.plan.active() != active || office.counters.expired != expired {
+            desk.changed(&office);
+        } else {
+            drop(office);
+            desk.time_to_write();
         }
     }
 }

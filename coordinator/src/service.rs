@@ -6,6 +6,7 @@ use crate::keeper::KeepError;
 use crate::members::MemberError;
 use crate::office::{Delivery, Instruction, Moment, Office, Refusal, Renewal};
 use crate::plan::PlanError;
+use crate::thinning::Thinning;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
 use evolution::epoch::outcome_digest;
@@ -18,7 +19,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -32,11 +33,26 @@ const MOST_PIECES: usize = 4096;
 /// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
 const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
 
-/// The office's front: one caller at a time, and a bell that rings when something has changed.
+/// How long a call waits for what it brought to be written, if it has to be at once. It is written later then.
+const WRITING: Duration = Duration::from_secs(5);
+/// How long to wait with what the store could not write.
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The office's front: one caller at a time, and bells that ring when something has changed.
 #[derive(Clone)]
 pub(crate) struct Desk {
     office: Arc<Mutex<Office>>,
+    /// Rings at every change.
     bell: Bell,
+    /// Rings when there may be work.
+    work: Bell,
+    /// Rings when something has been written, or could not be.
+    written: Bell,
+    /// Wakes whoever writes, and whoever deletes.
+    pen: Arc<Notify>,
+    broom: Arc<Notify>,
+    /// Only one writes at a time.
+    writing: Arc<Mutex<()>>,
     closing: watch::Receiver<bool>,
     clock: Clock,
     /// Room for large bodies that are on their way, in KiB.
@@ -63,7 +79,18 @@ impl Clock {
 impl Desk {
     pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
         let room = Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize));
-        Self { office: Arc::new(Mutex::new(office)), bell: Bell::new(), closing, clock, room }
+        Self {
+            office: Arc::new(Mutex::new(office)),
+            bell: Bell::new(),
+            work: Bell::new(),
+            written: Bell::new(),
+            pen: Arc::default(),
+            broom: Arc::default(),
+            writing: Arc::default(),
+            closing,
+            clock,
+            room,
+        }
     }
 
     pub(crate) async fn office(&self) -> MutexGuard<'_, Office> {
@@ -78,9 +105,103 @@ impl Desk {
         *self.closing.borrow()
     }
 
-    /// Says that something has changed.
-    pub(crate) fn ring(&self) {
+    /// Says that something has changed: to those who watch, to workers if there may be work, and to whoever writes.
+    pub(crate) fn changed(&self, office: &Office) {
         self.bell.ring();
+        if office.has_work() || office.is_done() {
+            self.work.ring();
+        }
+        self.pen.notify_one();
+    }
+
+    /// Says that something may have become due.
+    pub(crate) fn time_to_write(&self) {
+        self.pen.notify_one();
+        self.broom.notify_one();
+    }
+
+    /// Writes whatever is due, for ever.
+    pub(crate) async fn write_on(&self) {
+        loop {
+            self.pen.notified().await;
+            while let Some(all) = self.write().await {
+                if !all {
+                    tokio::time::sleep(WRITE_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Writes everything that is not written yet, as far as the store takes it.
+    pub(crate) async fn write_everything(&self) {
+        self.office().await.hurry_all();
+        while self.write().await == Some(true) {}
+    }
+
+    /// Writes what is due. Answers whether it was all written, if there was something.
+    async fn write(&self) -> Option<bool> {
+        let _alone = self.writing.lock().await;
+        let turn = self.office().await.turn()?;
+        let written = turn.write().await;
+        let mut office = self.office().await;
+        let active = office.plan.active();
+        let all = office.settle_turn(written, self.now()).await;
+        self.changed_if_other(&office, &active);
+        drop(office);
+        self.written.ring();
+        self.broom.notify_one();
+        Some(all)
+    }
+
+    fn changed_if_other(&self, office: &Office, active: &[String]) {
+        if office.plan.active() != active {
+            self.changed(office);
+        }
+    }
+
+    /// Deletes what nobody needs any more, for ever.
+    pub(crate) async fn thin_out_on(&self) {
+        loop {
+            self.broom.notified().await;
+            while let Some((run, thinning)) = self.next_thinning().await {
+                let thinned = thinning.delete().await;
+                let failed = thinned.is_err();
+                let mut office = self.office().await;
+                let active = office.plan.active();
+                office.settle_thinning((run, thinning), thinned, self.now()).await;
+                self.changed_if_other(&office, &active);
+                drop(office);
+                if failed {
+                    tokio::time::sleep(WRITE_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    async fn next_thinning(&self) -> Option<(String, Thinning)> {
+        self.office().await.thinning()
+    }
+
+    /// Waits until what came with some work is written, if it has to be at once. A store that does not answer holds up
+    /// nobody for long.
+    async fn until_written<'a>(
+        &'a self,
+        work: &Work,
+        mut office: MutexGuard<'a, Office>,
+    ) -> Result<(), Status> {
+        let deadline = Instant::now() + WRITING;
+        let mut written = self.written.listen();
+        while office.is_urgent(work) && Instant::now() < deadline {
+            written.catch_up();
+            drop(office);
+            self.pen.notify_one();
+            self.wait(&mut written, deadline).await?;
+            office = self.office().await;
+            if office.succeeded {
+                return Err(Refusal::Succeeded.into());
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -181,8 +302,9 @@ fn no_head() -> Status {
 #[tonic::async_trait]
 impl Worker for Desk {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
-        let reply = self.office().await.join(request.get_ref(), self.now())?;
-        self.ring();
+        let mut office = self.office().await;
+        let reply = office.join(request.get_ref(), self.now())?;
+        self.changed(&office);
         Ok(Response::new(reply))
     }
 
@@ -200,7 +322,7 @@ impl Worker for Desk {
         let holding = holding.map_err(invalid)?;
         let slots = slots.min(MOST_PIECES as u32);
         let deadline = deadline(wait_milliseconds);
-        let mut bell = self.bell();
+        let mut bell = self.work.listen();
         loop {
             bell.catch_up();
             let (grants, done) = {
@@ -252,8 +374,7 @@ impl Worker for Desk {
                 Instruction::Stop => reply.lost.push(renewal.token),
             }
         }
-        drop(office);
-        self.ring();
+        self.changed(&office);
         Ok(Response::new(reply))
     }
 
@@ -275,9 +396,9 @@ impl Worker for Desk {
         };
         let arrived = assemble(&mut stream, head.length, &self.room, chunk).await?;
         let mut office = self.office().await;
-        office.checkpoint(&head.worker, &work, &inputs, standing, arrived.bytes, self.now()).await?;
-        drop(office);
-        self.ring();
+        office.checkpoint(&head.worker, &work, &inputs, standing, arrived.bytes, self.now())?;
+        self.changed(&office);
+        self.until_written(&work, office).await?;
         Ok(Response::new(v1::CheckpointReply {}))
     }
 
@@ -303,7 +424,7 @@ impl Worker for Desk {
             What::Epoch(epoch) => {
                 let delivery = deliver(&epoch, &arrived.bytes)?;
                 let mut office = self.office().await;
-                let fate = office.complete_epoch(&worker, &work, delivery, milliseconds, self.now()).await?;
+                let fate = office.complete_epoch(&worker, &work, delivery, milliseconds, self.now())?;
                 (office, fate)
             }
             What::Cells(_) => {
@@ -313,8 +434,9 @@ impl Worker for Desk {
             }
         };
         let grants = office.more(&worker, slots.min(MOST_PIECES as u32), self.now());
-        drop(office);
-        self.ring();
+        self.changed(&office);
+        // Whoever dies while this is written has the next piece already: it is lost with the lease, and not forgotten.
+        self.until_written(&work, office).await?;
         let fate = match fate {
             Fate::Accepted => WireFate::Accepted,
             Fate::Repeated => WireFate::Repeated,
@@ -329,15 +451,17 @@ impl Worker for Desk {
     ) -> Result<Response<v1::ReleaseReply>, Status> {
         let v1::ReleaseRequest { worker, piece, failure, token } = request.into_inner();
         let work = convert::work(piece).map_err(invalid)?;
-        self.office().await.release(&worker, (&work, token), &failure, self.now()).await?;
-        self.ring();
+        let mut office = self.office().await;
+        office.release(&worker, (&work, token), &failure, self.now()).await?;
+        self.changed(&office);
         Ok(Response::new(v1::ReleaseReply {}))
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Result<Response<v1::LeaveReply>, Status> {
         let v1::LeaveRequest { worker, reason } = request.into_inner();
-        self.office().await.leave(&worker, &reason);
-        self.ring();
+        let mut office = self.office().await;
+        office.leave(&worker, &reason);
+        self.changed(&office);
         Ok(Response::new(v1::LeaveReply {}))
     }
 }

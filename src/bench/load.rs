@@ -1,8 +1,8 @@
 //! What a coordinator bears: a thousand workers with ten thousand islands of a trivial problem.
 //!
 //! The workers are tasks of this process, each with a connection of its own to a coordinator that is a process of its own
-//! and writes everything to a local store. Each completes an epoch every two seconds. The rate is that of all of them,
-//! against what they could do if no call took any time; calls are timed by the clock.
+//! and writes to a local store. Each completes an epoch every two seconds, and is answered once that epoch is durable. The
+//! rate is that of all of them, against what they could do if no call took any time; calls are timed by the clock.
 
 use super::{Bench, Figure};
 use evolution::codec;
@@ -37,6 +37,7 @@ algorithm = { kind = "ga", population = 10 }
 islands = { count = 10000, topology = "isolated" }
 migration = { interval = 1, count = 1 }
 budget = { generations = 1000 }
+checkpoint = { every = 1 }
 "#;
 
 pub(super) fn benches() -> Vec<Bench> {

@@ -15,6 +15,7 @@ mod report;
 #[path = "../support/s3.rs"]
 mod s3;
 mod security;
+mod silent_store;
 mod state_in_s3;
 mod succession;
 mod wire;

@@ -1,14 +1,15 @@
-//! A network that can be cut and healed.
+//! A network that can be cut, or fall silent, and be healed.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 /// Passes connections on to an address, while it is not cut.
 pub(crate) struct Proxy {
     pub(crate) url: String,
     wires: Arc<Mutex<Wires>>,
+    silence: Arc<Silence>,
 }
 
 #[derive(Default)]
@@ -17,22 +18,41 @@ struct Wires {
     streams: Vec<TcpStream>,
 }
 
+/// While it lasts nothing gets through, and nobody is told.
+#[derive(Default)]
+struct Silence {
+    lasts: Mutex<bool>,
+    broken: Condvar,
+}
+
+impl Silence {
+    fn wait(&self) {
+        drop(self.broken.wait_while(self.lasts.lock().unwrap(), |lasts| *lasts));
+    }
+
+    fn set(&self, lasts: bool) {
+        *self.lasts.lock().unwrap() = lasts;
+        self.broken.notify_all();
+    }
+}
+
 impl Proxy {
     pub(crate) fn to(address: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let wires = Arc::new(Mutex::new(Wires::default()));
-        let (address, shared) = (address.to_owned(), wires.clone());
+        let silence = Arc::new(Silence::default());
+        let (address, shared, quiet) = (address.to_owned(), wires.clone(), silence.clone());
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let mut wires = shared.lock().unwrap();
                 let there = TcpStream::connect(&address);
                 if let (false, Ok(there)) = (wires.cut, there) {
-                    join(&mut wires, stream, there);
+                    join(&mut wires, stream, there, &quiet);
                 }
             }
         });
-        Self { url, wires }
+        Self { url, wires, silence }
     }
 
     /// Breaks every connection, and lets none be made.
@@ -44,23 +64,31 @@ impl Proxy {
         }
     }
 
+    /// Lets nothing through any more, without a word.
+    pub(crate) fn fall_silent(&self) {
+        self.silence.set(true);
+    }
+
     pub(crate) fn heal(&self) {
         self.wires.lock().unwrap().cut = false;
+        self.silence.set(false);
     }
 }
 
-fn join(wires: &mut Wires, here: TcpStream, there: TcpStream) {
+fn join(wires: &mut Wires, here: TcpStream, there: TcpStream, silence: &Arc<Silence>) {
     for (from, to) in [(&here, &there), (&there, &here)] {
         let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
         let _ = to.set_nodelay(true);
-        thread::spawn(move || pass_on(from, to));
+        let silence = silence.clone();
+        thread::spawn(move || pass_on(from, to, &silence));
     }
     wires.streams.extend([here, there]);
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, silence: &Silence) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count) = from.read(&mut buffer) {
+        silence.wait();
         if count == 0 || to.write_all(&buffer[..count]).is_err() {
             break;
         }

@@ -273,4 +273,23 @@ fn the_doctor_looks_at_certificates_and_ports() {
     assert_eq!((&listen["health"], &tls["health"]), (&"bad".into(), &"bad".into()), "{listen} {tls}");
     let (_, tls, _) = look(&with(&[&well, &["--host", "far.example"]]));
     assert_eq!(tls["health"], "bad", "{tls}");
+    let (listen, tls, _) = look(&with(&[&["--tls-cert", "gone.pem"], &well[2..]]));
+    assert_eq!((&listen["health"], &tls["health"]), (&"good".into(), &"bad".into()), "{listen} {tls}");
+    let found = tls["found"].as_str().unwrap();
+    assert!(found.contains("tls_cert (flag --tls-cert): cannot read `gone.pem`"), "{found}");
+}
+
+#[test]
+fn a_file_of_tokens_that_is_taken_for_settings_is_not_shown() {
+    let folder = Folder::new();
+    for secret in ["correct-horse-battery-staple", "Y29ycmVjdC1ob3JzZQ=="] {
+        let file = folder.file("tokens", &format!("# for workers\n{secret}\n"));
+        for command in ["coordinator", "worker", "doctor"] {
+            let output = folder.atoll(&[command, "--config", &file]);
+            assert_eq!(output.status.code(), Some(78));
+            let said = text(&output.stderr) + &text(&output.stdout);
+            assert!(said.contains("expected settings in TOML in `"), "{said}");
+            assert!(!said.contains(secret) && !said.contains("Y29y"), "{said}");
+        }
+    }
 }

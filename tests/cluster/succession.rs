@@ -6,7 +6,7 @@ use crate::s3::Server;
 fn succeed(first: Coordinator, second: &Coordinator, run: &str) {
     let mut first = first;
     let _worker = second.worker(&[]);
-    assert_eq!(first.process.ended(), Some(1));
+    assert_eq!(first.process.ended(), Some(3), "nobody should start it again");
     let last_words = "another coordinator has taken this store over";
     wait_until(last_words, || first.said().contains(last_words));
     assert!(!first.said().contains("failed"), "the run goes on elsewhere: {}", first.said());
@@ -37,9 +37,11 @@ fn the_older_of_two_coordinators_on_s3_stops() {
 #[test]
 fn what_is_submitted_to_the_older_one_is_not_lost() {
     let folder = Folder::new();
+    let claims = |coordinator: &Coordinator| coordinator.page("/readyz").starts_with("HTTP/1.1 200");
     let first = folder.coordinator(&[]);
+    wait_until("the claim of the first", || claims(&first));
     let second = folder.coordinator(&[]);
-    wait_until("the claim of the second", || second.page("/readyz").starts_with("HTTP/1.1 200"));
+    wait_until("the claim of the second", || claims(&second));
     let file = folder.file("late.toml", EXPERIMENT);
     // Whether or not the older one has noticed: it never says that it has taken what its successor will not see.
     let refused = first.command(&["submit", &file]);

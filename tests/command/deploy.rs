@@ -113,8 +113,14 @@ fn pods_are_restricted_and_jobs_understand_exit_codes() {
         }
         assert!(!manifests.contains("insecure"), "protected unless asked for");
     }
-    for needed in ["values: [78]", "values: [143]", "type: DisruptionTarget"] {
-        assert_eq!(batch.matches(needed).count(), 2, "{needed}");
+    for (needed, times) in [
+        ("values: [2, 3, 78]", 1),
+        ("values: [2, 78]", 1),
+        ("values: [143]", 2),
+        ("type: DisruptionTarget", 2),
+        ("succeededCount: 1", 1),
+    ] {
+        assert_eq!(batch.matches(needed).count(), times, "{needed}");
     }
     assert!(batch.contains("completionMode: Indexed") && batch.contains("backoffLimitPerIndex: "));
 }

@@ -14,6 +14,7 @@ mod engine;
 mod golden_store;
 mod ladder;
 mod level;
+mod licences;
 mod maze;
 mod maze_hybrid;
 mod one_digest;

@@ -82,11 +82,11 @@ fn another_seed_has_another_digest() {
     assert_ne!(digest(&place, &["run", "maze.toml", "--json", "--seed", "8"]), MAZE_DIGEST);
 }
 
-/// `ATOLL_RELEASE_BINARY` names a release build, which must agree with this one; `tests/run` always sets it.
+/// `ATOLL_OPTIMISED_BINARY` names an optimised build, which must agree with this one; `tests/run` always sets it.
 #[test]
 fn release_builds_have_the_same_digest() {
-    let Some(binary) = std::env::var_os("ATOLL_RELEASE_BINARY") else {
-        println!("ATOLL_RELEASE_BINARY is not set: only this build was looked at");
+    let Some(binary) = std::env::var_os("ATOLL_OPTIMISED_BINARY") else {
+        println!("ATOLL_OPTIMISED_BINARY is not set: only this build was looked at");
         return;
     };
     let binary = std::path::absolute(binary).expect("a path").into_os_string();

@@ -179,8 +179,8 @@ fn two_threads_share_islands() {
 /// Twenty million evaluations a second on one core, in the build that people use.
 #[test]
 fn the_engine_is_fast() {
-    let Some(binary) = std::env::var_os("ATOLL_RELEASE_BINARY") else {
-        println!("ATOLL_RELEASE_BINARY is not set: nothing was measured");
+    let Some(binary) = std::env::var_os("ATOLL_OPTIMISED_BINARY") else {
+        println!("ATOLL_OPTIMISED_BINARY is not set: nothing was measured");
         return;
     };
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

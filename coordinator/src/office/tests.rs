@@ -1,6 +1,7 @@
 //! Scripted clusters in simulated time: workers come, vanish, deliver twice or late, and the coordinator forgets.
 
 use super::*;
+use crate::turn::{Turn, Written};
 use archipelago::solo;
 use evolution::epoch::{self, EpochTask, Packet};
 use experiment::{Experiment, Plan as Parsed};
@@ -32,6 +33,8 @@ struct Script {
     experiment: Experiment,
     run: String,
     held: Vec<(String, Work, v1::Task)>,
+    /// What is written, while nobody in the office knows yet.
+    unsettled: Option<Written>,
     dice: u64,
 }
 
@@ -42,7 +45,7 @@ impl Script {
         let experiment = experiment();
         let plan = Parsed::Single(Box::new(experiment.clone()));
         let run = office.submit(plan, vec![], 0, false, now).await.unwrap();
-        Self { store, office, now, experiment, run, held: vec![], dice: seed }
+        Self { store, office, now, experiment, run, held: vec![], unsettled: None, dice: seed }
     }
 
     fn roll(&mut self, sides: u64) -> u64 {
@@ -75,7 +78,7 @@ impl Script {
     }
 
     /// Computes what is held at a place, and delivers it so often.
-    async fn deliver(&mut self, at: usize, times: u64) {
+    fn deliver(&mut self, at: usize, times: u64) {
         let (worker, work, wire) = self.held.remove(at);
         self.join(&worker);
         let Piece::Epoch { island, epoch } = work.piece else { unreachable!("there are only epochs") };
@@ -100,12 +103,51 @@ impl Script {
                 departure: outcome.departure.clone(),
                 statistics: codec::encode(&outcome.statistics).unwrap(),
             };
-            self.office.complete_epoch(&worker, &work, delivery, 1, self.now).await.unwrap();
+            self.office.complete_epoch(&worker, &work, delivery, 1, self.now).unwrap();
+        }
+    }
+
+    /// Has one worker work until something has to be written.
+    fn work_until_due(&mut self) -> Turn {
+        loop {
+            self.acquire("a");
+            self.deliver(0, 1);
+            if let Some(turn) = self.office.turn() {
+                return turn;
+            }
+        }
+    }
+
+    /// How many epochs each island has done.
+    fn done(&mut self) -> Vec<u64> {
+        let archipelago = self.office.epochs(&self.run).unwrap().keeper().archipelago();
+        (0..3).map(|island| archipelago.done(island)).collect()
+    }
+
+    /// Writes what is due, as far as the store: others may come before it is noted.
+    async fn write(&mut self) {
+        self.settle().await;
+        if let Some(turn) = self.office.turn() {
+            self.unsettled = Some(turn.write().await);
+        }
+    }
+
+    async fn settle(&mut self) {
+        if let Some(written) = self.unsettled.take() {
+            assert!(self.office.settle_turn(written, self.now).await, "a store in memory takes everything");
+        }
+    }
+
+    async fn thin_out(&mut self) {
+        if let Some((run, thinning)) = self.office.thinning() {
+            let thinned = thinning.delete().await;
+            self.office.settle_thinning((run, thinning), thinned, self.now).await;
         }
     }
 
     /// The coordinator dies with all that it has not written down, and another takes its place.
     async fn restart(&mut self) {
+        self.unsettled = None;
         let settings = settings(self.dice, self.now.elapsed.as_millis());
         self.office = Office::open(self.store.clone(), settings, self.now).await.unwrap();
     }
@@ -121,8 +163,11 @@ impl Script {
                 self.now.elapsed += passed;
                 self.office.tick(self.now).await;
             }
-            5..12 => self.acquire(&worker),
-            roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 12)).await,
+            5..7 => self.write().await,
+            7..9 => self.settle().await,
+            9 => self.thin_out().await,
+            10..14 => self.acquire(&worker),
+            roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 14)),
             _ => {}
         }
     }
@@ -170,7 +215,7 @@ async fn what_a_worker_leaves_with_the_next_coordinator_waits_for_others() {
     let inputs = convert::digest("inputs", &task.inputs).unwrap();
     let standing = Standing { generation: 1, evaluations: 20, best: 1.0 };
     let bytes = Bytes::from_static(b"one generation");
-    script.office.checkpoint("a", &work, &inputs, standing, bytes, script.now).await.unwrap();
+    script.office.checkpoint("a", &work, &inputs, standing, bytes, script.now).unwrap();
     // It is never heard of again.
     script.acquire("b");
     script.acquire("b");
@@ -264,4 +309,38 @@ async fn bytes_that_are_no_player_are_refused_before_anybody_works_on_them() {
     assert!(absent.to_string().contains("player stranger: expected a player file"), "{absent}");
     assert!(office.statuses().is_empty());
     assert!(store.folders(&store::layout::runs()).await.unwrap().is_empty(), "nothing of it is kept");
+}
+
+#[tokio::test]
+async fn what_is_written_comes_with_all_that_it_depends_on() {
+    let mut script = Script::new(1).await;
+    // Somewhere five generations are at stake; elsewhere less, but that is where immigrants came from.
+    let turn = script.work_until_due();
+    let done = script.done();
+    assert!(done.iter().any(|epochs| *epochs < 3) && done.contains(&3), "{done:?}");
+    // It dies before it knows that it has written anything.
+    turn.write().await;
+    script.restart().await;
+    assert_eq!(script.done(), done);
+}
+
+#[tokio::test]
+async fn an_older_coordinator_writes_and_deletes_nothing_any_more() {
+    let mut script = Script::new(1).await;
+    // States of several epochs are there, of which all but the newest may go.
+    for _ in 0..4 {
+        let turn = script.work_until_due();
+        script.unsettled = Some(turn.write().await);
+        script.settle().await;
+    }
+    let (run, thinning) = script.office.thinning().expect("the older states are not needed any more");
+    let turn = script.work_until_due();
+    let before = script.store.list(&store::layout::runs()).await.unwrap();
+    let _claim = Claim::take(&script.store, Nonce(9)).await.unwrap();
+    let thinned = thinning.delete().await;
+    script.office.settle_thinning((run, thinning), thinned, script.now).await;
+    let written = turn.write().await;
+    assert!(!script.office.settle_turn(written, script.now).await);
+    assert!(script.office.succeeded);
+    assert_eq!(script.store.list(&store::layout::runs()).await.unwrap(), before);
 }

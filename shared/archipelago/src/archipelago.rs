@@ -11,7 +11,7 @@ use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing};
 use evolution::island::Setting;
 use experiment::file::Mode;
 use experiment::{Budget, Experiment};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How many epochs an island may be ahead of the slowest one. What lies beyond the epoch that is complete everywhere
 /// has to be remembered, in case the run turns out to end there.
@@ -35,6 +35,11 @@ pub struct Archipelago {
     /// Where the run is to end because somebody decided so, and where it has ended.
     decided: Option<End>,
     end: Option<End>,
+    /// The islands whose next epoch may begin, by that epoch. There may be ten thousand islands, and somebody asks after
+    /// every epoch of each.
+    ready: BTreeSet<(u64, u32)>,
+    /// How many islands have done so many epochs.
+    tally: BTreeMap<u64, usize>,
 }
 
 /// How far one island has come.
@@ -225,7 +230,7 @@ impl Archipelago {
     pub fn new(experiment: &Experiment, guests: Option<Bytes>) -> Self {
         let setting = experiment.setting();
         let count = setting.islands.len() as u32;
-        Self {
+        let mut archipelago = Self {
             mode: experiment.mode(),
             schedule: Schedule::new(experiment.interval(), experiment.budget().generations),
             budget: *experiment.budget(),
@@ -237,7 +242,11 @@ impl Archipelago {
             budget_after: 0,
             decided: None,
             end: None,
-        }
+            ready: BTreeSet::new(),
+            tally: BTreeMap::new(),
+        };
+        archipelago.look_everywhere();
+        archipelago
     }
 
     /// Takes up the histories of all islands, in their order, and judges again when the run ends.
@@ -252,6 +261,7 @@ impl Archipelago {
         for (island, history) in self.islands.iter_mut().zip(histories) {
             island.restore(history);
         }
+        self.look_everywhere();
     }
 
     /// The last epoch that counts, if the epochs that are complete on all islands end the run.
@@ -276,6 +286,7 @@ impl Archipelago {
         self.budget_after = complete;
         self.decided = None;
         self.end = None;
+        self.look_everywhere();
     }
 
     /// Judges the last complete epoch by the budget of now.
@@ -284,25 +295,60 @@ impl Archipelago {
             let standings: Vec<Standing> =
                 self.islands.iter().map(|island| island.finished(epoch).standing).collect();
             self.judge(epoch, &standings);
+            self.look_everywhere();
         }
     }
 
     /// The islands whose next epoch may begin, lowest epoch first.
     pub fn ready(&self) -> Vec<u32> {
-        if self.end.is_some() {
-            return vec![];
+        let ready: Vec<u32> = self.ready.iter().map(|&(_, island)| island).collect();
+        debug_assert!(
+            (0..self.islands.len() as u32).all(|island| self.may_begin(island) == ready.contains(&island)),
+            "islands are looked at whenever something changes for them"
+        );
+        ready
+    }
+
+    /// The first of the islands whose next epoch may begin.
+    pub fn next_ready(&self) -> Option<u32> {
+        self.ready.first().map(|&(_, island)| island)
+    }
+
+    /// Whether the next epoch of an island may begin.
+    pub fn is_ready(&self, island: u32) -> bool {
+        self.islands
+            .get(island as usize)
+            .is_some_and(|progress| self.ready.contains(&(progress.done, island)))
+    }
+
+    fn may_begin(&self, island: u32) -> bool {
+        let progress = &self.islands[island as usize];
+        self.end.is_none()
+            && !progress.running
+            && progress.done < self.complete + LEAD
+            && self.schedule.end_of(progress.done).is_some()
+            && self.decided.as_ref().is_none_or(|end| progress.done <= end.epoch)
+            && (self.mode == Mode::Asynchronous || self.has_all_immigrants(progress))
+    }
+
+    /// Finds out whether an island's next epoch may begin now.
+    fn look_at(&mut self, island: u32) {
+        let next = (self.islands[island as usize].done, island);
+        if self.may_begin(island) {
+            self.ready.insert(next);
+        } else {
+            self.ready.remove(&next);
         }
-        let ready = |island: u32| {
-            let progress = &self.islands[island as usize];
-            !progress.running
-                && progress.done < self.complete + LEAD
-                && self.schedule.end_of(progress.done).is_some()
-                && self.decided.as_ref().is_none_or(|end| progress.done <= end.epoch)
-                && (self.mode == Mode::Asynchronous || self.has_all_immigrants(progress))
-        };
-        let mut islands: Vec<u32> = (0..self.islands.len() as u32).filter(|&island| ready(island)).collect();
-        islands.sort_by_key(|&island| self.islands[island as usize].done);
-        islands
+    }
+
+    /// Finds out of all islands how far they are, and whether they may go on.
+    fn look_everywhere(&mut self) {
+        self.ready.clear();
+        self.tally.clear();
+        for island in 0..self.islands.len() as u32 {
+            *self.tally.entry(self.islands[island as usize].done).or_default() += 1;
+            self.look_at(island);
+        }
     }
 
     fn has_all_immigrants(&self, progress: &IslandProgress) -> bool {
@@ -312,12 +358,13 @@ impl Archipelago {
     /// The next epoch of an island that is ready, which from now on is running.
     pub fn begin(&mut self, island: u32) -> EpochTask {
         self.islands[island as usize].running = true;
+        self.look_at(island);
         self.task(island)
     }
 
     /// The next epoch of an island, if it is ready, without beginning it.
     pub fn peek(&self, island: u32) -> Option<EpochTask> {
-        self.ready().contains(&island).then(|| self.task(island))
+        self.is_ready(island).then(|| self.task(island))
     }
 
     /// The next epoch of an island.
@@ -354,6 +401,7 @@ impl Archipelago {
     /// Gives up an island's epoch, so that it may be run again.
     pub fn release(&mut self, island: u32) {
         self.islands[island as usize].running = false;
+        self.look_at(island);
     }
 
     /// Takes the outcome of an epoch, from anybody, in any order, however often.
@@ -380,11 +428,22 @@ impl Archipelago {
         if !self.knows_inputs(task) {
             return Err(CompletionError::Inputs { island, epoch });
         }
+        self.ready.remove(&(epoch, island));
         let progress = &mut self.islands[island as usize];
         let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
         let mark = progress.accept(&self.experiment, epoch, outcome, took);
-        self.advance();
+        self.count(epoch);
+        self.advance(island);
         Ok(Completion::New(mark))
+    }
+
+    /// Notes that an island has done one epoch more than so many.
+    fn count(&mut self, done: u64) {
+        *self.tally.entry(done + 1).or_default() += 1;
+        if let Some(left) = self.tally.get_mut(&done) {
+            *left -= 1;
+        }
+        self.tally.retain(|_, islands| *islands > 0);
     }
 
     /// Whether an island's next epoch was run with the state that it has, and with emigrants that are remembered.
@@ -400,21 +459,34 @@ impl Archipelago {
         recent.back().map(|last| &last.state) == task.state.as_ref() && task.packets.iter().all(remembered)
     }
 
-    /// Judges the epochs that have become complete, and forgets what nobody needs any more.
-    fn advance(&mut self) {
-        let slowest = self.islands.iter().map(|island| island.done).min().unwrap_or(0);
+    /// Judges the epochs that have become complete with one of an island, forgets what nobody needs any more, and finds
+    /// out who may go on.
+    fn advance(&mut self, island: u32) {
+        let slowest = self.tally.first_key_value().map_or(0, |(&done, _)| done);
+        let before = self.complete;
         while self.complete < slowest && self.end.is_none() {
             let standings: Vec<Standing> =
                 self.islands.iter().map(|island| island.finished(self.complete).standing).collect();
             self.judge(self.complete, &standings);
             self.complete += 1;
         }
-        for island in 0..self.islands.len() {
-            let needed = self.oldest_needed(island);
-            let recent = &mut self.islands[island].recent;
-            while recent.len() > 1 && recent[0].epoch < needed {
-                recent.pop_front();
-            }
+        if self.complete > before {
+            (0..self.islands.len() as u32).for_each(|island| self.forget(island));
+            self.look_everywhere();
+            return;
+        }
+        let IslandProgress { senders, receivers, .. } = &self.islands[island as usize];
+        let (senders, receivers) = (senders.clone(), receivers.clone());
+        senders.into_iter().chain([island]).for_each(|island| self.forget(island));
+        receivers.into_iter().chain([island]).for_each(|island| self.look_at(island));
+    }
+
+    /// Forgets the epochs of an island that nobody needs any more.
+    fn forget(&mut self, island: u32) {
+        let needed = self.oldest_needed(island as usize);
+        let recent = &mut self.islands[island as usize].recent;
+        while recent.len() > 1 && recent[0].epoch < needed {
+            recent.pop_front();
         }
     }
 
@@ -477,6 +549,7 @@ impl Archipelago {
             self.end = Some(end.clone());
         }
         self.decided = Some(end);
+        self.look_everywhere();
     }
 
     /// Where and why the run ended, if it has.
@@ -521,7 +594,19 @@ impl Archipelago {
         Some(LeftBehind { state, departure, digest })
     }
 
+    /// The islands whose emigrants arrive at an island.
+    pub fn senders(&self, island: u32) -> &[u32] {
+        &self.islands[island as usize].senders
+    }
+
     /// What an epoch left behind, while it is remembered.
+    pub fn left_by(&self, island: u32, epoch: u64) -> Option<LeftBehind> {
+        let found = self.islands[island as usize].recent.iter().find(|finished| finished.epoch == epoch)?;
+        let Finished { state, departure, digest, .. } = found.clone();
+        Some(LeftBehind { state, departure, digest })
+    }
+
+    /// A copy of what an epoch left behind, while it is remembered.
     pub fn remains(&self, island: u32, epoch: u64) -> Option<Remains> {
         let found = self.islands[island as usize].recent.iter().find(|finished| finished.epoch == epoch)?;
         Some(Remains { epoch, state: found.state.to_vec(), departure: found.departure.to_vec() })

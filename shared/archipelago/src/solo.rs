@@ -32,7 +32,7 @@ pub enum SoloError {
 pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option<Outcome>, SoloError> {
     let evolver = experiment.evolver();
     let mut archipelago = Archipelago::new(experiment, None);
-    while let Some(&island) = archipelago.ready().first() {
+    while let Some(island) = archipelago.next_ready() {
         let task = archipelago.begin(island);
         let mut epoch = evolver.begin(&task)?;
         loop {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path as FsPath, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The root of a store on the local disk. All methods block.
@@ -60,12 +60,23 @@ impl Folder {
         if linked_by_other {
             sync(parent)?;
         }
-        if self.settled.lock().unwrap_or_else(PoisonError::into_inner).contains(parent) {
+        let is_settled = |folder: &FsPath| self.settled().contains(folder);
+        if is_settled(parent) {
             return Ok(());
         }
-        parent.ancestors().take_while(|folder| folder.starts_with(&self.root)).try_for_each(sync)?;
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_path_buf());
+        let unsettled = parent.ancestors().take_while(|folder| folder.starts_with(&self.root));
+        let unsettled: Vec<&FsPath> = unsettled.take_while(|folder| !is_settled(folder)).collect();
+        unsettled.iter().try_for_each(|folder| sync(folder))?;
+        // The first one that is settled holds the name of the last one that was not.
+        let above = unsettled.last().and_then(|folder| folder.parent());
+        above.filter(|folder| folder.starts_with(&self.root)).map_or(Ok(()), sync)?;
+        self.settled().extend(unsettled.into_iter().map(FsPath::to_path_buf));
         Ok(())
+    }
+
+    /// The folders whose names are known to stay, up to the root.
+    fn settled(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every object below a prefix, in order.

@@ -45,16 +45,6 @@ pub enum JournalError {
         /// Who won it.
         winner: Nonce,
     },
-    /// An append of ours that had failed has in fact succeeded, and its event is not the one given now.
-    #[error(
-        "event `{number}` of run `{run}` was written by an append that seemed to fail: open the journal again"
-    )]
-    Unsettled {
-        /// The run.
-        run: RunId,
-        /// The number that holds the earlier event.
-        number: u32,
-    },
     /// Events are missing before the last one.
     #[error(
         "event `{number}` of run `{run}` is missing, though later ones are there: restore it from a copy"
@@ -105,6 +95,11 @@ impl Journal {
         Ok((journal, events))
     }
 
+    /// The run.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
     /// The number that the next event will have.
     pub fn next(&self) -> u32 {
         self.next
@@ -114,27 +109,32 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::Fenced`] if another writer got there first. After a [`JournalError::Store`] the event may or
-    /// may not be there: append the same body again to find out.
+    /// may not be there: appending the same body again finds out, and another body goes after it.
     pub async fn append<T: Encode>(&mut self, body: &T) -> Result<u32, JournalError> {
-        let number = self.next;
-        let path = Place::Event(number).in_run(&self.run);
-        let entry = sign(&path, self.writer, body)?;
-        match self.store.create(&path, Kind::Event, entry).await {
-            Ok(_) => self.next += 1,
-            Err(StoreError::Differs { .. }) => return Err(self.lost(number, &path).await),
-            Err(error) => return Err(error.into()),
+        loop {
+            let number = self.next;
+            let path = Place::Event(number).in_run(&self.run);
+            let entry = sign(&path, self.writer, body)?;
+            match self.store.create(&path, Kind::Event, entry).await {
+                Ok(_) => {
+                    self.next += 1;
+                    return Ok(number);
+                }
+                Err(StoreError::Differs { .. }) => self.pass_own(number, &path).await?,
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok(number)
     }
 
-    /// Why another event has the number that was to be ours.
-    async fn lost(&self, number: u32, path: &Path) -> JournalError {
-        let run = self.run.clone();
-        match read_signed(&self.store, path).await {
-            Ok((winner, _)) if winner == self.writer => JournalError::Unsettled { run, number },
-            Ok((winner, _)) => JournalError::Fenced { run, number, winner },
-            Err(error) => error.into(),
+    /// Goes past an event that has the number which was to be ours, if we wrote it ourselves: by an append that seemed
+    /// to fail.
+    async fn pass_own(&mut self, number: u32, path: &Path) -> Result<(), JournalError> {
+        let (winner, _) = read_signed(&self.store, path).await?;
+        if winner != self.writer {
+            return Err(JournalError::Fenced { run: self.run.clone(), number, winner });
         }
+        self.next += 1;
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects by path: created once, read whole, never changed.
 
-use crate::bucket;
+use crate::bucket::{self, Patience};
 use crate::error::StoreError;
 use crate::folder::{self, Folder};
 use crate::location::Location;
@@ -37,6 +37,8 @@ pub struct Store {
     objects: Arc<dyn ObjectStore>,
     /// The disk below `objects`, if that is where they are.
     folder: Option<Arc<Folder>>,
+    /// How long to wait for a service that may fall silent.
+    patience: Option<Patience>,
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -76,8 +78,9 @@ impl Store {
             Location::Folder(folder) => return Self::existing(folder).await,
             Location::S3 { bucket, prefix } => (bucket, prefix),
         };
-        let store = Self::over(bucket::open(bucket, prefix, variables)?);
-        let answer = store.objects.list_with_delimiter(None).await;
+        let objects = bucket::open(bucket, prefix, variables)?;
+        let store = Self { patience: Some(Patience::default()), ..Self::over(objects) };
+        let answer = store.wait(0, store.objects.list_with_delimiter(None)).await;
         answer
             .map_err(|error| StoreError::Unreachable { place: location.to_string(), source: error.into() })?;
         Ok(store)
@@ -85,7 +88,7 @@ impl Store {
 
     /// A store over any service that creates with exactly one winner.
     pub fn over(objects: Arc<dyn ObjectStore>) -> Self {
-        Self { objects, folder: None }
+        Self { objects, folder: None, patience: None }
     }
 
     /// A store in a local folder, which is created if it is missing and tried out.
@@ -123,7 +126,8 @@ impl Store {
     fn on_disk(folder: Folder) -> Result<Self> {
         let objects = LocalFileSystem::new_with_prefix(folder.root())
             .map_err(|error| StoreError::failed("open", &Path::default(), error))?;
-        Ok(Self { objects: Arc::new(objects.with_fsync(true)), folder: Some(Arc::new(folder)) })
+        let objects = Arc::new(objects.with_fsync(true));
+        Ok(Self { objects, folder: Some(Arc::new(folder)), patience: None })
     }
 
     /// Creates an object, unless it is there already. Of many that create the same path at once, one wins.
@@ -211,9 +215,12 @@ impl Store {
         if let Some(listed) = self.on_folder("list", prefix, Folder::list).await {
             return listed;
         }
-        let listing = self.objects.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
-        let mut paths: Vec<Path> =
-            listing.await.map_err(|error| StoreError::of_backend("list", prefix, error))?;
+        let mut listing = self.objects.list(Some(prefix));
+        let failed = |error| StoreError::of_backend("list", prefix, error);
+        let mut paths = vec![];
+        while let Some(meta) = self.wait(0, listing.try_next()).await.map_err(failed)? {
+            paths.push(meta.location);
+        }
         paths.sort_unstable();
         Ok(paths)
     }
@@ -226,7 +233,7 @@ impl Store {
         if let Some(listed) = self.on_folder("list", prefix, Folder::folders).await {
             return listed;
         }
-        let listing = self.objects.list_with_delimiter(Some(prefix)).await;
+        let listing = self.wait(0, self.objects.list_with_delimiter(Some(prefix))).await;
         let mut paths =
             listing.map_err(|error| StoreError::of_backend("list", prefix, error))?.common_prefixes;
         paths.sort_unstable();
@@ -238,7 +245,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn size(&self, path: &Path) -> Result<u64> {
-        let meta = self.objects.head(path).await;
+        let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
     }
 
@@ -247,7 +254,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn written_at(&self, path: &Path) -> Result<SystemTime> {
-        let meta = self.objects.head(path).await;
+        let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.last_modified.into()).map_err(|error| missing_or_failed("read", path, error))
     }
 
@@ -261,7 +268,7 @@ impl Store {
     /// # Errors
     /// If the disk or the service fails.
     pub async fn delete(&self, path: &Path) -> Result<()> {
-        match self.objects.delete(path).await {
+        match self.wait(0, self.objects.delete(path)).await {
             Ok(()) | Err(BackendError::NotFound { .. }) => Ok(()),
             Err(error) => Err(StoreError::of_backend("delete", path, error)),
         }
@@ -282,7 +289,9 @@ impl Store {
 
     /// Whether the path is ours: `false` if something was there already. Either way what is there is durable.
     async fn put(&self, path: &Path, payload: PutPayload) -> Result<bool> {
-        let is_new = match self.objects.put_opts(path, payload, PutMode::Create.into()).await {
+        let bytes = payload.content_length() as u64;
+        let put = self.objects.put_opts(path, payload, PutMode::Create.into());
+        let is_new = match self.wait(bytes, put).await {
             Ok(_) => true,
             Err(BackendError::AlreadyExists { .. }) => false,
             Err(error) => return Err(StoreError::of_backend("write", path, error)),
@@ -294,9 +303,23 @@ impl Store {
 
     /// Asks for the size first, so that no file makes us allocate more than `limit`.
     async fn fetch(&self, path: &Path, limit: u64) -> Result<Bytes> {
-        let found = self.objects.get(path).await.map_err(|error| missing_or_failed("read", path, error))?;
-        check_size(path, found.meta.size, limit)?;
-        found.bytes().await.map_err(|error| missing_or_failed("read", path, error))
+        let failed = |error| missing_or_failed("read", path, error);
+        let found = self.wait(0, self.objects.get(path)).await.map_err(failed)?;
+        let size = found.meta.size;
+        check_size(path, size, limit)?;
+        self.wait(size, found.bytes()).await.map_err(failed)
+    }
+
+    /// Waits for the service, but no longer than it should take for so many bytes.
+    async fn wait<T>(
+        &self,
+        bytes: u64,
+        answer: impl Future<Output = object_store::Result<T>>,
+    ) -> object_store::Result<T> {
+        match self.patience {
+            Some(patience) => patience.wait(bytes, answer).await,
+            None => answer.await,
+        }
     }
 
     async fn fetch_kept(&self, path: &Path, limit: u64) -> Result<Bytes> {
