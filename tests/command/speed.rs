@@ -176,7 +176,7 @@ fn two_threads_share_islands() {
     );
 }
 
-/// Twenty million evaluations a second on one core, in the build that people use.
+/// Twenty million evaluations a second on one core, in an optimised build.
 #[test]
 fn the_engine_is_fast() {
     let Some(binary) = std::env::var_os("ATOLL_OPTIMISED_BINARY") else {

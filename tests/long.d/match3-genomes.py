@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 ATOLL, STORE = sys.argv[1], pathlib.Path(sys.argv[2])
 SEEDS, GENERATIONS, ENOUGH = range(1, 21), 60, 0.995
-TARGETS = [0.02, 0.05, 0.1, 0.15, 0.85, 0.9, 0.95]
+TARGETS = [0.05, 0.1, 0.85, 0.9]
 SHOWN = [24, 50, 100, 200, 400, 800, 1300]
 
 EXPERIMENT = """
 name = "genomes"
-problem = {{ kind = "match3", targets = [{target}], plays = {{ least = 1024 }}, genome = {{ kind = "{genome}" }} }}
+problem = {{ kind = "match3", targets = [{target}], plays = {{ least = 1024, most = 8192 }}, genome = {{ kind = "{genome}" }} }}
 algorithm = {{ kind = "ga", population = 24, elite = 0.1 }}
 islands = {{ count = 1, topology = "isolated" }}
 migration = {{ interval = 1 }}
