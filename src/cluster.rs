@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use std::process::Stdio;
 use std::time::Duration;
 use store::Store;
+use store::promises::Trial;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
@@ -46,6 +47,8 @@ pub(crate) async fn work_off(
         guard: Guard::default(),
         tls: None,
         first: None,
+        // A folder was looked at when it was opened, and serves this machine alone.
+        trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
         linger: Duration::ZERO,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -53,13 +56,14 @@ pub(crate) async fn work_off(
     let incoming = coordinator::connections(listener, Limits::default());
     let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
     let mut coordinator = std::pin::pin!(coordinator);
+    // Workers come up while the store is opened. Should they do all that was left of other runs before this one
+    // comes, they leave; it is then done here.
+    let mut children = start(&url, how, workers)?;
     let mut remote = Remote::new(&url, &Credentials::default())?;
     let run = tokio::select! {
         run = remote.submit(request) => run?,
         ending = &mut coordinator => return finished(ending?),
     };
-    // Workers come after the run: before it, they would be told that there is nothing to do.
-    let mut children = start(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run));
     let mut shown = false;
     loop {

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
+use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
 
@@ -167,6 +168,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
         first: first(settings)?,
+        trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
         guard: protection::guard(settings)?,
         tls: protection::tls(settings)?,

@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use store::promises::Trial;
 use store::{Nonce, RunId, Store};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::Channel;
@@ -101,6 +102,7 @@ async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
         guard: Guard::default(),
         tls: None,
         first: None,
+        trial: Some(Trial::SHORT),
         linger: Duration::ZERO,
     };
     let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;

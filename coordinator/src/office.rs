@@ -24,6 +24,7 @@ use proto::convert::{Piece, WireError, Work, digest_bytes};
 use proto::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use store::promises::Trial;
 use store::{Claim, NameError, Nonce, Store, StoreError};
 
 /// When something happens.
@@ -50,6 +51,8 @@ pub struct Settings {
     pub max_runs: usize,
     /// What to begin with, or to go on with.
     pub first: Option<First>,
+    /// How thoroughly the store is tried out first, if at all.
+    pub trial: Option<Trial>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
     pub linger: Duration,
     /// Who may call.

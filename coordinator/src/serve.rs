@@ -15,7 +15,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use store::Store;
-use store::promises::{self, BrokenPromise, Trial};
+use store::promises::{self, BrokenPromise};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -135,7 +135,9 @@ where
 
 /// Tries the store out, and takes up what is in it.
 async fn open(store: Store, settings: Settings, clock: &Clock) -> Result<Office, ServeError> {
-    promises::try_out(&store, settings.nonce, Trial::SHORT).await?;
+    if let Some(trial) = settings.trial {
+        promises::try_out(&store, settings.nonce, trial).await?;
+    }
     Ok(Office::open(store, settings, clock.now()).await?)
 }
 

@@ -97,8 +97,8 @@ impl Supply {
     }
 
     /// Keeps a state at hand, because the next epoch of its island will begin with it.
-    pub(crate) fn keep(&self, outcome: Digest, state: &Bytes) {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).put(outcome, state.clone());
+    pub(crate) fn keep(&self, run: &str, island: u32, outcome: Digest, state: &Bytes) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).put(run, island, outcome, state);
     }
 
     /// Everything that a grant needs.
@@ -190,7 +190,7 @@ impl Supply {
             return Ok((task, Some(self.body(work, checkpoint).await?)));
         }
         if let Some(before) = before {
-            task.state = Some(self.state(work, before).await?);
+            task.state = Some(self.state(work, island, before).await?);
         }
         for v1::Packet { from, epoch, departure } in packets {
             let departure = departure.ok_or_else(|| wrong("expected a departure, found nothing"))?;
@@ -200,10 +200,11 @@ impl Supply {
     }
 
     /// The state that an epoch left behind, at hand or with the emigrants that its digest speaks of as well.
-    async fn state(&self, work: &Work, remains: v1::Remains) -> Result<Bytes, SupplyError> {
+    async fn state(&self, work: &Work, island: u32, remains: v1::Remains) -> Result<Bytes, SupplyError> {
         let v1::Remains { digest, state_length, departure_length, inline } = remains;
         let digest = convert::digest("before.digest", &digest).map_err(wrong)?;
-        let known = self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&digest);
+        let known =
+            self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&work.run, island, &digest);
         if let Some(known) = known {
             return Ok(known);
         }

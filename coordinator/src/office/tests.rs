@@ -183,6 +183,7 @@ fn settings(seed: u64, life: u128) -> Settings {
         guard: Guard::default(),
         tls: None,
         first: None,
+        trial: None,
         linger: Duration::ZERO,
     }
 }

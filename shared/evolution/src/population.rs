@@ -127,10 +127,17 @@ impl<G: Gene> Population<G> {
         self.copy(at, from, index, default_step);
     }
 
-    /// Adds copies of all of another population's individuals at the end.
+    /// Adds copies of all of another population's individuals at the end. Where those carry no step sizes and ours do,
+    /// they become 0.
     pub fn append(&mut self, others: &Self) {
-        for index in 0..others.len() {
-            self.push_copy(others, index, 0.0);
+        debug_assert_eq!((self.shape, self.axes), (others.shape, others.axes));
+        self.genes.extend_from_slice(&others.genes);
+        self.fitness.extend_from_slice(&others.fitness);
+        self.descriptors.extend_from_slice(&others.descriptors);
+        match (&mut self.steps, &others.steps) {
+            (Some(steps), Some(theirs)) => steps.extend_from_slice(theirs),
+            (Some(steps), None) => steps.resize(self.fitness.len() * self.shape.length, 0.0),
+            (None, _) => {}
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// What every coordinator does at its start.
+    /// What a coordinator does at its start.
     pub const SHORT: Self = Self { writers: 8, rounds: 2 };
     /// What somebody does who asks for it.
     pub const THOROUGH: Self = Self { writers: 16, rounds: 20 };

@@ -66,10 +66,7 @@ impl Crowding {
         breeding.breed(population, &mut spare.next, 0..born, |pair, _| {
             (order[2 * pair] as usize, order[2 * pair + 1] as usize)
         });
-        population.resize(parents + born);
-        for child in 0..born {
-            population.copy(parents + child, &spare.next, child, 0.0);
-        }
+        population.append(&spare.next);
         coming.judge(population, parents..parents + born);
         let mut known = self.distinct.then(|| Known::first(population, parents));
         for (pair, couple) in order.as_chunks::<2>().0.iter().enumerate() {

@@ -100,10 +100,7 @@ impl Es {
             population.resize(0);
         }
         let first = population.len();
-        population.resize(first + spare.next.len());
-        for child in 0..spare.next.len() {
-            population.copy(first + child, &spare.next, child, 0.0);
-        }
+        population.append(&spare.next);
         coming.judge(population, first..population.len());
         survive(population, parents);
     }
