@@ -11,12 +11,14 @@ use coordinator::lease::Terms;
 use coordinator::{Ending, Guard, Settings};
 use experiment::{Experiment, Plan};
 use hyper_util::rt::TokioIo;
+use object_store::memory::InMemory;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::State;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use store::promises::Trial;
@@ -271,6 +273,34 @@ fn a_seed_brings_the_same_course_again() {
     for seed in 0..20 {
         assert_eq!(simulate(seed), simulate(seed), "seed {seed}");
     }
+}
+
+/// A store that thinks about everything for a while.
+fn slow_store() -> Store {
+    let pause = Duration::from_secs(8);
+    let config = ThrottleConfig {
+        wait_put_per_call: pause,
+        wait_get_per_call: pause,
+        wait_delete_per_call: pause,
+        wait_list_per_call: pause,
+        ..ThrottleConfig::default()
+    };
+    Store::over(Arc::new(ThrottledStore::new(InMemory::new(), config)))
+}
+
+#[test]
+fn calls_wait_while_a_coordinator_reads_its_store() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sim = Builder::new().simulation_duration(LONGEST).build();
+    sim.host("coordinator", || coordinate(slow_store(), 0));
+    sim.client("operator", async {
+        let reply = OperatorClient::new(channel()).list_runs(v1::ListRunsRequest {}).await;
+        assert!(reply.is_ok(), "{reply:?}");
+        let waited = turmoil::elapsed();
+        assert!(waited > Duration::from_secs(20), "a silent connection would be kept for less: {waited:?}");
+        Ok(())
+    });
+    sim.run().unwrap();
 }
 
 #[test]

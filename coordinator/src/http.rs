@@ -11,20 +11,17 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::fmt::Write;
-use std::sync::{Arc, OnceLock};
-
-/// The desk, once it is open.
-pub(crate) type Door = Arc<OnceLock<Desk>>;
+use std::sync::Arc;
 
 /// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
-pub(crate) fn router(door: Door, guard: Arc<Guard>) -> Router {
+pub(crate) fn router(desk: Desk, guard: Arc<Guard>) -> Router {
     let metrics =
         Router::new().route("/metrics", get(metrics)).route_layer(from_fn_with_state(guard, measuring));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .merge(metrics)
-        .with_state(door)
+        .with_state(desk)
 }
 
 async fn measuring(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
@@ -38,19 +35,16 @@ async fn measuring(State(guard): State<Arc<Guard>>, request: Request, next: Next
     }
 }
 
-async fn ready(State(door): State<Door>) -> (StatusCode, &'static str) {
-    match door.get() {
-        None => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
-        Some(desk) if desk.is_closing() => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
-        Some(_) => (StatusCode::OK, "ready\n"),
+async fn ready(State(desk): State<Desk>) -> (StatusCode, &'static str) {
+    match (desk.is_open(), desk.is_closing()) {
+        (_, true) => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
+        (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
+        (true, _) => (StatusCode::OK, "ready\n"),
     }
 }
 
-async fn metrics(State(door): State<Door>) -> impl IntoResponse {
-    let text = match door.get() {
-        None => String::new(),
-        Some(desk) => page(&*desk.office().await),
-    };
+async fn metrics(State(desk): State<Desk>) -> impl IntoResponse {
+    let text = if desk.is_open() { page(&*desk.office().await) } else { String::new() };
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 

@@ -12,7 +12,7 @@ use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 use store::promises::{self, BrokenPromise};
@@ -21,9 +21,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::Stream;
+use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::transport::server::{Connected, Router};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 /// How often time passes in the office.
 const TICK: Duration = Duration::from_millis(100);
@@ -90,23 +93,25 @@ where
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let clock = Clock::new(unix);
-    let door = Arc::new(OnceLock::new());
     let guard = Arc::new(settings.guard.clone());
+    let (close, closing) = watch::channel(false);
+    let desk = Desk::new(clock.clone(), closing.clone());
     let _http = http.map(|listener| {
         let acceptor = settings.tls.as_ref().map(Tls::acceptor);
-        let router = http::router(door.clone(), guard.clone());
+        let router = http::router(desk.clone(), guard.clone());
         Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
     });
-    let server = server(settings.tls.as_ref())?;
+    let (health, router) = router(server(settings.tls.as_ref())?, &desk, &guard)?;
+    say(&health, ServingStatus::NotServing).await;
+    let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
     let mut shutdown = std::pin::pin!(shutdown);
     let office = tokio::select! {
         office = Box::pin(open(store, settings, &clock)) => office?,
+        served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
-    let (close, closing) = watch::channel(false);
-    let desk = Desk::new(office, clock, closing.clone());
-    let _ = door.set(desk.clone());
-    let mut server = Aborting(tokio::spawn(serve(router(server, &desk, &guard).await?, incoming, closing)));
+    desk.open(office);
+    say(&health, ServingStatus::Serving).await;
     let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
     let (writer, thinner) = (desk.clone(), desk.clone());
     let _writing = Aborting(tokio::spawn(async move { writer.write_on().await }));
@@ -188,10 +193,12 @@ fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
-async fn router(mut server: Server, desk: &Desk, guard: &Arc<Guard>) -> Result<Router, ServeError> {
+fn router(
+    mut server: Server,
+    desk: &Desk,
+    guard: &Arc<Guard>,
+) -> Result<(HealthReporter, Router), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<WorkerServer<Desk>>().await;
-    health.set_serving::<OperatorServer<Desk>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
         .build_v1()
@@ -200,11 +207,19 @@ async fn router(mut server: Server, desk: &Desk, guard: &Arc<Guard>) -> Result<R
     let operator = OperatorServer::new(desk.clone()).max_decoding_message_size(MAX_SUBMISSION);
     let pace = Arc::new(Pace::default());
     let gate = |right| Gate::new(guard, right, &pace);
-    Ok(server
+    let router = server
         .add_service(InterceptedService::new(worker, gate(Right::Work)))
         .add_service(InterceptedService::new(operator, gate(Right::Operate)))
         .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
-        .add_service(health_service))
+        .add_service(health_service);
+    Ok((health, router))
+}
+
+/// Tells whoever asks for the health, of one service or of all.
+async fn say(health: &HealthReporter, status: ServingStatus) {
+    for service in ["", WorkerServer::<Desk>::NAME, OperatorServer::<Desk>::NAME] {
+        health.set_service_status(service, status).await;
+    }
 }
 
 async fn serve<I, IO>(

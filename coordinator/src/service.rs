@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore, SetOnce, watch};
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -38,10 +38,11 @@ const WRITING: Duration = Duration::from_secs(5);
 /// How long to wait with what the store could not write.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
 
-/// The office's front: one caller at a time, and bells that ring when something has changed.
+/// The office's front: one caller at a time, and bells that ring when something has changed. Callers who come before
+/// the office is open wait until it is: a connection that is answered is not given up.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    office: Arc<Mutex<Office>>,
+    office: Arc<SetOnce<Mutex<Office>>>,
     /// Rings at every change.
     bell: Bell,
     /// Rings when there may be work.
@@ -77,10 +78,11 @@ impl Clock {
 }
 
 impl Desk {
-    pub(crate) fn new(office: Office, clock: Clock, closing: watch::Receiver<bool>) -> Self {
+    /// A desk whose office is not open yet.
+    pub(crate) fn new(clock: Clock, closing: watch::Receiver<bool>) -> Self {
         let room = Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize));
         Self {
-            office: Arc::new(Mutex::new(office)),
+            office: Arc::default(),
             bell: Bell::new(),
             work: Bell::new(),
             written: Bell::new(),
@@ -93,8 +95,17 @@ impl Desk {
         }
     }
 
+    /// Opens the office.
+    pub(crate) fn open(&self, office: Office) {
+        assert!(self.office.set(Mutex::new(office)).is_ok(), "an office is opened once");
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.office.initialized()
+    }
+
     pub(crate) async fn office(&self) -> MutexGuard<'_, Office> {
-        self.office.lock().await
+        self.office.wait().await.lock().await
     }
 
     pub(crate) fn now(&self) -> Moment {
