@@ -156,8 +156,8 @@ impl Working<'_> {
                     let (number, result) = result.expect("we hold a sender");
                     let result = result.map_err(|reason| Failure::Other(format!("cell {number} failed: {reason}")))?;
                     if let Some(result) = result {
-                        results::keep(self.store, self.run, &plan, number, &result).await?;
-                        progress.add(number, result);
+                        let kept = results::keep(self.store, self.run, &plan, number, result).await?;
+                        progress.add(number, kept);
                         bar.inc(1);
                     }
                 }

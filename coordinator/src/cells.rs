@@ -9,7 +9,9 @@ use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
+use futures::{StreamExt, TryStreamExt, stream};
 use proto::convert::Piece;
+use std::sync::Arc;
 use std::time::Duration;
 use store::{RunId, Store, StoreError};
 
@@ -17,6 +19,8 @@ use store::{RunId, Store, StoreError};
 const BATCH: Duration = Duration::from_secs(1);
 /// The most cells of one lease.
 const LARGEST_BATCH: u32 = 64;
+/// How many results are written at a time.
+const AT_A_TIME: usize = 16;
 
 /// A plan whose cells are handed out.
 pub(crate) struct Cells {
@@ -111,15 +115,15 @@ impl Cells {
         end <= self.len() && count <= LARGEST_BATCH && (first..end).any(|cell| self.progress.wants(cell))
     }
 
-    /// Whether this can be the result of a cell.
-    pub(crate) fn believes(&self, number: u32, result: &CellResult) -> bool {
-        self.progress.plan().is_sound(number, result)
+    /// Where results are kept.
+    pub(crate) fn archive(&self) -> Archive {
+        let (store, run) = (self.store.clone(), self.run.clone());
+        Archive { store, run, plan: self.progress.shared_plan() }
     }
 
-    /// Keeps the result of a cell, from anybody. It must be believed.
-    pub(crate) async fn complete(&mut self, number: u32, result: CellResult) -> Result<Fate, StoreError> {
-        results::keep(&self.store, &self.run, self.progress.plan(), number, &result).await?;
-        Ok(if self.progress.add(number, result) { Fate::Accepted } else { Fate::Repeated })
+    /// Takes the result of a cell that is kept.
+    pub(crate) fn complete(&mut self, number: u32, result: CellResult) -> Fate {
+        if self.progress.add(number, result) { Fate::Accepted } else { Fate::Repeated }
     }
 
     /// The digest of all cells that count, once they are done.
@@ -133,6 +137,38 @@ impl Cells {
 
     pub(crate) fn elapsed(&self) -> u64 {
         self.worked.as_millis() as u64
+    }
+}
+
+/// Where the results of cells are kept. It needs no office: to look at them and to write them takes a while.
+pub(crate) struct Archive {
+    store: Store,
+    run: RunId,
+    plan: Arc<CellPlan>,
+}
+
+/// Why results are not kept.
+pub(crate) enum NotKept {
+    /// This cell cannot have brought that.
+    Unsound(u32),
+    Store(StoreError),
+}
+
+impl Archive {
+    /// Keeps results, from anybody. Answers what is kept.
+    pub(crate) async fn keep(
+        &self,
+        results: Vec<(u32, CellResult)>,
+    ) -> Result<Vec<(u32, CellResult)>, NotKept> {
+        let unsound = |(number, result): &&(u32, CellResult)| !self.plan.is_sound(*number, result);
+        if let Some((number, _)) = results.iter().find(unsound) {
+            return Err(NotKept::Unsound(*number));
+        }
+        let keep = |(number, result)| async move {
+            let kept = results::keep(&self.store, &self.run, &self.plan, number, result).await;
+            kept.map(|result| (number, result)).map_err(NotKept::Store)
+        };
+        stream::iter(results).map(keep).buffered(AT_A_TIME).try_collect().await
     }
 }
 

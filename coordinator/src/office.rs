@@ -2,7 +2,7 @@
 //!
 //! It reads no clock and knows no network: whoever calls says when it is. It does wait for the store.
 
-use crate::cells::{self, Cells};
+use crate::cells::{Archive, Cells, NotKept};
 use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
 use crate::keeper::KeepError;
@@ -10,10 +10,11 @@ use crate::lease::{Expired, Leases, Terms, Token, Verdict};
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
 use crate::players::{LookUpError, PlayerFiles};
-use crate::record::{Labour, RunEvent};
+use crate::record::{Labour, Loss, RunEvent};
 use crate::room::Room;
 use crate::runs::{Activity, Run};
 use crate::tls::Tls;
+use archipelago::cell::CellResult;
 use bytes::Bytes;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
@@ -512,29 +513,40 @@ impl Office {
         Ok(self.count(fate))
     }
 
-    /// Takes results of cells.
+    /// Where a worker's results of cells are kept, if anybody needs them.
+    pub(crate) fn archive(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        now: Moment,
+    ) -> Result<Option<Archive>, Refusal> {
+        self.members.see(worker, now.elapsed)?;
+        Ok(self.cells(&work.run).map(|cells| cells.archive()))
+    }
+
+    /// Takes results of cells that are kept, or could not be.
     pub(crate) async fn complete_cells(
         &mut self,
         worker: &str,
         work: &Work,
-        results: &[u8],
+        kept: Result<Vec<(u32, CellResult)>, NotKept>,
         now: Moment,
     ) -> Result<Fate, Refusal> {
-        self.members.see(worker, now.elapsed)?;
-        let results = cells::decode_results(results)?;
-        let mut fate = Fate::Unneeded;
-        for (number, result) in results {
-            let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
-            if !cells.believes(number, &result) {
+        let results = match kept {
+            Ok(results) => results,
+            Err(NotKept::Unsound(number)) => {
                 let reason = format!("{work}: expected the result of cell {number}, found another");
                 return Err(self.corrupt(worker, &reason));
             }
-            fate = match cells.complete(number, result).await {
-                Err(error @ StoreError::Differs { .. }) => {
-                    return Err(self.corrupt(worker, &error.to_string()));
-                }
-                fate => fate?,
-            };
+            Err(NotKept::Store(error @ StoreError::Differs { .. })) => {
+                return Err(self.corrupt(worker, &error.to_string()));
+            }
+            Err(NotKept::Store(error)) => return Err(error.into()),
+        };
+        let mut fate = Fate::Unneeded;
+        for (number, result) in results {
+            let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
+            fate = cells.complete(number, result);
         }
         if let (Piece::Cells { first, count }, Some(cells)) = (work.piece, self.cells(&work.run))
             && !cells.wants(first, count)
@@ -588,7 +600,8 @@ impl Office {
         );
         let reason: String = failure.chars().take(1000).collect();
         if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
-            self.note_loss(work, worker, held, &reason, now).await;
+            let losses = self.loss(work, worker, held).into_iter().collect();
+            self.note_losses(&work.run, losses, &reason, now).await;
         }
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
@@ -619,10 +632,12 @@ impl Office {
     pub(crate) async fn tick(&mut self, now: Moment) {
         let passed = now.elapsed.saturating_sub(self.ticked);
         self.ticked = now.elapsed;
+        let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
+        let mut losses: BTreeMap<String, Vec<Loss>> = BTreeMap::new();
+        let mut poisoned = vec![];
         for expired in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
             let Expired { work, worker, token, held, verdict } = expired;
-            let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
             tracing::warn!(
                 run = work.run,
                 island = work.island(),
@@ -632,10 +647,17 @@ impl Office {
                 reason,
                 "lease ran out"
             );
-            self.note_loss(&work, &worker, held, reason, now).await;
+            let loss = self.loss(&work, &worker, held);
+            losses.entry(work.run.clone()).or_default().extend(loss);
             if let Verdict::Poison(reason) = verdict {
-                self.fail(&work.run, &reason, now).await;
+                poisoned.push((work.run, reason));
             }
+        }
+        for (run, losses) in losses {
+            self.note_losses(&run, losses, reason, now).await;
+        }
+        for (run, reason) in poisoned {
+            self.fail(&run, &reason, now).await;
         }
         let silence = 20 * self.settings.terms.lease;
         for worker in self.members.forget_silent(now.elapsed.saturating_sub(silence)) {
@@ -650,15 +672,19 @@ impl Office {
         }
     }
 
-    /// Writes down that an epoch was held in vain: reports tell what failures cost.
-    async fn note_loss(&mut self, work: &Work, worker: &str, held: Duration, reason: &str, now: Moment) {
-        let Piece::Epoch { island, epoch } = work.piece else { return };
-        let worker = self.members.name(worker);
-        let (held, reason) = (held.as_millis() as u64, reason.to_owned());
-        let event = RunEvent::Lost { island, epoch, worker, held, reason, at: now.unix };
-        let Some(run) = self.runs.get_mut(&work.run) else { return };
+    /// An epoch that was held in vain.
+    fn loss(&self, work: &Work, worker: &str, held: Duration) -> Option<Loss> {
+        let Piece::Epoch { island, epoch } = work.piece else { return None };
+        Some(Loss { island, epoch, worker: self.members.name(worker), held: held.as_millis() as u64 })
+    }
+
+    /// Writes down what was held in vain: reports tell what failures cost. However many workers are lost at once, it is
+    /// one event, because everybody waits for it.
+    async fn note_losses(&mut self, name: &str, losses: Vec<Loss>, reason: &str, now: Moment) {
+        let Some(run) = self.runs.get_mut(name).filter(|_| !losses.is_empty()) else { return };
+        let event = RunEvent::Lost { losses, reason: reason.to_owned(), at: now.unix };
         let written = run.log(&event).await;
-        self.note_trouble(&work.run, written, now).await;
+        self.note_trouble(name, written, now).await;
     }
 
     async fn pass(&mut self, run: &str, time: Duration, now: Moment) {

@@ -84,21 +84,28 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// A worker held an epoch and did not deliver it: somebody does it again.
+    /// Workers held epochs and did not deliver them: somebody does them again.
     Lost {
-        /// The island.
-        island: u32,
-        /// The epoch.
-        epoch: u64,
-        /// The worker.
-        worker: String,
-        /// For how long it held the epoch, in milliseconds.
-        held: u64,
-        /// Why it was lost.
+        /// Which, and who.
+        losses: Vec<Loss>,
+        /// Why they were lost.
         reason: String,
         /// When.
         at: u64,
     },
+}
+
+/// An epoch that was held in vain.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Loss {
+    /// The island.
+    pub island: u32,
+    /// The epoch.
+    pub epoch: u64,
+    /// The worker.
+    pub worker: String,
+    /// For how long it held the epoch, in milliseconds.
+    pub held: u64,
 }
 
 impl RunEvent {

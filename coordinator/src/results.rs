@@ -35,7 +35,7 @@ async fn read_one(store: &Store, path: &Path) -> Result<Option<(u32, CellResult)
     })
 }
 
-/// Keeps what a cell brought; of a cell that may bring different things, what came first.
+/// Keeps what a cell brought. Answers what is kept: of a cell that may bring different things, what came first.
 ///
 /// # Errors
 /// If the store fails, or keeps another result of a cell that can have only one.
@@ -44,18 +44,25 @@ pub async fn keep(
     run: &RunId,
     plan: &CellPlan,
     number: u32,
-    result: &CellResult,
-) -> Result<(), StoreError> {
-    let created = match result {
+    result: CellResult,
+) -> Result<CellResult, StoreError> {
+    let (path, created) = match &result {
         CellResult::Evolved(evolved) => {
-            store.create_value(&Place::Cell(number).in_run(run), Kind::Cell, evolved).await
+            let path = Place::Cell(number).in_run(run);
+            let created = store.create_value(&path, Kind::Cell, evolved).await;
+            (path, created)
         }
         CellResult::Played(pairs) => {
-            store.create_value(&Place::Match(number).in_run(run), Kind::Match, pairs).await
+            let path = Place::Match(number).in_run(run);
+            let created = store.create_value(&path, Kind::Match, pairs).await;
+            (path, created)
         }
     };
     match created {
-        Err(StoreError::Differs { .. }) if !plan.is_pure(number) => Ok(()),
-        created => created.map(|_| ()),
+        Err(StoreError::Differs { .. }) if !plan.is_pure(number) => {
+            let first = read_one(store, &path).await?;
+            Ok(first.map_or(result, |(_, first)| first))
+        }
+        created => created.map(|_| result),
     }
 }

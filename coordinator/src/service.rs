@@ -1,6 +1,7 @@
 //! What workers call, as gRPC: messages are checked and put together here, and everything else is the office's.
 
 use crate::bell::{Bell, Listener};
+use crate::cells;
 use crate::epochs::Fate;
 use crate::keeper::KeepError;
 use crate::members::MemberError;
@@ -439,8 +440,14 @@ impl Worker for Desk {
                 (office, fate)
             }
             What::Cells(_) => {
+                let results = cells::decode_results(&arrived.bytes).map_err(Refusal::from)?;
+                let archive = self.office().await.archive(&worker, &work, self.now())?;
+                let kept = match archive {
+                    Some(archive) => archive.keep(results).await,
+                    None => Ok(vec![]),
+                };
                 let mut office = self.office().await;
-                let fate = office.complete_cells(&worker, &work, &arrived.bytes, self.now()).await?;
+                let fate = office.complete_cells(&worker, &work, kept, self.now()).await?;
                 (office, fate)
             }
         };

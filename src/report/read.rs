@@ -83,7 +83,7 @@ impl Read {
             islands: islands.collect(),
             elapsed,
             restarts: events.iter().filter(|event| matches!(event, RunEvent::Opened { .. })).count() as u64,
-            losses: events.iter().filter_map(loss).collect(),
+            losses: events.iter().flat_map(losses).collect(),
             events: events.iter().filter_map(told).collect(),
             damage,
             id: id.to_string(),
@@ -166,15 +166,16 @@ fn versions(events: &[RunEvent]) -> Vec<String> {
     versions
 }
 
-fn loss(event: &RunEvent) -> Option<Loss> {
-    let RunEvent::Lost { island, epoch, worker, held, reason, at } = event else { return None };
-    Some(Loss {
+fn losses(event: &RunEvent) -> Vec<Loss> {
+    let RunEvent::Lost { losses, reason, at } = event else { return vec![] };
+    let told = losses.iter().map(|loss| Loss {
         at: clock::show(*at),
-        work: format!("island {island}, epoch {epoch}"),
-        worker: worker.clone(),
-        milliseconds: *held,
+        work: format!("island {}, epoch {}", loss.island, loss.epoch),
+        worker: loss.worker.clone(),
+        milliseconds: loss.held,
         reason: reason.clone(),
-    })
+    });
+    told.collect()
 }
 
 /// What happened, and when. Losses have a table of their own.

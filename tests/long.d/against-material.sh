@@ -6,7 +6,7 @@ set -euo pipefail
 store=target/evidence/$name
 report=docs/evidence/$name.md
 atoll=${ATOLL:-target/release/atoll}
-[ -n "${ATOLL:-}" ] || cargo build --quiet --release
+[ -n "${ATOLL:-}" ] || cargo build --quiet --release --workspace
 mkdir -p "$store"
 
 field() { python3 -c "import json,sys; print(json.load(sys.stdin)['$1'])"; }

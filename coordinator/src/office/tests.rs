@@ -345,3 +345,23 @@ async fn an_older_coordinator_writes_and_deletes_nothing_any_more() {
     assert!(script.office.succeeded);
     assert_eq!(script.store.list(&store::layout::runs()).await.unwrap(), before);
 }
+
+#[tokio::test]
+async fn workers_that_are_lost_at_once_are_one_event() {
+    let mut script = Script::new(5).await;
+    script.acquire("a");
+    script.acquire("b");
+    assert_eq!(script.held.len(), 3, "each island is with somebody");
+    script.now.elapsed += 2 * script.office.settings.terms.lease;
+    script.office.tick(script.now).await;
+    let run = store::RunId::new(&script.run).unwrap();
+    let events: Vec<store::Event<RunEvent>> = store::journal::read_all(&script.store, &run).await.unwrap();
+    let lost = events.into_iter().filter_map(|event| match event.body {
+        RunEvent::Lost { losses, .. } => Some(losses),
+        _ => None,
+    });
+    let lost: Vec<Vec<(u32, String)>> =
+        lost.map(|losses| losses.into_iter().map(|loss| (loss.island, loss.worker)).collect()).collect();
+    let all = [(0, "a"), (1, "a"), (2, "b")].map(|(island, worker)| (island, worker.to_owned()));
+    assert_eq!(lost, [all.to_vec()]);
+}

@@ -3,6 +3,7 @@
 use crate::cell::{CellPlan, CellResult, Evolved};
 use evolution::digest::Digest;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tournament::{CrossTable, PlayedPair, Race};
 
 /// What has been done of a plan.
@@ -11,7 +12,7 @@ use tournament::{CrossTable, PlayedPair, Race};
 /// of its pairs that is complete, and what lies beyond its decision does not count, whether it was played or not.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    plan: CellPlan,
+    plan: Arc<CellPlan>,
     done: BTreeMap<u32, CellResult>,
     /// Of a tournament: how far each pairing is.
     races: Vec<Race>,
@@ -24,12 +25,17 @@ impl Progress {
             CellPlan::Sweep(_) => 0,
             CellPlan::Tournament(games) => games.schedule().pairings().len(),
         };
-        Self { plan, done: BTreeMap::new(), races: vec![Race::default(); pairings] }
+        Self { plan: Arc::new(plan), done: BTreeMap::new(), races: vec![Race::default(); pairings] }
     }
 
     /// The plan.
     pub fn plan(&self) -> &CellPlan {
         &self.plan
+    }
+
+    /// The plan, to be kept beside this.
+    pub fn shared_plan(&self) -> Arc<CellPlan> {
+        self.plan.clone()
     }
 
     /// The cells that are done, whether they count or not.
@@ -49,7 +55,7 @@ impl Progress {
 
     /// Counts what has become a part of the prefix of a pairing.
     fn advance(&mut self, number: u32) {
-        let CellPlan::Tournament(games) = &self.plan else { return };
+        let CellPlan::Tournament(games) = &*self.plan else { return };
         let (schedule, sprt) = (games.schedule(), games.sprt());
         let pairing = schedule.batch(number).pairing;
         let race = &mut self.races[pairing];
@@ -67,7 +73,7 @@ impl Progress {
 
     /// Whether a cell counts, or may once it is done.
     pub fn counts(&self, number: u32) -> bool {
-        match &self.plan {
+        match &*self.plan {
             CellPlan::Sweep(_) => true,
             CellPlan::Tournament(games) => {
                 let batch = games.schedule().batch(number);
@@ -83,7 +89,7 @@ impl Progress {
 
     /// Whether nothing is missing any more.
     pub fn is_complete(&self) -> bool {
-        match &self.plan {
+        match &*self.plan {
             CellPlan::Sweep(_) => self.done.len() as u32 == self.plan.len(),
             CellPlan::Tournament(games) => {
                 let rounds = games.schedule().rounds();
@@ -97,7 +103,7 @@ impl Progress {
         if !self.is_complete() {
             return None;
         }
-        let name = match &self.plan {
+        let name = match &*self.plan {
             CellPlan::Sweep(_) => "atoll sweep digest",
             CellPlan::Tournament(_) => "atoll tournament digest",
         };
@@ -125,7 +131,7 @@ impl Progress {
 
     /// Of a tournament: what came out between each two, as far as it counts.
     pub fn cross_table(&self) -> CrossTable {
-        let CellPlan::Tournament(games) = &self.plan else { return CrossTable::default() };
+        let CellPlan::Tournament(games) = &*self.plan else { return CrossTable::default() };
         let mut table = CrossTable::new(games.players().len());
         for (pairing, race) in games.schedule().pairings().iter().zip(&self.races) {
             table.add(*pairing, &race.tally);
@@ -136,7 +142,7 @@ impl Progress {
     /// Of a tournament: all pairs of games that count, with the pairing and the place of each.
     pub fn games(&self) -> impl Iterator<Item = (usize, usize, &PlayedPair)> {
         self.done.iter().flat_map(move |(&number, result)| {
-            let (CellPlan::Tournament(games), CellResult::Played(pairs)) = (&self.plan, result) else {
+            let (CellPlan::Tournament(games), CellResult::Played(pairs)) = (&*self.plan, result) else {
                 return vec![];
             };
             let batch = games.schedule().batch(number);
