@@ -43,6 +43,7 @@ pub struct Maze {
     /// Where the first walks come from.
     pub founders: Founders,
     /// What makes the children.
+    #[schemars(extend("default" = { "kind": "genes" }))]
     #[serde(skip_serializing_if = "Operators::are_blind")]
     pub operators: Operators,
 }

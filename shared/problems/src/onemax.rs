@@ -19,7 +19,7 @@ pub struct OneMax {
     /// Extra computation of no consequence for each evaluation, in steps of about a nanosecond: a load for tests and
     /// benches.
     #[serde(skip_serializing_if = "is_nothing")]
-    #[schemars(range(min = 0, max = 1_000_000_000_000u64))]
+    #[schemars(range(min = 0, max = 1_000_000_000_000u64), extend("default" = 0))]
     pub work: u64,
 }
 

@@ -24,10 +24,11 @@ pub struct Crowding {
     pub mutation: Mutation,
     /// Of how many at random the most similar is the mate. With 1 everybody mates with everybody, and the population
     /// stays one species; with more, kinds mate among themselves and drift apart.
-    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000), extend("default" = 1))]
     #[serde(skip_serializing_if = "is_one")]
     pub mates: u32,
     /// Whether a child that equals somebody is turned away, so that no solution takes more than one place.
+    #[schemars(extend("default" = false))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distinct: bool,
 }

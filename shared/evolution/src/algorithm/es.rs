@@ -34,6 +34,7 @@ pub struct Es {
     /// Whether a child has one parent, two, or all.
     pub recombination: Recombination,
     /// Who may stay for the next generation.
+    #[schemars(extend("default" = "plus"))]
     #[serde(skip_serializing_if = "is_default")]
     pub survival: Survival,
 }
