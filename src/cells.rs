@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::local::{PATIENCE, until};
-use crate::run::{How, choose_id};
+use crate::run::{How, Which, choose_id};
 use crate::signals::Signals;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
@@ -34,8 +34,8 @@ pub(crate) async fn is_finished(store: &Store, run: &RunId, plan: CellPlan) -> R
 }
 
 /// The run of a plan, which may have been begun.
-pub(crate) async fn create(store: &Store, plan: &CellPlan, fresh: bool) -> Result<RunId, Failure> {
-    let run = choose_id(store, &plan.run_id(), fresh).await?;
+pub(crate) async fn create(store: &Store, plan: &CellPlan, which: &Which) -> Result<RunId, Failure> {
+    let run = choose_id(store, &plan.run_id(), which).await?;
     create_as(store, &run, plan).await?;
     Ok(run)
 }

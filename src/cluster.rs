@@ -27,14 +27,14 @@ const MAX_RUNS: usize = 10_000;
 /// How long workers may take to leave.
 const LEAVING: Duration = Duration::from_secs(10);
 
-/// Has a plan worked off by worker processes. Answers whether it came to its end.
+/// Has a plan worked off by worker processes. Answers the run if it came to its end.
 pub(crate) async fn work_off(
     store: &Store,
     request: v1::SubmitRequest,
     how: &How,
     workers: u16,
     signals: &mut Signals,
-) -> Result<bool, Failure> {
+) -> Result<Option<String>, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
@@ -56,14 +56,15 @@ pub(crate) async fn work_off(
     let incoming = coordinator::connections(listener, Limits::default());
     let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
     let mut coordinator = std::pin::pin!(coordinator);
-    // Workers come up while the store is opened. Should they do all that was left of other runs before this one
-    // comes, they leave; it is then done here.
-    let mut children = start(&url, how, workers)?;
     let mut remote = Remote::new(&url, &Credentials::default())?;
     let run = tokio::select! {
         run = remote.submit(request) => run?,
-        ending = &mut coordinator => return finished(ending?),
+        ending = &mut coordinator => return Err(gone_early(ending?)),
+        () = signals.asked() => return Ok(None),
     };
+    eprintln!("run {run} in {}", how.store.folder.display());
+    // Workers come after the run: before it, they would be told that there is nothing to do.
+    let mut children = start(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run));
     let mut shown = false;
     loop {
@@ -71,7 +72,13 @@ pub(crate) async fn work_off(
             status = &mut watched, if !shown => shown = status.map(|_| true)?,
             ending = &mut coordinator => {
                 wait_for(&mut children).await;
-                return finished(ending?);
+                return finished(&run, ending?);
+            }
+            () = all_gone(&mut children) => {
+                // They leave when they are told that all is done, which the coordinator learns a moment later.
+                let ending = tokio::time::timeout(LEAVING, &mut coordinator).await;
+                let early = "the workers have ended before the run has; go on with the same command";
+                return finished(&run, ending.map_err(|_| Failure::Other(early.to_owned()))??);
             }
             () = signals.asked() => break,
         }
@@ -79,23 +86,29 @@ pub(crate) async fn work_off(
     eprintln!("stopping at the next generation …");
     terminate(&children);
     tokio::select! {
-        ending = &mut coordinator => return finished(ending?),
+        ending = &mut coordinator => return finished(&run, ending?),
         () = wait_for(&mut children) => {}
     }
     drop(stop);
-    finished(coordinator.await?)
+    finished(&run, coordinator.await?)
 }
 
-/// Whether everything came to its end; an error if it failed.
-fn finished(ending: Ending) -> Result<bool, Failure> {
+/// The run, if everything came to its end; an error if it failed.
+fn finished(run: &str, ending: Ending) -> Result<Option<String>, Failure> {
     match ending {
-        Ending::Done => Ok(true),
-        Ending::Stopped => Ok(false),
-        Ending::Failed(reason) => Err(Failure::Other(reason)),
-        Ending::Succeeded => {
-            Err(Failure::Other("another coordinator has taken this store over, and goes on".to_owned()))
-        }
+        Ending::Done => Ok(Some(run.to_owned())),
+        Ending::Stopped => Ok(None),
+        ending => Err(gone_early(ending)),
     }
+}
+
+/// Why a coordinator ended without a result.
+fn gone_early(ending: Ending) -> Failure {
+    Failure::Other(match ending {
+        Ending::Failed(reason) => reason,
+        Ending::Succeeded => "another coordinator has taken this store over, and goes on".to_owned(),
+        Ending::Done | Ending::Stopped => "the coordinator ended before the run had begun".to_owned(),
+    })
 }
 
 fn cannot_listen(error: &std::io::Error) -> Failure {
@@ -130,6 +143,13 @@ fn terminate(workers: &[Child]) {
     for id in ids {
         // One that is gone already needs no asking.
         let _ = kill_process(id, Signal::TERM);
+    }
+}
+
+/// Waits until there is no worker any more, for whatever reason.
+async fn all_gone(workers: &mut [Child]) {
+    for worker in workers {
+        let _ = worker.wait().await;
     }
 }
 

@@ -2,7 +2,7 @@
 //! and when it stopped.
 
 use crate::failure::Failure;
-use crate::run::How;
+use crate::run::{How, Which};
 use crate::store_argument::run_id;
 use crate::terminal::out;
 use crate::tournament::{self, Outcome, Played};
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..TournamentKeys::new(field.players.clone())
     };
     let plan = Tournament::new("ratings", 0, keys)?;
-    match tournament::play(&store, &plan, &field.files, false, &arguments.how).await? {
+    match tournament::play(&store, &plan, &field.files, &Which::GoOn, &arguments.how).await? {
         Played::Stopped(code) => Ok(code),
         Played::Done(played) => {
             let outcome = Outcome::of(&played.progress).expect("it is a tournament's");

@@ -95,24 +95,25 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let plan = experiment::load(&arguments.file, arguments.seed)?;
     let store = arguments.how.store.create().await?;
     let (plan, files) = tournament::look_up_plan(plan, &arguments.how).await?;
-    let mut fresh = arguments.fresh;
+    let mut which = if arguments.fresh { Which::Fresh } else { Which::GoOn };
     let mut before = None;
     if let Some(workers) = arguments.workers {
         let start = Instant::now();
         let mut signals = Signals::listen()?;
         let request = request(&arguments, &plan, &files)?;
-        if !cluster::work_off(&store, request, &arguments.how, workers, &mut signals).await? {
+        let Some(run) = cluster::work_off(&store, request, &arguments.how, workers, &mut signals).await?
+        else {
             eprintln!("stopped; what was done is kept: go on with the same command");
             return Ok(ExitCode::from(signals.exit_code()));
-        }
+        };
         // Everything is in the store by now, where what follows finds it.
-        (fresh, before) = (false, Some(start.elapsed()));
+        (which, before) = (Which::Worked(run), Some(start.elapsed()));
     }
     match plan {
-        Plan::Single(experiment) => single(&store, &experiment, fresh, &arguments.how, before).await,
-        Plan::Sweep(plan) => sweep::run(&store, &plan, fresh, &arguments.how).await,
-        Plan::Study(plan) => study::run(&store, &plan, fresh, &arguments.how).await,
-        Plan::Tournament(plan) => tournament::run(&store, &plan, &files, fresh, &arguments.how).await,
+        Plan::Single(experiment) => single(&store, &experiment, &which, &arguments.how, before).await,
+        Plan::Sweep(plan) => sweep::run(&store, &plan, &which, &arguments.how).await,
+        Plan::Study(plan) => study::run(&store, &plan, &which, &arguments.how).await,
+        Plan::Tournament(plan) => tournament::run(&store, &plan, &files, &which, &arguments.how).await,
     }
 }
 
@@ -131,16 +132,19 @@ fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result
 async fn single(
     store: &Store,
     experiment: &Experiment,
-    fresh: bool,
+    which: &Which,
     how: &How,
     before: Option<Duration>,
 ) -> Result<ExitCode, Failure> {
-    let run = choose_id(store, &experiment.run_id(), fresh).await?;
+    let run = choose_id(store, &experiment.run_id(), which).await?;
     let mut keeper = Keeper::create(store, &run, experiment, None, opening()).await?;
     if keeper.experiment().file() != experiment.file() {
         eprintln!("the run keeps the checkpoints and retention it was begun with");
     }
     let mut signals = Signals::listen()?;
+    if before.is_none() {
+        announce(&keeper, how);
+    }
     let mut drive = drive(&mut keeper, how, &mut signals).await?;
     if let Some(time) = before {
         drive.time = time;
@@ -164,6 +168,7 @@ pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failu
     }
     let mut keeper = Keeper::open(&store, &run, opening()).await?;
     let mut signals = Signals::listen()?;
+    announce(&keeper, &arguments.how);
     let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
     conclude(&keeper, &drive, &arguments.how, &signals)
 }
@@ -179,6 +184,7 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
     let mut keeper = Keeper::open(&store, &run_id(&arguments.run)?, opening()).await?;
     keeper.extend(budget, clock::now()).await?;
     let mut signals = Signals::listen()?;
+    announce(&keeper, &arguments.how);
     let drive = drive(&mut keeper, &arguments.how, &mut signals).await?;
     conclude(&keeper, &drive, &arguments.how, &signals)
 }
@@ -197,7 +203,6 @@ pub(crate) async fn drive(keeper: &mut Keeper, how: &How, signals: &mut Signals)
     let start = Instant::now();
     let islands = keeper.experiment().setting().islands.len();
     let generations = keeper.archipelago().generations();
-    announce(keeper, how);
     if keeper.is_finished() {
         return Ok(Driven { ending: Ending::Finished, time: Duration::ZERO, evaluations: 0 });
     }
@@ -212,7 +217,8 @@ pub(crate) async fn drive(keeper: &mut Keeper, how: &How, signals: &mut Signals)
     Ok(Driven { ending: ending?, time: start.elapsed(), evaluations })
 }
 
-fn announce(keeper: &Keeper, how: &How) {
+/// Says what is about to happen.
+pub(crate) fn announce(keeper: &Keeper, how: &How) {
     let run = keeper.run();
     let done = keeper.archipelago().complete_epochs();
     let folder = how.store.folder.display();
@@ -248,11 +254,32 @@ pub(crate) fn opening() -> Opening {
     Opening { nonce, now: clock::now(), version: env!("CARGO_PKG_VERSION").to_owned(), claim: None }
 }
 
-/// The run's name, or the first free one beside it.
-pub(crate) async fn choose_id(store: &Store, name: &str, fresh: bool) -> Result<RunId, Failure> {
-    let mut run = run_id(name)?;
+/// Which run a plan becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The one that goes by its name, which may have been begun.
+    GoOn,
+    /// A new one beside those.
+    Fresh,
+    /// This one, which workers have worked off.
+    Worked(String),
+}
+
+impl Which {
+    /// Which runs the parts of a study become.
+    pub(crate) fn of_parts(&self) -> Self {
+        if *self == Self::Fresh { Self::Fresh } else { Self::GoOn }
+    }
+}
+
+/// The run of a plan that goes by this name.
+pub(crate) async fn choose_id(store: &Store, name: &str, which: &Which) -> Result<RunId, Failure> {
+    let mut run = match which {
+        Which::Worked(run) => run_id(run)?,
+        Which::GoOn | Which::Fresh => run_id(name)?,
+    };
     let mut number = 1;
-    while fresh && !store.list(&run.folder()).await?.is_empty() {
+    while *which == Which::Fresh && !store.list(&run.folder()).await?.is_empty() {
         number += 1;
         run = run_id(&format!("{name}.{number}"))?;
     }

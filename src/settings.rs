@@ -6,7 +6,8 @@ use config::{Config, Environment, File, FileFormat};
 use experiment::document;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The settings that all long-running commands share, as flags.
@@ -24,6 +25,8 @@ pub(crate) struct SettingsArguments {
 pub(crate) struct Settings {
     merged: Config,
     origins: BTreeMap<String, String>,
+    /// Those that are no text in a file.
+    bare: BTreeSet<String>,
 }
 
 impl Settings {
@@ -51,7 +54,7 @@ impl Settings {
                 origins.insert((*key).to_owned(), format!("flag --{}", key.replace('_', "-")));
             }
         }
-        Ok(Self { merged: builder.build().map_err(failed)?, origins })
+        Ok(Self { merged: builder.build().map_err(failed)?, origins, bare: bare::<Keys>() })
     }
 
     /// One setting.
@@ -80,10 +83,15 @@ impl Settings {
         Failure::Config(format!("{key} ({origin}): {message}"))
     }
 
-    /// Prints every setting as a line of a file, with where it came from.
+    /// Prints every setting as a line of a file, which could be read again, with where it came from.
     pub(crate) fn print(&self) -> Result<(), Failure> {
         for (key, origin) in &self.origins {
-            out!("{key} = {:?} # {origin}", self.text(key)?);
+            let value = self.text(key)?;
+            if self.bare.contains(key) {
+                out!("{key} = {value} # {origin}");
+            } else {
+                out!("{key} = {value:?} # {origin}");
+            }
         }
         Ok(())
     }
@@ -91,6 +99,18 @@ impl Settings {
 
 fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::Config(error.to_string())
+}
+
+/// The keys of numbers and of `true` or `false`.
+fn bare<Keys: JsonSchema>() -> BTreeSet<String> {
+    let schema = schemars::schema_for!(Keys).to_value();
+    let is_bare = |kind: &Value| ["boolean", "integer", "number"].iter().any(|bare| kind == bare);
+    let keys = schema["properties"].as_object().into_iter().flatten();
+    let bare = keys.filter(|(_, key)| match &key["type"] {
+        Value::Array(kinds) => kinds.iter().any(is_bare),
+        kind => is_bare(kind),
+    });
+    bare.map(|(name, _)| name.clone()).collect()
 }
 
 /// The text of a file in which everything is known and of the right type.

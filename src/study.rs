@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::local::Ending;
 use crate::progress::number;
-use crate::run::{How, choose_id, drive, opening};
+use crate::run::{How, Which, announce, choose_id, drive, opening};
 use crate::signals::Signals;
 use crate::summary;
 use crate::terminal::{out, write_out};
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::Store;
 
-pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(store: &Store, plan: &Study, which: &Which, how: &How) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let mut states: BTreeMap<&str, Vec<Bytes>> = BTreeMap::new();
     let mut results = vec![];
     for part in &plan.parts {
-        let Some(keeper) = run_part(store, part, &states, fresh, how, &mut signals).await? else {
+        let Some(keeper) = run_part(store, part, &states, which, how, &mut signals).await? else {
             eprintln!("stopped in {}; run the same command again to go on", part.name);
             return Ok(ExitCode::from(signals.exit_code()));
         };
@@ -32,7 +32,7 @@ pub(crate) async fn run(store: &Store, plan: &Study, fresh: bool, how: &How) -> 
         results.push((part.name.as_str(), keeper.run().clone(), summary::best(&keeper)?, digest));
     }
     let runs = results.iter().map(|(name, run, _, _)| ((*name).to_owned(), run.to_string())).collect();
-    let games = match play(store, plan, runs, fresh, how).await? {
+    let games = match play(store, plan, runs, which, how).await? {
         Some(Played::Stopped(code)) => return Ok(code),
         Some(Played::Done(games)) => Some(games),
         None => None,
@@ -82,12 +82,12 @@ async fn play(
     store: &Store,
     plan: &Study,
     runs: BTreeMap<String, String>,
-    fresh: bool,
+    which: &Which,
     how: &How,
 ) -> Result<Option<Played>, Failure> {
     let Some(games) = &plan.tournament else { return Ok(None) };
     let (games, files) = tournament::look_up(games, runs, how).await?;
-    tournament::play(store, &games, &files, fresh, how).await.map(Some)
+    tournament::play(store, &games, &files, &which.of_parts(), how).await.map(Some)
 }
 
 /// One experiment, to its end; nothing if it was asked to stop.
@@ -95,7 +95,7 @@ async fn run_part(
     store: &Store,
     part: &Part,
     states: &BTreeMap<&str, Vec<Bytes>>,
-    fresh: bool,
+    which: &Which,
     how: &How,
     signals: &mut Signals,
 ) -> Result<Option<Keeper>, Failure> {
@@ -111,8 +111,11 @@ async fn run_part(
         None => part.experiment.clone(),
         Some(guests) => part.experiment.with_guests(Digest::of(guests)),
     };
-    let run = choose_id(store, &experiment.run_id(), fresh).await?;
+    let run = choose_id(store, &experiment.run_id(), &which.of_parts()).await?;
     let mut keeper = Keeper::create(store, &run, &experiment, guests, opening()).await?;
+    if !matches!(which, Which::Worked(_)) {
+        announce(&keeper, how);
+    }
     let driven = drive(&mut keeper, how, signals).await?;
     Ok((driven.ending == Ending::Finished).then_some(keeper))
 }

@@ -5,7 +5,7 @@ use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::progress::number;
-use crate::run::How;
+use crate::run::{How, Which};
 use crate::terminal::out;
 use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{RunId, Store};
 
-pub(crate) async fn run(store: &Store, plan: &Sweep, fresh: bool, how: &How) -> Result<ExitCode, Failure> {
-    let run = cells::create(store, &CellPlan::Sweep(Box::new(plan.clone())), fresh).await?;
+pub(crate) async fn run(store: &Store, plan: &Sweep, which: &Which, how: &How) -> Result<ExitCode, Failure> {
+    let run = cells::create(store, &CellPlan::Sweep(Box::new(plan.clone())), which).await?;
     resume(store, &run, plan, how).await
 }
 

@@ -11,7 +11,7 @@ pub(crate) use outcome::Outcome;
 
 use crate::cells::{self, Worked};
 use crate::failure::Failure;
-use crate::run::How;
+use crate::run::{How, Which};
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::{out, write_out};
 use archipelago::Progress;
@@ -156,10 +156,10 @@ pub(crate) async fn run(
     store: &Store,
     plan: &Tournament,
     files: &PlayerFiles,
-    fresh: bool,
+    which: &Which,
     how: &How,
 ) -> Result<ExitCode, Failure> {
-    match play(store, plan, files, fresh, how).await? {
+    match play(store, plan, files, which, how).await? {
         Played::Done(played) => Ok(played.print(how)),
         Played::Stopped(code) => Ok(code),
     }
@@ -196,11 +196,11 @@ pub(crate) async fn play(
     store: &Store,
     plan: &Tournament,
     files: &PlayerFiles,
-    fresh: bool,
+    which: &Which,
     how: &How,
 ) -> Result<Played, Failure> {
     let cells = CellPlan::Tournament(Box::new(plan.clone()));
-    let run = crate::run::choose_id(store, &cells.run_id(), fresh).await?;
+    let run = crate::run::choose_id(store, &cells.run_id(), which).await?;
     // First those who play, then the plan that promises them.
     players::keep(store, &run, plan, files).await?;
     cells::create_as(store, &run, &cells).await?;

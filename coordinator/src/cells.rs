@@ -9,7 +9,7 @@ use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use proto::convert::Piece;
 use std::sync::Arc;
 use std::time::Duration;
@@ -147,28 +147,50 @@ pub(crate) struct Archive {
     plan: Arc<CellPlan>,
 }
 
+/// What is kept after somebody has delivered results, and what was wrong with them.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) results: Vec<(u32, CellResult)>,
+    pub(crate) trouble: Option<Trouble>,
+}
+
 /// Why results are not kept.
-pub(crate) enum NotKept {
+pub(crate) enum Trouble {
     /// This cell cannot have brought that.
     Unsound(u32),
     Store(StoreError),
 }
 
 impl Archive {
-    /// Keeps results, from anybody. Answers what is kept.
-    pub(crate) async fn keep(
-        &self,
-        results: Vec<(u32, CellResult)>,
-    ) -> Result<Vec<(u32, CellResult)>, NotKept> {
+    /// Keeps results, from anybody. Whatever is stored of them in the end counts, for nobody can replace it.
+    pub(crate) async fn keep(&self, results: Vec<(u32, CellResult)>) -> Kept {
+        let mut kept = Kept::default();
         let unsound = |(number, result): &&(u32, CellResult)| !self.plan.is_sound(*number, result);
         if let Some((number, _)) = results.iter().find(unsound) {
-            return Err(NotKept::Unsound(*number));
+            kept.trouble = Some(Trouble::Unsound(*number));
+            return kept;
         }
-        let keep = |(number, result)| async move {
-            let kept = results::keep(&self.store, &self.run, &self.plan, number, result).await;
-            kept.map(|result| (number, result)).map_err(NotKept::Store)
-        };
-        stream::iter(results).map(keep).buffered(AT_A_TIME).try_collect().await
+        let mut keeping = stream::iter(results).map(|one| self.keep_one(one)).buffered(AT_A_TIME);
+        while let Some((stored, trouble)) = keeping.next().await {
+            kept.results.extend(stored);
+            kept.trouble = kept.trouble.or(trouble.map(Trouble::Store));
+        }
+        kept
+    }
+
+    /// Keeps one result. Answers what is stored of its cell, and what went wrong.
+    async fn keep_one(
+        &self,
+        (number, result): (u32, CellResult),
+    ) -> (Option<(u32, CellResult)>, Option<StoreError>) {
+        match results::keep(&self.store, &self.run, &self.plan, number, result).await {
+            Ok(result) => (Some((number, result)), None),
+            Err(error @ StoreError::Differs { .. }) => (
+                results::stored(&self.store, &self.run, &self.plan, number).await.ok().flatten(),
+                Some(error),
+            ),
+            Err(error) => (None, Some(error)),
+        }
     }
 }
 

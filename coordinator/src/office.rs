@@ -2,7 +2,7 @@
 //!
 //! It reads no clock and knows no network: whoever calls says when it is. It does wait for the store.
 
-use crate::cells::{Archive, Cells, NotKept};
+use crate::cells::{Archive, Cells, Kept, Trouble};
 use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
 use crate::keeper::KeepError;
@@ -14,7 +14,6 @@ use crate::record::{Labour, Loss, RunEvent};
 use crate::room::Room;
 use crate::runs::{Activity, Run};
 use crate::tls::Tls;
-use archipelago::cell::CellResult;
 use bytes::Bytes;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
@@ -529,24 +528,26 @@ impl Office {
         &mut self,
         worker: &str,
         work: &Work,
-        kept: Result<Vec<(u32, CellResult)>, NotKept>,
+        kept: Kept,
         now: Moment,
     ) -> Result<Fate, Refusal> {
-        let results = match kept {
-            Ok(results) => results,
-            Err(NotKept::Unsound(number)) => {
+        // It may have been put aside meanwhile.
+        self.members.see(worker, now.elapsed)?;
+        let mut fate = Fate::Unneeded;
+        for (number, result) in kept.results {
+            let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
+            fate = cells.complete(number, result);
+        }
+        match kept.trouble {
+            None => {}
+            Some(Trouble::Unsound(number)) => {
                 let reason = format!("{work}: expected the result of cell {number}, found another");
                 return Err(self.corrupt(worker, &reason));
             }
-            Err(NotKept::Store(error @ StoreError::Differs { .. })) => {
+            Some(Trouble::Store(error @ StoreError::Differs { .. })) => {
                 return Err(self.corrupt(worker, &error.to_string()));
             }
-            Err(NotKept::Store(error)) => return Err(error.into()),
-        };
-        let mut fate = Fate::Unneeded;
-        for (number, result) in results {
-            let Some(cells) = self.cells(&work.run) else { return Ok(self.count(Fate::Unneeded)) };
-            fate = cells.complete(number, result);
+            Some(Trouble::Store(error)) => return Err(error.into()),
         }
         if let (Piece::Cells { first, count }, Some(cells)) = (work.piece, self.cells(&work.run))
             && !cells.wants(first, count)
@@ -600,8 +601,10 @@ impl Office {
         );
         let reason: String = failure.chars().take(1000).collect();
         if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
-            let losses = self.loss(work, worker, held).into_iter().collect();
-            self.note_losses(&work.run, losses, &reason, now).await;
+            let lost = self.loss(work, worker, held).map(|Loss { island, epoch, worker, held }| {
+                RunEvent::Lost { island, epoch, worker, held, reason: reason.clone(), at: now.unix }
+            });
+            self.note_losses(&work.run, lost, now).await;
         }
         if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
             self.fail(&work.run.clone(), &reason, now).await;
@@ -647,14 +650,16 @@ impl Office {
                 reason,
                 "lease ran out"
             );
-            let loss = self.loss(&work, &worker, held);
-            losses.entry(work.run.clone()).or_default().extend(loss);
+            if let Some(loss) = self.loss(&work, &worker, held) {
+                losses.entry(work.run.clone()).or_default().push(loss);
+            }
             if let Verdict::Poison(reason) = verdict {
                 poisoned.push((work.run, reason));
             }
         }
         for (run, losses) in losses {
-            self.note_losses(&run, losses, reason, now).await;
+            let event = RunEvent::Expired { losses, reason: reason.to_owned(), at: now.unix };
+            self.note_losses(&run, Some(event), now).await;
         }
         for (run, reason) in poisoned {
             self.fail(&run, &reason, now).await;
@@ -680,9 +685,8 @@ impl Office {
 
     /// Writes down what was held in vain: reports tell what failures cost. However many workers are lost at once, it is
     /// one event, because everybody waits for it.
-    async fn note_losses(&mut self, name: &str, losses: Vec<Loss>, reason: &str, now: Moment) {
-        let Some(run) = self.runs.get_mut(name).filter(|_| !losses.is_empty()) else { return };
-        let event = RunEvent::Lost { losses, reason: reason.to_owned(), at: now.unix };
+    async fn note_losses(&mut self, name: &str, event: Option<RunEvent>, now: Moment) {
+        let (Some(run), Some(event)) = (self.runs.get_mut(name), event) else { return };
         let written = run.log(&event).await;
         self.note_trouble(name, written, now).await;
     }

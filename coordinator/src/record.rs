@@ -84,8 +84,23 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// Workers held epochs and did not deliver them: somebody does them again.
+    /// A worker held an epoch and could not deliver it: somebody does it again.
     Lost {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// The worker.
+        worker: String,
+        /// For how long it held the epoch, in milliseconds.
+        held: u64,
+        /// Why it was lost.
+        reason: String,
+        /// When.
+        at: u64,
+    },
+    /// Workers held epochs and were not heard of any more: somebody does them again.
+    Expired {
         /// Which, and who.
         losses: Vec<Loss>,
         /// Why they were lost.
@@ -111,7 +126,7 @@ pub struct Loss {
 impl RunEvent {
     /// Whether it changes nothing of how the run stands.
     pub fn is_aside(&self) -> bool {
-        matches!(self, Self::Opened { .. } | Self::Lost { .. })
+        matches!(self, Self::Opened { .. } | Self::Lost { .. } | Self::Expired { .. })
     }
 }
 

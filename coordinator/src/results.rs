@@ -46,23 +46,34 @@ pub async fn keep(
     number: u32,
     result: CellResult,
 ) -> Result<CellResult, StoreError> {
-    let (path, created) = match &result {
-        CellResult::Evolved(evolved) => {
-            let path = Place::Cell(number).in_run(run);
-            let created = store.create_value(&path, Kind::Cell, evolved).await;
-            (path, created)
-        }
-        CellResult::Played(pairs) => {
-            let path = Place::Match(number).in_run(run);
-            let created = store.create_value(&path, Kind::Match, pairs).await;
-            (path, created)
-        }
+    let path = place(run, plan, number);
+    let created = match &result {
+        CellResult::Evolved(evolved) => store.create_value(&path, Kind::Cell, evolved).await,
+        CellResult::Played(pairs) => store.create_value(&path, Kind::Match, pairs).await,
     };
     match created {
         Err(StoreError::Differs { .. }) if !plan.is_pure(number) => {
-            let first = read_one(store, &path).await?;
+            let first = stored(store, run, plan, number).await?;
             Ok(first.map_or(result, |(_, first)| first))
         }
         created => created.map(|_| result),
+    }
+}
+
+/// What is stored of a cell, if that can be its result.
+pub(crate) async fn stored(
+    store: &Store,
+    run: &RunId,
+    plan: &CellPlan,
+    number: u32,
+) -> Result<Option<(u32, CellResult)>, StoreError> {
+    let found = read_one(store, &place(run, plan, number)).await?;
+    Ok(found.filter(|(number, result)| plan.fits(*number, result)))
+}
+
+fn place(run: &RunId, plan: &CellPlan, number: u32) -> Path {
+    match plan {
+        CellPlan::Sweep(_) => Place::Cell(number).in_run(run),
+        CellPlan::Tournament(_) => Place::Match(number).in_run(run),
     }
 }

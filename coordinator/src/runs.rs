@@ -116,7 +116,8 @@ fn recorded(events: &[RunEvent]) -> (RunState, i32) {
             RunEvent::Created { .. }
             | RunEvent::Opened { .. }
             | RunEvent::Decided { .. }
-            | RunEvent::Lost { .. } => {}
+            | RunEvent::Lost { .. }
+            | RunEvent::Expired { .. } => {}
         }
     }
     (state, priority)
@@ -459,6 +460,10 @@ impl Office {
 
     /// Finishes a run if it has come to its end, and everything is written.
     pub(crate) async fn settle_one(&mut self, name: &str, now: Moment) -> bool {
+        // What comes for a run that somebody has cancelled is kept, and does not finish it.
+        if !matches!(self.plan.state(name), Some(RunState::Active | RunState::Paused)) {
+            return false;
+        }
         let Some(run) = self.runs.get_mut(name) else { return false };
         let (digest, reason) = match &mut run.activity {
             Activity::Epochs(epochs) => {

@@ -1,7 +1,7 @@
 //! What workers call, as gRPC: messages are checked and put together here, and everything else is the office's.
 
 use crate::bell::{Bell, Listener};
-use crate::cells;
+use crate::cells::{self, Kept};
 use crate::epochs::Fate;
 use crate::keeper::KeepError;
 use crate::members::MemberError;
@@ -444,7 +444,7 @@ impl Worker for Desk {
                 let archive = self.office().await.archive(&worker, &work, self.now())?;
                 let kept = match archive {
                     Some(archive) => archive.keep(results).await,
-                    None => Ok(vec![]),
+                    None => Kept::default(),
                 };
                 let mut office = self.office().await;
                 let fate = office.complete_cells(&worker, &work, kept, self.now()).await?;

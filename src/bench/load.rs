@@ -5,6 +5,8 @@
 //! rate is that of all of them, against what they could do if no call took any time; calls are timed by the clock.
 
 use super::{Bench, Figure};
+use crate::run::opening;
+use coordinator::keeper::Keeper;
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
 use experiment::{Experiment, Plan, SEMANTICS};
@@ -18,6 +20,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+use store::{Location, RunId, Store};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::Status;
@@ -62,7 +65,21 @@ fn in_folder(folder: &Path) -> Figure {
     let memory = peak_memory(coordinator.id());
     let _ = coordinator.kill();
     let _ = coordinator.wait();
-    figure(&tally, memory)
+    let stored = runtime.block_on(stored_epochs(&folder.join("store")));
+    figure(&tally, memory, stored)
+}
+
+/// How many epochs there are in the store that the coordinator left behind when it was killed.
+async fn stored_epochs(folder: &Path) -> u64 {
+    let place = Location::Folder(folder.to_path_buf());
+    let store = Store::open_at(&place).await.expect("the coordinator wrote there");
+    let Ok(Plan::Single(experiment)) = experiment::parse("load.toml", PLAN, None) else {
+        unreachable!("it is one experiment")
+    };
+    let run = RunId::new(experiment.run_id()).expect("it is a name");
+    let keeper = Keeper::open(&store, &run, opening()).await.expect("the run is there");
+    let islands = experiment.setting().islands.len() as u32;
+    (0..islands).map(|island| keeper.archipelago().done(island)).sum()
 }
 
 /// A coordinator as a process of its own, and where it is.
@@ -91,6 +108,8 @@ struct Tally {
     acquired: Vec<Duration>,
     completed: Vec<Duration>,
     accepted: u64,
+    /// Calls for work that brought none, though there is some for everybody.
+    empty: u64,
     /// Epochs that somebody else had delivered, or that nobody needed.
     doubled: u64,
     failed: u64,
@@ -115,6 +134,7 @@ async fn all_work(url: &str) -> Tally {
         all.acquired.extend(tally.acquired);
         all.completed.extend(tally.completed);
         all.accepted += tally.accepted;
+        all.empty += tally.empty;
         all.doubled += tally.doubled;
         all.failed += tally.failed;
     }
@@ -162,7 +182,10 @@ impl Simulated {
         };
         let asked = Instant::now();
         let grants = self.client.acquire(request).await?.into_inner().grants;
-        let Some(grant) = grants.into_iter().next() else { return Ok(()) };
+        let Some(grant) = grants.into_iter().next() else {
+            tally.empty += 1;
+            return Ok(());
+        };
         tally.acquired.push(asked.elapsed());
         let work = convert::work(grant.piece).map_err(|error| Status::internal(error.to_string()))?;
         let task = grant.task.ok_or_else(|| Status::internal("there are only epochs"))?;
@@ -240,7 +263,7 @@ impl Simulated {
     }
 }
 
-fn figure(tally: &Tally, memory: f64) -> Figure {
+fn figure(tally: &Tally, memory: f64, stored: u64) -> Figure {
     let seconds = TIME.as_secs_f64();
     let ideal = f64::from(WORKERS) / PACE.as_secs_f64();
     let mut figure = Figure::new("epochs/s", tally.accepted as f64 / seconds, ideal);
@@ -250,7 +273,9 @@ fn figure(tally: &Tally, memory: f64) -> Figure {
         ("complete p50, ms", percentile(&tally.completed, 0.5)),
         ("complete p99, ms", percentile(&tally.completed, 0.99)),
         ("doubled epochs", tally.doubled as f64),
+        ("lost epochs", tally.accepted.saturating_sub(stored) as f64),
         ("failed calls", tally.failed as f64),
+        ("empty answers", tally.empty as f64),
         ("coordinator, MiB", memory),
     ]);
     figure

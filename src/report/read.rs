@@ -139,7 +139,8 @@ fn standing(events: &[RunEvent]) -> (String, Option<String>, Option<String>) {
             | RunEvent::Opened { .. }
             | RunEvent::Decided { .. }
             | RunEvent::Prioritised { .. }
-            | RunEvent::Lost { .. } => {}
+            | RunEvent::Lost { .. }
+            | RunEvent::Expired { .. } => {}
         }
     }
     (standing.0.to_owned(), standing.1, standing.2)
@@ -167,15 +168,23 @@ fn versions(events: &[RunEvent]) -> Vec<String> {
 }
 
 fn losses(event: &RunEvent) -> Vec<Loss> {
-    let RunEvent::Lost { losses, reason, at } = event else { return vec![] };
-    let told = losses.iter().map(|loss| Loss {
-        at: clock::show(*at),
-        work: format!("island {}, epoch {}", loss.island, loss.epoch),
-        worker: loss.worker.clone(),
-        milliseconds: loss.held,
-        reason: reason.clone(),
-    });
-    told.collect()
+    let told = |island: u32, epoch: u64, worker: &str, held: u64, reason: &str, at: u64| Loss {
+        at: clock::show(at),
+        work: format!("island {island}, epoch {epoch}"),
+        worker: worker.to_owned(),
+        milliseconds: held,
+        reason: reason.to_owned(),
+    };
+    match event {
+        RunEvent::Lost { island, epoch, worker, held, reason, at } => {
+            vec![told(*island, *epoch, worker, *held, reason, *at)]
+        }
+        RunEvent::Expired { losses, reason, at } => {
+            let all = losses.iter();
+            all.map(|loss| told(loss.island, loss.epoch, &loss.worker, loss.held, reason, *at)).collect()
+        }
+        _ => vec![],
+    }
 }
 
 /// What happened, and when. Losses have a table of their own.
@@ -195,7 +204,7 @@ fn told(event: &RunEvent) -> Option<(String, String)> {
         RunEvent::Continued { at } => (at, "went on".to_owned()),
         RunEvent::Cancelled { at } => (at, "cancelled".to_owned()),
         RunEvent::Failed { reason, at } => (at, format!("failed: {reason}")),
-        RunEvent::Lost { .. } => return None,
+        RunEvent::Lost { .. } | RunEvent::Expired { .. } => return None,
     };
     Some((clock::show(*at), what))
 }

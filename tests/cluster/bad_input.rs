@@ -92,9 +92,25 @@ fn every_setting_says_where_it_came_from() {
     for line in [
         "lease = \"30s\" # flag --lease",
         "stall = \"7m\" # environment ATOLL_STALL",
-        "max_runs = \"5\" # environment ATOLL_MAX_RUNS",
+        "max_runs = 5 # environment ATOLL_MAX_RUNS",
         "listen = \"127.0.0.1:7440\" # default",
     ] {
         assert!(said.lines().any(|found| found == line), "expected `{line}` in:\n{said}");
+    }
+}
+
+#[test]
+fn settings_that_were_printed_can_be_read_again() {
+    let folder = Folder::new();
+    for role in ["coordinator", "worker"] {
+        let values = |printed: &str| -> Vec<String> {
+            printed.lines().map(|line| line.split(" # ").next().unwrap().to_owned()).collect()
+        };
+        let printed = folder.atoll(&[role, "--print-config"]);
+        let file = folder.file(&format!("{role}.toml"), &text(&printed.stdout));
+        let again = folder.atoll(&[role, "--print-config", "--config", &file]);
+        assert!(again.status.success(), "{}", text(&again.stderr));
+        assert!(values(&text(&printed.stdout)).len() > 5);
+        assert_eq!(values(&text(&again.stdout)), values(&text(&printed.stdout)), "{role}");
     }
 }

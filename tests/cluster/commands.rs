@@ -32,7 +32,9 @@ fn sweeps_and_studies_are_worked_off_by_workers() {
         let (here, there) = (Folder::new(), Folder::new());
         let file = here.file("plan.toml", plan);
         let expected = digest(&here.atoll(&["run", &file, "--json"]));
-        let found = digest(&there.atoll(&["run", &file, "--workers", "2", "--json"]));
+        let output = there.atoll(&["run", &file, "--workers", "2", "--json"]);
+        assert!(!text(&output.stderr).contains("already"), "it was done just now: {}", text(&output.stderr));
+        let found = digest(&output);
         assert_eq!(found, expected, "{name}");
         let coordinator = here.coordinator(&["--store", "other"]);
         let _worker = coordinator.worker(&[]);
@@ -40,6 +42,19 @@ fn sweeps_and_studies_are_worked_off_by_workers() {
         assert_eq!(coordinator.digest(&run), expected, "{name}, submitted");
         let listed = json(&here.atoll(&["runs", "--store", "other", "--json"]));
         assert!(listed.as_array().unwrap().iter().all(|run| run["state"] != "damaged"), "{listed}");
+    }
+}
+
+#[test]
+fn a_fresh_run_of_workers_is_the_one_that_is_told() {
+    let folder = Folder::new();
+    for plan in [EXPERIMENT.replace("3000", "100"), SWEEP.to_owned()] {
+        let file = folder.file("plan.toml", &plan);
+        let run = |arguments: &[&str]| json(&folder.atoll(&[&["run", &file, "--json"], arguments].concat()));
+        let first = run(&[]);
+        let fresh = run(&["--fresh", "--workers", "2"]);
+        assert_eq!(fresh["run"], format!("{}.2", first["run"].as_str().unwrap()));
+        assert_eq!(fresh["digest"], first["digest"]);
     }
 }
 

@@ -133,7 +133,7 @@ pub(crate) struct Coordinator {
     pub(crate) process: Process,
     url: String,
     pub(crate) address: String,
-    http: String,
+    pub(crate) http: String,
     folder: PathBuf,
     arguments: Vec<String>,
     variables: Variables,

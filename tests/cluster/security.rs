@@ -116,6 +116,8 @@ fn wrong_certificates_are_refused_for_good() {
     let plain_url = url.replace("https", "http");
     let other_authority = ["--tls-ca", "other/ca.pem"];
     let other_certificate = ["--tls-cert", "other/client.pem", "--tls-key", "other/client-key.pem"];
+    let servers_certificate = ["--tls-cert", "own/coordinator.pem", "--tls-key", "own/coordinator-key.pem"];
+    let metrics_url = format!("https://{}", coordinator.http);
     for (url, arguments, said) in [
         (
             &url,
@@ -123,7 +125,13 @@ fn wrong_certificates_are_refused_for_good() {
             "not signed by the authority in `tls_ca`",
         ),
         (&url, with(&[&TRUSTING, &token]), "it wants to see a certificate"),
-        (&url, with(&[&TRUSTING, &other_certificate, &token]), "it does not accept our certificate"),
+        (&url, with(&[&TRUSTING, &other_certificate, &token]), "another authority has signed it"),
+        (&url, with(&[&TRUSTING, &servers_certificate, &token]), "it was not made for clients"),
+        (
+            &metrics_url,
+            with(&[&TRUSTING, &WITH_CERTIFICATE, &token]),
+            "is that the address of health and metrics?",
+        ),
         (&url, with(&[&token]), "expected a file with the certificate authority (`tls_ca`)"),
         (&plain_url, with(&[&token]), "it speaks TLS: use https://"),
         (&plain_url, with(&[&TRUSTING, &token]), "nothing would be encrypted"),
@@ -136,6 +144,43 @@ fn wrong_certificates_are_refused_for_good() {
     let plain = secrets.coordinator(&["--store", "plain-store"]);
     let encrypted_url = plain.url().replace("http", "https");
     expect(&secrets.refused_worker(&encrypted_url, &TRUSTING, &vec![]), "it does not speak TLS");
+}
+
+/// Fetches a page over TLS with somebody else's client, which shows no certificate.
+fn page_over_tls(secrets: &Secrets, url: &str, token: Option<&str>) -> (u16, String) {
+    let script = "import ssl, sys, urllib.request as web\n\
+                  context = ssl.create_default_context(cafile=sys.argv[2])\n\
+                  headers = {'Authorization': 'Bearer ' + sys.argv[3]} if sys.argv[3] else {}\n\
+                  try:\n\
+                  \x20   page = web.urlopen(web.Request(sys.argv[1], headers=headers), context=context, timeout=10)\n\
+                  except web.HTTPError as error:\n\
+                  \x20   page = error\n\
+                  print(page.status)\n\
+                  print(page.read().decode())\n";
+    let authority = secrets.folder.path().join("own/ca.pem");
+    let output = std::process::Command::new("python3")
+        .args(["-c", script, url, authority.to_str().unwrap(), token.unwrap_or_default()])
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    let (status, page) = said.split_once('\n').unwrap_or_else(|| panic!("{}", text(&output.stderr)));
+    (status.parse().unwrap(), page.to_owned())
+}
+
+#[test]
+fn probes_need_no_certificate_and_metrics_a_token() {
+    let secrets = Secrets::new();
+    let coordinator = secrets.coordinator(&with(&[&SECURED, &["--tls-client-ca", "own/ca.pem"]]));
+    let page = |path: &str, token: Option<&str>| {
+        page_over_tls(&secrets, &format!("https://{}{path}", coordinator.http), token)
+    };
+    wait_until("readiness", || page("/readyz", None) == (200, "ready\n\n".to_owned()));
+    assert_eq!(page("/healthz", None), (200, "ok\n\n".to_owned()));
+    assert_eq!(page("/metrics", None).0, 401);
+    assert_eq!(page("/metrics", Some(&secrets.secret("own/worker.token"))).0, 401);
+    let (status, metrics) = page("/metrics", Some(&secrets.secret("own/operator.token")));
+    assert_eq!(status, 200);
+    assert!(metrics.contains("\natoll_workers 0\n"), "{metrics}");
 }
 
 #[test]

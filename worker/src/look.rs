@@ -24,6 +24,10 @@ const ALERT: u8 = 21;
 /// The first words of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/// What calls are made by, as TLS names it.
+const CALLS: &[u8] = b"h2";
+const NO_CALLS: &str = "it takes no calls (HTTP/2): is that the address of health and metrics?";
+
 /// Who to look at, and how.
 #[derive(Clone)]
 pub struct Look {
@@ -68,7 +72,11 @@ impl Look {
                 .map(|_| "it speaks TLS: use https:// and `tls_ca`".to_owned()),
             Some((config, name)) => {
                 let heard = within(self.hear_with_tls(config.clone(), name.clone())).await?;
-                heard.err().and_then(|error| reason(&error))
+                match heard {
+                    Ok(true) => None,
+                    Ok(false) => Some(NO_CALLS.to_owned()),
+                    Err(error) => reason(&error),
+                }
             }
         }
     }
@@ -79,9 +87,14 @@ impl Look {
         stream.read_u8().await
     }
 
-    async fn hear_with_tls(&self, config: Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<u8> {
+    /// Whether it takes calls.
+    async fn hear_with_tls(&self, config: Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<bool> {
         let stream = TcpStream::connect(&self.address).await?;
-        TlsConnector::from(config).connect(name, stream).await?.read_u8().await
+        let mut stream = TlsConnector::from(config).connect(name, stream).await?;
+        if stream.get_ref().1.alpn_protocol() != Some(CALLS) {
+            return Ok(false);
+        }
+        stream.read_u8().await.map(|_| true)
     }
 }
 
@@ -105,7 +118,7 @@ fn config(trust: &Trust) -> Result<ClientConfig, TlsError> {
             config.with_client_auth_cert(certificates(certificate)?, key)?
         }
     };
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![CALLS.to_vec()];
     Ok(config)
 }
 
@@ -123,16 +136,25 @@ fn reason(error: &io::Error) -> Option<String> {
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
             "it wants to see a certificate: set `tls_cert` and `tls_key`".to_owned()
         }
-        TlsError::AlertReceived(alert) => {
-            format!(
-                "it does not accept our certificate (`tls_cert`): another authority has signed it ({alert:?})"
-            )
-        }
+        TlsError::AlertReceived(alert) => refused(*alert),
         TlsError::InvalidMessage(_) => {
             "it does not speak TLS: use http:// or give it a certificate".to_owned()
         }
         _ => return None,
     })
+}
+
+/// What a coordinator means by an alert.
+fn refused(alert: AlertDescription) -> String {
+    let why = match alert {
+        AlertDescription::NoApplicationProtocol => return NO_CALLS.to_owned(),
+        AlertDescription::UnknownCA | AlertDescription::DecryptError => "another authority has signed it",
+        AlertDescription::CertificateExpired => "it is not valid today",
+        AlertDescription::CertificateRevoked => "it was revoked",
+        AlertDescription::UnsupportedCertificate => "it was not made for clients",
+        _ => "it told no reason that is known",
+    };
+    format!("it does not accept our certificate (`tls_cert`): {why} ({alert:?})")
 }
 
 #[cfg(test)]
@@ -148,7 +170,12 @@ mod tests {
         assert!(
             told(TlsError::AlertReceived(AlertDescription::CertificateRequired)).contains("wants to see")
         );
-        assert!(told(TlsError::AlertReceived(AlertDescription::UnknownCA)).contains("does not accept"));
+        let alert = |alert| told(TlsError::AlertReceived(alert));
+        assert!(alert(AlertDescription::UnknownCA).contains("another authority"));
+        assert!(alert(AlertDescription::CertificateExpired).contains("not valid today"));
+        assert!(alert(AlertDescription::UnsupportedCertificate).contains("not made for clients"));
+        assert!(alert(AlertDescription::NoApplicationProtocol).contains("health and metrics"));
+        assert!(alert(AlertDescription::InternalError).contains("InternalError"));
         assert_eq!(told(TlsError::General("anything else".to_owned())), "");
         assert_eq!(reason(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
     }

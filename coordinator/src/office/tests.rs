@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::turn::{Turn, Written};
+use archipelago::cell::{CellPlan, CellResult};
 use archipelago::solo;
 use evolution::epoch::{self, EpochTask, Packet};
 use experiment::{Experiment, Plan as Parsed};
@@ -357,11 +358,58 @@ async fn workers_that_are_lost_at_once_are_one_event() {
     let run = store::RunId::new(&script.run).unwrap();
     let events: Vec<store::Event<RunEvent>> = store::journal::read_all(&script.store, &run).await.unwrap();
     let lost = events.into_iter().filter_map(|event| match event.body {
-        RunEvent::Lost { losses, .. } => Some(losses),
+        RunEvent::Expired { losses, .. } => Some(losses),
         _ => None,
     });
     let lost: Vec<Vec<(u32, String)>> =
         lost.map(|losses| losses.into_iter().map(|loss| (loss.island, loss.worker)).collect()).collect();
     let all = [(0, "a"), (1, "a"), (2, "b")].map(|(island, worker)| (island, worker.to_owned()));
     assert_eq!(lost, [all.to_vec()]);
+}
+
+/// An office with a sweep of three cells, all of them with worker `a`, and what the cells bring.
+async fn sweep() -> (Office, Work, Vec<(u32, CellResult)>, Moment) {
+    let text = "name = \"swept\"\nproblem = { kind = \"onemax\", length = 10 }\n\
+                algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 2 }\n\
+                sweep = { repeats = 3, axis = [{ keys = [\"problem.length\"], values = [10] }] }";
+    let plan = experiment::parse("swept.toml", text, None).unwrap();
+    let cells = CellPlan::of(plan.clone()).unwrap();
+    let result = |number| cells.compute(number, &[], || false).unwrap().unwrap();
+    let results = (0..cells.len()).map(|number| (number, result(number))).collect();
+    let now = Moment { elapsed: Duration::ZERO, unix: 0 };
+    let mut office = Office::open(Store::memory(), settings(1, 0), now).await.unwrap();
+    let run = office.submit(plan, vec![], 0, false, now).await.unwrap();
+    for worker in ["a", "b"] {
+        let (name, version) = (worker.to_owned(), "scripted".to_owned());
+        let request =
+            v1::JoinRequest { worker: name.clone(), name, version, semantics: SEMANTICS, threads: 1 };
+        office.join(&request, now).unwrap();
+    }
+    let work = Work { run, piece: Piece::Cells { first: 0, count: 3 } };
+    (office, work, results, now)
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_its_last_cells_are_written_stays_cancelled() {
+    let (mut office, work, results, now) = sweep().await;
+    let kept = office.archive("a", &work, now).unwrap().unwrap().keep(results).await;
+    office.cancel(&work.run, now).await.unwrap();
+    office.complete_cells("a", &work, kept, now).await.unwrap();
+    assert_eq!(office.plan.state(&work.run), Some(&RunState::Cancelled));
+}
+
+#[tokio::test]
+async fn what_is_stored_of_cells_counts_whoever_was_wrong() {
+    let (mut office, work, results, now) = sweep().await;
+    let archive = office.archive("a", &work, now).unwrap().unwrap();
+    let CellResult::Evolved(mut wrong) = results[1].1.clone() else { unreachable!("it is a sweep") };
+    wrong.best += 1.0;
+    let wrong = archive.keep(vec![(1, CellResult::Evolved(wrong))]).await;
+    office.complete_cells("b", &work, wrong, now).await.unwrap();
+    let kept = archive.keep(results).await;
+    let refused = office.complete_cells("a", &work, kept, now).await.unwrap_err();
+    assert!(matches!(refused, Refusal::Corrupt(_)), "{refused}");
+    office.settle(&work.run, now).await;
+    let state = office.plan.state(&work.run);
+    assert!(matches!(state, Some(RunState::Finished(_))), "nothing is left to be computed: {state:?}");
 }
