@@ -216,8 +216,10 @@ fn every_setting_is_told_with_its_default() {
         let (_, table) = told.split_once(&format!("| `{role}.toml` | default |")).unwrap();
         let table = table.split("\n\n").next().unwrap();
         for line in printed.lines() {
-            let (key, rest) = line.split_once(" = \"").unwrap();
-            let default = rest.strip_suffix("\" # default").unwrap();
+            let (key, rest) = line.split_once(" = ").unwrap();
+            let value = rest.strip_suffix(" # default").unwrap();
+            let text = value.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+            let default = text.unwrap_or(value);
             assert!(table.contains(&format!("\n| `{key}` | `{default}` |")), "{role}: {line}");
         }
         assert_eq!(table.matches("\n| `").count(), printed.lines().count(), "{role} has other settings");
