@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use coordinator::keeper::{Assignment, Keeper};
 use coordinator::record::Labour;
+use evolution::activity::Activity;
 use evolution::epoch::Evolver;
 use experiment::CheckpointEvery;
 use std::sync::Arc;
@@ -118,6 +119,7 @@ impl<'a> Drive<'a> {
                 checkpoint_every: self.keeper.experiment().checkpoint_every(),
                 stop: self.stop.clone(),
                 gauges: self.gauges.clone(),
+                activity: Activity::default(),
             };
             let sender = self.sender.clone();
             self.pool.run(job, move |message| deliver(&sender, message));

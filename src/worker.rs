@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
-use worker::{Config, CredentialError, Departed, Identity, Look, Pool, Token};
+use std::sync::Arc;
+use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -103,7 +104,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
     let endpoint = worker::endpoint(&url, &trust).map_err(wrong)?;
     let look = Look::new(&url, &trust).map_err(wrong)?;
-    let config = config(&settings, look, credentials.token(&url)?)?;
+    let config = config(&settings, look)?;
+    let token = credentials.token(&url)?;
     let threads = threads(&settings)?;
     if arguments.settings.print_config {
         settings.print()?;
@@ -111,7 +113,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     settings::log(&settings)?;
     let mut signals = Signals::listen()?;
-    let departed = worker::run(config, endpoint.connect_lazy(), Pool::new(threads)?, signals.asked()).await?;
+    let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token));
+    let departed = worker::run(config, calls, Pool::new(threads)?, signals.asked()).await?;
     Ok(match departed {
         Departed::Done => ExitCode::SUCCESS,
         Departed::Drained => ExitCode::from(signals.exit_code()),
@@ -126,7 +129,7 @@ fn threads(settings: &Settings) -> Result<usize, Failure> {
     }
 }
 
-fn config(settings: &Settings, look: Look, token: Option<Token>) -> Result<Config, Failure> {
+fn config(settings: &Settings, look: Look) -> Result<Config, Failure> {
     let given = settings.text("name")?;
     let name = if given.is_empty() { format!("{}-{}", host(), std::process::id()) } else { given };
     if name.len() > 100 {
@@ -138,8 +141,7 @@ fn config(settings: &Settings, look: Look, token: Option<Token>) -> Result<Confi
     };
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let identity =
-        Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look), token };
+    let identity = Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look) };
     let memory_bytes = memory(settings)?;
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
     // What is kept at hand must not crowd out what is worked on.

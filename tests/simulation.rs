@@ -128,7 +128,6 @@ async fn work(number: u64, seed: u64) -> turmoil::Result {
         give_up_after: None,
         seed: seed + number,
         look: None,
-        token: None,
     };
     let config = worker::Config {
         identity,
@@ -136,7 +135,8 @@ async fn work(number: u64, seed: u64) -> turmoil::Result {
         memory_bytes: u64::MAX,
         engines: std::collections::BTreeMap::new(),
     };
-    worker::run(config, channel(), worker::Pool::inline(), std::future::pending()).await?;
+    let calls = Arc::new(worker::Grpc::new(channel(), None));
+    worker::run(config, calls, worker::Pool::inline(), std::future::pending()).await?;
     Ok(())
 }
 

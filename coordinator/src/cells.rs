@@ -53,6 +53,11 @@ impl Cells {
         self.progress.plan().text()
     }
 
+    /// The plan itself.
+    pub(crate) fn shared_plan(&self) -> Arc<CellPlan> {
+        self.progress.shared_plan()
+    }
+
     /// The digest of the text.
     pub(crate) fn plan(&self) -> &Digest {
         &self.plan

@@ -66,6 +66,11 @@ fn page(office: &Office) -> String {
         ("atoll_checkpoints_total", "Checkpoints inside epochs", counters.checkpoints),
         ("atoll_workers_forgotten_total", "Workers that fell silent", counters.forgotten),
         ("atoll_store_errors_total", "Writes that the store did not do", counters.store_errors),
+        (
+            "atoll_pieces_stalled_total",
+            "Pieces that made no progress for far longer than usual",
+            counters.stalled,
+        ),
     ] {
         page.family(name, help, "counter");
         page.line(&format_args!("{name} {value}"));

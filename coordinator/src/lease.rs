@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Terms {
     /// How long a lease lasts without a renewal.
     pub lease: Duration,
-    /// How long work may go on without progress.
+    /// How long a piece may make no progress at least before it counts as standing still.
     pub stall: Duration,
     /// How old a lease must be before an idle worker repeats its work.
     pub hedge_after: Duration,
@@ -38,6 +38,9 @@ impl Default for Terms {
     }
 }
 
+/// A piece stands still if it makes no progress for so many times as long as pieces of its run usually take.
+const STALLED_AFTER: u32 = 10;
+
 /// What a lease is known by.
 pub type Token = u64;
 
@@ -55,6 +58,8 @@ pub struct Leases {
     alone: BTreeSet<(Duration, Work)>,
     /// How many leases of each run are out.
     counts: BTreeMap<String, usize>,
+    /// How long a piece of each run usually takes.
+    usual: BTreeMap<String, Duration>,
 }
 
 /// One piece of work.
@@ -73,6 +78,19 @@ struct Lease {
     expires: Duration,
     progress: u64,
     progressed: Duration,
+    /// Whether it stands still, and that was reported.
+    stalled: bool,
+}
+
+/// A piece that makes no progress although its worker renews it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The work.
+    pub work: Work,
+    /// The worker that has it.
+    pub worker: String,
+    /// For how long.
+    pub for_how_long: Duration,
 }
 
 /// What becomes of work that failed.
@@ -110,6 +128,7 @@ impl Leases {
             held: BTreeMap::new(),
             alone: BTreeSet::new(),
             counts: BTreeMap::new(),
+            usual: BTreeMap::new(),
         }
     }
 
@@ -135,7 +154,8 @@ impl Leases {
     fn adopt(&mut self, work: &Work, worker: &str, token: Token, now: Duration) {
         let expires = now + self.terms.lease;
         let worker = worker.to_owned();
-        let lease = Lease { token, worker, granted: now, expires, progress: 0, progressed: now };
+        let lease =
+            Lease { token, worker, granted: now, expires, progress: 0, progressed: now, stalled: false };
         self.held.entry(lease.worker.clone()).or_default().insert(work.clone());
         *self.counts.entry(work.run.clone()).or_default() += 1;
         self.change(work, |offer| offer.leases.push(lease));
@@ -223,10 +243,10 @@ impl Leases {
         old.filter(|work| runnable(&work.run)).find(|work| of_others(work)).cloned()
     }
 
-    /// Renews a lease, or takes it up again if it had run out. Refused if the worker has another lease of the work by
-    /// now, or the work did not move for too long: then it waits for somebody else.
+    /// Renews a lease, or re-adopts it if it had expired. Rejected if the worker has another lease of the work by now.
+    /// However long the work takes, it stays with a worker that renews.
     pub fn renew(&mut self, work: &Work, worker: &str, token: Token, progress: u64, now: Duration) -> bool {
-        let Terms { lease: length, stall, .. } = self.terms;
+        let length = self.terms.lease;
         let offer = self.offers.entry(work.clone()).or_default();
         let Some(at) = offer.leases.iter().position(|lease| lease.worker == worker) else {
             self.adopt(work, worker, token, now);
@@ -237,14 +257,46 @@ impl Leases {
             return false;
         }
         if progress != lease.progress {
-            (lease.progress, lease.progressed) = (progress, now);
+            (lease.progress, lease.progressed, lease.stalled) = (progress, now, false);
         }
-        let is_stalled = now.saturating_sub(lease.progressed) > stall;
         lease.expires = now + length;
-        if is_stalled {
-            self.detach(work, |lease| lease.worker == worker);
+        true
+    }
+
+    /// The leases that have come to stand still since this was last asked: renewed, but without progress for far longer
+    /// than pieces of their run usually take.
+    pub fn find_stalled(&mut self, now: Duration) -> Vec<Stalled> {
+        let mut stalled = vec![];
+        for (work, offer) in &mut self.offers {
+            let usual = self.usual.get(&work.run).copied().unwrap_or_default();
+            let limit = self.terms.stall.max(usual * STALLED_AFTER);
+            for lease in &mut offer.leases {
+                let for_how_long = now.saturating_sub(lease.progressed);
+                if !lease.stalled && for_how_long > limit {
+                    lease.stalled = true;
+                    stalled.push(Stalled { work: work.clone(), worker: lease.worker.clone(), for_how_long });
+                }
+            }
         }
-        !is_stalled
+        stalled
+    }
+
+    /// The first piece of a run that stands still, if there is one, and its worker.
+    pub fn stalled(&self, run: &str) -> Option<(&Work, &str)> {
+        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+        let offers = self.offers.range(first..).take_while(|(work, _)| work.run == run);
+        let mut leases = offers.flat_map(|(work, offer)| offer.leases.iter().map(move |lease| (work, lease)));
+        leases.find(|(_, lease)| lease.stalled).map(|(work, lease)| (work, lease.worker.as_str()))
+    }
+
+    /// Forgets work that is done, and learns how long such work takes.
+    pub fn complete(&mut self, work: &Work, now: Duration) {
+        let first = self.offers.get(work).and_then(|offer| offer.leases.first());
+        if let Some(held) = first.map(|lease| now.saturating_sub(lease.granted)) {
+            let usual = self.usual.entry(work.run.clone()).or_insert(held);
+            *usual = (*usual * 7 + held) / 8;
+        }
+        self.remove(work);
     }
 
     /// For how long a worker has held work by this lease.
@@ -327,6 +379,7 @@ impl Leases {
             self.remove(work);
         }
         self.counts.remove(run);
+        self.usual.remove(run);
     }
 
     /// Leases of a run that are out.
@@ -416,24 +469,38 @@ mod tests {
     }
 
     #[test]
-    fn no_progress_no_lease() {
-        let mut leases = leases();
-        let token = leases.grant(&work(0), "a", seconds(0));
-        for now in (0..=600).step_by(5) {
-            assert!(leases.renew(&work(0), "a", token, 0, seconds(now)));
-        }
-        assert!(!leases.renew(&work(0), "a", token, 0, seconds(605)));
-        assert_eq!(leases.waiting_for("b", "r"), Some(work(0)));
-    }
-
-    #[test]
-    fn progress_keeps_a_lease_for_ever() {
+    fn long_work_keeps_its_lease_and_is_reported_once_when_it_stands_still() {
         let mut leases = leases();
         let token = leases.grant(&work(0), "a", seconds(0));
         for now in (0..100_000).step_by(14) {
             assert!(leases.renew(&work(0), "a", token, now / 500, seconds(now)));
-            assert_eq!(leases.expire(seconds(now + 13)), []);
+            assert_eq!(
+                (leases.expire(seconds(now + 13)), leases.find_stalled(seconds(now))),
+                (vec![], vec![])
+            );
         }
+        for now in (100_000..110_000).step_by(14) {
+            assert!(leases.renew(&work(0), "a", token, 200, seconds(now)), "its worker is there");
+        }
+        assert_eq!(leases.find_stalled(seconds(110_000)).len(), 1);
+        assert_eq!(leases.find_stalled(seconds(110_001)), [], "once");
+        assert_eq!(leases.stalled("r"), Some((&work(0), "a")));
+        assert_eq!(leases.stalled("q"), None);
+        leases.renew(&work(0), "a", token, 201, seconds(110_002));
+        assert_eq!(leases.stalled("r"), None, "it goes on");
+    }
+
+    #[test]
+    fn what_usually_takes_long_may_stand_still_for_longer() {
+        let mut leases = leases();
+        leases.grant(&work(0), "a", seconds(0));
+        leases.complete(&work(0), seconds(600));
+        let token = leases.grant(&work(1), "a", seconds(600));
+        for now in (600..6600).step_by(10) {
+            assert!(leases.renew(&work(1), "a", token, 0, seconds(now)));
+            assert_eq!(leases.find_stalled(seconds(now)), []);
+        }
+        assert_eq!(leases.find_stalled(seconds(6601)).len(), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::cells::{Archive, Cells, Kept, Trouble};
 use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
 use crate::keeper::KeepError;
-use crate::lease::{Expired, Leases, Terms, Token, Verdict};
+use crate::lease::{Expired, Leases, Stalled, Terms, Token, Verdict};
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
 use crate::players::{LookUpError, PlayerFiles};
@@ -148,6 +148,7 @@ pub(crate) struct Counters {
     pub(crate) checkpoints: u64,
     pub(crate) forgotten: u64,
     pub(crate) store_errors: u64,
+    pub(crate) stalled: u64,
 }
 
 /// An epoch as it was delivered.
@@ -169,8 +170,8 @@ pub(crate) struct Renewal {
     /// Of an epoch: its inputs, and where its island stands.
     pub(crate) inputs: Option<Digest>,
     pub(crate) standing: Option<Standing>,
-    /// Cells that are done.
-    pub(crate) cells: u32,
+    /// Evaluations and games that its threads have done of it.
+    pub(crate) progress: u64,
 }
 
 /// What somebody who renews a lease should do.
@@ -405,7 +406,7 @@ impl Office {
         now: Moment,
     ) -> Result<Instruction, Refusal> {
         self.members.see(worker, now.elapsed)?;
-        let Renewal { work, token, inputs, standing, cells } = renewal;
+        let Renewal { work, token, inputs, standing, progress } = renewal;
         let instruction = match self.plan.state(&work.run) {
             Some(RunState::Active) => Instruction::GoOn,
             Some(RunState::Paused) => Instruction::HandBack,
@@ -430,8 +431,7 @@ impl Office {
         {
             epochs.progress(island, *standing);
         }
-        let progress = standing.map_or(0, |standing| standing.evaluations) + u64::from(*cells);
-        let renewed = self.leases.renew(work, worker, *token, progress, now.elapsed);
+        let renewed = self.leases.renew(work, worker, *token, *progress, now.elapsed);
         Ok(if renewed { instruction } else { Instruction::Stop })
     }
 
@@ -507,7 +507,7 @@ impl Office {
             if epochs.keeper().archipelago().end().is_some() {
                 epochs.hurry();
             }
-            self.leases.remove(work);
+            self.leases.complete(work, now.elapsed);
         }
         Ok(self.count(fate))
     }
@@ -552,7 +552,7 @@ impl Office {
         if let (Piece::Cells { first, count }, Some(cells)) = (work.piece, self.cells(&work.run))
             && !cells.wants(first, count)
         {
-            self.leases.remove(work);
+            self.leases.complete(work, now.elapsed);
         }
         self.settle(&work.run.clone(), now).await;
         Ok(self.count(fate))
@@ -656,6 +656,17 @@ impl Office {
             if let Verdict::Poison(reason) = verdict {
                 poisoned.push((work.run, reason));
             }
+        }
+        for Stalled { work, worker, for_how_long } in self.leases.find_stalled(now.elapsed) {
+            self.counters.stalled += 1;
+            tracing::warn!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.members.name(&worker),
+                seconds = for_how_long.as_secs(),
+                "no progress: the worker renews its lease, but has evaluated nothing"
+            );
         }
         for (run, losses) in losses {
             let event = RunEvent::Expired { losses, reason: reason.to_owned(), at: now.unix };

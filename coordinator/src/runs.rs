@@ -381,12 +381,7 @@ impl Office {
     async fn submit_again(&mut self, name: &str, priority: i32, now: Moment) -> Result<(), Refusal> {
         let state = self.plan.state(name).cloned().unwrap_or(RunState::Active);
         if matches!(state, RunState::Cancelled | RunState::Failed(_)) {
-            let run = &self.runs[name];
-            if matches!(run.activity, Activity::Closed(_)) {
-                let (id, created) = (run.id.clone(), run.created);
-                let keeper = Keeper::open(&self.store, &id, self.opening(now)).await?;
-                self.insert_keeper(&id, keeper, created);
-            }
+            self.reopen(name, now).await?;
             self.log(name, &RunEvent::Continued { at: now.unix }).await?;
             self.failed = None;
             self.plan.add(name, priority, RunState::Active);
@@ -394,6 +389,32 @@ impl Office {
             self.log(name, &RunEvent::Prioritised { priority, at: now.unix }).await?;
             self.plan.add(name, priority, state);
         }
+        Ok(())
+    }
+
+    /// Reads a run again that was cancelled or had failed: what was handed out of it then is nobody's.
+    async fn reopen(&mut self, name: &str, now: Moment) -> Result<(), Refusal> {
+        let opening = self.opening(now);
+        let Some(run) = self.runs.get_mut(name) else { return Ok(()) };
+        let (id, created) = (run.id.clone(), run.created);
+        match &mut run.activity {
+            Activity::Epochs(epochs) => {
+                // What cannot be written is computed again.
+                if let Err(error) = epochs.keeper_mut().flush().await {
+                    tracing::warn!(run = name, %error, "not everything could be written before it was read again");
+                }
+            }
+            Activity::Cells(cells) => {
+                let (plan, players) = (cells.shared_plan(), cells.players().clone());
+                let cells = Cells::open(&self.store, &id, (*plan).clone(), players).await?;
+                run.activity = Activity::Cells(Box::new(cells));
+                return Ok(());
+            }
+            Activity::Study(_) => return Ok(()),
+            Activity::Closed(_) => {}
+        }
+        let keeper = Keeper::open(&self.store, &id, opening).await?;
+        self.insert_keeper(&id, keeper, created);
         Ok(())
     }
 
@@ -515,7 +536,12 @@ impl Office {
         let Closed { kind, standing, goal, islands, elapsed } = run.outline();
         let leases = self.leases.count(name) as u32;
         let (state, reason) = match self.plan.state(name).ok_or_else(unknown)? {
-            RunState::Active if leases > 0 || kind == Kind::Study => (State::Running, String::new()),
+            RunState::Active if leases > 0 || kind == Kind::Study => {
+                let stalled = self.leases.stalled(name).map(|(work, worker)| {
+                    format!("{} makes no progress on worker {}", work.piece, self.members.name(worker))
+                });
+                (State::Running, stalled.unwrap_or_default())
+            }
             RunState::Active if self.members.count() == 0 => {
                 (State::Waiting, "no worker has joined".to_owned())
             }

@@ -485,13 +485,13 @@ impl Worker for Desk {
 }
 
 fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
-    let v1::Renewal { piece, inputs, standing, cells, token } = wire;
+    let v1::Renewal { piece, inputs, standing, progress, token } = wire;
     Ok(Renewal {
         work: convert::work(piece)?,
         token,
         inputs: convert::digest("inputs", &inputs).ok(),
         standing: standing.map(|standing| convert::standing(Some(standing))).transpose()?,
-        cells,
+        progress,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The protocol between a coordinator, its workers and its operators, and the only place where it meets our own types.
 //!
 //! [`v1`] is what `atoll/v1/atoll.proto` says, [`convert`] turns it into the types of the domain and refuses whatever
-//! is no such thing, and [`chunks`] cuts large bodies into messages and puts them together again. The crate
+//! is no such thing, [`calls`] is what a worker calls over any transport, and [`chunks`] cuts large bodies into messages and puts them together again. The crate
 //! deliberately opens no connection and knows no rule of a run.
 //!
 //! ```
@@ -13,6 +13,7 @@
 //! # Ok::<(), proto::convert::WireError>(())
 //! ```
 
+pub mod calls;
 pub mod chunks;
 pub mod convert;
 

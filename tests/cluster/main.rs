@@ -8,6 +8,7 @@ mod docs;
 mod exit_codes;
 mod faults;
 mod games;
+mod lifecycle;
 mod maze_study;
 mod process;
 mod proxy;

@@ -1,19 +1,17 @@
 //! Calls to the coordinator: repeated until it answers, for as long as it is worth waiting.
 
 use crate::backoff::Backoff;
-use crate::credentials::{Bearer, CredentialError, Line, Token, Trust, root_cause};
+use crate::credentials::{CredentialError, Trust, root_cause};
 use crate::look::Look;
+use proto::calls::WorkerCalls;
 use proto::v1;
-use proto::v1::worker_client::WorkerClient;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
-/// The largest answer that is read: a grant names every packet that arrives.
-const LARGEST_ANSWER: usize = 32 << 20;
 /// How much of a body may be on its way.
 const WINDOW: u32 = 4 << 20;
 
@@ -32,8 +30,6 @@ pub struct Identity {
     pub seed: u64,
     /// How to find out whether there can be a connection at all, if no call succeeds.
     pub look: Option<Look>,
-    /// What opens the coordinator to this worker, if it wants to see something.
-    pub token: Option<Token>,
 }
 
 /// Why a worker cannot go on.
@@ -61,8 +57,8 @@ pub enum CallError {
     Rejected(String),
 }
 
-/// The calls of a worker.
-pub(crate) type Calls = WorkerClient<Line>;
+/// The calls of a worker, over some transport.
+pub(crate) type Calls = Arc<dyn WorkerCalls>;
 
 /// An endpoint whose connections notice when the other side is gone, and trust nobody else.
 pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
@@ -101,9 +97,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(channel: Channel, identity: Identity, threads: usize) -> Self {
-        let calls = WorkerClient::with_interceptor(channel, Bearer(identity.token.clone()));
-        let calls = calls.max_decoding_message_size(LARGEST_ANSWER);
+    pub(crate) fn new(calls: Calls, identity: Identity, threads: usize) -> Self {
         let heard = Heard { last: Instant::now(), ever: false };
         Self {
             calls,
@@ -127,7 +121,7 @@ impl Client {
             semantics: experiment::SEMANTICS,
             threads: self.threads,
         };
-        let join = |mut client: Calls| {
+        let join = |client: Calls| {
             let request = request.clone();
             async move { client.join(request).await }
         };
@@ -138,7 +132,7 @@ impl Client {
     /// Calls until there is an answer. A coordinator that does not know this worker is introduced to it first.
     pub(crate) async fn call<T, F, C>(&self, patience: Duration, call: C) -> Result<T, CallError>
     where
-        F: Future<Output = Result<tonic::Response<T>, Status>>,
+        F: Future<Output = Result<T, Status>>,
         C: Fn(Calls) -> F,
     {
         let mut backoff = Backoff::new(self.identity.seed);
@@ -147,7 +141,7 @@ impl Client {
             let status = match answer {
                 Ok(Ok(response)) => {
                     self.heard_now();
-                    return Ok(response.into_inner());
+                    return Ok(response);
                 }
                 Ok(Err(status)) => status,
                 Err(_) => Status::deadline_exceeded("it did not answer in time"),

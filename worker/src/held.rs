@@ -4,6 +4,7 @@ use crate::gauge::Gauges;
 use crate::pool::{Message, Stop};
 use archipelago::cell::CellResult;
 use bytes::Bytes;
+use evolution::activity::Activity;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
 use proto::convert::{Work, digest_bytes};
@@ -32,6 +33,8 @@ pub(crate) struct Held {
     pub(crate) token: u64,
     pub(crate) phase: Phase,
     pub(crate) stop: Stop,
+    /// What its threads have done of it.
+    pub(crate) activity: Activity,
     /// Of an epoch: what it was made from, where it is shown, and what is to be kept of it.
     pub(crate) inputs: Option<Digest>,
     pub(crate) gauge: Option<(Arc<Gauges>, u32)>,
@@ -52,6 +55,7 @@ impl Held {
             token,
             phase: Phase::Preparing,
             stop: Stop::default(),
+            activity: Activity::default(),
             inputs,
             gauge: None,
             checkpoint: None,
@@ -69,7 +73,7 @@ impl Held {
             piece: Some(work.into()),
             inputs: self.inputs.as_ref().map(digest_bytes).unwrap_or_default(),
             standing: standing.as_ref().map(v1::Standing::from),
-            cells: self.cells.len() as u32,
+            progress: self.activity.count(),
             token: self.token,
         }
     }

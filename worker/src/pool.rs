@@ -2,6 +2,7 @@
 
 use crate::gauge::Gauges;
 use bytes::Bytes;
+use evolution::activity::Activity;
 use evolution::epoch::{EpochOutcome, EpochTask, Evolver, Evolving, Standing};
 use experiment::CheckpointEvery;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,6 +40,8 @@ pub struct Job {
     pub stop: Stop,
     /// Where to show progress.
     pub gauges: Arc<Gauges>,
+    /// Where evaluations are counted.
+    pub activity: Activity,
 }
 
 /// What comes of a job. The last message is never a checkpoint.
@@ -114,10 +117,11 @@ impl Pool {
     /// Runs a job when a thread is free. `send` may block: the job then waits, rather than run ahead of what is kept.
     pub fn run(&self, job: Job, send: impl Fn(Message) + Send + 'static) {
         self.spawn(move || {
-            let message = catch_unwind(AssertUnwindSafe(|| job.run(&send))).unwrap_or_else(|panic| {
-                let reason = format!("it panicked: {}", panic_text(panic.as_ref()));
-                Message::Failed { task: job.task.clone(), reason }
-            });
+            let message = catch_unwind(AssertUnwindSafe(|| job.activity.watch(|| job.run(&send))))
+                .unwrap_or_else(|panic| {
+                    let reason = format!("it panicked: {}", panic_text(panic.as_ref()));
+                    Message::Failed { task: job.task.clone(), reason }
+                });
             send(message);
         });
     }

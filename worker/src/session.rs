@@ -10,6 +10,8 @@ use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError, Workshop};
+use evolution::activity::Activity;
+use proto::calls::WorkerCalls;
 use proto::convert::Work;
 use proto::v1;
 use std::collections::BTreeMap;
@@ -20,7 +22,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
-use tonic::transport::Channel;
 use tournament::EngineCommand;
 
 /// How long one call for work waits.
@@ -65,16 +66,20 @@ pub enum WorkerError {
     /// The threads.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// A call came to no answer: a defect of this program.
+    #[error("a call of this worker panicked: {0}")]
+    Panicked(String),
 }
 
-/// Works for a coordinator until there is nothing left to do, or until it is asked to stop.
+/// Works for a coordinator until there is nothing left to do, or until it is asked to stop. Calls travel over gRPC
+/// ([`Grpc`](crate::Grpc)), or directly to a coordinator in the same process.
 pub async fn run(
     config: Config,
-    channel: Channel,
+    calls: Arc<dyn WorkerCalls>,
     pool: Pool,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Departed, WorkerError> {
-    let client = Client::new(channel, config.identity, pool.threads());
+    let client = Client::new(calls, config.identity, pool.threads());
     let mut shutdown = std::pin::pin!(shutdown);
     let lease = tokio::select! {
         lease = client.join() => lease?,
@@ -161,11 +166,12 @@ impl Session {
                 () = &mut shutdown, if deadline.is_none() => self.drain(),
                 _ = renewals.tick() => self.renew(),
                 Some(report) = self.reports.recv() => self.take(report),
-                Some(answer) = self.answers.join_next() => {
-                    if let Ok(answer) = answer {
-                        self.hear(answer)?;
-                    }
-                }
+                Some(answer) = self.answers.join_next() => match answer {
+                    Ok(answer) => self.hear(answer)?,
+                    // Without its answer the session would wait for ever.
+                    Err(error) if error.is_panic() => return Err(WorkerError::Panicked(error.to_string())),
+                    Err(_) => {}
+                },
             }
         };
         self.leave(departed).await;
@@ -217,7 +223,7 @@ impl Session {
         };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: Calls| {
+            let call = |client: Calls| {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
@@ -356,6 +362,7 @@ impl Session {
                     checkpoint_every: evolution.checkpoint_every,
                     stop,
                     gauges: evolution.gauges.clone(),
+                    activity: held.activity.clone(),
                 };
                 let (reporter, supply, work) = (self.reporter.clone(), self.supply.clone(), work.clone());
                 self.pool.run(job, move |message| {
@@ -372,17 +379,26 @@ impl Session {
             Ready::Cells { workshop, first, count } => {
                 held.wanted = count;
                 held.begun = Instant::now();
-                (first..first + count).for_each(|number| self.compute(work, grant, &workshop, number, &stop));
+                let activity = held.activity.clone();
+                (first..first + count)
+                    .for_each(|number| self.compute(work, grant, &workshop, number, (&stop, &activity)));
             }
         }
     }
 
-    fn compute(&self, work: &Work, grant: u64, workshop: &Arc<Workshop>, number: u32, stop: &Stop) {
+    fn compute(
+        &self,
+        work: &Work,
+        grant: u64,
+        workshop: &Arc<Workshop>,
+        number: u32,
+        (stop, activity): (&Stop, &Activity),
+    ) {
         let (reporter, work) = (self.reporter.clone(), work.clone());
-        let (workshop, stop) = (workshop.clone(), stop.clone());
+        let (workshop, stop, activity) = (workshop.clone(), stop.clone(), activity.clone());
         self.pool.spawn(move || {
             let Workshop { plan, contestants } = &*workshop;
-            let compute = || plan.compute(number, contestants, || stop.is_asked());
+            let compute = || activity.watch(|| plan.compute(number, contestants, || stop.is_asked()));
             let result = match catch_unwind(AssertUnwindSafe(compute)) {
                 Ok(result) => result.map_err(|error| format!("cell {number}: {error}")),
                 Err(panic) => Err(format!("cell {number} panicked: {}", panic_text(panic.as_ref()))),
@@ -431,7 +447,7 @@ impl Session {
         let request = v1::RenewRequest { worker: self.client.id(), renewals };
         let client = self.client.clone();
         self.answers.spawn(async move {
-            let call = |mut client: Calls| {
+            let call = |client: Calls| {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
@@ -490,7 +506,7 @@ impl Session {
             Departed::Drained => "asked to stop",
         };
         let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };
-        let call = |mut client: Calls| {
+        let call = |client: Calls| {
             let request = request.clone();
             async move { client.leave(request).await }
         };

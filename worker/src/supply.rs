@@ -1,21 +1,19 @@
 //! From a grant to something that can be run: the experiment and all bodies, at hand or fetched.
 
 use crate::cache::Cache;
-use crate::client::{CallError, Client};
+use crate::client::{CallError, Calls, Client};
 use crate::gauge::Gauges;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochTask, Evolver, Packet, outcome_digest};
 use experiment::{CheckpointEvery, Experiment, Plan};
-use proto::chunks::Assembly;
 use proto::convert::{self, Piece, Work};
 use proto::v1;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
-use tonic::Status;
 use tournament::{Contestant, EngineCommand};
 
 /// How long a body may take to come.
@@ -125,7 +123,7 @@ impl Supply {
             return Ok(known.clone());
         }
         let request = v1::PlanRequest { worker: self.client.id(), run: work.run.clone() };
-        let call = |mut client: v1::worker_client::WorkerClient<_>| {
+        let call = |client: Calls| {
             let request = request.clone();
             async move { client.plan(request).await }
         };
@@ -235,17 +233,9 @@ impl Supply {
             piece: Some(work.into()),
             digest: convert::digest_bytes(digest),
         };
-        let call = |mut client: v1::worker_client::WorkerClient<_>| {
+        let call = |client: Calls| {
             let request = request.clone();
-            async move {
-                let mut stream = client.fetch(request).await?.into_inner();
-                let too_large = |error: proto::chunks::ChunkError| Status::out_of_range(error.to_string());
-                let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(too_large)?;
-                while let Some(chunk) = stream.message().await? {
-                    assembly.add(chunk).map_err(too_large)?;
-                }
-                assembly.finish().map(tonic::Response::new).map_err(too_large)
-            }
+            async move { client.fetch(request, length).await }
         };
         Ok(self.client.call(PATIENCE, call).await?)
     }

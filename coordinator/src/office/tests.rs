@@ -232,7 +232,7 @@ async fn the_work_of_a_paused_run_is_handed_back() {
     let (_, work, task) = script.held[0].clone();
     let token = script.office.leases.grant(&work, "a", script.now.elapsed);
     let inputs = convert::digest("inputs", &task.inputs).ok();
-    let renewal = |token| Renewal { work: work.clone(), token, inputs, standing: None, cells: 0 };
+    let renewal = |token| Renewal { work: work.clone(), token, inputs, standing: None, progress: 0 };
     let run = script.run.clone();
     for (paused, expected) in [(true, Instruction::HandBack), (false, Instruction::GoOn)] {
         script.office.pause(&run, paused, script.now).await.unwrap();

@@ -3,6 +3,7 @@
 
 use crate::solo::{self, SoloError};
 use bincode::{Decode, Encode};
+use evolution::activity::Activity;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, Tournament};
@@ -214,7 +215,15 @@ fn play(
     let duel = games.duel(batch.pairing, contestants);
     let mut room = duel.room();
     let pairs = games.schedule().pairs()[batch.pairs].iter();
-    pairs.map(|pair| (!stop()).then(|| duel.pair(&mut room, *pair))).collect()
+    let activity = Activity::current();
+    let mut play = |pair: &Pair| {
+        let played = duel.pair(&mut room, *pair);
+        if let Some(activity) = &activity {
+            activity.add(2);
+        }
+        played
+    };
+    pairs.map(|pair| (!stop()).then(|| play(pair))).collect()
 }
 
 impl CellResult {

@@ -15,13 +15,14 @@ impl Schedule {
         Self { interval, ends: generations.into_iter().collect(), open: generations.is_none() }
     }
 
-    /// Goes on to so many generations, or without a known end. Epochs begin anew at the old end.
+    /// Continues to so many generations, or without a known end. New epochs begin at the old end if that was reached; an
+    /// end that lies beyond the new one is dropped. What is done must not lie beyond the new end.
     pub fn extend(&mut self, generations: Option<u64>) {
-        let last = self.ends.last().copied().unwrap_or(0);
-        match generations {
-            Some(generations) if generations > last => self.ends.push(generations),
-            Some(_) => {}
-            None => self.open = true,
+        if let Some(generations) = generations {
+            while self.ends.pop_if(|last| *last > generations).is_some() {}
+            if self.ends.last() != Some(&generations) {
+                self.ends.push(generations);
+            }
         }
         self.open = generations.is_none();
     }
@@ -96,5 +97,17 @@ mod tests {
         assert_eq!(ends(&schedule), [10, 20, 25, 35, 45, 50]);
         schedule.extend(None);
         assert_eq!(schedule.end_of(6), Some(60));
+    }
+
+    #[test]
+    fn an_end_that_was_not_reached_may_come_earlier() {
+        let mut schedule = Schedule::new(10, Some(3000));
+        schedule.extend(Some(60));
+        assert_eq!(ends(&schedule), [10, 20, 30, 40, 50, 60]);
+        schedule.extend(Some(75));
+        schedule.extend(Some(70));
+        assert_eq!(ends(&schedule), [10, 20, 30, 40, 50, 60, 70]);
+        schedule.extend(Some(60));
+        assert_eq!(schedule.generations(), Some(60));
     }
 }

@@ -43,6 +43,7 @@
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod activity;
 pub mod algorithm;
 pub mod codec;
 pub mod digest;

@@ -3,6 +3,7 @@
 //! Genomes lie in one vector, each padded to whole cache lines, so that breeding is a loop over vectors without a
 //! branch or an allocation.
 
+use crate::activity::Activity;
 use crate::gene::{Gene, Shape};
 use bincode::{Decode, Encode};
 use rayon::prelude::*;
@@ -247,11 +248,22 @@ impl<G: Gene> Population<G> {
             fitness: &mut self.fitness[fresh.clone()],
             descriptors: &mut self.descriptors[fresh.start * self.axes..fresh.end * self.axes],
         };
-        let grain = cost.grain();
-        if count <= grain || rayon::current_num_threads() == 1 {
+        let activity = Activity::current();
+        let judge = |chunk: Chunk<'_, G>| {
+            let count = chunk.fitness.len() as u64;
+            judge(chunk);
+            if let Some(activity) = &activity {
+                activity.add(count);
+            }
+        };
+        let alone = rayon::current_num_threads() == 1;
+        let grain = if alone { cost.visible() } else { cost.grain() };
+        if count <= grain {
             judge(whole);
+        } else if alone {
+            whole.split(grain, self.stride, self.axes).into_iter().for_each(judge);
         } else {
-            whole.split(grain, self.stride, self.axes).into_par_iter().for_each(&judge);
+            whole.split(grain, self.stride, self.axes).into_par_iter().for_each(judge);
         }
         count as u64
     }
@@ -352,6 +364,11 @@ impl Cost {
     /// How many evaluations make a piece worth moving to another thread: some 50 microseconds.
     pub(crate) fn grain(self) -> usize {
         (50_000 / self.nanoseconds.max(1)).max(1) as usize
+    }
+
+    /// How many evaluations one thread does between two signs of life: some 50 milliseconds.
+    fn visible(self) -> usize {
+        (50_000_000 / self.nanoseconds.max(1)).max(1) as usize
     }
 }
 

@@ -46,9 +46,9 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: Calls| {
-                let parts = checkpoint_parts(head.clone(), &bytes);
-                async move { client.checkpoint(tokio_stream::iter(parts)).await }
+            let call = |client: Calls| {
+                let (head, bytes) = (head.clone(), bytes.clone());
+                async move { client.checkpoint(head, bytes).await }
             };
             let result = client.call(DELIVERY, call).await.map(|_| ());
             Answer::Kept { work, result }
@@ -106,9 +106,9 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: Calls| {
-                let parts = complete_parts(head.clone(), &bodies);
-                async move { client.complete(tokio_stream::iter(parts)).await }
+            let call = |client: Calls| {
+                let (head, bodies) = (head.clone(), bodies.clone());
+                async move { client.complete(head, bodies).await }
             };
             let result = client.call(DELIVERY, call).await;
             Answer::Delivered { work, asked, result }
@@ -131,7 +131,7 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |mut client: Calls| {
+            let call = |client: Calls| {
                 let request = request.clone();
                 async move { client.release(request).await }
             };
@@ -139,18 +139,4 @@ impl Session {
             Answer::Returned { work, result }
         });
     }
-}
-
-fn checkpoint_parts(head: v1::CheckpointHead, bytes: &Bytes) -> Vec<v1::CheckpointPart> {
-    use v1::checkpoint_part::Part;
-    let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(bytes).map(Part::Chunk));
-    parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect()
-}
-
-fn complete_parts(head: v1::CompleteHead, bodies: &[Bytes]) -> Vec<v1::CompletePart> {
-    use v1::complete_part::Part;
-    std::iter::once(Part::Head(head))
-        .chain(chunks::cut_all(bodies).into_iter().map(Part::Chunk))
-        .map(|part| v1::CompletePart { part: Some(part) })
-        .collect()
 }

@@ -4,6 +4,7 @@ use super::arena::Arena;
 use super::schedule::{Pairing, Schedule};
 use super::{Checkers, Colours, Distance};
 use checkers::{Network, Outcome, Position};
+use evolution::activity::Activity;
 use evolution::gene::{Gene, Interval, Shape};
 use evolution::population::{Cost, Population};
 use evolution::problem::{Founder, Judging, Problem};
@@ -45,7 +46,14 @@ impl SelfPlay {
     /// in which they were drawn.
     fn scores(&self, population: &Population<f32>, pairings: &[Pairing]) -> Vec<f64> {
         let networks = self.networks(population);
-        let play = |pairing: &Pairing| self.arena.play(&self.keys, pairing, &networks);
+        let activity = Activity::current();
+        let play = |pairing: &Pairing| {
+            let outcome = self.arena.play(&self.keys, pairing, &networks);
+            if let Some(activity) = &activity {
+                activity.add(1);
+            }
+            outcome
+        };
         let outcomes: Vec<Outcome> = pairings.par_iter().with_max_len(1).map(play).collect();
         let mut scores = vec![0.0; population.len()];
         for (pairing, outcome) in pairings.iter().zip(outcomes) {
