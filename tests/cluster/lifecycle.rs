@@ -50,7 +50,7 @@ fn a_cell_that_takes_longer_than_a_stall_is_not_begun_again() {
     let folder = Folder::new();
     let settings = [("ATOLL_STALL", "100ms"), ("ATOLL_HEDGE_AFTER", "1h")];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let coordinator = folder.coordinator_with(&["--lease", "300ms"], settings.to_vec());
+    let coordinator = folder.coordinator_with(&["--lease", "5s"], settings.to_vec());
     let _worker = coordinator.worker(&[]);
     let run = coordinator.submit(SLOW_SWEEP);
     coordinator.digest(&run);
