@@ -6,14 +6,15 @@ use crate::run::{How, Which, choose_id};
 use crate::signals::Signals;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
-use coordinator::{players, results};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use run::{Place, RunId};
+use run::{jobs, players};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Place, RunId, Store, StoreError};
+use store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tournament::{Contestant, EngineCommand};
 use worker::{Pool, Stop};
@@ -30,7 +31,7 @@ pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<CellPlan
 }
 
 pub(crate) async fn is_finished(store: &Store, run: &RunId, plan: CellPlan) -> Result<bool, Failure> {
-    Ok(results::read(store, run, plan).await?.is_complete())
+    Ok(jobs::read(store, run, plan).await?.is_complete())
 }
 
 /// The run of a plan, which may have been begun.
@@ -71,7 +72,7 @@ pub(crate) async fn work(store: &Store, run: &RunId, plan: CellPlan, how: &How) 
     let start = Instant::now();
     // Whoever reads that it runs may stop it: we listen before we say so.
     let mut signals = Signals::listen()?;
-    let mut progress = results::read(store, run, plan).await?;
+    let mut progress = jobs::read(store, run, plan).await?;
     let (known, cells) = (progress.done().len(), progress.plan().len());
     let (kind, what) = match progress.plan() {
         CellPlan::Sweep(_) => ("sweep", "cells"),
@@ -156,7 +157,7 @@ impl Working<'_> {
                     let (number, result) = result.expect("we hold a sender");
                     let result = result.map_err(|reason| Failure::Other(format!("cell {number} failed: {reason}")))?;
                     if let Some(result) = result {
-                        let kept = results::keep(self.store, self.run, &plan, number, result).await?;
+                        let kept = jobs::keep(self.store, self.run, &plan, number, result).await?;
                         progress.add(number, kept);
                         bar.inc(1);
                     }

@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
 use checkers::{Network, NodeKind, PlayerFile, PlayerSpec};
-use coordinator::players::Reference;
-use coordinator::states::States;
 use problems::ProblemSpec;
+use run::players::Reference;
+use run::states::States;
 use std::path::Path;
 
 /// What a player may be called, for `--help`.

@@ -5,7 +5,7 @@ use crate::protection::Credentials;
 use crate::remote;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
-use coordinator::export;
+use run::export;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

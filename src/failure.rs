@@ -1,12 +1,13 @@
 //! What can go wrong in the command, and the exit code that says so.
 
 use coordinator::ServeError;
-use coordinator::keeper::KeepError;
-use coordinator::ledger::LedgerError;
-use coordinator::players::LookUpError;
 use experiment::LoadError;
 use experiment::document::Report;
-use store::{NameError, StoreError};
+use run::NameError;
+use run::RunError;
+use run::WriteError;
+use run::players::LookUpError;
+use store::StoreError;
 use worker::{CallError, PoolError, WorkerError};
 
 /// A command that failed.
@@ -36,7 +37,7 @@ pub(crate) enum Failure {
     },
     /// A run that cannot be kept.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Keep(#[from] RunError),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -78,8 +79,8 @@ impl From<LookUpError> for Failure {
     }
 }
 
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Self {
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
         Self::Keep(error.into())
     }
 }
@@ -100,11 +101,11 @@ impl Failure {
                 | LookUpError::Elsewhere(_)
                 | LookUpError::Missing { .. }
                 | LookUpError::Contestant(_) => 78,
-                LookUpError::Keep(_) => 1,
+                LookUpError::Run(_) => 1,
                 _ => 2,
             },
             Self::Succeeded => 3,
-            Self::Usage(_) | Self::Name(_) | Self::Keep(KeepError::Budget { .. }) => 2,
+            Self::Usage(_) | Self::Name(_) | Self::Keep(RunError::Budget { .. }) => 2,
             _ => 1,
         }
     }

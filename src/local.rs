@@ -3,11 +3,12 @@
 use crate::clock;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use coordinator::keeper::{Assignment, Keeper};
-use coordinator::record::Labour;
+use coordinator::keeper::Keeper;
 use evolution::activity::Activity;
 use evolution::epoch::Evolver;
 use experiment::CheckpointEvery;
+use run::Assignment;
+use run::record::Labour;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -157,7 +158,7 @@ impl<'a> Drive<'a> {
     /// Whether epochs that are done have to be written now, so that a crash in the next one costs no more than allowed.
     fn is_flush_due(&self) -> bool {
         let experiment = self.keeper.experiment();
-        if self.keeper.ledger().is_heavy() {
+        if self.keeper.commit().is_heavy() {
             return true;
         }
         match experiment.checkpoint_every() {

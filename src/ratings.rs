@@ -7,15 +7,15 @@ use crate::store_argument::run_id;
 use crate::terminal::out;
 use crate::tournament::{self, Outcome, Played};
 use ::tournament::Rating;
-use coordinator::players::PlayerFiles;
-use coordinator::states::States;
 use evolution::digest::Digest;
 use experiment::Tournament;
 use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
 use problems::{Checkers, Consult, ProblemSpec};
+use run::RunId;
+use run::players::PlayerFiles;
+use run::states::States;
 use serde_json::json;
 use std::process::ExitCode;
-use store::RunId;
 
 /// How often, of all that is said of a run, something may be called progress that is none.
 const DOUBT: f64 = 0.05;

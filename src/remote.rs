@@ -1,7 +1,6 @@
 //! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` and `export` of a coordinator.
 
 use crate::clock;
-use crate::export::write_all;
 use crate::failure::Failure;
 use crate::progress::{Progress, number};
 use crate::protection::Credentials;
@@ -14,6 +13,7 @@ use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
+use run::export::write_all;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -384,7 +384,7 @@ pub(crate) async fn export(
         out!("{object}");
         return Ok(ExitCode::SUCCESS);
     }
-    let run = store::RunId::new(run)?;
+    let run = run::RunId::new(run)?;
     let folder = to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
     let files: Vec<(&str, String)> = known.iter().map(|name| (*name, text(name))).collect();
     write_all(&folder, &files)

@@ -19,10 +19,11 @@ use crate::terminal::out;
 use archipelago::cell::CellPlan;
 use report::run::Run;
 use report::{Block, Document, Section};
+use run::RunId;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::{RunId, Store};
+use store::Store;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

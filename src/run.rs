@@ -8,15 +8,17 @@ use crate::signals::Signals;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::{cells, cluster, study, summary, sweep, tournament};
 use archipelago::cell::CellPlan;
-use coordinator::keeper::{Keeper, Opening, RunHead};
-use coordinator::players::PlayerFiles;
+use coordinator::keeper::Keeper;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use proto::v1::SubmitRequest;
+use run::RunId;
+use run::players::PlayerFiles;
+use run::{Opening, RunHead};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::{Nonce, RunId, Store};
+use store::{Nonce, Store};
 use worker::Pool;
 
 /// How a run is computed and shown.
@@ -291,7 +293,7 @@ async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {
     for run in crate::runs::all(store).await? {
         let finished = match cells::stored(store, &run).await? {
             Some(plan) => cells::is_finished(store, &run, plan).await?,
-            None => RunHead::read(store, &run).await.is_ok_and(|head| head.finished().is_some()),
+            None => RunHead::read(store, &run).await.is_ok_and(|head| head.recorded().finished.is_some()),
         };
         if !finished {
             unfinished.push(run);

@@ -10,14 +10,15 @@ use crate::tournament::Outcome;
 use crate::{cells, remote, summary};
 use archipelago::Progress;
 use archipelago::cell::CellPlan;
-use coordinator::history::Past;
-use coordinator::keeper::RunHead;
-use coordinator::record::RunEvent;
-use coordinator::results;
 use experiment::document;
 use report::text::shortened;
+use run::RunEvent;
+use run::RunHead;
+use run::epochs::StoredEpochs;
+use run::jobs;
+use run::{Place, RunId, layout};
 use std::process::ExitCode;
-use store::{Place, RunId, Store, layout};
+use store::Store;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -147,7 +148,7 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             CellPlan::Sweep(_) => "sweep",
             CellPlan::Tournament(_) => "tournament",
         };
-        let progress = results::read(store, run, plan).await?;
+        let progress = jobs::read(store, run, plan).await?;
         let state = if progress.is_complete() {
             "finished".to_owned()
         } else {
@@ -158,17 +159,14 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
         return Ok(Row { run, state, reached: reached(&progress), created, digest });
     }
     let head = RunHead::read(store, run).await?;
-    let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
+    let past = StoredEpochs::read(store, run, head.experiment.setting().islands.len() as u32).await?;
     let last = || past.records.iter().filter_map(|records| records.last());
     let generations = last().map(|record| record.mark.standing.generation).min().unwrap_or(0);
     let best = last().map(|record| record.mark.standing.best).fold(f64::NEG_INFINITY, f64::max);
-    let created = match head.events.first() {
-        Some(RunEvent::Created { at, .. }) => clock::show(*at),
-        _ => "-".to_owned(),
-    };
-    let finished = head.finished();
-    let state = if finished.is_some() { "finished" } else { "unfinished" }.to_owned();
-    let digest = finished.map(|(_, digest)| digest.to_string());
+    let recorded = head.recorded();
+    let created = recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at));
+    let state = recorded.status.to_string();
+    let digest = recorded.finished.map(|finished| finished.digest.to_string());
     let reached = Reached::Fitness { generations, best };
     Ok(Row { run: run.to_string(), state, reached, created, digest })
 }

@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use crate::store_argument::run_id;
-use coordinator::keeper::RunHead;
 use experiment::file::ExperimentFile;
 use experiment::{Experiment, Part, Plan};
+use run::RunHead;
+use run::{Place, RunId};
 use std::path::Path;
-use store::{Place, RunId, Store};
+use store::Store;
 
 /// A run that is meant.
 struct Meant {

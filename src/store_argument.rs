@@ -1,8 +1,9 @@
 //! The store that a command works on.
 
 use crate::failure::Failure;
+use run::RunId;
 use std::path::PathBuf;
-use store::{Location, RunId, Store};
+use store::{Location, Store};
 
 /// Where runs are kept.
 #[derive(clap::Args, Clone)]

@@ -1,7 +1,6 @@
 //! Sweeps: what their cells came to, as tables.
 
 use crate::cells::{self, Worked};
-use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::progress::number;
@@ -11,9 +10,11 @@ use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep, duration};
+use run::RunId;
+use run::export::save_all;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{RunId, Store};
+use store::Store;
 
 pub(crate) async fn run(store: &Store, plan: &Sweep, which: &Which, how: &How) -> Result<ExitCode, Failure> {
     let run = cells::create(store, &CellPlan::Sweep(Box::new(plan.clone())), which).await?;

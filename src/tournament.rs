@@ -18,15 +18,16 @@ use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use clap::Subcommand;
-use coordinator::players::{self, PlayerFiles};
-use coordinator::results;
 use experiment::{Plan, Tournament, duration};
+use run::RunId;
+use run::jobs;
+use run::players::{self, PlayerFiles};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{RunId, Store};
+use store::Store;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -82,7 +83,7 @@ impl TournamentArgument {
         let (store, run) = (self.store.open().await?, run_id(&self.run)?);
         match cells::stored(&store, &run).await? {
             Some(plan @ CellPlan::Tournament(_)) => {
-                let progress = results::read(&store, &run, plan).await?;
+                let progress = jobs::read(&store, &run, plan).await?;
                 Ok((run, progress))
             }
             _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),
@@ -120,7 +121,7 @@ async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
         ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
         ("games.pdn", games::pdn(&run, &progress, |_| true)?),
     ];
-    crate::export::write_all(&folder, &files)
+    run::export::write_all(&folder, &files)
 }
 
 fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {

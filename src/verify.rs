@@ -8,15 +8,17 @@ use crate::terminal::out;
 use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
-use coordinator::history::{Past, read_remains};
-use coordinator::keeper::RunHead;
-use coordinator::record::RunEvent;
-use coordinator::results;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use run::RunEvent;
+use run::RunHead;
+use run::epochs::{StoredEpochs, read_remains};
+use run::fold::Finished;
+use run::jobs;
+use run::{Place, RunId};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use store::{Kind, Place, RunId, Store};
+use store::{Kind, Store};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -39,7 +41,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
     let run = run_id(&arguments.run)?;
     if store.size(&Place::Experiment.in_run(&run)).await.is_err() {
-        return Err(coordinator::keeper::KeepError::Unknown { run }.into());
+        return Err(run::RunError::Unknown { run }.into());
     }
     let mut findings = Findings::default();
     check_objects(&store, &run, &mut findings).await?;
@@ -96,7 +98,7 @@ async fn check_cells(
             .problems
             .push(format!("experiment.toml: expected the plan of `{run}`, found that of `{name}`"));
     }
-    let progress = results::read(store, run, plan).await?;
+    let progress = jobs::read(store, run, plan).await?;
     findings.epochs += progress.done().len() as u64;
     for (number, again) in cells::compute_again(store, run, &progress, how).await? {
         findings.recomputed += 1;
@@ -135,7 +137,7 @@ async fn check_history(
                 .push(format!("experiment.toml was altered: expected the checksum {text}, found {found}"));
         }
     }
-    let past = Past::read(store, run, head.experiment.setting().islands.len() as u32).await?;
+    let past = StoredEpochs::read(store, run, head.experiment.setting().islands.len() as u32).await?;
     for (island, records) in past.records.iter().enumerate() {
         findings.epochs += records.len() as u64;
         check_chain(island, &experiment, records.iter().map(|record| &record.mark), findings);
@@ -172,9 +174,9 @@ async fn check_digest(
     findings: &mut Findings,
 ) -> Result<Archipelago, Failure> {
     let (archipelago, ..) = head.restore(store, run).await?;
-    if let Some((end, digest)) = head.finished() {
+    if let Some(Finished { end, digest, .. }) = head.recorded().finished {
         let found = archipelago.digest();
-        if found != Some(*digest) {
+        if found != Some(digest) {
             let found = found.map_or("an unfinished run".to_owned(), |digest| digest.to_string());
             findings
                 .problems
@@ -192,7 +194,7 @@ struct Recomputation<'a> {
     store: &'a Store,
     run: &'a RunId,
     head: &'a RunHead,
-    past: &'a Past,
+    past: &'a StoredEpochs,
     archipelago: &'a Archipelago,
 }
 

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use archipelago::solo;
-use coordinator::keeper::{Keeper, Opening};
+use coordinator::keeper::Keeper;
 use coordinator::lease::Terms;
 use coordinator::{Ending, Guard, Settings};
 use experiment::{Experiment, Plan};
@@ -16,13 +16,15 @@ use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::State;
+use run::Opening;
+use run::RunId;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use store::promises::Trial;
-use store::{Nonce, RunId, Store};
+use store::{Nonce, Store};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::Channel;
 use tonic::transport::server::Connected;

@@ -1,8 +1,6 @@
 //! The cells of one plan, of a sweep or a tournament: what is handed out, and what comes back.
 
 use crate::epochs::Fate;
-use crate::players::PlayerFiles;
-use crate::results;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
@@ -11,9 +9,12 @@ use evolution::digest::Digest;
 use evolution::epoch::Standing;
 use futures::{StreamExt, stream};
 use proto::convert::Piece;
+use run::RunId;
+use run::jobs;
+use run::players::PlayerFiles;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{RunId, Store, StoreError};
+use store::{Store, StoreError};
 
 /// About how long the cells of one lease should take.
 const BATCH: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ impl Cells {
         players: PlayerFiles,
     ) -> Result<Self, StoreError> {
         let text = Digest::of(plan.text().as_bytes());
-        let progress = results::read(store, run, plan).await?;
+        let progress = jobs::read(store, run, plan).await?;
         let (store, run) = (store.clone(), run.clone());
         Ok(Self { store, run, plan: text, progress, players, next: 0, worked: Duration::ZERO })
     }
@@ -188,12 +189,11 @@ impl Archive {
         &self,
         (number, result): (u32, CellResult),
     ) -> (Option<(u32, CellResult)>, Option<StoreError>) {
-        match results::keep(&self.store, &self.run, &self.plan, number, result).await {
+        match jobs::keep(&self.store, &self.run, &self.plan, number, result).await {
             Ok(result) => (Some((number, result)), None),
-            Err(error @ StoreError::Differs { .. }) => (
-                results::stored(&self.store, &self.run, &self.plan, number).await.ok().flatten(),
-                Some(error),
-            ),
+            Err(error @ StoreError::Differs { .. }) => {
+                (jobs::stored(&self.store, &self.run, &self.plan, number).await.ok().flatten(), Some(error))
+            }
             Err(error) => (None, Some(error)),
         }
     }

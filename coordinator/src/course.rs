@@ -1,13 +1,15 @@
 //! The course of a study: one experiment after the other, some with the champions of others as guests.
 
-use crate::keeper::{KeepError, Keeper, Opening};
+use crate::keeper::Keeper;
 use crate::office::{Moment, Office, Refusal};
 use crate::plan::RunState;
 use crate::runs::Activity;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use experiment::{Part, Study};
-use store::{RunId, Store};
+use run::RunId;
+use run::{Opening, RunError};
+use store::Store;
 
 /// A study, and the runs of it that have begun.
 pub(crate) struct Course {
@@ -125,7 +127,7 @@ impl Office {
 async fn champions(store: &Store, run: &RunId, part: &Part, opening: Opening) -> Result<Bytes, Refusal> {
     let keeper = Keeper::open(store, run, opening).await?;
     let states = keeper.archipelago().final_states();
-    let states = states.ok_or_else(|| KeepError::Unknown { run: run.clone() })?;
+    let states = states.ok_or_else(|| RunError::Unknown { run: run.clone() })?;
     let states: Vec<Bytes> = states.into_iter().map(|(state, _)| state).collect();
     let guests = part.experiment.evolver().guests(&states);
     guests.map_err(|error| Refusal::Corrupt(format!("the guests from {run}: {error}")))

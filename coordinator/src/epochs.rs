@@ -1,11 +1,6 @@
 //! The epochs of one run: what is handed out, with what inputs, and what comes back.
 
-use crate::due::{Due, Wanted};
-use crate::history;
-use crate::keeper::{Assignment, KeepError, Keeper};
-use crate::ledger::LedgerError;
-use crate::page::Writing;
-use crate::record::Labour;
+use crate::keeper::Keeper;
 use crate::room::Room;
 use archipelago::LeftBehind;
 use bytes::Bytes;
@@ -14,6 +9,12 @@ use evolution::epoch::{EpochOutcome, EpochTask, Standing};
 use experiment::CheckpointEvery;
 use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
+use run::WriteBatch;
+use run::WriteError;
+use run::epochs;
+use run::record::Labour;
+use run::schedule::{CommitSchedule, Due};
+use run::{Assignment, RunError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(crate) struct Epochs {
     shelves: BTreeMap<String, BTreeSet<(u64, u32)>>,
     /// For how long somebody has worked on it since it was opened.
     worked: Duration,
-    due: Due,
+    due: CommitSchedule,
 }
 
 /// An epoch that is handed out.
@@ -75,7 +76,7 @@ impl Epochs {
         let islands = (0..count).map(island).collect();
         let unclaimed = (0..count).map(|island| (keeper.archipelago().done(island), island)).collect();
         let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
-        let due = Due::new(keeper.experiment().checkpoint_every());
+        let due = CommitSchedule::new(keeper.experiment().checkpoint_every());
         Self { keeper, text, plan, open: BTreeMap::new(), islands, shelves, worked: Duration::ZERO, due }
     }
 
@@ -103,7 +104,7 @@ impl Epochs {
 
     /// Where the run stands as far as its workers have told.
     pub(crate) fn standing(&self) -> Standing {
-        history::total(self.islands.iter().map(|island| island.standing))
+        epochs::total(self.islands.iter().map(|island| island.standing))
     }
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
@@ -210,7 +211,7 @@ impl Epochs {
         outcome: &EpochOutcome,
         worker: &str,
         labour: Labour,
-    ) -> Result<Fate, KeepError> {
+    ) -> Result<Fate, RunError> {
         if !self.adopt(island, epoch, inputs) {
             return self.compare((island, epoch), inputs, outcome, labour);
         }
@@ -219,7 +220,7 @@ impl Epochs {
         self.keeper.complete(task, outcome, labour)?;
         self.open.remove(&island);
         self.progress(island, standing);
-        self.due.note(island, self.keeper.ledger().at_stake(island), self.worked);
+        self.due.note(island, self.keeper.commit().at_stake(island), self.worked);
         self.put_on_shelf(island, epoch + 1, worker);
         let delivered = &mut self.islands[island as usize].delivered;
         delivered.push_back((epoch, *inputs));
@@ -242,7 +243,7 @@ impl Epochs {
         inputs: &Digest,
         outcome: &EpochOutcome,
         labour: Labour,
-    ) -> Result<Fate, KeepError> {
+    ) -> Result<Fate, RunError> {
         let known = self.islands.get(island as usize);
         if known.is_none_or(|island| !island.delivered.contains(&(epoch, *inputs))) {
             return Ok(Fate::Unneeded);
@@ -278,24 +279,27 @@ impl Epochs {
 
     /// Whether a delivered epoch, or a checkpoint in one, is still to be written at once.
     pub(crate) fn is_urgent(&self, island: u32, epoch: u64) -> bool {
-        let ledger = self.keeper.ledger();
+        let commit = self.keeper.commit();
         let every = self.keeper.experiment().checkpoint_every();
-        let too_much = |limit| ledger.written(island) <= epoch && ledger.at_stake(island) >= limit;
-        ledger.has_checkpoint_waiting(island)
+        let too_much = |limit| commit.written(island) <= epoch && commit.at_stake(island) >= limit;
+        commit.has_checkpoint_waiting(island)
             || matches!(every, CheckpointEvery::Generations(limit) if too_much(limit))
     }
 
     /// Has everything written at once, and all deleted that nobody needs any more.
     pub(crate) fn hurry(&mut self) {
         self.due.add_everything();
-        self.keeper.thin_out_everything();
+        self.keeper.prune_everything();
     }
 
     /// What is to be written now, if there is something.
-    pub(crate) fn pages(&mut self) -> Option<Writing> {
+    pub(crate) fn write_batch(&mut self) -> Option<WriteBatch> {
         let writing = match self.due.take(self.worked) {
-            Wanted::Everything => self.keeper.pages(0..self.islands.len() as u32),
-            Wanted::Islands(islands) => self.keeper.pages(self.with_senders(islands)),
+            Due::Everything => self.keeper.take_everything(),
+            Due::Islands(islands) => {
+                let islands = self.with_senders(islands);
+                self.keeper.take_batch(islands)
+            }
         };
         (!writing.is_empty()).then_some(writing)
     }
@@ -307,7 +311,7 @@ impl Epochs {
         let mut added = islands;
         while let Some(island) = added.pop() {
             for &sender in self.keeper.archipelago().senders(island) {
-                if self.keeper.ledger().is_unwritten(sender) && all.insert(sender) {
+                if self.keeper.commit().is_unwritten(sender) && all.insert(sender) {
                     added.push(sender);
                 }
             }
@@ -316,7 +320,7 @@ impl Epochs {
     }
 
     /// Notes what became of pages. What a store could not write for now is tried again.
-    pub(crate) fn settle(&mut self, writing: &Writing, written: &Result<(), LedgerError>) {
+    pub(crate) fn settle(&mut self, writing: &WriteBatch, written: &Result<(), WriteError>) {
         match written {
             Ok(()) => self.keeper.settle(writing),
             Err(error) if error.may_pass() => self.due.add(writing.islands()),
@@ -325,7 +329,7 @@ impl Epochs {
     }
 
     /// Notes that time has passed while somebody worked on it: time to end, perhaps.
-    pub(crate) async fn pass(&mut self, time: Duration, now: u64) -> Result<(), KeepError> {
+    pub(crate) async fn pass(&mut self, time: Duration, now: u64) -> Result<(), RunError> {
         self.worked += time;
         let limit = self.keeper.archipelago().budget().wall_time;
         if limit.is_some_and(|limit| Duration::from_millis(self.elapsed()) >= limit) {

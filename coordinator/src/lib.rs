@@ -1,11 +1,10 @@
 //! The coordinator: it keeps runs, and hands them out to workers. What has been done and decided is written down before
 //! anybody relies on it.
 //!
-//! [`keeper`] joins the archipelago's state machine with the [`ledger`] that keeps a run in a store; a command that
-//! evolves on the spot needs no more than that. [`run`] serves a whole store to workers and operators: [`lease`] says
+//! A run on disk is the crate `run`'s; [`keeper`] joins an open run with its store, and a command that evolves on the
+//! spot needs no more than that. [`run`] serves a whole store to workers and operators: [`lease`] says
 //! who works on what and until when, [`plan`] which run comes first, both without a clock or a network. Nothing here
-//! computes an epoch or names a problem. [`results`] keeps what the cells of sweeps and tournaments brought, [`players`]
-//! those who play.
+//! computes an epoch or names a problem.
 //!
 //! ```
 //! use coordinator::lease::{Leases, Terms};
@@ -25,30 +24,19 @@ mod bell;
 mod cells;
 mod connections;
 mod course;
-mod due;
 mod epochs;
-pub mod export;
 mod guard;
-pub mod history;
 mod http;
 pub mod keeper;
 pub mod lease;
-pub mod ledger;
 mod members;
 mod office;
 mod operator;
-mod page;
 pub mod plan;
-pub mod players;
-pub mod record;
-pub mod results;
 mod room;
 mod runs;
 mod serve;
 mod service;
-pub mod states;
-pub mod survey;
-mod thinning;
 mod tls;
 mod turn;
 

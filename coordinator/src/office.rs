@@ -5,12 +5,9 @@
 use crate::cells::{Archive, Cells, Kept, Trouble};
 use crate::epochs::{Epochs, Fate};
 use crate::guard::Guard;
-use crate::keeper::KeepError;
 use crate::lease::{Expired, Leases, Stalled, Terms, Token, Verdict};
 use crate::members::{MemberError, Members};
 use crate::plan::{Plan, PlanError, RunState};
-use crate::players::{LookUpError, PlayerFiles};
-use crate::record::{Labour, Loss, RunEvent};
 use crate::room::Room;
 use crate::runs::{Activity, Run};
 use crate::tls::Tls;
@@ -22,10 +19,16 @@ use experiment::SEMANTICS;
 use experiment::document::Report;
 use proto::convert::{Piece, WireError, Work, digest_bytes};
 use proto::v1;
+use run::NameError;
+use run::RunError;
+use run::RunEvent;
+use run::event::Loss;
+use run::players::{LookUpError, PlayerFiles};
+use run::record::Labour;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use store::promises::Trial;
-use store::{Claim, NameError, Nonce, Store, StoreError};
+use store::{Claim, Nonce, Store, StoreError};
 
 /// When something happens.
 #[derive(Clone, Copy, Debug)]
@@ -116,13 +119,13 @@ pub enum Refusal {
     Succeeded,
     /// The store, or the run that it keeps.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Keep(#[from] RunError),
 }
 
 impl From<LookUpError> for Refusal {
     fn from(error: LookUpError) -> Self {
         match error {
-            LookUpError::Keep(error) => Self::Keep(error),
+            LookUpError::Run(error) => Self::Keep(error),
             error => Self::Player(Box::new(error)),
         }
     }
@@ -500,7 +503,7 @@ impl Office {
         let labour = Labour { worker: name, milliseconds, elapsed: epochs.elapsed() };
         let outcome = EpochOutcome { state, departure, digest, standing, statistics };
         let fate = match epochs.complete((island, epoch), &inputs, &outcome, worker, labour) {
-            Err(KeepError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
+            Err(RunError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
             fate => fate?,
         };
         if fate == Fate::Accepted {
@@ -712,10 +715,10 @@ impl Office {
     }
 
     /// A store that fails may recover; a run that belongs to somebody else by now, or is damaged, does not.
-    pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), KeepError>, now: Moment) {
+    pub(crate) async fn note_trouble(&mut self, run: &str, result: Result<(), RunError>, now: Moment) {
         match result {
             Ok(()) => {}
-            Err(KeepError::Ledger(error)) if error.may_pass() => {
+            Err(RunError::Write(error)) if error.may_pass() => {
                 self.counters.store_errors += 1;
                 tracing::error!(run, %error, "cannot be written; trying again");
             }

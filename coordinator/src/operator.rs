@@ -1,14 +1,14 @@
 //! What operators call, as gRPC.
 
-use crate::export;
 use crate::office::Refusal;
 use crate::service::{Desk, deadline};
 use experiment::document::MAX_BYTES;
 use proto::chunks;
 use proto::v1;
 use proto::v1::operator_server::Operator;
+use run::RunId;
+use run::export;
 use std::pin::Pin;
-use store::RunId;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};

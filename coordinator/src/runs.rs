@@ -3,12 +3,9 @@
 use crate::cells::Cells;
 use crate::course::Course;
 use crate::epochs::Epochs;
-use crate::history;
-use crate::keeper::{KeepError, Keeper, Opening, RunHead};
+use crate::keeper::Keeper;
 use crate::office::{Moment, Office, Refusal};
 use crate::plan::{PlanError, RunState};
-use crate::players::{self, PlayerFiles};
-use crate::record::RunEvent;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -17,8 +14,13 @@ use experiment::{Experiment, Plan, Study, Tournament};
 use proto::convert::digest_bytes;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
+use run::RunEvent;
+use run::epochs;
+use run::players::{self, PlayerFiles};
+use run::{Journal, Place, RunId, layout};
+use run::{Opening, Recorded, RunError, RunHead, Status};
 use std::time::Duration;
-use store::{Journal, Place, RunId, Store, StoreError, layout};
+use store::{Store, StoreError};
 
 /// The largest experiment that is read back from a store.
 const MAX_EXPERIMENT: u64 = 1 << 20;
@@ -58,7 +60,7 @@ pub(crate) struct Closed {
 }
 
 impl Run {
-    pub(crate) async fn log(&mut self, event: &RunEvent) -> Result<(), KeepError> {
+    pub(crate) async fn log(&mut self, event: &RunEvent) -> Result<(), RunError> {
         match (&mut self.activity, &mut self.journal) {
             (Activity::Epochs(epochs), _) => epochs.keeper_mut().log(event).await,
             (_, Some(journal)) => Ok(journal.append(event).await.map(|_| ())?),
@@ -102,32 +104,18 @@ impl Run {
     }
 }
 
-/// What the journal of a run says of its state and its priority.
-fn recorded(events: &[RunEvent]) -> (RunState, i32) {
-    let (mut state, mut priority) = (RunState::Active, 0);
-    for event in events {
-        match event {
-            RunEvent::Prioritised { priority: given, .. } => priority = *given,
-            RunEvent::Paused { .. } => state = RunState::Paused,
-            RunEvent::Continued { .. } | RunEvent::Extended { .. } => state = RunState::Active,
-            RunEvent::Cancelled { .. } => state = RunState::Cancelled,
-            RunEvent::Failed { reason, .. } => state = RunState::Failed(reason.clone()),
-            RunEvent::Finished { end, .. } => state = RunState::Finished(end.reason.to_string()),
-            RunEvent::Created { .. }
-            | RunEvent::Opened { .. }
-            | RunEvent::Decided { .. }
-            | RunEvent::Lost { .. }
-            | RunEvent::Expired { .. } => {}
+/// The state of a run as its journal says.
+fn state_of(recorded: &Recorded) -> RunState {
+    match &recorded.status {
+        Status::Open => RunState::Active,
+        Status::Paused => RunState::Paused,
+        Status::Cancelled => RunState::Cancelled,
+        Status::Failed(reason) => RunState::Failed(reason.clone()),
+        Status::Finished => {
+            let reason = recorded.finished.as_ref().map(|finished| finished.end.reason.to_string());
+            RunState::Finished(reason.unwrap_or_default())
         }
     }
-    (state, priority)
-}
-
-fn creation(events: &[RunEvent]) -> u64 {
-    events
-        .iter()
-        .find_map(|event| if let RunEvent::Created { at, .. } = event { Some(*at) } else { None })
-        .unwrap_or(0)
 }
 
 impl Office {
@@ -167,7 +155,7 @@ impl Office {
     async fn take_up_patiently(&mut self, id: &RunId, now: Moment) -> Result<(), Refusal> {
         for _ in 0..PATIENCE {
             match self.take_up(id, now).await {
-                Err(Refusal::Keep(KeepError::Ledger(error))) if error.is_of_another() => {
+                Err(Refusal::Keep(RunError::Write(error))) if error.is_of_another() => {
                     tracing::info!(run = %id, %error, "another coordinator is still at it; trying again");
                     tokio::time::sleep(AGAIN).await;
                 }
@@ -198,33 +186,31 @@ impl Office {
 
     async fn take_up_evolution(&mut self, id: &RunId, now: Moment) -> Result<(), Refusal> {
         let head = RunHead::read(&self.store, id).await?;
-        let (state, priority) = recorded(&head.events);
+        let recorded = head.recorded();
+        let (state, priority) = (state_of(&recorded), recorded.priority);
+        let created = recorded.created.as_ref().map_or(0, |created| created.at);
         if state.is_open() {
             let keeper = Keeper::open(&self.store, id, self.opening(now)).await?;
             self.plan.add(id.as_str(), priority, state);
-            self.insert_keeper(id, keeper, creation(&head.events));
+            self.insert_keeper(id, keeper, created);
             self.settle_one(id.as_str(), now).await;
             return Ok(());
         }
         self.plan.add(id.as_str(), priority, state);
-        let end = head.finished().map(|(end, _)| end.epoch);
-        let standings = history::standings(&self.store, id, end).await.unwrap_or_else(|error| {
+        let end = recorded.finished.as_ref().map(|finished| finished.end.epoch);
+        let standings = epochs::standings(&self.store, id, end).await.unwrap_or_else(|error| {
             tracing::warn!(run = %id, %error, "what it came to cannot be read");
             vec![]
         });
-        let elapsed = head.events.iter().rev().find_map(|event| match event {
-            RunEvent::Finished { elapsed, .. } => Some(*elapsed),
-            _ => None,
-        });
         let closed = Closed {
             kind: Kind::Evolution,
-            standing: (!standings.is_empty()).then(|| history::total(standings.into_iter())),
+            standing: (!standings.is_empty()).then(|| epochs::total(standings.into_iter())),
             goal: head.experiment.budget().generations,
             islands: head.experiment.setting().islands.len() as u32,
-            elapsed: elapsed.unwrap_or(0),
+            elapsed: recorded.finished.as_ref().map_or(0, |finished| finished.elapsed),
         };
-        let digest = head.finished().map(|(_, digest)| *digest);
-        let (activity, created) = (Activity::Closed(closed), creation(&head.events));
+        let digest = recorded.finished.map(|finished| finished.digest);
+        let activity = Activity::Closed(closed);
         let run = Run { id: id.clone(), activity, journal: None, created, digest };
         self.runs.insert(id.to_string(), run);
         Ok(())
@@ -285,13 +271,14 @@ impl Office {
         now: Moment,
     ) -> Result<(), Refusal> {
         let opened = Journal::open::<RunEvent>(&self.store, id, self.settings.nonce).await;
-        let (mut journal, events) = opened.map_err(KeepError::from)?;
+        let (mut journal, events) = opened.map_err(RunError::from)?;
         let events: Vec<RunEvent> = events.into_iter().map(|event| event.body).collect();
-        let (state, known) = recorded(&events);
-        let priority = priority.unwrap_or(known);
+        let recorded = Recorded::of(&events);
+        let state = state_of(&recorded);
+        let priority = priority.unwrap_or(recorded.priority);
         let event = RunEvent::Prioritised { priority, at: now.unix };
         // Writing is what tells another coordinator that the run is ours now.
-        journal.append(&event).await.map_err(KeepError::from)?;
+        journal.append(&event).await.map_err(RunError::from)?;
         self.plan.add(id.as_str(), priority, state);
         let run = Run { id: id.clone(), activity, journal: Some(journal), created: now.unix, digest: None };
         self.runs.insert(id.to_string(), run);

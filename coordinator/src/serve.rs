@@ -113,9 +113,9 @@ where
     desk.open(office);
     say(&health, ServingStatus::Serving).await;
     let _ticking = Aborting(tokio::spawn(tick(desk.clone())));
-    let (writer, thinner) = (desk.clone(), desk.clone());
+    let (writer, pruner) = (desk.clone(), desk.clone());
     let _writing = Aborting(tokio::spawn(async move { writer.write_on().await }));
-    let _thinning = Aborting(tokio::spawn(async move { thinner.thin_out_on().await }));
+    let _pruning = Aborting(tokio::spawn(async move { pruner.prune_on().await }));
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => Ending::Stopped,

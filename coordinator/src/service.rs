@@ -3,11 +3,9 @@
 use crate::bell::{Bell, Listener};
 use crate::cells::{self, Kept};
 use crate::epochs::Fate;
-use crate::keeper::KeepError;
 use crate::members::MemberError;
 use crate::office::{Delivery, Instruction, Moment, Office, Refusal, Renewal};
 use crate::plan::PlanError;
-use crate::thinning::Thinning;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
 use evolution::epoch::outcome_digest;
@@ -16,10 +14,13 @@ use proto::convert::{self, WireError, Work};
 use proto::v1;
 use proto::v1::complete_reply::Fate as WireFate;
 use proto::v1::worker_server::Worker;
+use run::Pruning;
+use run::RunError;
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use store::{Claim, Store};
 use tokio::sync::{Mutex, MutexGuard, Notify, OwnedSemaphorePermit, Semaphore, SetOnce, watch};
 use tokio::time::Instant;
 use tokio_stream::Stream;
@@ -172,15 +173,15 @@ impl Desk {
     }
 
     /// Deletes what nobody needs any more, for ever.
-    pub(crate) async fn thin_out_on(&self) {
+    pub(crate) async fn prune_on(&self) {
         loop {
             self.broom.notified().await;
-            while let Some((run, thinning)) = self.next_thinning().await {
-                let thinned = thinning.delete().await;
-                let failed = thinned.is_err();
+            while let Some((run, pruning, store, claim)) = self.next_pruning().await {
+                let pruned = pruning.delete(&store, Some(&claim)).await;
+                let failed = pruned.is_err();
                 let mut office = self.office().await;
                 let active = office.plan.active();
-                office.settle_thinning((run, thinning), thinned, self.now()).await;
+                office.settle_pruning((run, pruning), pruned, self.now()).await;
                 self.changed_if_other(&office, &active);
                 drop(office);
                 if failed {
@@ -190,8 +191,10 @@ impl Desk {
         }
     }
 
-    async fn next_thinning(&self) -> Option<(String, Thinning)> {
-        self.office().await.thinning()
+    async fn next_pruning(&self) -> Option<(String, Pruning, Store, Claim)> {
+        let mut office = self.office().await;
+        let (run, pruning) = office.pruning()?;
+        Some((run, pruning, office.store.clone(), office.claim.clone()))
     }
 
     /// Waits until what came with some work is written, if it has to be at once. A store that does not answer holds up
@@ -250,7 +253,7 @@ impl From<Refusal> for Status {
             Refusal::Plan(PlanError::Unknown(_))
             | Refusal::NotOut(_)
             | Refusal::Over(_)
-            | Refusal::Keep(KeepError::Unknown { .. }) => Self::not_found(text),
+            | Refusal::Keep(RunError::Unknown { .. }) => Self::not_found(text),
             Refusal::Member(MemberError::Aside { .. }) | Refusal::Corrupt(_) => Self::permission_denied(text),
             Refusal::Member(MemberError::TooMany) | Refusal::TooMany { .. } => Self::resource_exhausted(text),
             Refusal::Member(MemberError::Semantics { .. }) | Refusal::Plan(PlanError::Ended(_)) => {
@@ -263,7 +266,7 @@ impl From<Refusal> for Status {
             | Refusal::Player(_)
             | Refusal::Name(_) => Self::invalid_argument(text),
             Refusal::Succeeded => Self::unavailable(text),
-            Refusal::Keep(KeepError::Ledger(error)) if error.may_pass() => Self::unavailable(text),
+            Refusal::Keep(RunError::Write(error)) if error.may_pass() => Self::unavailable(text),
             Refusal::Keep(_) => Self::internal(text),
         }
     }

@@ -1,28 +1,29 @@
 //! A turn of writing: what is due of all runs is put together in the office, written while the office is open to
 //! others, and noted there. Whoever waits for something to be written shares the next turn with all others who do.
 
-use crate::ledger::LedgerError;
 use crate::office::{Moment, Office};
-use crate::page::Writing;
 use crate::runs::Activity;
-use crate::thinning::{Thinned, Thinning};
 use futures::{StreamExt, stream};
 use proto::convert::{Piece, Work};
-use store::{Claim, StoreError};
+use run::WriteBatch;
+use run::WriteError;
+use run::{Pruned, Pruning};
+use store::{Claim, Store, StoreError};
 
 /// How many runs are written at a time.
 const RUNS_AT_A_TIME: usize = 8;
 
 /// What is to be written now.
 pub(crate) struct Turn {
+    store: Store,
     claim: Claim,
-    runs: Vec<(String, Writing)>,
+    runs: Vec<(String, WriteBatch)>,
 }
 
 /// What became of it.
 pub(crate) enum Written {
-    /// Pages of runs, and whether the store took them.
-    Tried(Vec<(String, Writing, Result<(), LedgerError>)>),
+    /// Batches of runs, and whether the store took them.
+    Tried(Vec<(String, WriteBatch, Result<(), WriteError>)>),
     /// Nothing was written: what a later coordinator reads must not change under its hands.
     Succeeded,
 }
@@ -34,8 +35,9 @@ impl Turn {
         if !self.claim.stands().await.unwrap_or(true) {
             return Written::Succeeded;
         }
-        let write = |(run, writing): (String, Writing)| async move {
-            let written = writing.write().await;
+        let store = &self.store;
+        let write = |(run, writing): (String, WriteBatch)| async move {
+            let written = writing.write(store).await;
             (run, writing, written)
         };
         Written::Tried(stream::iter(self.runs).map(write).buffered(RUNS_AT_A_TIME).collect().await)
@@ -48,10 +50,10 @@ impl Office {
         let mut runs = vec![];
         for (name, run) in &mut self.runs {
             if let Activity::Epochs(epochs) = &mut run.activity {
-                runs.extend(epochs.pages().map(|writing| (name.clone(), writing)));
+                runs.extend(epochs.write_batch().map(|writing| (name.clone(), writing)));
             }
         }
-        (!runs.is_empty()).then(|| Turn { claim: self.claim.clone(), runs })
+        (!runs.is_empty()).then(|| Turn { store: self.store.clone(), claim: self.claim.clone(), runs })
     }
 
     /// Notes what was written, and finishes the runs that only waited for it. Answers whether it was all written.
@@ -73,24 +75,24 @@ impl Office {
     }
 
     /// What may be deleted now of one of the runs, if there is something.
-    pub(crate) fn thinning(&mut self) -> Option<(String, Thinning)> {
+    pub(crate) fn pruning(&mut self) -> Option<(String, Pruning)> {
         self.runs.iter_mut().find_map(|(name, run)| match &mut run.activity {
-            Activity::Epochs(epochs) => Some((name.clone(), epochs.keeper_mut().thinning()?)),
+            Activity::Epochs(epochs) => Some((name.clone(), epochs.keeper_mut().pruning()?)),
             _ => None,
         })
     }
 
     /// Notes what was deleted. What could not be is tried again with what is written next.
-    pub(crate) async fn settle_thinning(
+    pub(crate) async fn settle_pruning(
         &mut self,
-        (run, thinning): (String, Thinning),
-        thinned: Result<Thinned, StoreError>,
+        (run, pruning): (String, Pruning),
+        pruned: Result<Pruned, StoreError>,
         now: Moment,
     ) {
-        if let (Ok(Thinned::Yes), Some(epochs)) = (&thinned, self.epochs(&run)) {
-            epochs.keeper_mut().forget(&thinning);
+        if let (Ok(Pruned::Yes), Some(epochs)) = (&pruned, self.epochs(&run)) {
+            epochs.keeper_mut().settle_pruning(&pruning);
         }
-        self.note_trouble(&run, thinned.map(|_| ()).map_err(Into::into), now).await;
+        self.note_trouble(&run, pruned.map(|_| ()).map_err(Into::into), now).await;
         self.settle(&run, now).await;
     }
 

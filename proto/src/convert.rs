@@ -2,8 +2,8 @@
 
 use crate::v1;
 use bytes::Bytes;
-use evolution::digest::Digest;
-use evolution::epoch::Standing;
+use codec::Digest;
+use codec::Standing;
 
 /// A piece of work of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,13 +5,14 @@ use crate::failure::Failure;
 use crate::sources;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use coordinator::states::{StateView, States};
 use match3::{Game, Player};
 use problems::{LockKey, Match3, ProblemSpec};
+use run::RunId;
+use run::states::{StateView, States};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::{RunId, Store};
+use store::Store;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -5,12 +5,12 @@ use super::read;
 use crate::contender::network;
 use crate::failure::Failure;
 use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
-use coordinator::survey::Survey;
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
 use report::text::count;
 use report::{Block, Figure, Gallery, Table};
+use run::reader::Reader;
 use species::{Dbscan, Distances, Noise, Projection};
 use std::sync::Arc;
 use tournament::{GameRecord, Interval, Match, Points, Tally, deck_pairs};
@@ -29,7 +29,7 @@ const POPULATION: usize = 240;
 
 pub(super) async fn blocks(
     spec: &Checkers,
-    survey: &mut Survey,
+    reader: &mut Reader,
     champions: &[Option<ChampionView>],
 ) -> Result<Vec<Block>, Failure> {
     let fittest = read::fittest(champions);
@@ -49,12 +49,12 @@ pub(super) async fn blocks(
         "The champion of island {island} against `material`, a player that counts pieces and never changes: both look \
          {depth} plies ahead, from openings of the deck, with colours swapped.{knows}"
     ))];
-    let milestones = milestones(survey, island, &seat).await;
+    let milestones = milestones(reader, island, &seat).await;
     blocks.extend(course(&milestones, island));
     blocks.extend(cross_table(&fittest, &seat));
     blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
-    blocks.extend(species_picture(survey, kind).await);
+    blocks.extend(species_picture(reader, kind).await);
     Ok(blocks)
 }
 
@@ -131,14 +131,14 @@ fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
 }
 
 /// The champions of an island in the states that are kept, the last among them.
-async fn milestones(survey: &mut Survey, island: u32, seat: &Seat<'_>) -> Vec<Milestone> {
-    let (epochs, kind) = (survey.epochs(island), seat.spec.nodes.kind());
+async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Milestone> {
+    let (epochs, kind) = (reader.epochs(island), seat.spec.nodes.kind());
     let pairs = deck_pairs(PAIRS, 1);
     let mut milestones = vec![];
     for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
-        let Some(view) = survey.champion_at(island, epoch).await else { continue };
+        let Some(view) = reader.champion_at(island, epoch).await else { continue };
         let Ok(network) = network(kind, &view.genome) else { continue };
-        let records = &survey.records[island as usize];
+        let records = &reader.records[island as usize];
         let record = records.iter().find(|record| record.mark.epoch == epoch);
         let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
         milestones.push(Milestone { epoch, generation, tally: seat.duel(&Arc::new(network)).play(&pairs) });
@@ -268,12 +268,12 @@ fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folde
 }
 
 /// All players of the last states in two dimensions, by their weights.
-async fn species_picture(survey: &mut Survey, kind: NodeKind) -> Option<Block> {
+async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
     let mut players: Vec<(String, f64, Vec<f32>)> = vec![];
-    let islands = survey.islands();
+    let islands = reader.islands();
     let most = (POPULATION / islands.max(1) as usize).max(1);
     for island in 0..islands.min(POPULATION as u32) {
-        let Some(state) = survey.state(island).await else { continue };
+        let Some(state) = reader.state(island).await else { continue };
         for at in thinned(state.residents.len(), most) {
             let resident = &state.residents[at];
             let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();

@@ -2,19 +2,19 @@
 
 use crate::failure::Failure;
 use crate::level::ladder;
-use coordinator::survey::Survey;
 use problems::ProblemSpec;
 use report::chart::Picture;
 use report::text::number;
 use report::{Block, Gallery, Table};
+use run::reader::Reader;
 
 /// Levels that are drawn.
 const SHOWN: usize = 24;
 
-pub(super) async fn blocks(problem: &ProblemSpec, survey: &mut Survey) -> Result<Vec<Block>, Failure> {
+pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result<Vec<Block>, Failure> {
     let mut states = vec![];
-    for island in 0..survey.islands() {
-        states.extend(survey.state(island).await.map(|state| (island, state)));
+    for island in 0..reader.islands() {
+        states.extend(reader.state(island).await.map(|state| (island, state)));
     }
     let levels = ladder::best(problem, states)?;
     if levels.is_empty() {

@@ -4,43 +4,45 @@ use super::{checkers, found, levels, maze};
 use crate::clock;
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
-use coordinator::record::{EpochRecord, RunEvent};
-use coordinator::survey::Survey;
 use evolution::epoch::ChampionView;
 use problems::ProblemSpec;
 use report::run::{Champion, Epoch, Island, Loss, Run};
 use report::{Section, Step};
+use run::RunId;
+use run::reader::Reader;
+use run::record::EpochRecord;
+use run::{Recorded, RunEvent, Status};
 use serde_json::Value;
-use store::{RunId, Store};
+use store::Store;
 
 /// A run that was read, and its champions.
 pub(super) struct Read {
     id: RunId,
-    survey: Survey,
+    reader: Reader,
     champions: Vec<Option<ChampionView>>,
     flag: String,
 }
 
 impl Read {
     pub(super) async fn of(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
-        let mut survey = Survey::read(store, run).await?;
+        let mut reader = Reader::read(store, run).await?;
         let mut champions = vec![];
-        for island in 0..survey.islands() {
-            champions.push(survey.champion(island).await);
+        for island in 0..reader.islands() {
+            champions.push(reader.champion(island).await);
         }
-        Ok(Self { id: run.clone(), survey, champions, flag: place.flag() })
+        Ok(Self { id: run.clone(), reader, champions, flag: place.flag() })
     }
 
     /// What its problem has to show.
     pub(super) async fn shown(&mut self) -> Vec<Section> {
-        let problem = self.survey.experiment.file().problem.clone();
+        let problem = self.reader.experiment.file().problem.clone();
         let section = match &problem {
             ProblemSpec::Maze(spec) => found("The best walks", maze::blocks(spec, &self.fittest())),
             ProblemSpec::Checkers(spec) => {
-                found("The champion", checkers::blocks(spec, &mut self.survey, &self.champions).await)
+                found("The champion", checkers::blocks(spec, &mut self.reader, &self.champions).await)
             }
             ProblemSpec::LockKey(_) | ProblemSpec::Match3(_) => {
-                found("The levels", levels::blocks(&problem, &mut self.survey).await)
+                found("The levels", levels::blocks(&problem, &mut self.reader).await)
             }
             ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => return vec![],
         };
@@ -53,9 +55,9 @@ impl Read {
     }
 
     pub(super) fn run(self) -> Run {
-        let Self { id, survey, champions, flag } = self;
+        let Self { id, reader, champions, flag } = self;
         let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
-        let Survey { experiment, events, records, damage, .. } = survey;
+        let Reader { experiment, events, records, damage, .. } = reader;
         let file = experiment.file();
         let (state, reason, digest) = standing(&events);
         let elapsed = elapsed(&events, &records);
@@ -125,25 +127,12 @@ pub(super) fn word(value: &Value) -> String {
 
 /// How a run stands, why, and its digest.
 fn standing(events: &[RunEvent]) -> (String, Option<String>, Option<String>) {
-    let mut standing = ("unfinished", None, None);
-    for event in events {
-        match event {
-            RunEvent::Finished { end, digest, .. } => {
-                standing = ("finished", Some(end.reason.to_string()), Some(digest.to_string()));
-            }
-            RunEvent::Paused { .. } => standing = ("paused", None, None),
-            RunEvent::Cancelled { .. } => standing = ("cancelled", None, None),
-            RunEvent::Failed { reason, .. } => standing = ("failed", Some(reason.clone()), None),
-            RunEvent::Continued { .. } | RunEvent::Extended { .. } => standing = ("unfinished", None, None),
-            RunEvent::Created { .. }
-            | RunEvent::Opened { .. }
-            | RunEvent::Decided { .. }
-            | RunEvent::Prioritised { .. }
-            | RunEvent::Lost { .. }
-            | RunEvent::Expired { .. } => {}
-        }
-    }
-    (standing.0.to_owned(), standing.1, standing.2)
+    let Recorded { status, finished, .. } = Recorded::of(events);
+    let reason = match &status {
+        Status::Failed(reason) => Some(reason.clone()),
+        _ => finished.as_ref().map(|finished| finished.end.reason.to_string()),
+    };
+    (status.to_string(), reason, finished.map(|finished| finished.digest.to_string()))
 }
 
 fn elapsed(events: &[RunEvent], records: &[Vec<EpochRecord>]) -> u64 {

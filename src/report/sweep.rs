@@ -13,9 +13,10 @@ use report::chart::Picture;
 use report::sweep::{Axis, Cell};
 use report::text::number;
 use report::{Block, Gallery, Section, Step};
+use run::{Place, RunId};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use store::{Kind, Place, RunId, Store};
+use store::{Kind, Store};
 
 /// Walks that are drawn.
 const SHOWN: usize = 12;

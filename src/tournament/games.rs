@@ -6,8 +6,8 @@ use crate::terminal::write_out;
 use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use clap::ValueEnum;
+use run::RunId;
 use std::process::ExitCode;
-use store::RunId;
 use tournament::{Ending, GameRecord, Points};
 
 #[derive(clap::Args)]

@@ -7,7 +7,7 @@ use archipelago::Progress;
 use report::chart::{Bars, Range, Ranges, Stack};
 use report::text::{code, count};
 use report::{Block, Document, Figure, Section, Step, Table, Tile};
-use store::RunId;
+use run::RunId;
 use tournament::{GameRecord, Points};
 
 /// Players of whom there is room on a plot, and in a cross table.

@@ -87,6 +87,8 @@ fn runs_are_paused_continued_and_cancelled() {
     wait_until("the run to go on", || state(&coordinator) == "running");
     assert!(coordinator.command(&["cancel", &run]).status.success());
     assert_eq!(state(&coordinator), "cancelled");
+    let stored = json(&folder.atoll(&["runs", "--json"]));
+    assert_eq!(stored[0]["state"], "cancelled", "what reads the store says the same");
     let refused = coordinator.command(&["pause", &run]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("has ended already"), "{}", text(&refused.stderr));

@@ -139,10 +139,10 @@ impl Script {
         }
     }
 
-    async fn thin_out(&mut self) {
-        if let Some((run, thinning)) = self.office.thinning() {
-            let thinned = thinning.delete().await;
-            self.office.settle_thinning((run, thinning), thinned, self.now).await;
+    async fn prune(&mut self) {
+        if let Some((run, pruning)) = self.office.pruning() {
+            let pruned = pruning.delete(&self.store, Some(&self.office.claim)).await;
+            self.office.settle_pruning((run, pruning), pruned, self.now).await;
         }
     }
 
@@ -166,7 +166,7 @@ impl Script {
             }
             5..7 => self.write().await,
             7..9 => self.settle().await,
-            9 => self.thin_out().await,
+            9 => self.prune().await,
             10..14 => self.acquire(&worker),
             roll if at < self.held.len() => self.deliver(at, 1 + u64::from(roll == 14)),
             _ => {}
@@ -310,7 +310,7 @@ async fn bytes_that_are_no_player_are_refused_before_anybody_works_on_them() {
     let absent = office.submit(tournament_with(&nonsense), vec![], 0, false, now).await.unwrap_err();
     assert!(absent.to_string().contains("player stranger: expected a player file"), "{absent}");
     assert!(office.statuses().is_empty());
-    assert!(store.folders(&store::layout::runs()).await.unwrap().is_empty(), "nothing of it is kept");
+    assert!(store.folders(&run::layout::runs()).await.unwrap().is_empty(), "nothing of it is kept");
 }
 
 #[tokio::test]
@@ -335,16 +335,16 @@ async fn an_older_coordinator_writes_and_deletes_nothing_any_more() {
         script.unsettled = Some(turn.write().await);
         script.settle().await;
     }
-    let (run, thinning) = script.office.thinning().expect("the older states are not needed any more");
+    let (run, pruning) = script.office.pruning().expect("the older states are not needed any more");
     let turn = script.work_until_due();
-    let before = script.store.list(&store::layout::runs()).await.unwrap();
+    let before = script.store.list(&run::layout::runs()).await.unwrap();
     let _claim = Claim::take(&script.store, Nonce(9)).await.unwrap();
-    let thinned = thinning.delete().await;
-    script.office.settle_thinning((run, thinning), thinned, script.now).await;
+    let pruned = pruning.delete(&script.store, Some(&script.office.claim)).await;
+    script.office.settle_pruning((run, pruning), pruned, script.now).await;
     let written = turn.write().await;
     assert!(!script.office.settle_turn(written, script.now).await);
     assert!(script.office.succeeded);
-    assert_eq!(script.store.list(&store::layout::runs()).await.unwrap(), before);
+    assert_eq!(script.store.list(&run::layout::runs()).await.unwrap(), before);
 }
 
 #[tokio::test]
@@ -355,7 +355,7 @@ async fn workers_that_are_lost_at_once_are_one_event() {
     assert_eq!(script.held.len(), 3, "each island is with somebody");
     script.now.elapsed += 2 * script.office.settings.terms.lease;
     script.office.tick(script.now).await;
-    let run = store::RunId::new(&script.run).unwrap();
+    let run = run::RunId::new(&script.run).unwrap();
     let events: Vec<store::Event<RunEvent>> = store::journal::read_all(&script.store, &run).await.unwrap();
     let lost = events.into_iter().filter_map(|event| match event.body {
         RunEvent::Expired { losses, .. } => Some(losses),

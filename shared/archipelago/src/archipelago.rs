@@ -69,7 +69,7 @@ struct Finished {
 }
 
 /// What is remembered for good of an epoch, beside what it left behind.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Mark {
     /// The epoch.
     pub epoch: u64,
@@ -91,7 +91,7 @@ impl Mark {
 }
 
 /// Where and why a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct End {
     /// The last epoch that counts.
     pub epoch: u64,
@@ -100,7 +100,7 @@ pub struct End {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Reason {
     /// The budget's generations were done.
     Generations,
@@ -215,7 +215,7 @@ pub struct Remains {
 }
 
 /// What an epoch left behind, and the digest of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeftBehind {
     /// The island's state.
     pub state: Bytes,

@@ -4,8 +4,6 @@
 //! go in and [`EpochOutcome`] come out, and no genes.
 
 use crate::algorithm::Tally;
-use crate::codec::{self, CodecError};
-use crate::digest::Digest;
 use crate::gene::Gene;
 use crate::island::{self, Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
@@ -15,6 +13,8 @@ use crate::random::Key;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
+pub use codec::Standing;
+use codec::{CodecError, Digest};
 
 /// One epoch to be run: everything that its outcome depends on, beside the experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,17 +55,6 @@ pub struct EpochOutcome {
     pub standing: Standing,
     /// What reports look at.
     pub statistics: EpochStatistics,
-}
-
-/// Where an island stands: what stopping rules look at.
-#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
-pub struct Standing {
-    /// The generations it has lived through.
-    pub generation: u64,
-    /// The evaluations it has spent.
-    pub evaluations: u64,
-    /// The fitness of its champion.
-    pub best: f64,
 }
 
 /// An epoch that cannot be run, because its inputs do not fit the experiment.

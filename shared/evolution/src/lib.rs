@@ -45,8 +45,6 @@
 
 pub mod activity;
 pub mod algorithm;
-pub mod codec;
-pub mod digest;
 pub mod epoch;
 pub mod gene;
 pub mod island;
@@ -56,3 +54,5 @@ pub mod problem;
 pub mod random;
 pub mod statistics;
 pub mod topology;
+
+pub use codec::{self, digest};

@@ -44,7 +44,7 @@ pub struct Budget {
 }
 
 /// How much a crash may cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointEvery {
     /// So many generations of an island.
     Generations(u64),

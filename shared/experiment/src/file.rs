@@ -307,7 +307,7 @@ pub enum Every {
 }
 
 /// What is kept of a run's past. Digests and statistics always are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
     /// The newest states of each island that are kept.

@@ -5,10 +5,31 @@
 //! and then finds its claim still standing knows that its successor, who claims before it reads, will see it.
 
 use crate::error::StoreError;
-use crate::journal::Nonce;
-use crate::layout;
+use crate::number;
 use crate::object::Kind;
 use crate::store::{Created, Store};
+use object_store::path::Path;
+use std::fmt;
+
+const CLAIMS: &str = "coordinators";
+
+/// Tells one writer from all others; to be drawn at random by each that claims a store or opens a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Nonce(pub u128);
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+fn claim_path(number: u32) -> Path {
+    Path::from(CLAIMS).join(number::digits(number))
+}
+
+fn claim_number(path: &Path) -> Option<u32> {
+    number::parse(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
+}
 
 /// The claim of one coordinator.
 #[derive(Clone, Debug)]
@@ -23,11 +44,11 @@ impl Claim {
     /// # Errors
     /// If the store fails.
     pub async fn take(store: &Store, owner: Nonce) -> Result<Self, StoreError> {
-        let claims = store.list(&layout::claims()).await?;
-        let mut number = claims.iter().filter_map(layout::claim_number).max().map_or(0, |last| last + 1);
+        let claims = store.list(&Path::from(CLAIMS)).await?;
+        let mut number = claims.iter().filter_map(claim_number).max().map_or(0, |last| last + 1);
         loop {
             let body = owner.0.to_le_bytes().to_vec();
-            match store.create(&layout::claim(number), Kind::Claim, body).await {
+            match store.create(&claim_path(number), Kind::Claim, body).await {
                 Ok(Created::New | Created::Same) => return Ok(Self { store: store.clone(), number }),
                 // Somebody else began at the same time: whoever comes second is the last.
                 Err(StoreError::Differs { .. }) => number += 1,
@@ -46,7 +67,7 @@ impl Claim {
     /// # Errors
     /// If the store fails: then nobody knows.
     pub async fn stands(&self) -> Result<bool, StoreError> {
-        match self.store.size(&layout::claim(self.number + 1)).await {
+        match self.store.size(&claim_path(self.number + 1)).await {
             Ok(_) => Ok(false),
             Err(error) if error.is_missing() => Ok(true),
             Err(error) => Err(error),

@@ -1,8 +1,8 @@
 //! What can go wrong between a caller and the stored bytes.
 
 use crate::object::Damage;
-use evolution::codec::CodecError;
-use evolution::digest::Digest;
+use codec::CodecError;
+use codec::Digest;
 use object_store::path::Path;
 use std::error::Error;
 use std::io::{self, ErrorKind};

@@ -13,7 +13,7 @@
 //! checksum can therefore be judged before the version, and a flipped bit never passes for a newer object.
 
 use bytes::Bytes;
-use evolution::digest::Digest;
+use codec::Digest;
 use std::fmt;
 
 /// The version that [`seal`] writes, and the only one that [`unseal`] reads.

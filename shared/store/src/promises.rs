@@ -3,15 +3,16 @@
 //! A store that lets two of them win would let two coordinators write the same event, and a run would be lost. What
 //! is tried is what services differ in; that they keep what they have acknowledged cannot be tried from outside.
 
+use crate::claim::Nonce;
 use crate::error::StoreError;
-use crate::journal::Nonce;
-use crate::layout;
 use crate::object::Kind;
 use crate::store::{Created, Store};
 use object_store::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinSet;
 
+/// The folder of what a store is tried out with, deleted at once.
+const TRIALS: &str = "trials";
 /// The size of what is raced with: large enough to take some time to write.
 const BODY: usize = 64 << 10;
 
@@ -81,7 +82,7 @@ pub enum BrokenPromise {
 /// # Errors
 /// The first promise that was not kept.
 pub async fn try_out(store: &Store, nonce: Nonce, trial: Trial) -> Result<Tried, BrokenPromise> {
-    let folder = layout::trial(nonce);
+    let folder = Path::from(TRIALS).join(nonce.to_string());
     let tried = races(store, &folder, trial).await;
     for path in store.list(&folder).await? {
         store.delete(&path).await?;

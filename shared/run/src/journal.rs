@@ -5,30 +5,16 @@
 //! its number taken. Every event carries its writer's nonce, because a create that was retried after it had in fact
 //! succeeded also finds its number taken, by itself.
 
-use crate::error::StoreError;
 use crate::layout::{Place, RunId};
-use crate::object::Kind;
-use crate::store::Store;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
-use evolution::codec;
+use codec::CodecError;
 use futures::{StreamExt, TryStreamExt, stream};
-use object_store::path::Path;
-use std::fmt;
+use store::{Kind, Nonce, Path, Store, StoreError};
 
 /// How many events are read at once: enough to hide the latency of a remote store.
 const READ_AHEAD: usize = 16;
 const NONCE_LEN: usize = 16;
-
-/// Tells one writer from all others; to be drawn at random by each that opens a journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Nonce(pub u128);
-
-impl fmt::Display for Nonce {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
 
 /// Why the journal could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -180,8 +166,7 @@ fn sign<T: Encode>(path: &Path, writer: Nonce, body: &T) -> Result<Bytes, StoreE
 async fn read_signed(store: &Store, path: &Path) -> Result<(Nonce, Bytes), StoreError> {
     let entry = store.read(path, Kind::Event).await?;
     let Some(nonce) = entry.first_chunk::<NONCE_LEN>() else {
-        let problem =
-            codec::CodecError::EndsEarly { additional: NONCE_LEN - entry.len(), length: entry.len() };
+        let problem = CodecError::EndsEarly { additional: NONCE_LEN - entry.len(), length: entry.len() };
         return Err(StoreError::Body { path: path.clone(), problem });
     };
     Ok((Nonce(u128::from_le_bytes(*nonce)), entry.slice(NONCE_LEN..)))

@@ -16,11 +16,10 @@
 //! Numbers are written with ten digits, so that names sort as numbers do. What is not exactly one of these
 //! names is no place: [`Place::of`] answers `None`, and readers pass it over.
 
-use crate::journal::Nonce;
-use crate::object::Kind;
-use object_store::path::Path;
 use std::fmt;
 use std::str::FromStr;
+use store::number::{digits, parse as number};
+use store::{Kind, Path};
 
 const RUNS: &str = "runs";
 const EXPERIMENT: &str = "experiment.toml";
@@ -29,9 +28,6 @@ const ISLANDS: &str = "islands";
 const CELLS: &str = "cells";
 const MATCHES: &str = "matches";
 const ARTIFACTS: &str = "artifacts";
-const CLAIMS: &str = "coordinators";
-const TRIALS: &str = "trials";
-const DIGITS: usize = 10;
 
 /// Why a name cannot be a run's or an artifact's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -136,26 +132,6 @@ name! {
 /// The folder that holds all runs.
 pub fn runs() -> Path {
     Path::from(RUNS)
-}
-
-/// The folder of the claims to the store.
-pub(crate) fn claims() -> Path {
-    Path::from(CLAIMS)
-}
-
-/// One claim to the store.
-pub(crate) fn claim(number: u32) -> Path {
-    claims().join(digits(number))
-}
-
-/// The number of the claim that a path names, if it names one.
-pub(crate) fn claim_number(path: &Path) -> Option<u32> {
-    number(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
-}
-
-/// The folder of one trial of the store.
-pub(crate) fn trial(nonce: Nonce) -> Path {
-    Path::from(TRIALS).join(nonce.to_string())
 }
 
 /// The run whose folder this is.
@@ -304,16 +280,6 @@ impl Place {
             }
         }
     }
-}
-
-fn digits(number: u32) -> String {
-    format!("{number:0DIGITS$}")
-}
-
-/// Only exactly what [`digits`] writes, so that no two names mean one number.
-fn number(name: &str) -> Option<u32> {
-    let is_canonical = name.len() == DIGITS && name.bytes().all(|b| b.is_ascii_digit());
-    is_canonical.then(|| name.parse().ok())?
 }
 
 #[cfg(test)]

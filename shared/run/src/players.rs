@@ -1,15 +1,16 @@
 //! The players of a tournament: looked up once, and kept with its run by their digests, so that nothing else is needed to
 //! play its games.
 
-use crate::keeper::KeepError;
+use crate::head::RunError;
+use crate::layout::{ArtifactName, NameError, Place, RunId};
 use crate::states::States;
 use bytes::Bytes;
-use evolution::digest::Digest;
+use codec::Digest;
 use experiment::Tournament;
 use experiment::document::Report;
 use experiment::tournament::ContestantError;
 use std::collections::BTreeMap;
-use store::{ArtifactName, Kind, NameError, Path, Place, RunId, Store, StoreError};
+use store::{Kind, Path, Store, StoreError};
 
 /// Player files by their digests.
 pub type PlayerFiles = BTreeMap<Digest, Bytes>;
@@ -67,7 +68,7 @@ pub enum LookUpError {
     Name(#[from] NameError),
     /// The run.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Run(#[from] RunError),
     /// The tournament with these players.
     #[error(transparent)]
     Report(#[from] Report),
@@ -75,7 +76,7 @@ pub enum LookUpError {
 
 impl From<StoreError> for LookUpError {
     fn from(error: StoreError) -> Self {
-        Self::Keep(error.into())
+        Self::Run(error.into())
     }
 }
 
@@ -153,7 +154,7 @@ impl Reference {
 }
 
 /// Looks up the champions among a tournament's players; player files that it names by their digests are among `files`.
-pub(crate) async fn look_up(
+pub async fn look_up(
     store: &Store,
     tournament: &Tournament,
     files: &mut PlayerFiles,

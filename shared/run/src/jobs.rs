@@ -1,8 +1,9 @@
-//! What the cells of a plan brought, in a store.
+//! The stored results of a plan's jobs: cells of a sweep, batches of games of a tournament.
 
+use crate::layout::{Place, RunId};
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult, Evolved};
-use store::{Kind, Path, Place, RunId, Store, StoreError};
+use store::{Kind, Path, Store, StoreError};
 use tournament::PlayedPair;
 
 /// Reads what is done of a plan.
@@ -61,7 +62,7 @@ pub async fn keep(
 }
 
 /// What is stored of a cell, if that can be its result.
-pub(crate) async fn stored(
+pub async fn stored(
     store: &Store,
     run: &RunId,
     plan: &CellPlan,

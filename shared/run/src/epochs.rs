@@ -1,18 +1,19 @@
-//! What a store knows of a run: read back, and cut to where all islands fit together.
+//! The epochs that a store holds of a run: read back, and cut to where all islands fit together.
 
+use crate::layout::{Place, RunId};
 use crate::record::{EpochRecord, StoredCheckpoint};
 use archipelago::{History, Remains};
-use evolution::epoch::Standing;
+use codec::Standing;
 use futures::{StreamExt, TryStreamExt, stream};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{Kind, Place, RunId, Store, StoreError};
+use store::{Kind, Store, StoreError};
 
 /// How many objects are read at once: enough to hide the latency of a remote store.
 const READ_AHEAD: usize = 32;
 
-/// The stored past of all islands.
+/// The stored epochs of all islands.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
+pub struct StoredEpochs {
     /// Of each island: the records of its epochs, in order and without a gap.
     pub records: Vec<Vec<EpochRecord>>,
     /// Of each island: the epochs whose state is stored.
@@ -23,11 +24,11 @@ pub struct Past {
     batches: Vec<BTreeMap<u64, u64>>,
 }
 
-impl Past {
+impl StoredEpochs {
     /// Reads the records of all islands, and what states there are.
     pub async fn read(store: &Store, run: &RunId, islands: u32) -> Result<Self, StoreError> {
         let count = islands as usize;
-        let mut past = Self {
+        let mut epochs = Self {
             records: vec![vec![]; count],
             states: vec![BTreeSet::new(); count],
             checkpoints: vec![BTreeSet::new(); count],
@@ -41,10 +42,10 @@ impl Past {
                     batches.push((island as usize, u64::from(epoch), path));
                 }
                 Some((_, Place::State { island, epoch })) if island < islands => {
-                    past.states[island as usize].insert(u64::from(epoch));
+                    epochs.states[island as usize].insert(u64::from(epoch));
                 }
                 Some((_, Place::Checkpoint { island, epoch, generation })) if island < islands => {
-                    past.checkpoints[island as usize].insert((u64::from(epoch), u64::from(generation)));
+                    epochs.checkpoints[island as usize].insert((u64::from(epoch), u64::from(generation)));
                 }
                 _ => {}
             }
@@ -55,9 +56,9 @@ impl Past {
         };
         let mut batches = stream::iter(batches).map(read).buffered(READ_AHEAD);
         while let Some((island, epoch, batch)) = batches.try_next().await? {
-            past.add(island, epoch, batch);
+            epochs.add(island, epoch, batch);
         }
-        Ok(past)
+        Ok(epochs)
     }
 
     fn add(&mut self, island: usize, named: u64, batch: Vec<EpochRecord>) {
@@ -77,7 +78,7 @@ impl Past {
         }
     }
 
-    /// Cuts the past to where all islands fit together, and tells the places of what lies beyond.
+    /// Cuts them to where all islands fit together, and tells the places of what lies beyond.
     ///
     /// Islands are stored one after the other, so a crash may leave some further than others. Every island must still
     /// have the state of the last epoch that is complete on all (the run may yet turn out to end there) and of those
@@ -200,7 +201,7 @@ pub async fn standings(store: &Store, run: &RunId, last: Option<u64>) -> Result<
 }
 
 /// The slowest island's generation, all evaluations, and the best fitness.
-pub(crate) fn total(standings: impl Iterator<Item = Standing> + Clone) -> Standing {
+pub fn total(standings: impl Iterator<Item = Standing> + Clone) -> Standing {
     Standing {
         generation: standings.clone().map(|standing| standing.generation).min().unwrap_or(0),
         evaluations: standings.clone().map(|standing| standing.evaluations).sum(),

@@ -1,9 +1,8 @@
-//! What is written down of a run: its events, and the records of its epochs.
+//! The events of a run's journal.
 
-use archipelago::{End, Mark};
+use archipelago::End;
 use bincode::{Decode, Encode};
-use evolution::digest::Digest;
-use evolution::statistics::EpochStatistics;
+use codec::Digest;
 
 /// An entry of a run's journal. Times are milliseconds since 1970, and never part of a digest.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -128,37 +127,4 @@ impl RunEvent {
     pub fn is_aside(&self) -> bool {
         matches!(self, Self::Opened { .. } | Self::Lost { .. } | Self::Expired { .. })
     }
-}
-
-/// All that is kept for good of an epoch.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct EpochRecord {
-    /// What results depend on.
-    pub mark: Mark,
-    /// What reports look at.
-    pub statistics: EpochStatistics,
-    /// Who did it, and how long it took: no result depends on it.
-    pub labour: Labour,
-}
-
-/// The work behind an epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Labour {
-    /// The worker.
-    pub worker: String,
-    /// How long the epoch took, in milliseconds.
-    pub milliseconds: u64,
-    /// For how long the run had been worked on when the epoch was done, in milliseconds.
-    pub elapsed: u64,
-}
-
-/// An epoch that is not finished.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct StoredCheckpoint {
-    /// The evolver's own.
-    pub bytes: Vec<u8>,
-    /// The emigrants that the epoch began with: from which island and epoch.
-    pub took: Vec<(u32, u64)>,
-    /// For how long the run had been worked on, in milliseconds.
-    pub elapsed: u64,
 }

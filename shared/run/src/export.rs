@@ -1,16 +1,17 @@
 //! A run's champions and statistics, as JSON and CSV.
 
-use crate::history::Past;
-use crate::keeper::{KeepError, RunHead};
+use crate::epochs::StoredEpochs;
+use crate::head::{RunError, RunHead};
+use crate::layout::RunId;
 use evolution::epoch::ChampionView;
 use std::fmt::Write;
-use store::{RunId, Store};
+use store::Store;
 
 /// What is exported of a run.
 pub struct Export {
     head: RunHead,
     run: RunId,
-    past: Past,
+    epochs: StoredEpochs,
     champions: Vec<Champion>,
 }
 
@@ -21,19 +22,19 @@ struct Champion {
 }
 
 /// Reads what is stored of a run.
-pub async fn read(store: &Store, run: &RunId) -> Result<Export, KeepError> {
+pub async fn read(store: &Store, run: &RunId) -> Result<Export, RunError> {
     let head = RunHead::read(store, run).await?;
-    let (archipelago, past, _) = head.restore(store, run).await?;
+    let (archipelago, epochs, _) = head.restore(store, run).await?;
     let evolver = head.experiment.evolver();
     let mut champions = vec![];
     let last = archipelago.complete_epochs().checked_sub(1);
-    for island in 0..past.records.len() {
+    for island in 0..epochs.records.len() {
         let remains = last.and_then(|epoch| archipelago.remains(island as u32, epoch));
         let Some(remains) = remains else { continue };
-        let view = evolver.champion(&remains.state).map_err(|error| KeepError::State { island, error })?;
+        let view = evolver.champion(&remains.state).map_err(|error| RunError::State { island, error })?;
         champions.push(Champion { island, view });
     }
-    Ok(Export { head, run: run.clone(), past, champions })
+    Ok(Export { head, run: run.clone(), epochs, champions })
 }
 
 impl Export {
@@ -48,8 +49,8 @@ impl Export {
         vec![
             ("run.json", json + "\n"),
             ("champions.csv", champions_csv(&self.champions)),
-            ("statistics.csv", statistics_csv(&self.past)),
-            ("migrations.csv", migrations_csv(&self.past)),
+            ("statistics.csv", statistics_csv(&self.epochs)),
+            ("migrations.csv", migrations_csv(&self.epochs)),
         ]
     }
 }
@@ -59,8 +60,8 @@ fn finite(number: f64) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-fn describe(head: &RunHead, run: &store::RunId, champions: &[Champion]) -> serde_json::Value {
-    let finished = head.finished();
+fn describe(head: &RunHead, run: &RunId, champions: &[Champion]) -> serde_json::Value {
+    let finished = head.recorded().finished;
     let islands: Vec<serde_json::Value> = champions
         .iter()
         .map(|Champion { island, view }| {
@@ -74,8 +75,8 @@ fn describe(head: &RunHead, run: &store::RunId, champions: &[Champion]) -> serde
         "run": run.as_str(),
         "experiment": head.experiment.file(),
         "finished": finished.is_some(),
-        "reason": finished.map(|(end, _)| end.reason.to_string()),
-        "digest": finished.map(|(_, digest)| digest.to_string()),
+        "reason": finished.as_ref().map(|finished| finished.end.reason.to_string()),
+        "digest": finished.as_ref().map(|finished| finished.digest.to_string()),
         "champions": islands,
     })
 }
@@ -89,10 +90,11 @@ fn champions_csv(champions: &[Champion]) -> String {
     csv
 }
 
-fn statistics_csv(past: &Past) -> String {
+fn statistics_csv(epochs: &StoredEpochs) -> String {
     let mut csv =
         "island,epoch,generation,evaluations,best,mean,deviation,diversity,unjudgeable\n".to_owned();
-    for (island, record) in past.records.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |r| (i, r))) {
+    for (island, record) in epochs.records.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
+    {
         let statistics = &record.statistics;
         for row in &statistics.rows {
             line(
@@ -114,9 +116,10 @@ fn statistics_csv(past: &Past) -> String {
     csv
 }
 
-fn migrations_csv(past: &Past) -> String {
+fn migrations_csv(epochs: &StoredEpochs) -> String {
     let mut csv = "island,epoch,from,left_after_epoch,offered,accepted,better_than_best\n".to_owned();
-    for (island, record) in past.records.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |r| (i, r))) {
+    for (island, record) in epochs.records.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |r| (i, r)))
+    {
         for arrival in &record.statistics.arrivals {
             let (epoch, from, left) = (record.mark.epoch, arrival.from, arrival.epoch);
             let (offered, accepted, better) = (arrival.offered, arrival.accepted, arrival.better_than_best);

@@ -1,4 +1,4 @@
-//! What has to be written, and when: what a crash may cost is a time, or a number of generations.
+//! Which islands have to be written when: what a crash may cost is a time, or a number of generations.
 //!
 //! Each island has a deadline of its own, so that ten thousand of them are not all written at once.
 
@@ -11,7 +11,8 @@ use std::time::Duration;
 const AT_ONCE: usize = 64;
 
 /// Which islands of a run have to be written.
-pub(crate) struct Due {
+#[derive(Clone, Debug, Hash)]
+pub struct CommitSchedule {
     every: CheckpointEvery,
     /// Islands that are to be written at once.
     now: BTreeSet<u32>,
@@ -22,20 +23,23 @@ pub(crate) struct Due {
 }
 
 /// What to write.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Everything that is not written yet.
     Everything,
+    /// What is not written yet of these islands.
     Islands(Vec<u32>),
 }
 
-impl Due {
-    pub(crate) fn new(every: CheckpointEvery) -> Self {
+impl CommitSchedule {
+    /// Nothing is due yet.
+    pub fn new(every: CheckpointEvery) -> Self {
         let (now, is_later) = (BTreeSet::new(), BTreeSet::new());
         Self { every, now, later: VecDeque::new(), is_later, everything: false }
     }
 
     /// Notes an epoch of an island of which a crash would now cost so many generations.
-    pub(crate) fn note(&mut self, island: u32, at_stake: u64, worked: Duration) {
+    pub fn note(&mut self, island: u32, at_stake: u64, worked: Duration) {
         match self.every {
             CheckpointEvery::Generations(limit) if at_stake >= limit => self.add([island]),
             CheckpointEvery::Generations(_) => {}
@@ -48,19 +52,19 @@ impl Due {
     }
 
     /// Has islands written at once.
-    pub(crate) fn add(&mut self, islands: impl IntoIterator<Item = u32>) {
+    pub fn add(&mut self, islands: impl IntoIterator<Item = u32>) {
         self.now.extend(islands);
     }
 
     /// Has everything written at once.
-    pub(crate) fn add_everything(&mut self) {
+    pub fn add_everything(&mut self) {
         self.everything = true;
     }
 
     /// What to write now, which is not due any more.
-    pub(crate) fn take(&mut self, worked: Duration) -> Wanted {
+    pub fn take(&mut self, worked: Duration) -> Due {
         if std::mem::take(&mut self.everything) {
-            return Wanted::Everything;
+            return Due::Everything;
         }
         let mut islands = std::mem::take(&mut self.now);
         for _ in 0..AT_ONCE {
@@ -68,7 +72,7 @@ impl Due {
             self.is_later.remove(&island);
             islands.insert(island);
         }
-        Wanted::Islands(islands.into_iter().collect())
+        Due::Islands(islands.into_iter().collect())
     }
 }
 
@@ -80,16 +84,16 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    fn islands(due: &mut Due, worked: u64) -> Vec<u32> {
+    fn islands(due: &mut CommitSchedule, worked: u64) -> Vec<u32> {
         match due.take(seconds(worked)) {
-            Wanted::Islands(islands) => islands,
-            Wanted::Everything => panic!("nobody asked for everything"),
+            Due::Islands(islands) => islands,
+            Due::Everything => panic!("nobody asked for everything"),
         }
     }
 
     #[test]
     fn each_island_has_its_own_time() {
-        let mut due = Due::new(CheckpointEvery::Time(seconds(30)));
+        let mut due = CommitSchedule::new(CheckpointEvery::Time(seconds(30)));
         due.note(5, 1, seconds(0));
         due.note(3, 1, seconds(10));
         due.note(5, 2, seconds(20));
@@ -102,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_is_due_at_once_is_written_in_parts() {
-        let mut due = Due::new(CheckpointEvery::Time(seconds(1)));
+        let mut due = CommitSchedule::new(CheckpointEvery::Time(seconds(1)));
         (0..100).for_each(|island| due.note(island, 1, seconds(0)));
         due.add([99]);
         let first = islands(&mut due, 1);
@@ -114,13 +118,13 @@ mod tests {
 
     #[test]
     fn generations_at_stake_are_counted_for_each_island() {
-        let mut due = Due::new(CheckpointEvery::Generations(5));
+        let mut due = CommitSchedule::new(CheckpointEvery::Generations(5));
         due.note(1, 4, seconds(0));
         assert_eq!(islands(&mut due, 100), [0; 0]);
         due.note(1, 5, seconds(0));
         assert_eq!(islands(&mut due, 0), [1]);
         due.add_everything();
-        assert_eq!(due.take(seconds(0)), Wanted::Everything);
+        assert_eq!(due.take(seconds(0)), Due::Everything);
         assert_eq!(islands(&mut due, 0), [0; 0]);
     }
 }

@@ -1,8 +1,9 @@
 //! The journal over both stores: order, one winner, fencing, retries.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use store::journal::read_all;
-use store::{Event, Journal, JournalError, Kind, Nonce, Place, RunId, Store, StoreError};
+use run::journal::{Event, Journal, JournalError, read_all};
+use run::{Place, RunId};
+use store::{Kind, Nonce, Store, StoreError};
 use tokio::task::JoinSet;
 
 fn run() -> RunId {

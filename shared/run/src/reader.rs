@@ -1,19 +1,22 @@
 //! A run as far as it can be read: what is damaged or gone is told, and the rest is there all the same.
 
-use crate::history::read_remains;
-use crate::keeper::{KeepError, RunHead, read_experiment};
-use crate::record::{EpochRecord, RunEvent};
+use crate::epochs::read_remains;
+use crate::event::RunEvent;
+use crate::head::{RunError, RunHead, read_experiment};
+use crate::journal::{self, Event};
+use crate::layout::{Place, RunId};
+use crate::record::EpochRecord;
 use crate::states::StateView;
 use archipelago::Remains;
-use evolution::codec::CodecError;
+use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
 use experiment::Experiment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::{Event, Kind, Place, RunId, Store};
+use store::{Kind, Store};
 
 /// What could be read of a run.
-pub struct Survey {
+pub struct Reader {
     /// What was run.
     pub experiment: Experiment,
     /// Its journal; empty if it cannot be read.
@@ -28,18 +31,18 @@ pub struct Survey {
     run: RunId,
 }
 
-impl Survey {
+impl Reader {
     /// Reads a run. Only one without a readable experiment is an error.
-    pub async fn read(store: &Store, run: &RunId) -> Result<Self, KeepError> {
+    pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
         let (experiment, text) = read_experiment(store, run).await?;
         let mut damage = vec![];
         let events = read_events(store, run, &mut damage).await;
         let head = RunHead { experiment, text, events };
         head.check(run)?;
-        let last = head.finished().map(|(end, _)| end.epoch);
+        let last = head.recorded().finished.map(|finished| finished.end.epoch);
         let RunHead { experiment, events, .. } = head;
         let count = experiment.setting().islands.len();
-        let mut survey = Self {
+        let mut reader = Self {
             evolver: experiment.evolver(),
             experiment,
             events,
@@ -49,12 +52,12 @@ impl Survey {
             store: store.clone(),
             run: run.clone(),
         };
-        survey.read_islands(last).await?;
-        Ok(survey)
+        reader.read_islands(last).await?;
+        Ok(reader)
     }
 
     /// Reads the records of all islands up to an epoch, and finds out what states there are.
-    async fn read_islands(&mut self, last: Option<u64>) -> Result<(), KeepError> {
+    async fn read_islands(&mut self, last: Option<u64>) -> Result<(), RunError> {
         let count = self.states.len();
         let mut islands = vec![BTreeMap::new(); count];
         let within = |epoch: u64| last.is_none_or(|last| epoch <= last);
@@ -152,7 +155,7 @@ impl Survey {
 
 /// The journal, or nothing and the reason for that.
 async fn read_events(store: &Store, run: &RunId, damage: &mut Vec<String>) -> Vec<RunEvent> {
-    match store::journal::read_all(store, run).await {
+    match journal::read_all(store, run).await {
         Ok(events) => events.into_iter().map(|event: Event<RunEvent>| event.body).collect(),
         Err(error) => {
             damage.push(format!("the journal: {error}"));

@@ -1,18 +1,19 @@
 //! The states of a run's islands, one by one.
 
-use crate::history::{Past, read_remains};
-use crate::keeper::{KeepError, RunHead};
+use crate::epochs::{StoredEpochs, read_remains};
+use crate::head::{RunError, RunHead};
+use crate::layout::RunId;
 use evolution::epoch::{ChampionView, Evolver, ResidentView};
 use experiment::Experiment;
 use std::sync::Arc;
-use store::{RunId, Store};
+use store::Store;
 
 /// A run whose states can be looked at.
 pub struct States {
     /// What was run.
     pub experiment: Experiment,
     evolver: Arc<dyn Evolver>,
-    past: Past,
+    epochs: StoredEpochs,
     run: RunId,
     store: Store,
 }
@@ -29,28 +30,28 @@ pub struct StateView {
 
 impl States {
     /// Finds out which states of a run are stored.
-    pub async fn open(store: &Store, run: &RunId) -> Result<Self, KeepError> {
+    pub async fn open(store: &Store, run: &RunId) -> Result<Self, RunError> {
         let experiment = RunHead::read(store, run).await?.experiment;
-        let past = Past::read(store, run, experiment.setting().islands.len() as u32).await?;
+        let epochs = StoredEpochs::read(store, run, experiment.setting().islands.len() as u32).await?;
         let evolver = experiment.evolver();
-        Ok(Self { experiment, evolver, past, run: run.clone(), store: store.clone() })
+        Ok(Self { experiment, evolver, epochs, run: run.clone(), store: store.clone() })
     }
 
     /// How many islands there are.
     pub fn islands(&self) -> u32 {
-        self.past.states.len() as u32
+        self.epochs.states.len() as u32
     }
 
     /// The epochs whose states are stored, in order.
     pub fn epochs(&self, island: u32) -> Vec<u64> {
-        self.past.states.get(island as usize).map_or(vec![], |epochs| epochs.iter().copied().collect())
+        self.epochs.states.get(island as usize).map_or(vec![], |epochs| epochs.iter().copied().collect())
     }
 
     /// The state of an island after an epoch, which must be stored.
-    pub async fn read(&self, island: u32, epoch: u64) -> Result<StateView, KeepError> {
+    pub async fn read(&self, island: u32, epoch: u64) -> Result<StateView, RunError> {
         let remains = read_remains(&self.store, &self.run, island, epoch).await?;
         let state = &remains.state;
-        let unreadable = |error| KeepError::State { island: island as usize, error };
+        let unreadable = |error| RunError::State { island: island as usize, error };
         let champion = self.evolver.champion(state).map_err(unreadable)?;
         let residents = self.evolver.residents(island, state).map_err(unreadable)?;
         Ok(StateView { epoch, champion, residents })

@@ -1,0 +1,206 @@
+//! The head of a run: its experiment and its journal, without its islands.
+
+use crate::commit::WriteError;
+use crate::epochs::StoredEpochs;
+use crate::event::RunEvent;
+use crate::fold::{Decision, Recorded};
+use crate::journal::{self, Event, JournalError};
+use crate::layout::{ArtifactName, Place, RunId};
+use archipelago::{Archipelago, CompletionError, Mark};
+use bytes::Bytes;
+use codec::Digest;
+use experiment::document::Report;
+use experiment::file::BudgetKeys;
+use experiment::{Experiment, Plan, SEMANTICS};
+use store::{Kind, Store, StoreError};
+
+/// The largest experiment that is read back from a store.
+pub const MAX_EXPERIMENT: u64 = 1 << 20;
+/// The name of the artifact that holds the guests of a run.
+pub(crate) const GUESTS: &str = "guests";
+
+/// Why a run could not be read, opened or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no such run.
+    #[error("there is no run `{run}` in this store; `atoll runs` lists those there are")]
+    Unknown {
+        /// The run asked for.
+        run: RunId,
+    },
+    /// Its experiment cannot be read.
+    #[error("the stored experiment of run `{run}` is wrong:\n{report}")]
+    Experiment {
+        /// The run.
+        run: RunId,
+        /// What is wrong.
+        report: Box<Report>,
+    },
+    /// It was begun by a version that means something else by the same experiment.
+    #[error(
+        "run `{run}` was begun with semantics version {found}, this program has {SEMANTICS}: its results would not \
+         agree; finish it with the version that began it (`{version}`), or start anew with --fresh"
+    )]
+    Semantics {
+        /// The run.
+        run: RunId,
+        /// Its version of semantics.
+        found: u32,
+        /// The version of the program that began it.
+        version: String,
+    },
+    /// It holds another experiment than the one asked for.
+    #[error("run `{run}` holds another experiment: expected the digest {expected}, found {found}")]
+    Other {
+        /// The run.
+        run: RunId,
+        /// The digest of the experiment asked for.
+        expected: Digest,
+        /// The digest of the one there.
+        found: Digest,
+    },
+    /// Its guests are not those of its experiment.
+    #[error("the guests of run `{run}` are not those that its experiment names: restore `artifacts/guests`")]
+    Guests {
+        /// The run.
+        run: RunId,
+    },
+    /// It cannot be given such a budget.
+    #[error("run `{run}` cannot be extended: {reason}")]
+    Budget {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+    /// A state that holds no champion.
+    #[error("island {island}: its state {error}")]
+    State {
+        /// The island.
+        island: usize,
+        /// Why.
+        error: codec::CodecError,
+    },
+    /// The store, the journal or an epoch.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// An outcome that cannot be.
+    #[error(transparent)]
+    Completion(#[from] CompletionError),
+}
+
+impl From<StoreError> for RunError {
+    fn from(error: StoreError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+impl From<JournalError> for RunError {
+    fn from(error: JournalError) -> Self {
+        Self::Write(error.into())
+    }
+}
+
+/// A run as its journal and its experiment tell it, without its islands.
+#[derive(Clone, Debug)]
+pub struct RunHead {
+    /// Its experiment.
+    pub experiment: Experiment,
+    /// The digest of the text that is stored of it.
+    pub text: Digest,
+    /// Its journal.
+    pub events: Vec<RunEvent>,
+}
+
+impl RunHead {
+    /// Reads what is stored of a run.
+    pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
+        let (experiment, text) = read_experiment(store, run).await?;
+        let events: Vec<Event<RunEvent>> = journal::read_all(store, run).await?;
+        let head = Self { experiment, text, events: events.into_iter().map(|event| event.body).collect() };
+        head.check(run)?;
+        Ok(head)
+    }
+
+    pub(crate) fn check(&self, run: &RunId) -> Result<(), RunError> {
+        match self.events.first() {
+            Some(RunEvent::Created { semantics, version, .. }) if *semantics != SEMANTICS => {
+                let (found, version) = (*semantics, version.clone());
+                Err(RunError::Semantics { run: run.clone(), found, version })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the journal adds up to.
+    pub fn recorded(&self) -> Recorded {
+        Recorded::of(&self.events)
+    }
+
+    /// The islands before their founding, with the budgets and decisions of the journal.
+    pub fn archipelago(&self, guests: Option<Bytes>) -> Archipelago {
+        let mut archipelago = Archipelago::new(&self.experiment, guests);
+        for decision in self.recorded().decisions {
+            match decision {
+                Decision::Extended { budget, complete } => {
+                    if let Some(budget) = self.extended(&budget) {
+                        archipelago.extend(complete, budget);
+                    }
+                }
+                Decision::Ended(end) => archipelago.decide(end),
+            }
+        }
+        archipelago
+    }
+
+    /// The experiment's budget with another in its place.
+    fn extended(&self, budget: &str) -> Option<experiment::Budget> {
+        let keys: BudgetKeys = serde_json::from_str(budget).ok()?;
+        self.experiment.with_budget(keys).ok().map(|experiment| *experiment.budget())
+    }
+
+    /// The islands as far as a store knows them, cut to where they fit together; and what lies beyond.
+    pub async fn restore(
+        &self,
+        store: &Store,
+        run: &RunId,
+    ) -> Result<(Archipelago, StoredEpochs, Vec<Place>), RunError> {
+        let guests = self.guests(store, run).await?;
+        let mut archipelago = self.archipelago(guests);
+        let mut stored =
+            StoredEpochs::read(store, run, self.experiment.setting().islands.len() as u32).await?;
+        let mark = |island: usize, epoch: u64| -> Option<&Mark> {
+            stored.records[island].get(epoch as usize).map(|record| &record.mark)
+        };
+        if let Some(end) = archipelago.end_of_marks(mark) {
+            stored.limit(end.epoch + 1);
+        }
+        let beyond = stored.cut();
+        archipelago.restore(stored.histories(store, run).await?);
+        Ok((archipelago, stored, beyond))
+    }
+
+    async fn guests(&self, store: &Store, run: &RunId) -> Result<Option<Bytes>, RunError> {
+        let Some(expected) = &self.experiment.file().guests else { return Ok(None) };
+        let place = Place::Artifact(ArtifactName::new(GUESTS).expect("it is a plain word"));
+        let guests = store.read(&place.in_run(run), Kind::Artifact).await?;
+        if Digest::of(&guests).to_string() != *expected {
+            return Err(RunError::Guests { run: run.clone() });
+        }
+        Ok(Some(guests))
+    }
+}
+
+/// The stored experiment, and the digest of its text.
+pub(crate) async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), RunError> {
+    let path = Place::Experiment.in_run(run);
+    let text = store.read_text(&path, MAX_EXPERIMENT).await.map_err(|error| match error {
+        error if error.is_missing() => RunError::Unknown { run: run.clone() },
+        error => error.into(),
+    })?;
+    let wrong = |report| RunError::Experiment { run: run.clone(), report: Box::new(report) };
+    match experiment::parse(path.as_ref(), &text, None).map_err(wrong)? {
+        Plan::Single(experiment) => Ok((*experiment, Digest::of(text.as_bytes()))),
+        Plan::Sweep(_) | Plan::Study(_) | Plan::Tournament(_) => Err(RunError::Unknown { run: run.clone() }),
+    }
+}

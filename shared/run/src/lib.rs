@@ -1,0 +1,72 @@
+//! A run on disk: where its objects lie, how they are written, and what reads them back.
+//!
+//! - [`layout`] names every object of a run, [`journal`] is its numbered list of events ([`RunEvent`]), and [`fold`]
+//!   says what the events add up to ([`Recorded`]): the same for `runs`, `verify`, `report` and the coordinator.
+//! - [`open`] joins the islands of a run with the bookkeeping of its writes. The result is pure and `Clone`: note what
+//!   is done, take a batch of objects ([`WriteBatch`]), write it outside of any lock, settle it. [`commit`] is the
+//!   bookkeeping alone, [`schedule`] says which islands are due, [`pruning`] what retention does not keep.
+//! - [`reader`] reads what can be read of a damaged run, [`epochs`] and [`states`] its islands, [`jobs`] the results of
+//!   sweeps and tournaments, [`players`] the players of tournaments, [`export`] writes it as JSON and CSV.
+//!
+//! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and serves nobody.
+//!
+//! ```
+//! use evolution::epoch;
+//! use run::record::Labour;
+//! use run::{Opening, RunEvent, RunId, Status};
+//! use store::{Nonce, Store};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let text = "seed = 1\n[problem]\nkind = \"onemax\"\nlength = 8\n[budget]\ngenerations = 4\n";
+//! let experiment::Plan::Single(experiment) = experiment::parse("ones.toml", text, None)? else { panic!() };
+//! let (store, id) = (Store::memory(), RunId::new("ones")?);
+//! let opening = Opening { nonce: Nonce(7), now: 0, version: "1".to_owned(), claim: None };
+//! let (mut open, mut journal) = run::create(&store, &id, &experiment, None, opening).await?;
+//!
+//! // The pure part: hand out epochs, note their outcomes, take batches.
+//! while let Some(assignment) = open.assign() {
+//!     let outcome = epoch::run(&*experiment.evolver(), &assignment.task)?;
+//!     open.complete(&assignment.task, &outcome, Labour::default())?;
+//!     let batch = open.take_everything();
+//!     // The effect: it needs nothing but the store, and may be carried out anywhere.
+//!     batch.write(&store).await?;
+//!     open.settle(&batch);
+//! }
+//! let finished = open.finish(1, 1).expect("it has ended");
+//! journal.append(&finished).await?;
+//! open.note_finished();
+//!
+//! let head = run::RunHead::read(&store, &id).await?;
+//! assert_eq!(head.recorded().status, Status::Finished);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod commit;
+pub mod epochs;
+pub mod event;
+pub mod export;
+pub mod fold;
+pub mod head;
+pub mod jobs;
+pub mod journal;
+pub mod layout;
+pub mod open;
+pub mod players;
+pub mod pruning;
+pub mod reader;
+pub mod record;
+pub mod schedule;
+pub mod states;
+pub mod write_batch;
+
+pub use commit::{GroupCommit, WriteError};
+pub use event::RunEvent;
+pub use fold::{Recorded, Status};
+pub use head::{RunError, RunHead};
+pub use journal::{Journal, JournalError};
+pub use layout::{ArtifactName, NameError, Place, RunId};
+pub use open::{Assignment, OpenRun, Opening, create, open};
+pub use pruning::{Pruned, Pruning};
+pub use write_batch::WriteBatch;
