@@ -314,7 +314,7 @@ impl Level {
                 line(&level.to_json(Some(&rate(level, playing).map_err(malformed)?), None))
             }
             (Form::Svg | Form::Png, Self::LockKey(level)) => {
-                level.to_svg(level.reader(Method::Plain).ok().as_ref())
+                level.to_svg(level.survey(Method::Plain).ok().as_ref())
             }
             (Form::Svg | Form::Png, Self::Match3(level)) => level.board.to_svg(),
             (Form::Histogram, Self::LockKey(_)) => return Err(Problem::NoScores),

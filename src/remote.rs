@@ -1,6 +1,7 @@
 //! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` and `export` of a coordinator.
 
 use crate::clock;
+use crate::export::write_all;
 use crate::failure::Failure;
 use crate::progress::{Progress, number};
 use crate::protection::Credentials;
@@ -13,7 +14,6 @@ use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
-use run::export::write_all;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;

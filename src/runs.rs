@@ -12,7 +12,6 @@ use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use experiment::document;
 use report::text::shortened;
-use run::RunEvent;
 use run::RunHead;
 use run::epochs::StoredEpochs;
 use run::jobs;

@@ -1,6 +1,7 @@
 //! Sweeps: what their cells came to, as tables.
 
 use crate::cells::{self, Worked};
+use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::progress::number;
@@ -11,7 +12,6 @@ use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep, duration};
 use run::RunId;
-use run::export::save_all;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::Store;

@@ -121,7 +121,7 @@ async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
         ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
         ("games.pdn", games::pdn(&run, &progress, |_| true)?),
     ];
-    run::export::write_all(&folder, &files)
+    crate::export::write_all(&folder, &files)
 }
 
 fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {

@@ -356,7 +356,8 @@ async fn workers_that_are_lost_at_once_are_one_event() {
     script.now.elapsed += 2 * script.office.settings.terms.lease;
     script.office.tick(script.now).await;
     let run = run::RunId::new(&script.run).unwrap();
-    let events: Vec<store::Event<RunEvent>> = store::journal::read_all(&script.store, &run).await.unwrap();
+    let events: Vec<run::journal::Event<RunEvent>> =
+        run::journal::read_all(&script.store, &run).await.unwrap();
     let lost = events.into_iter().filter_map(|event| match event.body {
         RunEvent::Expired { losses, .. } => Some(losses),
         _ => None,
