@@ -17,6 +17,7 @@ mod level;
 mod licences;
 mod maze;
 mod maze_hybrid;
+mod memory;
 mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]
@@ -25,7 +26,6 @@ mod report;
 mod signals;
 mod species_command;
 mod species_referees;
-mod speed;
 #[path = "../support/mod.rs"]
 mod support;
 mod tournament;

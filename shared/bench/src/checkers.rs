@@ -1,13 +1,13 @@
 //! Checkers: move generation, the network on the leaves of real searches, and whole searches.
 
-use super::{Bench, Figure, rate, rates};
+use crate::{Bench, Figure, rate, rates};
 use checkers::{
     Database, Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score,
     Search, Side, SimdPath, Square, Squares, Verdict, perft,
 };
 use std::sync::Arc;
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = vec![
         ("checkers.perft", measure_perft),
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),

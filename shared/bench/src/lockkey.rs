@@ -1,11 +1,11 @@
 //! Benches of lock-and-key levels.
 
-use super::{Bench, Figure, rate};
+use crate::{Bench, Figure, rate};
 use lockkey::{Blueprint, Builder, Cell, Level, Method, Rater};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![("lockkey.level10", levels)]
 }
 

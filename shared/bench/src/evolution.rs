@@ -1,12 +1,12 @@
 //! The engine itself, with a fitness that costs next to nothing.
 
-use super::{Bench, Figure, rate};
+use crate::{Bench, Figure, rate};
 use evolution::algorithm::{Algorithm, Ga};
 use evolution::island::{Island, IslandSetting, Setting};
 use evolution::migration::Policy;
 use problems::OneMax;
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![("evolution.onemax50", onemax50)]
 }
 

@@ -1,6 +1,6 @@
 //! Tournaments: games between networks, against the rate at which evolution plays them.
 
-use super::{Bench, Figure, median, process_cpu_seconds};
+use crate::{Bench, Figure, median, process_cpu_seconds};
 use archipelago::cell::CellPlan;
 use checkers::{Network, NodeKind, PlayerSpec};
 use evolution::algorithm::{Algorithm, Es};
@@ -13,7 +13,7 @@ use problems::{Checkers, ProblemSpec};
 use std::sync::Arc;
 use tournament::{Contestant, Schedule};
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![("checkers.tournament", games)]
 }
 

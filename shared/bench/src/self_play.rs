@@ -1,6 +1,6 @@
 //! Checkers evolution: games that a generation plays, on one core and on all of them.
 
-use super::{Bench, Figure, median};
+use crate::{Bench, Figure, median};
 use evolution::algorithm::{Algorithm, Es};
 use evolution::epoch::{EpochTask, run};
 use evolution::island::{IslandSetting, Setting};
@@ -8,7 +8,7 @@ use evolution::migration::Policy;
 use problems::{Checkers, ProblemSpec};
 use std::time::Instant;
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![("checkers.selfplay", self_play)]
 }
 

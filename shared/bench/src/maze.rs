@@ -1,11 +1,11 @@
 //! How fast the maze's paths are evaluated and its searches run.
 
-use super::{Bench, Figure, rate};
+use crate::{Bench, Figure, rate};
 use maze::{Board, Chokudai, Direction, Evaluator, Horizon, MersenneTwister, Turns};
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![
         ("maze.path_n50", || paths(50)),
         ("maze.path_n5", || paths(5)),
@@ -178,7 +178,7 @@ fn plain_plan(board: &Board, search: Chokudai, root: &State, depth: usize) -> Di
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn the_references_give_what_is_measured_against_them() {

@@ -1,9 +1,9 @@
 //! Benches of Match-3 plays.
 
-use super::{Bench, Figure, rate};
+use crate::{Bench, Figure, rate};
 use match3::{Board, Game, Play, Player, Rules, Stream};
 
-pub(super) fn benches() -> Vec<Bench> {
+pub(crate) fn benches() -> Vec<Bench> {
     vec![("match3.play100", plays)]
 }
 
