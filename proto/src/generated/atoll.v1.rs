@@ -193,9 +193,9 @@ pub struct Renewal {
     /// Where the island stands.
     #[prost(message, optional, tag = "3")]
     pub standing: ::core::option::Option<Standing>,
-    /// Cells that are done.
-    #[prost(uint32, tag = "4")]
-    pub cells: u32,
+    /// Evaluations and games that the computing threads have done of this piece so far.
+    #[prost(uint64, tag = "4")]
+    pub progress: u64,
     #[prost(fixed64, tag = "5")]
     pub token: u64,
 }
@@ -779,8 +779,8 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Worker", "Fetch"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Says that work goes on, and how far it is. A lease without progress for long enough is lost; one of a run that was
-        /// paused is to be handed back, with a checkpoint.
+        /// Keeps leases, and shows how far the work is. A lease lasts as long as its worker renews it, however long the work
+        /// takes; one of a run that was paused is to be handed back, with a checkpoint.
         /// Worker dies: the leases run out. Coordinator dies: the next one takes the leases up as they are renewed.
         pub async fn renew(
             &mut self,
@@ -934,8 +934,8 @@ pub mod worker_server {
             &self,
             request: tonic::Request<super::FetchRequest>,
         ) -> std::result::Result<tonic::Response<Self::FetchStream>, tonic::Status>;
-        /// Says that work goes on, and how far it is. A lease without progress for long enough is lost; one of a run that was
-        /// paused is to be handed back, with a checkpoint.
+        /// Keeps leases, and shows how far the work is. A lease lasts as long as its worker renews it, however long the work
+        /// takes; one of a run that was paused is to be handed back, with a checkpoint.
         /// Worker dies: the leases run out. Coordinator dies: the next one takes the leases up as they are renewed.
         async fn renew(
             &self,
