@@ -1,8 +1,8 @@
 //! `atoll maze`: boards of the number-collecting maze printed and solved.
 
-use crate::bench::process_cpu_seconds;
 use crate::terminal::{out, write_out};
 use archipelago::solo;
+use bench::process_cpu_seconds;
 use evolution::epoch::ChampionView;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};

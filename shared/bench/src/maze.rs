@@ -178,7 +178,7 @@ fn plain_plan(board: &Board, search: Chokudai, root: &State, depth: usize) -> Di
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn the_references_give_what_is_measured_against_them() {
