@@ -146,7 +146,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Certs(arguments) => certs::run(&arguments),
-        Command::Bench(arguments) => Ok(bench::run(&arguments)),
+        Command::Bench(arguments) => bench::run(&arguments).await,
         Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,

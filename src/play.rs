@@ -266,6 +266,7 @@ impl Table<'_> {
                 "Draw: nothing was captured and no man moved for too long.".to_owned()
             }
             Outcome::Draw(DrawReason::TooLong) => "Draw: the game lasted too long.".to_owned(),
+            Outcome::Draw(DrawReason::Adjudicated) => "Draw: nobody can win.".to_owned(),
         }
     }
 

@@ -68,7 +68,10 @@ fn two_engines_play_each_other() {
 fn an_engine_uses_the_endgame_database() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(Database::compute(3).unwrap());
-    let know_all = Knowledge { book: None, endgames: Some(Endgames { database, consult: Consult::Always }) };
+    let know_all = Knowledge {
+        endgames: Some(Endgames { database, consult: Consult::Always }),
+        ..Knowledge::default()
+    };
     let mut defender =
         PlayerSpec::Knowing { player: Box::new(PlayerSpec::Random), knowledge: know_all }.build();
     let mut outcome = |arguments: &[&str]| {

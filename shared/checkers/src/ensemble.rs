@@ -80,12 +80,12 @@ impl EnsemblePlayer {
     /// The members search within `limits`, which are for all of them together, with a table of 2^`table_bits`
     /// entries. Each asks the endgame database by its own judgement; the book is for all.
     pub fn with_limits(ensemble: &Ensemble, knowledge: &Knowledge, limits: Limits, table_bits: u32) -> Self {
-        let Knowledge { book, endgames } = knowledge.clone();
+        let Knowledge { book, endgames, style } = knowledge.clone();
         let member =
             |network: &Arc<Network>| Knowing::new(NetworkEvaluator::new(network.clone()), endgames.clone());
         let members: Vec<_> = ensemble.members.iter().map(member).collect();
         let limits = shared(&limits, members.len());
-        Self { members, book, search: Search::new(table_bits, Reuse::EqualDepth), limits, seed: 0 }
+        Self { members, book, search: Search::with_style(table_bits, Reuse::EqualDepth, style), limits, seed: 0 }
     }
 
     /// What the members think of each legal move, the one to play first.
@@ -154,12 +154,14 @@ impl Player for EnsemblePlayer {
     }
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
+        self.search.follow(game, self.seed);
         let known = self.by_heart(game.position()).or_else(|| forced(game));
         known.or_else(|| self.votes(game.position()).first().map(|votes| votes.mv))
     }
 
     /// The limits are for all members together.
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        self.search.follow(game, self.seed);
         if let Some(best) = self.by_heart(game.position()) {
             return Some(Thought::without_search(best));
         }

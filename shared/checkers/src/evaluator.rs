@@ -4,7 +4,8 @@ use crate::position::{Position, Side};
 use crate::random::mix;
 use crate::score::Score;
 
-/// Judges positions at which nothing is pending: the side to move can move and need not capture.
+/// Judges positions at which nothing is pending: the side to move can move and, unless searches end without looking at
+/// captures ([`crate::Style::quiescence`]), need not capture.
 ///
 /// The score depends on the position alone, never on what was judged before; `&mut self` is for what an
 /// evaluator remembers to be faster.
@@ -16,6 +17,18 @@ pub trait Evaluator {
 
     /// What `position` is worth to its side to move.
     fn evaluate(&mut self, position: &Position) -> Score;
+
+    /// How sure a score is, 0 to 1, whoever it favours: the size of the opinion, unless an evaluator's own scale is
+    /// another.
+    fn certainty(&self, score: Score) -> f32 {
+        score.value().abs()
+    }
+
+    /// What being a man ahead is worth on the evaluator's scale, so that scores can be told in men; nothing where there
+    /// is no such scale.
+    fn man(&self) -> Option<f32> {
+        None
+    }
 
     /// Puts the score of each of `children`, all one move after `parent`, into `scores`, which is as long.
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
@@ -36,6 +49,8 @@ pub struct Material {
 impl Material {
     /// A man is `2 * UNIT`; ties are decided within less than half a unit.
     const UNIT: i32 = 1 << 18;
+    /// Men ahead that make a result sure.
+    const SURE: f32 = 4.0;
 
     fn count(position: &Position, side: Side) -> i32 {
         (2 * position.men(side).count() + 3 * position.kings(side).count()) as i32
@@ -45,6 +60,16 @@ impl Material {
 impl Evaluator for Material {
     fn new_game(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    /// A man ahead is a quarter: all 24 pieces have to fit into -1 to 1, so that the value of a man is only 1/32.
+    fn certainty(&self, score: Score) -> f32 {
+        let men = score.value().abs() * (Score::ONE / (2 * Self::UNIT) as f32);
+        (men / Self::SURE).min(1.0)
+    }
+
+    fn man(&self) -> Option<f32> {
+        Some((2 * Self::UNIT) as f32 / Score::ONE)
     }
 
     fn evaluate(&mut self, position: &Position) -> Score {

@@ -1,9 +1,11 @@
 //! A game from its first position to its end, with the rules under which it is drawn.
 
+use crate::endgame::{Database, Verdict};
 use crate::moves::Move;
 use crate::player::Player;
 use crate::position::{Position, Side};
 use crate::squares::Squares;
+use std::sync::Arc;
 
 /// When a game is drawn. These are rules of a game; searches know nothing of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,13 +40,15 @@ pub enum DrawReason {
     NoProgress,
     /// The game lasted too long.
     TooLong,
+    /// The endgame database knows that nobody can win.
+    Adjudicated,
 }
 
 /// How a game ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Outcome {
-    /// One side could no longer move; the other one won.
+    /// One side could no longer move, or the endgame database knows that it loses; the other one won.
     Win(Side),
     /// Nobody won.
     Draw(DrawReason),
@@ -90,6 +94,9 @@ pub struct Game {
     /// Positions since the last capture or man's move, which can't come back; the current one is the last.
     recent: Vec<Position>,
     outcome: Option<Outcome>,
+    /// Ends a game as soon as it knows who wins.
+    adjudicator: Option<Arc<Database>>,
+    adjudicated: bool,
 }
 
 impl Game {
@@ -101,9 +108,25 @@ impl Game {
     /// A game from any position.
     pub fn from_position(start: Position, rules: DrawRules) -> Self {
         let (moves, recent) = (Vec::new(), Vec::new());
-        let mut game = Self { rules, start, position: start, moves, recent, outcome: None };
+        let mut game = Self {
+            rules,
+            start,
+            position: start,
+            moves,
+            recent,
+            outcome: None,
+            adjudicator: None,
+            adjudicated: false,
+        };
         game.restart(start);
         game
+    }
+
+    /// The same game, ended as soon as the database knows who wins.
+    #[must_use]
+    pub fn adjudicated_by(mut self, database: Option<Arc<Database>>) -> Self {
+        self.adjudicator = database;
+        self
     }
 
     /// Starts again from `start`, under the same rules.
@@ -113,6 +136,7 @@ impl Game {
         self.moves.clear();
         self.recent.clear();
         self.recent.push(start);
+        self.adjudicated = false;
         self.outcome = self.judge();
     }
 
@@ -129,6 +153,16 @@ impl Game {
     /// What was played.
     pub fn moves(&self) -> &[Move] {
         &self.moves
+    }
+
+    /// The positions since the last capture or man's move, the current one the last: no earlier one can come back.
+    pub fn recent(&self) -> &[Position] {
+        &self.recent
+    }
+
+    /// Whether it was the endgame database that ended it.
+    pub fn is_adjudicated(&self) -> bool {
+        self.adjudicated
     }
 
     /// How it ended, if it has.
@@ -180,6 +214,10 @@ impl Game {
         self.recent.push(self.position);
         self.moves.push(mv);
         self.outcome = self.judge();
+        if self.outcome.is_none() {
+            self.outcome = self.adjudicate();
+            self.adjudicated = self.outcome.is_some();
+        }
     }
 
     fn judge(&self) -> Option<Outcome> {
@@ -194,6 +232,16 @@ impl Game {
         } else {
             None
         }
+    }
+
+    /// What the database says of the position.
+    fn adjudicate(&self) -> Option<Outcome> {
+        let side = self.position.side_to_move();
+        Some(match self.adjudicator.as_ref()?.probe(&self.position)? {
+            Verdict::Win => Outcome::Win(side),
+            Verdict::Loss => Outcome::Win(!side),
+            Verdict::Draw => Outcome::Draw(DrawReason::Adjudicated),
+        })
     }
 
     /// How often the current position has stood on the board.

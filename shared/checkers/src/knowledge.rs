@@ -10,6 +10,7 @@ use crate::player::{Player, forced};
 use crate::position::Position;
 use crate::score::Score;
 use crate::search::{Limits, Reuse, Search};
+use crate::style::Style;
 use crate::thought::Thought;
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ const DEEPEST_GUIDE: u32 = 8;
 pub enum Consult {
     /// Wherever it knows the position.
     Always,
-    /// Where it knows the position and the player's own value is unsure: `from < |value| < to`.
+    /// Where it knows the position and the player is unsure: `from < certainty < to` ([`Evaluator::certainty`], which is
+    /// `|value|` for networks and a quarter for each man of lead for those who count pieces).
     Unsure {
         /// A player that sees no difference between the sides is left to itself.
         from: f32,
@@ -39,10 +41,13 @@ impl Default for Consult {
 }
 
 impl Consult {
-    fn applies(self, own: Score) -> bool {
+    fn applies(self, evaluator: &impl Evaluator, own: Score) -> bool {
         match self {
             Self::Always => true,
-            Self::Unsure { from, to } => from < own.value().abs() && own.value().abs() < to,
+            Self::Unsure { from, to } => {
+                let certainty = evaluator.certainty(own);
+                from < certainty && certainty < to
+            }
         }
     }
 }
@@ -63,17 +68,24 @@ impl Endgames {
     }
 }
 
-/// What a player knows. By default nothing.
+/// What a player knows beside the position, and how it searches. By default nothing, and as in the literature.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
     /// Moves to play at the start.
     pub book: Option<Arc<Book>>,
     /// Verdicts for the end, in the search too.
     pub endgames: Option<Endgames>,
+    /// How it searches, and whether it knows the game so far.
+    pub style: Style,
 }
 
 impl Knowledge {
-    /// Whether both have the same book and the same database.
+    /// Whether it is what everybody has: nothing, and the usual style.
+    pub fn is_none(&self) -> bool {
+        self.book.is_none() && self.endgames.is_none() && self.style == Style::default()
+    }
+
+    /// Whether both have the same book, the same database and the same style.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let books = match (&self.book, &other.book) {
             (None, None) => true,
@@ -85,7 +97,7 @@ impl Knowledge {
             (Some(one), Some(other)) => one.is_same(other),
             _ => false,
         };
-        books && endgames
+        books && endgames && self.style == other.style
     }
 }
 
@@ -104,7 +116,7 @@ impl<E: Evaluator> Knowing<E> {
 
     /// The evaluator's own opinion, or what the database makes of it where it is asked.
     fn informed(&self, position: &Position, own: Score) -> Score {
-        let asked = self.endgames.as_ref().filter(|endgames| endgames.consult.applies(own));
+        let asked = self.endgames.as_ref().filter(|endgames| endgames.consult.applies(&self.own, own));
         let verdict = asked.and_then(|endgames| endgames.database.probe(position));
         verdict.map_or(own, |verdict| known(verdict, own))
     }
@@ -113,7 +125,8 @@ impl<E: Evaluator> Knowing<E> {
     fn best_moves(&mut self, position: &Position) -> Option<Vec<Move>> {
         let endgames = self.endgames.as_ref()?;
         endgames.database.probe(position)?;
-        let asked = endgames.consult.applies(self.own.evaluate(position));
+        let own = self.own.evaluate(position);
+        let asked = endgames.consult.applies(&self.own, own);
         asked.then(|| endgames.database.best_moves(position)).flatten()
     }
 
@@ -137,9 +150,12 @@ impl<E: Evaluator> Knowing<E> {
     ) -> Option<Move> {
         let mut best: Option<(Move, Score)> = None;
         for mv in moves {
-            let limits = Limits::depth(depth.saturating_sub(1));
-            let found = search.run(self, &position.play(mv), &limits);
-            let score = found.map_or(Score::INFINITE, |found| -found.score);
+            let (limits, child) = (Limits::depth(depth.saturating_sub(1)), position.play(mv));
+            let score = if search.is_past(&child) {
+                Score::EVEN
+            } else {
+                search.run(self, &child, &limits).map_or(Score::INFINITE, |found| -found.score)
+            };
             if best.is_none_or(|(_, other)| score > other) {
                 best = Some((*mv, score));
             }
@@ -161,6 +177,14 @@ fn known(verdict: Verdict, own: Score) -> Score {
 impl<E: Evaluator> Evaluator for Knowing<E> {
     fn new_game(&mut self, seed: u64) {
         self.own.new_game(seed);
+    }
+
+    fn certainty(&self, score: Score) -> f32 {
+        self.own.certainty(score)
+    }
+
+    fn man(&self) -> Option<f32> {
+        self.own.man()
     }
 
     fn evaluate(&mut self, position: &Position) -> Score {
@@ -195,7 +219,7 @@ impl<E: Evaluator> KnowingPlayer<E> {
         Self {
             evaluator: Knowing::new(own, knowledge.endgames.clone()),
             book: knowledge.book.clone(),
-            search: Search::new(Search::SMALL_TABLE, Reuse::EqualDepth),
+            search: Search::with_style(Search::SMALL_TABLE, Reuse::EqualDepth, knowledge.style),
             limits: Limits::depth(depth),
             seed: 0,
         }
@@ -203,6 +227,7 @@ impl<E: Evaluator> KnowingPlayer<E> {
 
     /// What the book or the database plays; `depth` tells apart what the database finds equally good.
     fn known(&mut self, game: &Game, depth: u32) -> Option<Move> {
+        self.search.follow(game, self.seed);
         let position = game.position();
         let book = self.book.as_ref().and_then(|book| book.choose(position, self.seed));
         book.or_else(|| self.evaluator.guided(&mut self.search, position, depth))

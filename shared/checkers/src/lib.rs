@@ -44,6 +44,7 @@ mod random;
 mod score;
 mod search;
 mod squares;
+mod style;
 mod table;
 mod thought;
 
@@ -67,5 +68,6 @@ pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
 pub use squares::{Square, Squares, SquaresIter};
+pub use style::{Style, Ties};
 pub use table::Table;
 pub use thought::Thought;

@@ -8,6 +8,7 @@ use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::random::Stream;
 use crate::search::{Limits, Reuse, Search};
+use crate::style::Ties;
 use crate::thought::Thought;
 use std::sync::Arc;
 
@@ -58,6 +59,13 @@ pub enum PlayerSpec {
         /// What is known.
         knowledge: Knowledge,
     },
+    /// A player that searches within limits instead of to a fixed depth.
+    Limited {
+        /// Who plays.
+        player: Box<PlayerSpec>,
+        /// What it may use for a move.
+        limits: Limits,
+    },
 }
 
 impl PlayerSpec {
@@ -69,6 +77,9 @@ impl PlayerSpec {
             Self::Material { depth } => Box::new(MaterialPlayer::new(*depth)),
             Self::Random => Box::new(RandomPlayer::new()),
             Self::Knowing { player, knowledge } => player.build_knowing(knowledge),
+            Self::Limited { player, limits } => {
+                Box::new(LimitedPlayer { player: player.build(), limits: *limits })
+            }
         }
     }
 
@@ -78,7 +89,12 @@ impl PlayerSpec {
         match self {
             Self::Network { .. } | Self::Ensemble { .. } => false,
             Self::Material { .. } | Self::Random => true,
-            Self::Knowing { player, knowledge } => knowledge.book.is_some() || player.leaves_to_chance(),
+            Self::Knowing { player, knowledge } => {
+                knowledge.book.is_some()
+                    || knowledge.style.ties == Ties::Random
+                    || player.leaves_to_chance()
+            }
+            Self::Limited { player, limits } => limits.time.is_some() || player.leaves_to_chance(),
         }
     }
 
@@ -93,6 +109,9 @@ impl PlayerSpec {
             Self::Ensemble { ensemble, depth } => {
                 let limits = Limits::depth(*depth);
                 Box::new(EnsemblePlayer::with_limits(ensemble, knowledge, limits, Search::SMALL_TABLE))
+            }
+            Self::Limited { player, limits } => {
+                Box::new(LimitedPlayer { player: player.build_knowing(knowledge), limits: *limits })
             }
             Self::Knowing { .. } => self.build(),
         }
@@ -160,6 +179,26 @@ impl<E: Evaluator> Player for SearchPlayer<E> {
 
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
         Thought::search(&mut self.search, &mut self.evaluator, game, limits)
+    }
+}
+
+/// A player within limits of a move.
+struct LimitedPlayer {
+    player: Box<dyn Player + Send>,
+    limits: Limits,
+}
+
+impl Player for LimitedPlayer {
+    fn new_game(&mut self, seed: u64) {
+        self.player.new_game(seed);
+    }
+
+    fn choose(&mut self, game: &Game) -> Option<Move> {
+        forced(game).or_else(|| self.player.think(game, &self.limits).map(|thought| thought.best))
+    }
+
+    fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
+        self.player.think(game, limits)
     }
 }
 

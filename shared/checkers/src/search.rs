@@ -3,9 +3,11 @@
 //! Principal variation search with iterative deepening (two plies at a time), a transposition table, move ordering, and extension at
 //! the leaves while a capture is pending. The best move is the first of the legal moves with the highest score,
 //! whatever the order in which they were tried, so with [`Reuse::Never`] or [`Reuse::EqualDepth`] a search to a
-//! fixed depth finds the move and the score of a plain minimax.
+//! fixed depth finds the move and the score of a plain minimax. So it does with the positions of a game in mind
+//! ([`Search::follow`]), which are one fixed set for each search.
 
 mod ordering;
+mod past;
 mod table;
 mod tree;
 mod variation;
@@ -13,10 +15,14 @@ mod variation;
 pub use table::Reuse;
 
 use crate::evaluator::Evaluator;
+use crate::game::Game;
 use crate::moves::Move;
 use crate::position::Position;
+use crate::random::{Stream, mix};
 use crate::score::Score;
+use crate::style::{Style, Ties};
 use ordering::Ordering;
+use past::Past;
 use std::time::{Duration, Instant};
 use table::Table;
 use tree::{Tree, Window};
@@ -107,6 +113,10 @@ impl Budget {
 pub struct Search {
     table: Table,
     reuse: Reuse,
+    style: Style,
+    past: Past,
+    /// Decides between equally good moves, if not their order.
+    ties: Option<u64>,
     ordering: Ordering,
     /// The moves of all nodes on the way from the root, with how early to try them.
     moves: Vec<(u32, Move)>,
@@ -122,7 +132,7 @@ pub struct Search {
 #[derive(Clone, Copy)]
 struct Root {
     mv: Move,
-    /// Its place among the legal moves.
+    /// Its place among the legal moves, or in the order that decides ties.
     index: usize,
 }
 
@@ -134,9 +144,17 @@ impl Search {
 
     /// A searcher with a table of 2^`table_bits` entries of 28 bytes.
     pub fn new(table_bits: u32, reuse: Reuse) -> Self {
+        Self::with_style(table_bits, reuse, Style::default())
+    }
+
+    /// A searcher of this style. [`Search::follow`] tells it of the game.
+    pub fn with_style(table_bits: u32, reuse: Reuse, style: Style) -> Self {
         Self {
             table: Table::new(table_bits.min(Self::LARGEST_TABLE)),
             reuse,
+            style,
+            past: Past::default(),
+            ties: None,
             ordering: Ordering::new(MAX_PLY + 1),
             moves: Vec::with_capacity(1024),
             variations: Variations::new(),
@@ -150,6 +168,30 @@ impl Search {
     pub fn forget(&mut self) {
         self.table.clear();
         self.ordering.clear();
+    }
+
+    /// Takes the game into account whose position is searched next, as far as the style asks for it: the positions since
+    /// its last irreversible move, and its seed and ply, which decide ties.
+    pub fn follow(&mut self, game: &Game, seed: u64) {
+        if self.style.history {
+            self.remember_positions(game.recent());
+        }
+        if self.style.ties == Ties::Random {
+            self.ties = Some(mix(seed) ^ game.moves().len() as u64);
+        }
+    }
+
+    /// Scores these positions as draws wherever the next searches meet them; a search's own root is among them.
+    pub fn remember_positions(&mut self, positions: &[Position]) {
+        if self.past.set(positions) {
+            // What is in the table holds for another set.
+            self.table.clear();
+        }
+    }
+
+    /// Whether a position is one of the game that counts as a draw.
+    pub(crate) fn is_past(&self, position: &Position) -> bool {
+        self.past.contains(position)
     }
 
     /// The best move, or nothing if there is no legal move.
@@ -178,6 +220,13 @@ impl Search {
         self.roots.clear();
         let roots = &mut self.roots;
         position.for_each_move(|mv| roots.push(Root { mv, index: roots.len() }));
+        if let Some(seed) = self.ties {
+            let mut stream = Stream::new(seed);
+            for last in (1..roots.len()).rev() {
+                let other = stream.below(last + 1);
+                (roots[last].index, roots[other].index) = (roots[other].index, roots[last].index);
+            }
+        }
         let lines = limits.lines.max(1).min(self.roots.len());
         for buffer in [&mut self.lines, &mut self.drafts] {
             buffer.resize_with(lines, || Line { score: Score::EVEN, moves: Vec::with_capacity(MAX_PLY) });

@@ -1,5 +1,6 @@
 //! A table: where two players meet, with the memory of one game after the other.
 
+use crate::endgame::Database;
 use crate::game::{DrawRules, Game, Outcome};
 use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
@@ -21,6 +22,12 @@ impl Table {
     /// A table at which games are drawn by `rules`. Players use their own limits unless others are given.
     pub fn new(rules: DrawRules, limits: Option<Limits>) -> Self {
         Self { game: Game::new(rules), limits, seats: Default::default() }
+    }
+
+    /// The same table, at which games end as soon as the database knows who wins.
+    #[must_use]
+    pub fn adjudicated_by(self, database: Option<Arc<Database>>) -> Self {
+        Self { game: self.game.adjudicated_by(database), ..self }
     }
 
     /// Plays a game, Black's player first; the seeds decide what each of them leaves to chance.
@@ -105,6 +112,10 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
         (PlayerSpec::Material { depth: one }, PlayerSpec::Material { depth: other }) => one == other,
         (PlayerSpec::Random, PlayerSpec::Random) => true,
         (
+            PlayerSpec::Network { network: one, depth },
+            PlayerSpec::Network { network: other, depth: others },
+        ) => Arc::ptr_eq(one, other) && depth == others,
+        (
             PlayerSpec::Ensemble { ensemble: one, depth },
             PlayerSpec::Ensemble { ensemble: other, depth: others },
         ) => Arc::ptr_eq(one, other) && depth == others,
@@ -112,6 +123,10 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
             PlayerSpec::Knowing { player: one, knowledge },
             PlayerSpec::Knowing { player: other, knowledge: others },
         ) => is_same(one, other) && knowledge.is_same(others),
+        (
+            PlayerSpec::Limited { player: one, limits },
+            PlayerSpec::Limited { player: other, limits: others },
+        ) => is_same(one, other) && limits == others,
         _ => false,
     }
 }
@@ -162,7 +177,7 @@ mod tests {
     fn knowing(player: PlayerSpec, pieces: u32) -> PlayerSpec {
         let database = Database::shared(pieces).expect("few pieces");
         let endgames = Some(Endgames { database, consult: Consult::Always });
-        PlayerSpec::Knowing { player: Box::new(player), knowledge: Knowledge { book: None, endgames } }
+        PlayerSpec::Knowing { player: Box::new(player), knowledge: Knowledge { endgames, ..Knowledge::default() } }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use support::{Random, random_network};
 static FOUR: LazyLock<Arc<Database>> = LazyLock::new(|| Database::shared(4).unwrap());
 
 fn knowledge(consult: Consult) -> Knowledge {
-    Knowledge { book: None, endgames: Some(Endgames { database: FOUR.clone(), consult }) }
+    let endgames = Some(Endgames { database: FOUR.clone(), consult });
+    Knowledge { endgames, ..Knowledge::default() }
 }
 
 fn knowing(player: PlayerSpec, knowledge: Knowledge) -> PlayerSpec {
@@ -145,7 +146,7 @@ fn verdicts_outweigh_opinions() {
 
 #[test]
 fn the_book_is_played_at_the_start() {
-    let knowledge = Knowledge { book: Some(Arc::new(Book::deck())), endgames: None };
+    let knowledge = Knowledge { book: Some(Arc::new(Book::deck())), ..Knowledge::default() };
     for player in [PlayerSpec::Material { depth: 2 }, PlayerSpec::Random] {
         let mut player = knowing(player, knowledge.clone()).build();
         let mut seen = Vec::new();

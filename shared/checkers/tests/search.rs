@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
-    Evaluator, Found, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse, Score,
-    Search,
+    DrawRules, Evaluator, Found, Game, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse,
+    Score, Search, Style, Ties,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -48,22 +48,44 @@ impl Worth {
     }
 }
 
-fn minimax(evaluator: &mut impl Evaluator, position: &Position, depth: u32) -> Worth {
+/// What a search takes into account beside the position.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    /// Positions that are draws.
+    past: &'a [Position],
+    quiescence: bool,
+}
+
+const PLAIN: Manner<'_> = Manner { past: &[], quiescence: true };
+
+fn minimax(evaluator: &mut impl Evaluator, position: &Position, depth: u32, manner: Manner<'_>) -> Worth {
+    if manner.past.contains(position) {
+        return Worth::Opinion(Score::EVEN);
+    }
     let moves = position.legal_moves();
     if moves.is_empty() {
         return Worth::Loss(0);
     }
-    if depth == 0 && !moves[0].is_capture() {
+    if depth == 0 && !(manner.quiescence && moves[0].is_capture()) {
         return Worth::Opinion(evaluator.evaluate(position));
     }
-    best_of(evaluator, position, depth).into_iter().map(|(_, worth)| worth).next().unwrap()
+    best_in(evaluator, position, depth, manner).into_iter().map(|(_, worth)| worth).next().unwrap()
 }
 
 /// All moves with their worth, best first, the earlier first among equals.
 fn best_of(evaluator: &mut impl Evaluator, position: &Position, depth: u32) -> Vec<(checkers::Move, Worth)> {
+    best_in(evaluator, position, depth, PLAIN)
+}
+
+fn best_in(
+    evaluator: &mut impl Evaluator,
+    position: &Position,
+    depth: u32,
+    manner: Manner<'_>,
+) -> Vec<(checkers::Move, Worth)> {
     let mut all: Vec<(checkers::Move, Worth)> = Vec::new();
     for mv in position.legal_moves() {
-        let worth = minimax(evaluator, &position.play(&mv), depth.saturating_sub(1)).passed_up();
+        let worth = minimax(evaluator, &position.play(&mv), depth.saturating_sub(1), manner).passed_up();
         let place = all.iter().position(|(_, other)| worth.beats(*other)).unwrap_or(all.len());
         all.insert(place, (mv, worth));
     }
@@ -140,5 +162,88 @@ proptest! {
         search.run(&mut evaluator, &position, &Limits { lines, ..Limits::depth(depth) });
         let found: Vec<_> = search.lines().iter().map(|line| (line.moves[0], Worth::of(line.score))).collect();
         prop_assert_eq!(found, expected);
+    }
+
+    /// Endings with kings, in which games go round in circles: what stood on the board is a draw in the search.
+    #[test]
+    fn knows_the_game_like_a_minimax_with_the_same_positions(seed: u64, depth in 1u32..=5, quiescence: bool) {
+        let mut random = Random::new(seed);
+        let start = endings(&mut random);
+        let style = Style { history: true, quiescence, ..Style::default() };
+        let rules = DrawRules { repetitions: None, quiet_plies: None, max_plies: 1000 };
+        let mut game = Game::from_position(start, rules);
+        let mut searches = [12, 4].map(|bits| Search::with_style(bits, Reuse::EqualDepth, style));
+        let mut evaluator = RandomOpinion { seed };
+        for _ in 0..12 {
+            if game.outcome().is_some() {
+                break;
+            }
+            let manner = Manner { past: game.recent(), quiescence };
+            let expected = best_in(&mut evaluator, game.position(), depth, manner).first().copied();
+            for search in &mut searches {
+                search.follow(&game, seed);
+                let found = search.run(&mut evaluator, game.position(), &Limits::depth(depth));
+                let found = found.map(|found| (found.best, Worth::of(found.score)));
+                prop_assert_eq!(found, expected, "{:?} after {:?}", game.position(), game.recent());
+            }
+            // Back and forth as often as possible, so that positions do come back.
+            let moves = game.position().legal_moves();
+            let back = moves.iter().find(|mv| game.recent().contains(&game.position().play(mv)));
+            let mv = *back.unwrap_or(&moves[random.below(moves.len())]);
+            game.play(mv).unwrap();
+        }
+    }
+
+    /// Equally good moves are told apart by seed and ply: each of them is played, and none that is worse.
+    #[test]
+    fn random_ties_are_all_played_and_nothing_else(seed: u64, depth in 1u32..=3) {
+        let mut random = Random::new(seed);
+        let position = random_position(&mut random, 60);
+        let mut evaluator = Coarse;
+        let expected = best_of(&mut evaluator, &position, depth);
+        let best: Vec<_> = expected.iter().take_while(|(_, worth)| *worth == expected[0].1).map(|(mv, _)| *mv).collect();
+        let style = Style { ties: Ties::Random, ..Style::default() };
+        let mut search = Search::with_style(12, Reuse::EqualDepth, style);
+        let game = Game::from_position(position, DrawRules::default());
+        let mut played = Vec::new();
+        for game_seed in 0..24 * best.len() as u64 {
+            search.follow(&game, game_seed);
+            let Some(found) = search.run(&mut evaluator, &position, &Limits::depth(depth)) else { break };
+            prop_assert!(best.contains(&found.best));
+            search.follow(&game, game_seed);
+            let again = search.run(&mut evaluator, &position, &Limits::depth(depth)).unwrap();
+            prop_assert_eq!(found.best, again.best);
+            if !played.contains(&found.best) {
+                played.push(found.best);
+            }
+        }
+        prop_assert_eq!(played.len(), best.len());
+    }
+}
+
+/// Few opinions, so that many moves are equally good.
+struct Coarse;
+
+impl Evaluator for Coarse {
+    fn evaluate(&mut self, position: &Position) -> Score {
+        Score::from_value((position.hash64() % 3) as f32 / 4.0 - 0.25)
+    }
+}
+
+/// Two to four kings of each side, and perhaps a man.
+fn endings(random: &mut Random) -> Position {
+    loop {
+        let mut position = random_position(random, 200);
+        for _ in 0..200 {
+            let kings = [checkers::Side::Black, checkers::Side::White].map(|side| position.kings(side).count());
+            let moves = position.legal_moves();
+            if moves.is_empty() {
+                break;
+            }
+            if kings.iter().all(|count| *count > 0) && !position.must_capture() {
+                return position;
+            }
+            position = position.play(&moves[random.below(moves.len())]);
+        }
     }
 }

@@ -123,7 +123,7 @@ impl PlayerKeys {
             (_, Some(&[from, to])) => Consult::Unsure { from: from as f32, to: to as f32 },
             _ => Consult::default(),
         };
-        Ok(Some(Knowledge { book: None, endgames: Some(Endgames { database, consult }) }))
+        Ok(Some(Knowledge { endgames: Some(Endgames { database, consult }), ..Knowledge::default() }))
     }
 
     /// Whether it has to be looked up in a store or a file before it can play.

@@ -291,7 +291,7 @@ impl Endgame {
             Consult::Unsure => checkers::Consult::Unsure { from: self.from, to: self.to },
             Consult::Always => checkers::Consult::Always,
         };
-        Some(Knowledge { book: None, endgames: Some(Endgames { database, consult }) })
+        Some(Knowledge { endgames: Some(Endgames { database, consult }), ..Knowledge::default() })
     }
 }
 

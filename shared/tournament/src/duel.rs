@@ -130,7 +130,9 @@ mod tests {
                 Outcome::Win(_) => (Points::Loss, Ending::NoMove),
                 Outcome::Draw(DrawReason::Repetition) => (Points::Draw, Ending::Repetition),
                 Outcome::Draw(DrawReason::NoProgress) => (Points::Draw, Ending::NoProgress),
-                Outcome::Draw(DrawReason::TooLong) => (Points::Draw, Ending::TooLong),
+                Outcome::Draw(DrawReason::TooLong | DrawReason::Adjudicated) => {
+                    (Points::Draw, Ending::TooLong)
+                }
             };
             assert_eq!((record.points, record.ending), (points, ending));
             let pdn = record.to_pdn(["one", "other"], "a test", "1").expect("it was played").to_string();

@@ -32,6 +32,8 @@ pub enum Ending {
     TooLong,
     /// The loser did something that is no play.
     Forfeit(Forfeit),
+    /// The endgame database knows who wins, or that nobody can.
+    Adjudicated,
 }
 
 /// What an engine loses a game by, beside its play.
@@ -47,7 +49,7 @@ pub enum Forfeit {
 
 impl Ending {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NoMove,
         Self::Repetition,
         Self::NoProgress,
@@ -55,6 +57,7 @@ impl Ending {
         Self::Forfeit(Forfeit::IllegalMove),
         Self::Forfeit(Forfeit::Crash),
         Self::Forfeit(Forfeit::Time),
+        Self::Adjudicated,
     ];
 
     /// In a word.
@@ -67,6 +70,7 @@ impl Ending {
             Self::Forfeit(Forfeit::IllegalMove) => "illegal-move",
             Self::Forfeit(Forfeit::Crash) => "crash",
             Self::Forfeit(Forfeit::Time) => "time",
+            Self::Adjudicated => "adjudicated",
         }
     }
 }
@@ -120,8 +124,11 @@ impl GameRecord {
             (Some((loser, why)), _) => (if loser == first { -1 } else { 1 }, Ending::Forfeit(why)),
             (None, Some(Outcome::Draw(DrawReason::Repetition))) => (0, Ending::Repetition),
             (None, Some(Outcome::Draw(DrawReason::NoProgress))) => (0, Ending::NoProgress),
+            (None, Some(outcome)) if game.is_adjudicated() => (outcome.points(first), Ending::Adjudicated),
             (None, Some(outcome @ Outcome::Win(_))) => (outcome.points(first), Ending::NoMove),
-            (None, Some(Outcome::Draw(DrawReason::TooLong)) | None) => (0, Ending::TooLong),
+            (None, Some(Outcome::Draw(DrawReason::TooLong | DrawReason::Adjudicated)) | None) => {
+                (0, Ending::TooLong)
+            }
         };
         let points = match points {
             1 => Points::Win,
@@ -220,6 +227,8 @@ impl GameRecord {
             Ending::Forfeit(Forfeit::IllegalMove) => format!("{winner} wins: {loser} chose an illegal move"),
             Ending::Forfeit(Forfeit::Crash) => format!("{winner} wins: {loser} does not answer any more"),
             Ending::Forfeit(Forfeit::Time) => format!("{winner} wins: {loser} took too long"),
+            Ending::Adjudicated if self.points == Points::Draw => "drawn: so the endgame database".to_owned(),
+            Ending::Adjudicated => format!("{winner} wins: so the endgame database"),
         }
     }
 }

@@ -52,11 +52,6 @@ struct Best {
     window: Window,
 }
 
-/// True if nothing is pending: the side to move can move and need not capture.
-fn is_leaf(position: &Position) -> bool {
-    !position.must_capture() && position.can_step()
-}
-
 /// One search under way.
 pub(super) struct Tree<'a, E> {
     pub(super) search: &'a mut Search,
@@ -76,7 +71,10 @@ impl<E: Evaluator> Tree<'_, E> {
             return Score::EVEN;
         }
         self.search.variations.clear(ply);
-        if depth == 0 && !position.must_capture() {
+        if self.search.past.contains(position) {
+            return Score::EVEN;
+        }
+        if depth == 0 && !(self.search.style.quiescence && position.must_capture()) {
             return self.leaf(position, ply);
         }
         let place = Place { depth, ply };
@@ -95,9 +93,9 @@ impl<E: Evaluator> Tree<'_, E> {
         }
     }
 
-    /// A position where the side to move need not capture.
+    /// A position that is not searched any further.
     fn leaf(&mut self, position: &Position, ply: usize) -> Score {
-        if !position.can_step() {
+        if position.is_lost() {
             return Score::loss_in(ply);
         }
         self.evaluations += 1;
@@ -204,7 +202,7 @@ impl<E: Evaluator> Tree<'_, E> {
         let mut count = 0;
         for (child, index) in children.iter_mut().zip(moves.clone()) {
             *child = position.play(&self.pick(index));
-            if is_leaf(child) {
+            if self.is_leaf(child) {
                 leaves[count] = *child;
                 count += 1;
             }
@@ -223,6 +221,13 @@ impl<E: Evaluator> Tree<'_, E> {
             }
         }
         false
+    }
+
+    /// True if a child of a frontier node is judged by the evaluator: nothing is pending, or pending captures do not
+    /// matter.
+    fn is_leaf(&self, position: &Position) -> bool {
+        let quiet = if position.must_capture() { !self.search.style.quiescence } else { position.can_step() };
+        quiet && !self.search.past.contains(position)
     }
 
     /// Takes a leaf that is already evaluated into the tree.

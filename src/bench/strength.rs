@@ -1,0 +1,219 @@
+//! `atoll bench strength`: how strong a player is, against opponents that never change.
+//!
+//! By depth and by nodes the result is the same on every machine. By CPU time each player is first timed on fixed
+//! positions, and then plays with as many nodes as it visits in that time: a busy machine disturbs only the timing.
+
+use super::{median, thread_cpu_seconds};
+use crate::contender;
+use crate::failure::Failure;
+use crate::store_argument::StoreArgument;
+use crate::terminal::out;
+use checkers::{DrawRules, Game, Limits, MAX_DEPTH, PlayerSpec, sample_positions};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use tournament::{
+    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance,
+    privileged,
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[arg(help = contender::HELP, required_unless_present = "calibrate")]
+    player: Option<String>,
+    /// Equal depth: plies that both players look ahead
+    #[arg(long, value_name = "PLIES", value_parser = clap::value_parser!(u32).range(1..=20))]
+    depth: Option<u32>,
+    /// Equal nodes: positions that both players may visit for a move
+    #[arg(long, conflicts_with = "depth", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    nodes: Option<u64>,
+    /// Equal CPU time for a move, in milliseconds: each player gets the nodes it visits in that time
+    #[arg(long, conflicts_with_all = ["depth", "nodes"], value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    milliseconds: Option<u64>,
+    /// Climb the whole ladder with a player of `--depth` plies: its rating in Elo, where plain material of 4 plies is 0
+    #[arg(long, conflicts_with_all = ["nodes", "milliseconds"])]
+    ladder: bool,
+    /// What the player knows beside the position
+    #[arg(long, value_enum, default_value_t = Privileges::All)]
+    privileges: Privileges,
+    /// Pairs of games against each opponent, each from one of the 156 openings of the deck with colours swapped
+    #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=156))]
+    pairs: u32,
+    /// Decides what players leave to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Measure the ladder itself: the ratings of its rungs, from games between neighbours
+    #[arg(long, conflicts_with_all = ["player", "nodes", "milliseconds", "ladder"])]
+    calibrate: bool,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Privileges {
+    /// The game's history, and the endgame database with 4 pieces wherever it knows the position
+    All,
+    /// Neither
+    None,
+}
+
+/// What a player scored against one opponent.
+struct Row {
+    opponent: Rung,
+    /// The nodes of the player and of the opponent for a move, where time was limited.
+    nodes: Option<[u64; 2]>,
+    tally: Tally,
+    /// Games by the reason of their end.
+    draws: f64,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Some(name) = arguments.player.as_deref() else {
+        return calibrate(arguments);
+    };
+    let depth = arguments.depth.unwrap_or(4);
+    let limited = arguments.nodes.is_some() || arguments.milliseconds.is_some();
+    let own_depth = if limited { MAX_DEPTH } else { depth };
+    let player = contender::load(name, own_depth, &arguments.store).await?;
+    let player = match arguments.privileges {
+        Privileges::All => privileged(player).map_err(|error| Failure::Other(error.to_string()))?,
+        Privileges::None => player,
+    };
+    let opponents = opponents(arguments, depth);
+    let mut rows = vec![];
+    for rung in opponents {
+        rows.push(meet(arguments, &player, rung, limited)?);
+    }
+    print(arguments, name, depth, &rows);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Both kinds of material players at the same depth, or all rungs.
+fn opponents(arguments: &Arguments, depth: u32) -> Vec<Rung> {
+    if arguments.ladder {
+        return ladder().to_vec();
+    }
+    let of_kind = |privileged: bool| {
+        let known = ladder().iter().find(|rung| rung.privileged == privileged && rung.plies == depth);
+        known.copied().unwrap_or(Rung { plies: depth, privileged, elo: f64::NAN })
+    };
+    vec![of_kind(false), of_kind(true)]
+}
+
+fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -> Result<Row, Failure> {
+    let rung = if limited { Rung { plies: MAX_DEPTH, ..rung } } else { rung };
+    let opponent = rung.player().map_err(|error| Failure::Other(error.to_string()))?;
+    let nodes = match (arguments.nodes, arguments.milliseconds) {
+        (Some(nodes), _) => Some([nodes; 2]),
+        (_, Some(milliseconds)) => Some([player, &opponent].map(|one| nodes_in(one, milliseconds))),
+        _ => None,
+    };
+    let within = |player: PlayerSpec, seat: usize| match nodes {
+        None => player,
+        Some(nodes) => {
+            let limits = Limits { nodes: Some(nodes[seat]), ..Limits::depth(MAX_DEPTH) };
+            PlayerSpec::Limited { player: Box::new(player), limits }
+        }
+    };
+    let players = [within(player.clone(), 0), within(opponent, 1)].map(Into::into);
+    let duel = Match { players, rules: DrawRules::default(), limits: None, seed: arguments.seed };
+    let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
+    let draws = tally.draws as f64 / tally.games().max(1) as f64;
+    Ok(Row { opponent: rung, nodes, tally, draws })
+}
+
+/// Nodes that a player visits in so many milliseconds of CPU time, from positions of games.
+fn nodes_in(player: &PlayerSpec, milliseconds: u64) -> u64 {
+    const ROUNDS: u64 = 5;
+    let mut player = player.build();
+    player.new_game(0);
+    let seconds = milliseconds as f64 / 1000.0;
+    let mut rates = vec![];
+    let mut nodes = 2_000;
+    for round in 0..ROUNDS {
+        let (start, mut visited) = (thread_cpu_seconds(), 0);
+        for position in sample_positions(round, 8) {
+            let game = Game::from_position(position, DrawRules::default());
+            let limits = Limits { nodes: Some(nodes), ..Limits::depth(MAX_DEPTH) };
+            visited += player.think(&game, &limits).map_or(0, |thought| thought.nodes);
+        }
+        let rate = visited as f64 / (thread_cpu_seconds() - start).max(1e-9);
+        rates.push(rate);
+        nodes = ((rate * seconds) as u64).clamp(1_000, 1_000_000);
+    }
+    ((median(rates) * seconds) as u64).max(1)
+}
+
+fn print(arguments: &Arguments, name: &str, depth: u32, rows: &[Row]) {
+    let known = || rows.iter().filter(|row| row.opponent.elo.is_finite());
+    let met: Vec<(f64, Tally)> = known().map(|row| (row.opponent.elo, row.tally)).collect();
+    let rating = if arguments.nodes.is_some() || arguments.milliseconds.is_some() { None } else { performance(&met) };
+    if arguments.json {
+        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+        out!("{}", json!({ "player": name, "depth": depth, "nodes": arguments.nodes,
+            "milliseconds": arguments.milliseconds, "seed": arguments.seed, "opponents": rows, "rating": rating }));
+        return;
+    }
+    for row in rows {
+        out!("{}", row.line());
+    }
+    if let Some(Rating { elo, low, high }) = rating {
+        out!("rating {elo:+.0} Elo ({low:+.0} to {high:+.0}); plain material of 4 plies is 0");
+    }
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let Tally { wins, draws, losses, pairs } = self.tally;
+        let interval = self.tally.interval();
+        let own = difference(&self.tally);
+        json!({ "opponent": self.opponent.name(), "nodes": self.nodes, "wins": wins, "draws": draws,
+            "losses": losses, "pairs": pairs, "score": self.tally.score(), "low": interval.low,
+            "high": interval.high, "elo": own })
+    }
+
+    fn line(&self) -> String {
+        let (score, interval, Rating { elo, low, high }) =
+            (self.tally.score(), self.tally.interval(), difference(&self.tally));
+        let nodes = self.nodes.map_or(String::new(), |[own, other]| format!(", {own} nodes against {other}"));
+        format!(
+            "{:<24} {score:.3} ({:.3} to {:.3}), {elo:+.0} Elo ({low:+.0} to {high:+.0}), {:.0} % drawn{nodes}",
+            self.opponent.name(),
+            interval.low,
+            interval.high,
+            100.0 * self.draws
+        )
+    }
+}
+
+/// Plays neighbouring rungs against each other: those of one kind two plies apart, and both kinds of one depth.
+fn calibrate(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let rungs = ladder();
+    let deepest = arguments.depth.unwrap_or(10);
+    let mut table = CrossTable::new(rungs.len());
+    for (at, one) in rungs.iter().enumerate() {
+        for (place, other) in rungs.iter().enumerate().skip(at + 1) {
+            let apart = one.plies.abs_diff(other.plies);
+            let neighbours = if one.privileged == other.privileged { apart == 2 } else { apart <= 2 };
+            if neighbours && one.plies.max(other.plies) <= deepest {
+                let failed = |error: checkers::EndgameError| Failure::Other(error.to_string());
+                let players = [one.player().map_err(failed)?, other.player().map_err(failed)?].map(Into::into);
+                let duel = Match { players, rules: DrawRules::default(), limits: None, seed: arguments.seed };
+                let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
+                eprintln!("{} against {}: {:.3}", one.name(), other.name(), tally.score());
+                table.add([at, place], &tally);
+            }
+        }
+    }
+    let ratings = Ratings::of(&table);
+    let zero = ratings.of_player(1).elo;
+    out!("kind,plies,elo");
+    for (at, rung) in rungs.iter().enumerate() {
+        let kind = if rung.privileged { "privileged" } else { "plain" };
+        out!("{kind},{},{:.0}", rung.plies, ratings.of_player(at).elo - zero);
+    }
+    Ok(ExitCode::SUCCESS)
+}
