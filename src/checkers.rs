@@ -9,9 +9,10 @@ use crate::terminal::out;
 use checkers::{
     DrawRules, Endgames, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Knowing, Knowledge,
     Limits, MAX_DEPTH, Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search,
-    Votes, perft, perft_merged,
+    SharpStart, Votes, eleven_man_starts, perft, perft_merged, sharpest, try_start,
 };
 use clap::Subcommand;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Best(Best),
     /// Let two players play against each other
     Match(duel::Arguments),
+    /// Find sharp starts: positions with 11 men on each side from which few games are drawn
+    Sharp(Sharp),
     /// The species of a population of players, and the ensemble of their best
     Species(species::Arguments),
 }
@@ -72,6 +75,19 @@ pub(crate) struct Best {
     json: bool,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct Sharp {
+    /// How many to find
+    #[arg(long, default_value_t = 312)]
+    count: usize,
+    /// Games from each position
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(4..=1000))]
+    games: u32,
+    /// Look only at every n-th position
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    every: u32,
+}
+
 /// Why a command failed: always an input that can't be used.
 #[derive(Debug, thiserror::Error)]
 enum InputError {
@@ -91,6 +107,10 @@ pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Perft(arguments) => run_perft(arguments),
         Command::Best(arguments) => run_best(arguments),
         Command::Match(arguments) => return duel::run(arguments).await,
+        Command::Sharp(arguments) => {
+            run_sharp(arguments);
+            Ok(())
+        }
         Command::Species(arguments) => return species::run(arguments).await,
     };
     done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Config(error.to_string()))
@@ -98,6 +118,21 @@ pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
 
 fn position(fen: Option<&str>) -> Result<Position, FenError> {
     fen.map_or(Ok(Position::START), str::parse)
+}
+
+fn run_sharp(arguments: &Sharp) {
+    let starts: Vec<Position> = eleven_man_starts().into_iter().step_by(arguments.every as usize).collect();
+    // Most starts are given up after a quarter of the games: those from which nearly all are drawn, or won by one side.
+    let tried = starts.par_iter().filter_map(|&position| {
+        let first = try_start(position, arguments.games / 4);
+        let promising = first.results[1] * 2 <= arguments.games / 4;
+        promising.then(|| try_start(position, arguments.games))
+    });
+    let found = sharpest(tried.collect(), arguments.count);
+    out!("number,fen;black won,drawn,white won");
+    for (number, SharpStart { position, results: [black, drawn, white] }) in (1001..).zip(found) {
+        out!("{number},{position};{black},{drawn},{white}");
+    }
 }
 
 fn run_perft(arguments: &Perft) -> Result<(), InputError> {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::player::PlayerArguments;
+use checkers::Limits;
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut player = arguments.player.load().await?.build();
+    let limits = Limits::depth(arguments.player.depth);
+    let mut player = arguments.player.load(limits).await?.build();
     let named = Path::new(&arguments.player.player).file_stem().unwrap_or_default();
     let settings = hub::Settings {
         name: format!("Atoll {}", named.to_string_lossy()),

@@ -1,6 +1,7 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
 #![warn(clippy::print_stdout)] // `terminal::out!` knows what to do when nobody reads on.
 
+mod analyse;
 mod bench;
 mod cells;
 mod certs;
@@ -105,6 +106,8 @@ enum Command {
     Endgame(endgame::Command),
     /// Let draughts programs use a checkers player, by the Hub protocol
     Engine(engine::Arguments),
+    /// Comment recorded games: what each move lost, and what was better
+    Analyse(analyse::Arguments),
     /// Play checkers against a player in the terminal
     Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
@@ -154,6 +157,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Ratings(arguments) => ratings::run(&arguments).await,
         Command::Endgame(command) => endgame::run(&command),
         Command::Engine(arguments) => engine::run(&arguments).await,
+        Command::Analyse(arguments) => analyse::run(&arguments).await,
         Command::Play(arguments) => play::run(&arguments).await,
     }
 }

@@ -7,15 +7,15 @@ use crate::player::PlayerArguments;
 use crate::terminal::out;
 use board::Board;
 use checkers::{
-    DrawReason, DrawRules, Game, Limits, Move, MoveError, Outcome, PdnGame, Player, Position, Side, Tag,
-    Thought, openings,
+    DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, Position,
+    Side, Tag, Thought, openings,
 };
 use clap::ValueEnum;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -24,6 +24,12 @@ pub(crate) struct Arguments {
     /// Your side; black moves first
     #[arg(long, value_enum, default_value_t = Colour::Black)]
     side: Colour,
+    /// Seconds that the player may take for a move, instead of a depth
+    #[arg(long, value_name = "SECONDS", conflicts_with = "clock", value_parser = parse_seconds)]
+    seconds: Option<Duration>,
+    /// A clock for both sides, `MINUTES` or `MINUTES+SECONDS` for each move: who runs out of time has lost
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
+    clock: Option<(Duration, Duration)>,
     /// The position to start from [default: the initial one]
     #[arg(long)]
     fen: Option<String>,
@@ -59,7 +65,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => Position::START,
         Some(fen) => fen.parse().map_err(|error| Failure::Config(format!("--fen: {error}")))?,
     };
-    let mut player = arguments.player.load().await?.build();
+    let limits = arguments.limits();
+    let mut player = arguments.player.load(limits).await?.build();
     player.new_game(arguments.seed.unwrap_or_else(seed_of_the_moment));
     let person = match arguments.side {
         Colour::Black => Side::Black,
@@ -68,10 +75,12 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut table = Table {
         game: Game::from_position(start, DrawRules::default()),
         player: &mut *player,
-        limits: Limits::depth(arguments.player.depth),
+        limits,
+        clocks: arguments.clock.map(|(time, increment)| Clocks { left: [time; 2], increment }),
         person,
         board: Board { bottom: person, colours: io::stdout().is_terminal() },
         resigned: false,
+        late: None,
     };
     let failed = |error: io::Error| Failure::Other(format!("the terminal: {error}"));
     table.play(&mut io::stdin().lock(), &mut io::stdout().lock()).map_err(failed)?;
@@ -79,6 +88,33 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     saved.map_err(|error| Failure::Other(format!("{}: {error}", arguments.pdn.display())))?;
     out!("The game is in {}.", arguments.pdn.display());
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// What the player may use for a move, where a clock does not say.
+    fn limits(&self) -> Limits {
+        match (self.seconds, self.clock) {
+            (None, None) => Limits::depth(self.player.depth),
+            (time, _) => Limits { time, ..Limits::depth(MAX_DEPTH) },
+        }
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds between 0.001 and 86400".to_owned())
+}
+
+/// `MINUTES` or `MINUTES+SECONDS`.
+fn parse_clock(text: &str) -> Result<(Duration, Duration), String> {
+    let (minutes, increment) = text.split_once('+').unwrap_or((text, "0"));
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| (0.0..=10_000.0).contains(number));
+    match (number(minutes), number(increment)) {
+        (Some(minutes), Some(increment)) if minutes > 0.0 => {
+            Ok((Duration::from_secs_f64(60.0 * minutes), Duration::from_secs_f64(increment)))
+        }
+        _ => Err("expected `MINUTES` or `MINUTES+SECONDS`, such as `5` or `3+2`".to_owned()),
+    }
 }
 
 fn seed_of_the_moment() -> u64 {
@@ -90,10 +126,44 @@ struct Table<'a> {
     game: Game,
     player: &'a mut (dyn Player + Send),
     limits: Limits,
+    clocks: Option<Clocks>,
     person: Side,
     board: Board,
     /// The person has given up.
     resigned: bool,
+    /// Who has run out of time.
+    late: Option<Side>,
+}
+
+/// What is left of the time of both sides.
+struct Clocks {
+    /// Black's and White's.
+    left: [Duration; 2],
+    increment: Duration,
+}
+
+impl Clocks {
+    /// Takes what a move took from a side's time; false if it had not so much.
+    fn spend(&mut self, side: Side, spent: Duration) -> bool {
+        let left = &mut self.left[side as usize];
+        match left.checked_sub(spent) {
+            Some(rest) => {
+                *left = rest + self.increment;
+                true
+            }
+            None => {
+                *left = Duration::ZERO;
+                false
+            }
+        }
+    }
+
+    /// A fair share for the next move of a side: most games have no more than 30 left.
+    fn share(&self, side: Side) -> Duration {
+        const MOVES: u32 = 30;
+        let left = self.left[side as usize];
+        (left / MOVES + self.increment.mul_f64(0.8)).min(left.mul_f64(0.8))
+    }
 }
 
 /// What a person may say.
@@ -113,7 +183,9 @@ impl Table<'_> {
     fn play(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "You have {}. Type `help` for what you can say.", self.person)?;
         self.show(output)?;
-        while self.game.outcome().is_none() {
+        while self.game.outcome().is_none() && self.late.is_none() {
+            let (start, side) = (Instant::now(), self.game.position().side_to_move());
+            let plies = self.game.moves().len();
             if self.game.position().side_to_move() == self.person {
                 if !self.persons_turn(input, output)? {
                     break;
@@ -121,11 +193,25 @@ impl Table<'_> {
             } else {
                 self.players_turn(output)?;
             }
+            if self.game.moves().len() > plies {
+                self.stop_clock(side, start.elapsed(), output)?;
+            }
         }
         match self.outcome() {
             Some(outcome) => writeln!(output, "{}", self.result(outcome)),
             None => writeln!(output, "The game is not finished."),
         }
+    }
+
+    fn stop_clock(&mut self, side: Side, spent: Duration, output: &mut impl Write) -> io::Result<()> {
+        let Some(clocks) = &mut self.clocks else { return Ok(()) };
+        if !clocks.spend(side, spent) {
+            self.late = Some(side);
+            return Ok(());
+        }
+        let [black, white] =
+            clocks.left.map(|left| format!("{}:{:02}", left.as_secs() / 60, left.as_secs() % 60));
+        writeln!(output, "Black {black}, White {white}.")
     }
 
     /// Lets the person say one thing; false if it was the last.
@@ -168,6 +254,9 @@ impl Table<'_> {
     }
 
     fn players_turn(&mut self, output: &mut impl Write) -> io::Result<()> {
+        if let Some(clocks) = &self.clocks {
+            self.limits.time = Some(clocks.share(!self.person));
+        }
         let Some(thought) = self.player.think(&self.game, &self.limits) else {
             return Err(io::Error::other("the player found no move in a game under way"));
         };
@@ -254,11 +343,18 @@ impl Table<'_> {
     }
 
     fn outcome(&self) -> Option<Outcome> {
-        if self.resigned { Some(Outcome::Win(!self.person)) } else { self.game.outcome() }
+        match self.late {
+            Some(late) => Some(Outcome::Win(!late)),
+            None if self.resigned => Some(Outcome::Win(!self.person)),
+            None => self.game.outcome(),
+        }
     }
 
     fn result(&self, outcome: Outcome) -> String {
         match outcome {
+            Outcome::Win(side) if self.late == Some(!side) => {
+                format!("{} on time.", if side == self.person { "You win" } else { "Atoll wins" })
+            }
             Outcome::Win(side) if side == self.person => "You win.".to_owned(),
             Outcome::Win(_) => "Atoll wins.".to_owned(),
             Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.".to_owned(),

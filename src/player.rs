@@ -5,8 +5,8 @@ use crate::endgame::{self, Folder};
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
 use checkers::{
-    Book, BookError, Consult, EndgameError, Endgames, Knowledge, MAX_DEPTH, PlayerFile, PlayerFileError,
-    PlayerSpec,
+    Book, BookError, Consult, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings, PlayerFile,
+    PlayerFileError, PlayerSpec, Style,
 };
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,26 @@ pub(crate) struct PlayerArguments {
     #[command(flatten)]
     knowledge: KnowledgeArguments,
     #[command(flatten)]
+    playing: PlayingArguments,
+    #[command(flatten)]
     store: StoreArgument,
+}
+
+/// How a player that plays for people and programs searches.
+#[derive(clap::Args)]
+pub(crate) struct PlayingArguments {
+    /// Threads that search together
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+    /// Entries of the transposition table, as a power of two of 16 bytes each [default: by the time for a move]
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(10..=30))]
+    table_bits: Option<u32>,
+    /// What a draw costs the player, in men; more than 0 plays on in equal positions
+    #[arg(long, value_name = "MEN", default_value_t = 0.0, allow_negative_numbers = true)]
+    contempt: f32,
+    /// Forget the positions of the game: do not count them as draws in the search
+    #[arg(long)]
+    no_history: bool,
 }
 
 /// What a player knows beside its own judgement.
@@ -35,11 +54,15 @@ pub(crate) struct KnowledgeArguments {
     /// When to ask it
     #[arg(long, value_enum, default_value_t = When::Unsure)]
     consult: When,
-    /// What counts as unsure: the player's own value lies between these, whoever it favours
+    /// What counts as unsure: the player's own value lies between these, whoever it favours; each man of lead is 0.25 for
+    /// `material`
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], default_values_t = [0.25, 0.75])]
     unsure: Vec<f32>,
     #[command(flatten)]
     folder: Folder,
+    /// Count positions of the game so far as draws in the search
+    #[arg(long)]
+    history: bool,
     /// Play the first moves from a book: `deck`, the three-move openings, or the path of a book file
     #[arg(long)]
     book: Option<String>,
@@ -68,9 +91,15 @@ pub(crate) enum PlayerError {
 }
 
 impl PlayerArguments {
-    pub(crate) async fn load(&self) -> Result<PlayerSpec, Failure> {
+    /// The player with the playing search, within limits for each move.
+    pub(crate) async fn load(&self, limits: Limits) -> Result<PlayerSpec, Failure> {
         let player = contender::load(&self.player, self.depth, &self.store).await?;
-        Ok(self.knowledge.inform(player)?)
+        let PlayingArguments { threads, table_bits, contempt, no_history } = self.playing;
+        let mut knowledge = self.knowledge.load()?;
+        knowledge.style.history = !no_history;
+        let player = PlayerSpec::Knowing { player: Box::new(player), knowledge };
+        let settings = PlaySettings { threads, table_bits, contempt: contempt.clamp(-10.0, 10.0) };
+        Ok(PlayerSpec::Playing { player: Box::new(player), limits, settings })
     }
 }
 
@@ -78,14 +107,15 @@ impl KnowledgeArguments {
     /// The player with this knowledge.
     pub(crate) fn inform(&self, player: PlayerSpec) -> Result<PlayerSpec, PlayerError> {
         let knowledge = self.load()?;
-        if knowledge.book.is_none() && knowledge.endgames.is_none() {
+        if knowledge.is_none() {
             return Ok(player);
         }
         Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
     }
 
     pub(crate) fn load(&self) -> Result<Knowledge, PlayerError> {
-        Ok(Knowledge { book: self.load_book()?, endgames: self.load_endgames()? })
+        let style = Style { history: self.history, ..Style::default() };
+        Ok(Knowledge { book: self.load_book()?, endgames: self.load_endgames()?, style })
     }
 
     fn load_book(&self) -> Result<Option<Arc<Book>>, PlayerError> {

@@ -3,7 +3,7 @@
 //! By depth and by nodes the result is the same on every machine. By CPU time each player is first timed on fixed
 //! positions, and then plays with as many nodes as it visits in that time: a busy machine disturbs only the timing.
 
-use super::{median, thread_cpu_seconds};
+use ::bench::thread_cpu_seconds;
 use crate::contender;
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
@@ -13,8 +13,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tournament::{
-    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance,
-    privileged,
+    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance, privileged,
 };
 
 #[derive(clap::Args)]
@@ -144,17 +143,22 @@ fn nodes_in(player: &PlayerSpec, milliseconds: u64) -> u64 {
         rates.push(rate);
         nodes = ((rate * seconds) as u64).clamp(1_000, 1_000_000);
     }
-    ((median(rates) * seconds) as u64).max(1)
+    rates.sort_by(f64::total_cmp);
+    ((rates[rates.len() / 2] * seconds) as u64).max(1)
 }
 
 fn print(arguments: &Arguments, name: &str, depth: u32, rows: &[Row]) {
     let known = || rows.iter().filter(|row| row.opponent.elo.is_finite());
     let met: Vec<(f64, Tally)> = known().map(|row| (row.opponent.elo, row.tally)).collect();
-    let rating = if arguments.nodes.is_some() || arguments.milliseconds.is_some() { None } else { performance(&met) };
+    let rating =
+        if arguments.nodes.is_some() || arguments.milliseconds.is_some() { None } else { performance(&met) };
     if arguments.json {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();
-        out!("{}", json!({ "player": name, "depth": depth, "nodes": arguments.nodes,
-            "milliseconds": arguments.milliseconds, "seed": arguments.seed, "opponents": rows, "rating": rating }));
+        out!(
+            "{}",
+            json!({ "player": name, "depth": depth, "nodes": arguments.nodes,
+            "milliseconds": arguments.milliseconds, "seed": arguments.seed, "opponents": rows, "rating": rating })
+        );
         return;
     }
     for row in rows {
@@ -200,7 +204,8 @@ fn calibrate(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let neighbours = if one.privileged == other.privileged { apart == 2 } else { apart <= 2 };
             if neighbours && one.plies.max(other.plies) <= deepest {
                 let failed = |error: checkers::EndgameError| Failure::Other(error.to_string());
-                let players = [one.player().map_err(failed)?, other.player().map_err(failed)?].map(Into::into);
+                let players =
+                    [one.player().map_err(failed)?, other.player().map_err(failed)?].map(Into::into);
                 let duel = Match { players, rules: DrawRules::default(), limits: None, seed: arguments.seed };
                 let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
                 eprintln!("{} against {}: {:.3}", one.name(), other.name(), tally.score());

@@ -23,13 +23,14 @@ pub(crate) struct Arguments {
     /// Only games that the player, or without one Black, won, lost or drew
     #[arg(long, value_enum)]
     result: Option<ResultName>,
-    /// Only games that ended for this reason: `no-move`, `repetition`, `no-progress`, `too-long`, `illegal-move`, `crash`
-    /// or `time`
+    /// Only games that ended for this reason: `no-move`, `repetition`, `no-progress`, `too-long`, `illegal-move`, `crash`,
+    /// `time` or `adjudicated`
     #[arg(long, value_parser = parse_ending)]
     reason: Option<Ending>,
-    /// Only games from this opening, by its number in the list of the American Checker Federation
+    /// Only games from this opening, by its number in the list of the American Checker Federation, or of a
+    /// sharp start
     #[arg(long, value_name = "NUMBER")]
-    opening: Option<u8>,
+    opening: Option<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,8 @@
 //! `atoll engine` in whole games: driven by another library, and by ourselves.
 
 use checkers::{
-    Consult, Database, DrawRules, Endgames, Game, Knowledge, Limits, Outcome, Player, PlayerSpec, Side,
+    Consult, Database, DrawRules, Endgames, Game, Knowledge, Limits, Outcome, PlaySettings, Player,
+    PlayerSpec, Side, Style,
 };
 use hub::{HubEngine, HubPlayer};
 use std::path::Path;
@@ -49,7 +50,10 @@ fn our_players_play_whole_games_against_an_engine() {
     assert!(engine.failure().is_none(), "{:?}", engine.failure());
     assert_eq!(outcome, Outcome::Win(Side::White));
     // What comes through the process is what the same player does here.
-    let mut same = PlayerSpec::Material { depth: 3 }.build();
+    let knowledge = Knowledge { style: Style { history: true, ..Style::default() }, ..Knowledge::default() };
+    let player = PlayerSpec::Knowing { player: Box::new(PlayerSpec::Material { depth: 3 }), knowledge };
+    let (limits, settings) = (Limits::depth(3), PlaySettings::default());
+    let mut same = PlayerSpec::Playing { player: Box::new(player), limits, settings }.build();
     assert_eq!(play(&mut *gambler, &mut *same).1, moves);
 }
 
@@ -68,10 +72,8 @@ fn two_engines_play_each_other() {
 fn an_engine_uses_the_endgame_database() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(Database::compute(3).unwrap());
-    let know_all = Knowledge {
-        endgames: Some(Endgames { database, consult: Consult::Always }),
-        ..Knowledge::default()
-    };
+    let know_all =
+        Knowledge { endgames: Some(Endgames { database, consult: Consult::Always }), ..Knowledge::default() };
     let mut defender =
         PlayerSpec::Knowing { player: Box::new(PlayerSpec::Random), knowledge: know_all }.build();
     let mut outcome = |arguments: &[&str]| {

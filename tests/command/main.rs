@@ -26,6 +26,7 @@ mod report;
 mod signals;
 mod species_command;
 mod species_referees;
+mod strength;
 #[path = "../support/mod.rs"]
 mod support;
 mod tournament;

@@ -2,10 +2,12 @@
 
 use crate::{Bench, Figure, rate, rates};
 use checkers::{
-    Database, Evaluator, Limits, Material, Network, NetworkEvaluator, NodeKind, Position, Reuse, Score,
-    Search, Side, SimdPath, Square, Squares, Verdict, perft,
+    Database, Evaluator, Learner, Lesson, Limits, Material, Network, NetworkEvaluator, NodeKind,
+    PlaySettings, PlayingSearch, Position, Reuse, Score, Search, Side, SimdPath, Square, Squares, Style,
+    Verdict, Watch, perft, sample_positions,
 };
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub(crate) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = vec![
@@ -13,6 +15,8 @@ pub(crate) fn benches() -> Vec<Bench> {
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),
         ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, SimdPath::best())),
         ("checkers.search_weighted", measure_search),
+        ("checkers.search_timed", measure_timed_search),
+        ("checkers.learn", measure_learning),
         ("checkers.probe", measure_probes),
     ];
     if SimdPath::Avx2.is_available() {
@@ -76,6 +80,63 @@ fn measure_search() -> Figure {
 
 fn nodes(search: &mut Search, evaluator: &mut impl Evaluator, position: &Position) -> u64 {
     search.run(evaluator, position, &Limits::depth(6)).map_or(0, |found| found.nodes)
+}
+
+/// Searches 12 plies deep a second by the playing search, against the exact one with a table as large.
+fn measure_timed_search() -> Figure {
+    const DEPTH: u32 = 12;
+    const TABLE_BITS: u32 = 18;
+    let mut evaluator = NetworkEvaluator::new(network(NodeKind::Weighted));
+    let positions: Vec<Position> = positions().into_iter().take(6).collect();
+    let settings = PlaySettings { table_bits: Some(TABLE_BITS), ..PlaySettings::default() };
+    let mut playing = PlayingSearch::new(settings, Style::default());
+    let mut exact = Search::new(TABLE_BITS, Reuse::EqualDepth);
+    let mut place = 0;
+    let mut next = || {
+        place += 1;
+        positions[place % positions.len()]
+    };
+    let mut other = evaluator.clone();
+    let mut place = 0;
+    let mut again = || {
+        place += 1;
+        positions[place % positions.len()]
+    };
+    let (fast, slow) = rates(
+        || {
+            playing.forget();
+            let mut watch = Watch { stop: &AtomicBool::new(false), report: &mut |_, _, _| {} };
+            u64::from(playing.run(&mut evaluator, &next(), &Limits::depth(DEPTH), &mut watch).is_some())
+        },
+        || {
+            exact.forget();
+            u64::from(exact.run(&mut other, &again(), &Limits::depth(DEPTH)).is_some())
+        },
+    );
+    Figure::new("searches", fast, slow)
+}
+
+/// Positions a second that a network learns from, against plain code.
+fn measure_learning() -> Figure {
+    let network = network(NodeKind::Weighted);
+    let lessons: Vec<Lesson> = sample_positions(1, 256)
+        .into_iter()
+        .enumerate()
+        .map(|(number, position)| Lesson { position, target: (number % 3) as f32 - 1.0 })
+        .collect();
+    let mut best = Learner::new(&network);
+    let mut plain = Learner::on_path(&network, SimdPath::Plain).expect("plain code runs everywhere");
+    let (fast, slow) = rates(
+        || {
+            best.step(&lessons, 1e-4);
+            lessons.len() as u64
+        },
+        || {
+            plain.step(&lessons[..64], 1e-4);
+            64
+        },
+    );
+    Figure::new("positions", fast, slow)
 }
 
 /// Random probes of four pieces a second, against asking for every successor instead.

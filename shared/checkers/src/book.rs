@@ -63,7 +63,7 @@ impl Book {
     pub fn deck() -> Self {
         let mut book = Self::default();
         for opening in openings() {
-            book.add(&opening.moves);
+            book.add(opening.moves);
         }
         book
     }

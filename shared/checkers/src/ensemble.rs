@@ -85,7 +85,13 @@ impl EnsemblePlayer {
             |network: &Arc<Network>| Knowing::new(NetworkEvaluator::new(network.clone()), endgames.clone());
         let members: Vec<_> = ensemble.members.iter().map(member).collect();
         let limits = shared(&limits, members.len());
-        Self { members, book, search: Search::with_style(table_bits, Reuse::EqualDepth, style), limits, seed: 0 }
+        Self {
+            members,
+            book,
+            search: Search::with_style(table_bits, Reuse::EqualDepth, style),
+            limits,
+            seed: 0,
+        }
     }
 
     /// What the members think of each legal move, the one to play first.

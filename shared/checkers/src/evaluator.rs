@@ -24,9 +24,9 @@ pub trait Evaluator {
         score.value().abs()
     }
 
-    /// What being a man ahead is worth on the evaluator's scale, so that scores can be told in men; nothing where there
-    /// is no such scale.
-    fn man(&self) -> Option<f32> {
+    /// The score of a position that need not be searched any further, because it is known.
+    fn settled(&mut self, position: &Position) -> Option<Score> {
+        let _ = position;
         None
     }
 
@@ -66,10 +66,6 @@ impl Evaluator for Material {
     fn certainty(&self, score: Score) -> f32 {
         let men = score.value().abs() * (Score::ONE / (2 * Self::UNIT) as f32);
         (men / Self::SURE).min(1.0)
-    }
-
-    fn man(&self) -> Option<f32> {
-        Some((2 * Self::UNIT) as f32 / Score::ONE)
     }
 
     fn evaluate(&mut self, position: &Position) -> Score {

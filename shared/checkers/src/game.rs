@@ -7,7 +7,7 @@ use crate::position::{Position, Side};
 use crate::squares::Squares;
 use std::sync::Arc;
 
-/// When a game is drawn. These are rules of a game; searches know nothing of them.
+/// When a game ends although there are moves. These are rules of a game; searches know nothing of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -21,12 +21,14 @@ pub struct DrawRules {
     pub quiet_plies: Option<u32>,
     /// Plies of the whole game: every game ends.
     pub max_plies: u32,
+    /// Pieces with which the endgame database says who has won, 2 to [`Database::ON_DEMAND`]; 0 for never.
+    pub adjudicate: u32,
 }
 
 impl Default for DrawRules {
     /// The third repetition, 40 moves a side without progress, or 500 a side in all.
     fn default() -> Self {
-        Self { repetitions: Some(3), quiet_plies: Some(80), max_plies: 1000 }
+        Self { repetitions: Some(3), quiet_plies: Some(80), max_plies: 1000, adjudicate: 0 }
     }
 }
 
@@ -115,18 +117,11 @@ impl Game {
             moves,
             recent,
             outcome: None,
-            adjudicator: None,
+            adjudicator: Database::shared(rules.adjudicate).ok(),
             adjudicated: false,
         };
         game.restart(start);
         game
-    }
-
-    /// The same game, ended as soon as the database knows who wins.
-    #[must_use]
-    pub fn adjudicated_by(mut self, database: Option<Arc<Database>>) -> Self {
-        self.adjudicator = database;
-        self
     }
 
     /// Starts again from `start`, under the same rules.
@@ -283,7 +278,8 @@ mod tests {
 
     #[test]
     fn no_progress_is_a_draw() {
-        let mut game = kings(DrawRules { repetitions: None, quiet_plies: Some(6), max_plies: 100 });
+        let mut game =
+            kings(DrawRules { repetitions: None, quiet_plies: Some(6), max_plies: 100, adjudicate: 0 });
         shuffle(&mut game, &ROUND);
         assert_eq!(game.outcome(), None);
         shuffle(&mut game, &ROUND[..2]);
@@ -292,7 +288,7 @@ mod tests {
 
     #[test]
     fn men_and_captures_are_progress() {
-        let rules = DrawRules { repetitions: None, quiet_plies: Some(3), max_plies: 100 };
+        let rules = DrawRules { repetitions: None, quiet_plies: Some(3), max_plies: 100, adjudicate: 0 };
         let mut game = Game::new(rules);
         shuffle(&mut game, &["11-15", "23-19", "8-11", "22-17", "11-16", "24-20"]);
         assert_eq!(game.outcome(), None);
@@ -300,9 +296,23 @@ mod tests {
 
     #[test]
     fn every_game_ends() {
-        let mut game = kings(DrawRules { repetitions: None, quiet_plies: None, max_plies: 4 });
+        let mut game = kings(DrawRules { repetitions: None, quiet_plies: None, max_plies: 4, adjudicate: 0 });
         shuffle(&mut game, &ROUND);
         assert_eq!(game.outcome(), Some(Outcome::Draw(DrawReason::TooLong)));
+    }
+
+    #[test]
+    fn the_database_ends_a_game_as_soon_as_it_knows() {
+        let rules = DrawRules { adjudicate: 3, ..DrawRules::default() };
+        let mut game = Game::from_position("B:W32,K31:B1,K22".parse().unwrap(), rules);
+        assert_eq!(game.outcome(), None, "there are four");
+        shuffle(&mut game, &["22-26", "31x22"]);
+        assert_eq!((game.outcome(), game.is_adjudicated()), (Some(Outcome::Win(Side::White)), true));
+        let mut even = kings(rules);
+        shuffle(&mut even, &["1-6"]);
+        assert_eq!(even.outcome(), Some(Outcome::Draw(DrawReason::Adjudicated)));
+        even.restart("B:WK32:BK1".parse().unwrap());
+        assert_eq!((even.outcome(), even.is_adjudicated()), (None, false), "the first position is played");
     }
 
     #[test]

@@ -183,8 +183,11 @@ impl<E: Evaluator> Evaluator for Knowing<E> {
         self.own.certainty(score)
     }
 
-    fn man(&self) -> Option<f32> {
-        self.own.man()
+    /// Where the database is always asked, what it knows needs no search.
+    fn settled(&mut self, position: &Position) -> Option<Score> {
+        let endgames = self.endgames.as_ref().filter(|endgames| endgames.consult == Consult::Always)?;
+        let verdict = endgames.database.probe(position)?;
+        Some(known(verdict, self.own.evaluate(position)))
     }
 
     fn evaluate(&mut self, position: &Position) -> Score {
@@ -211,6 +214,7 @@ pub struct KnowingPlayer<E> {
     search: Search,
     limits: Limits,
     seed: u64,
+    last_score: Option<Score>,
 }
 
 impl<E: Evaluator> KnowingPlayer<E> {
@@ -222,6 +226,7 @@ impl<E: Evaluator> KnowingPlayer<E> {
             search: Search::with_style(Search::SMALL_TABLE, Reuse::EqualDepth, knowledge.style),
             limits: Limits::depth(depth),
             seed: 0,
+            last_score: None,
         }
     }
 
@@ -250,9 +255,16 @@ impl<E: Evaluator> Player for KnowingPlayer<E> {
     }
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
+        self.last_score = None;
         self.known(game, self.limits.depth).or_else(|| forced(game)).or_else(|| {
-            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+            let found = self.search.run(&mut self.evaluator, game.position(), &self.limits);
+            self.last_score = found.map(|found| found.score);
+            found.map(|found| found.best)
         })
+    }
+
+    fn last_score(&self) -> Option<Score> {
+        self.last_score
     }
 
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {

@@ -6,8 +6,9 @@
 //! openings ([`openings`]), [`Book`]s and the endgame [`Database`]; and [`Player`]s made of these, alone or as an
 //! [`Ensemble`] that votes.
 //!
-//! It deliberately knows nothing of evolution, starts threads only to build a database, never draws randomness but from
-//! seeds it was given, and looks at a clock only where a search has a time limit.
+//! It deliberately knows nothing of evolution, starts threads only to build a database or where a playing search asks for
+//! several, never draws randomness but from seeds it was given, and looks at a clock only where a search has a time
+//! limit.
 //!
 //! ```
 //! use checkers::{DrawRules, Game, Outcome, PlayerSpec, Side};
@@ -39,6 +40,7 @@ mod pdn;
 mod perft;
 mod player;
 mod player_file;
+mod playing_player;
 mod position;
 mod random;
 mod score;
@@ -57,16 +59,20 @@ pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
-pub use network::{Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View};
+pub use network::{Learner, Lesson, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View};
 pub use notation::MoveError;
-pub use openings::{Opening, openings, stratified_openings};
+pub use openings::{
+    Opening, SharpStart, eleven_man_starts, opening_of, openings, sharp_openings, sharpest,
+    stratified_openings, try_start,
+};
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
 pub use perft::{perft, perft_merged};
 pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer, SearchPlayer};
 pub use player_file::{PlayerFile, PlayerFileError};
+pub use playing_player::PlayingPlayer;
 pub use position::{InvalidPosition, Piece, Position, Side};
 pub use score::Score;
-pub use search::{Found, Limits, Line, MAX_DEPTH, Reuse, Search};
+pub use search::{Found, Limits, Line, MAX_DEPTH, PlaySettings, PlayingSearch, Reuse, Search, Watch};
 pub use squares::{Square, Squares, SquaresIter};
 pub use style::{Style, Ties};
 pub use table::Table;

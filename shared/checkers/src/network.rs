@@ -15,10 +15,12 @@ mod first_layer;
 mod kernel;
 mod lanes;
 mod layers;
+mod learner;
 mod reference;
 mod shape;
 
 pub use kernel::SimdPath;
+pub use learner::{Learner, Lesson};
 pub use shape::{NodeKind, View};
 
 use crate::evaluator::Evaluator;

@@ -6,11 +6,15 @@ use crate::game::Game;
 use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
+use crate::playing_player::PlayingPlayer;
 use crate::random::Stream;
-use crate::search::{Limits, Reuse, Search};
+use crate::score::Score;
+use crate::search::{Limits, PlaySettings, Reuse, Search, Watch};
 use crate::style::Ties;
 use crate::thought::Thought;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Chooses moves. What it chooses in a game follows from the seed of that game and what was played in it.
 pub trait Player {
@@ -25,6 +29,27 @@ pub trait Player {
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {
         let _ = limits;
         self.choose(game).map(Thought::without_search)
+    }
+
+    /// The same for those who want to follow it or to end it early.
+    fn watch(&mut self, game: &Game, limits: &Limits, watch: &mut Watch<'_>) -> Option<Thought> {
+        in_slices(|limits| self.think(game, limits), limits, watch)
+    }
+
+    /// What it makes of the position without looking ahead; nothing for those who judge no positions.
+    fn evaluate(&mut self, game: &Game) -> Option<Score> {
+        let _ = game;
+        None
+    }
+
+    /// What its search made of the last position in which it chose; nothing where it needed no search.
+    fn last_score(&self) -> Option<Score> {
+        None
+    }
+
+    /// What a man is worth on the scale of its scores, if it can tell.
+    fn man(&mut self) -> Option<f32> {
+        None
     }
 }
 
@@ -66,6 +91,15 @@ pub enum PlayerSpec {
         /// What it may use for a move.
         limits: Limits,
     },
+    /// A player that uses the playing search; those who do not search, or vote, keep to the limits as they can.
+    Playing {
+        /// Who judges.
+        player: Box<PlayerSpec>,
+        /// What it may use for a move.
+        limits: Limits,
+        /// How it searches.
+        settings: PlaySettings,
+    },
 }
 
 impl PlayerSpec {
@@ -80,6 +114,32 @@ impl PlayerSpec {
             Self::Limited { player, limits } => {
                 Box::new(LimitedPlayer { player: player.build(), limits: *limits })
             }
+            Self::Playing { player, limits, settings } => {
+                player.build_playing(&Knowledge::default(), *limits, *settings)
+            }
+        }
+    }
+
+    /// The player with the playing search.
+    fn build_playing(
+        &self,
+        knowledge: &Knowledge,
+        limits: Limits,
+        settings: PlaySettings,
+    ) -> Box<dyn Player + Send> {
+        match self {
+            Self::Network { network, .. } => {
+                let own = NetworkEvaluator::new(network.clone());
+                Box::new(PlayingPlayer::new(own, knowledge, limits, settings))
+            }
+            Self::Material { .. } => {
+                Box::new(PlayingPlayer::new(Material { seed: 0 }, knowledge, limits, settings))
+            }
+            Self::Knowing { player, knowledge } => player.build_playing(knowledge, limits, settings),
+            Self::Playing { player, .. } => player.build_playing(knowledge, limits, settings),
+            Self::Ensemble { .. } | Self::Random | Self::Limited { .. } => {
+                Box::new(LimitedPlayer { player: self.build_knowing(knowledge), limits })
+            }
         }
     }
 
@@ -90,11 +150,12 @@ impl PlayerSpec {
             Self::Network { .. } | Self::Ensemble { .. } => false,
             Self::Material { .. } | Self::Random => true,
             Self::Knowing { player, knowledge } => {
-                knowledge.book.is_some()
-                    || knowledge.style.ties == Ties::Random
-                    || player.leaves_to_chance()
+                knowledge.book.is_some() || knowledge.style.ties == Ties::Random || player.leaves_to_chance()
             }
             Self::Limited { player, limits } => limits.time.is_some() || player.leaves_to_chance(),
+            Self::Playing { player, limits, settings } => {
+                limits.time.is_some() || settings.threads > 1 || player.leaves_to_chance()
+            }
         }
     }
 
@@ -113,9 +174,59 @@ impl PlayerSpec {
             Self::Limited { player, limits } => {
                 Box::new(LimitedPlayer { player: player.build_knowing(knowledge), limits: *limits })
             }
+            Self::Playing { player, limits, settings } => player.build_playing(knowledge, *limits, *settings),
             Self::Knowing { .. } => self.build(),
         }
     }
+}
+
+/// A search that can't be followed, in slices of time between which it may be ended.
+#[allow(clippy::disallowed_methods, reason = "whoever follows a search looks at the clock")]
+fn in_slices(
+    mut think: impl FnMut(&Limits) -> Option<Thought>,
+    limits: &Limits,
+    watch: &mut Watch<'_>,
+) -> Option<Thought> {
+    const SHORTEST_SLICE: Duration = Duration::from_millis(200);
+    let start = Instant::now();
+    let mut best: Option<Thought> = None;
+    let (mut nodes, mut slice) = (0, SHORTEST_SLICE);
+    // Two plies at a time, as searches deepen.
+    let mut depth = 2 - limits.depth % 2;
+    loop {
+        let left = limits.time.map_or(slice, |time| slice.min(time.saturating_sub(start.elapsed())));
+        let nodes_left = limits.nodes.map(|all| all.saturating_sub(nodes));
+        let Some(thought) =
+            think(&Limits { depth, time: Some(left), nodes: nodes_left, lines: limits.lines })
+        else {
+            return best;
+        };
+        nodes += thought.nodes;
+        let searched = thought.depth;
+        let last = searched == 0 || is_proved(&thought) || searched >= limits.depth;
+        if best.as_ref().is_none_or(|best| searched > best.depth) {
+            (watch.report)(searched, nodes, &thought.lines);
+            best = Some(thought);
+        }
+        let late = limits.time.is_some_and(|time| start.elapsed() >= time);
+        let spent = limits.nodes.is_some_and(|all| nodes >= all);
+        if last || late || spent || watch.stop.load(Ordering::Relaxed) {
+            return best;
+        }
+        if searched >= depth {
+            depth += 2;
+        } else {
+            // What a slice was too short for begins again in the next.
+            slice *= 2;
+        }
+    }
+}
+
+/// True if searching deeper can't change the result.
+fn is_proved(thought: &Thought) -> bool {
+    thought
+        .score
+        .is_some_and(|score| score.win_in().or(score.lost_in()).is_some_and(|plies| plies <= thought.depth))
 }
 
 /// The only legal move, which needs no thought.
@@ -130,6 +241,7 @@ pub struct SearchPlayer<E> {
     evaluator: E,
     search: Search,
     limits: Limits,
+    last_score: Option<Score>,
 }
 
 /// A network that looks ahead: chance plays no part.
@@ -141,7 +253,7 @@ pub type MaterialPlayer = SearchPlayer<Material>;
 impl<E: Evaluator> SearchPlayer<E> {
     fn with_evaluator(evaluator: E, depth: u32) -> Self {
         let search = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
-        Self { evaluator, search, limits: Limits::depth(depth) }
+        Self { evaluator, search, limits: Limits::depth(depth), last_score: None }
     }
 }
 
@@ -172,9 +284,16 @@ impl<E: Evaluator> Player for SearchPlayer<E> {
     }
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
+        self.last_score = None;
         forced(game).or_else(|| {
-            self.search.run(&mut self.evaluator, game.position(), &self.limits).map(|found| found.best)
+            let found = self.search.run(&mut self.evaluator, game.position(), &self.limits);
+            self.last_score = found.map(|found| found.score);
+            found.map(|found| found.best)
         })
+    }
+
+    fn last_score(&self) -> Option<Score> {
+        self.last_score
     }
 
     fn think(&mut self, game: &Game, limits: &Limits) -> Option<Thought> {

@@ -207,6 +207,12 @@ impl Position {
         Self { black, white, kings, side: !self.side }
     }
 
+    /// Every bit of the position, to sort and compare by: its pieces, then its kings and the side to move.
+    pub fn bits(&self) -> (u64, u64) {
+        let pieces = u64::from(self.black.0) | u64::from(self.white.0) << 32;
+        (pieces, u64::from(self.kings.0) << 1 | self.side as u64)
+    }
+
     /// 64 well-mixed bits of the position, the same on every machine.
     #[inline]
     pub fn hash64(&self) -> u64 {

@@ -1,12 +1,12 @@
 //! A table: where two players meet, with the memory of one game after the other.
 
-use crate::endgame::Database;
 use crate::game::{DrawRules, Game, Outcome};
 use crate::knowledge::{KnowingPlayer, Knowledge};
 use crate::moves::Move;
-use crate::network::{Network, NetworkEvaluator};
+use crate::network::{Lesson, Network, NetworkEvaluator};
 use crate::player::{NetworkPlayer, Player, PlayerSpec, forced};
 use crate::position::Position;
+use crate::score::Score;
 use crate::search::Limits;
 use std::sync::Arc;
 
@@ -16,32 +16,52 @@ pub struct Table {
     limits: Option<Limits>,
     /// Black's and White's.
     seats: [Seat; 2],
+    /// What the searches of Black and of White made of the positions of the last game, move by move.
+    scores: [Vec<Option<Score>>; 2],
 }
 
 impl Table {
     /// A table at which games are drawn by `rules`. Players use their own limits unless others are given.
     pub fn new(rules: DrawRules, limits: Option<Limits>) -> Self {
-        Self { game: Game::new(rules), limits, seats: Default::default() }
-    }
-
-    /// The same table, at which games end as soon as the database knows who wins.
-    #[must_use]
-    pub fn adjudicated_by(self, database: Option<Arc<Database>>) -> Self {
-        Self { game: self.game.adjudicated_by(database), ..self }
+        Self { game: Game::new(rules), limits, seats: Default::default(), scores: Default::default() }
     }
 
     /// Plays a game, Black's player first; the seeds decide what each of them leaves to chance.
     pub fn play(&mut self, start: Position, players: [&PlayerSpec; 2], seeds: [u64; 2]) -> Outcome {
         self.game.restart(start);
-        let Self { game, limits, seats: [black, white] } = self;
-        let mut black = Limited { player: black.seat(players[0], seeds[0]), limits: *limits };
-        let mut white = Limited { player: white.seat(players[1], seeds[1]), limits: *limits };
+        let Self { game, limits, seats: [black, white], scores: [black_scores, white_scores] } = self;
+        black_scores.clear();
+        white_scores.clear();
+        let mut black =
+            Limited { player: black.seat(players[0], seeds[0]), limits: *limits, scores: black_scores };
+        let mut white =
+            Limited { player: white.seat(players[1], seeds[1]), limits: *limits, scores: white_scores };
         game.play_out(&mut black, &mut white)
     }
 
     /// The last game.
     pub fn game(&self) -> &Game {
         &self.game
+    }
+
+    /// What can be learnt from the last game: its quiet positions in which somebody searched, each worth its result to the
+    /// side to move, and a share `search` of what that search found.
+    pub fn lessons(&self, search: f32) -> Vec<Lesson> {
+        let Some(outcome) = self.game.outcome() else { return vec![] };
+        let mut scores = self.scores.each_ref().map(|scores| scores.iter());
+        let mut position = *self.game.start();
+        let mut lessons = vec![];
+        for mv in self.game.moves() {
+            let side = position.side_to_move();
+            let score = scores[side as usize].next().copied().flatten();
+            if let Some(score) = score.filter(|_| !position.must_capture()) {
+                let result = outcome.points(side) as f32;
+                let target = search.mul_add(score.value(), (1.0 - search) * result);
+                lessons.push(Lesson { position, target });
+            }
+            position = position.play(mv);
+        }
+        lessons
     }
 }
 
@@ -127,6 +147,10 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
             PlayerSpec::Limited { player: one, limits },
             PlayerSpec::Limited { player: other, limits: others },
         ) => is_same(one, other) && limits == others,
+        (
+            PlayerSpec::Playing { player: one, limits, settings },
+            PlayerSpec::Playing { player: other, limits: others, settings: other_settings },
+        ) => is_same(one, other) && limits == others && settings == other_settings,
         _ => false,
     }
 }
@@ -135,6 +159,7 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
 struct Limited<'a> {
     player: &'a mut dyn Player,
     limits: Option<Limits>,
+    scores: &'a mut Vec<Option<Score>>,
 }
 
 impl Player for Limited<'_> {
@@ -144,7 +169,11 @@ impl Player for Limited<'_> {
 
     fn choose(&mut self, game: &Game) -> Option<Move> {
         match &self.limits {
-            None => self.player.choose(game),
+            None => {
+                let chosen = self.player.choose(game);
+                self.scores.push(self.player.last_score());
+                chosen
+            }
             Some(limits) => {
                 forced(game).or_else(|| self.player.think(game, limits).map(|thought| thought.best))
             }
@@ -177,7 +206,10 @@ mod tests {
     fn knowing(player: PlayerSpec, pieces: u32) -> PlayerSpec {
         let database = Database::shared(pieces).expect("few pieces");
         let endgames = Some(Endgames { database, consult: Consult::Always });
-        PlayerSpec::Knowing { player: Box::new(player), knowledge: Knowledge { endgames, ..Knowledge::default() } }
+        PlayerSpec::Knowing {
+            player: Box::new(player),
+            knowledge: Knowledge { endgames, ..Knowledge::default() },
+        }
     }
 
     #[test]

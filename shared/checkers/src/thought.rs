@@ -4,7 +4,7 @@ use crate::evaluator::Evaluator;
 use crate::game::Game;
 use crate::moves::Move;
 use crate::score::Score;
-use crate::search::{Limits, Search};
+use crate::search::{Limits, Line, Search};
 
 /// A move, and what led to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +19,8 @@ pub struct Thought {
     pub nodes: u64,
     /// Best play from here on, as far as it is known; `best` comes first.
     pub line: Vec<Move>,
+    /// The best lines, the best first, where several were asked for.
+    pub lines: Vec<Line>,
     /// Where several decide: how many were for which move, most first. Empty for a player that decides alone.
     pub votes: Vec<(Move, u32)>,
 }
@@ -26,7 +28,7 @@ pub struct Thought {
 impl Thought {
     /// A move that needed no search.
     pub fn without_search(best: Move) -> Self {
-        Self { best, score: None, depth: 0, nodes: 0, line: vec![best], votes: Vec::new() }
+        Self { best, score: None, depth: 0, nodes: 0, line: vec![best], lines: vec![], votes: vec![] }
     }
 
     /// What a search finds within limits; nothing if there is no legal move.
@@ -37,8 +39,9 @@ impl Thought {
         limits: &Limits,
     ) -> Option<Self> {
         let found = search.run(evaluator, game.position(), limits)?;
-        let line = search.lines().first()?.moves.clone();
+        let lines = search.lines().to_vec();
+        let line = lines.first()?.moves.clone();
         let (score, votes) = (Some(found.score), Vec::new());
-        Some(Self { best: found.best, score, depth: found.depth, nodes: found.nodes, line, votes })
+        Some(Self { best: found.best, score, depth: found.depth, nodes: found.nodes, line, lines, votes })
     }
 }

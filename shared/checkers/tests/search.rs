@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
-    DrawRules, Evaluator, Found, Game, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion, Reuse,
-    Score, Search, Style, Ties,
+    DrawRules, Evaluator, Found, Game, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion,
+    Reuse, Score, Search, Style, Ties,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -170,7 +170,7 @@ proptest! {
         let mut random = Random::new(seed);
         let start = endings(&mut random);
         let style = Style { history: true, quiescence, ..Style::default() };
-        let rules = DrawRules { repetitions: None, quiet_plies: None, max_plies: 1000 };
+        let rules = DrawRules { repetitions: None, quiet_plies: None, ..DrawRules::default() };
         let mut game = Game::from_position(start, rules);
         let mut searches = [12, 4].map(|bits| Search::with_style(bits, Reuse::EqualDepth, style));
         let mut evaluator = RandomOpinion { seed };
@@ -235,7 +235,8 @@ fn endings(random: &mut Random) -> Position {
     loop {
         let mut position = random_position(random, 200);
         for _ in 0..200 {
-            let kings = [checkers::Side::Black, checkers::Side::White].map(|side| position.kings(side).count());
+            let kings =
+                [checkers::Side::Black, checkers::Side::White].map(|side| position.kings(side).count());
             let moves = position.legal_moves();
             if moves.is_empty() {
                 break;

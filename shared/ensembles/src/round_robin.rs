@@ -1,7 +1,7 @@
 //! Everybody against everybody.
 
 use crate::settings::Settings;
-use checkers::{Network, Opening, PlayerSpec, Side, Table, stratified_openings};
+use checkers::{Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -94,5 +94,5 @@ fn pairings(players: usize, settings: &Settings) -> Vec<Pairing> {
 fn varied_openings(seed: u64) -> Vec<&'static Opening> {
     const STRATA: u64 = 24;
     const STRATUM: usize = 13;
-    (0..STRATA).flat_map(|part| stratified_openings(STRATUM, seed.wrapping_add(part))).collect()
+    (0..STRATA).flat_map(|part| stratified_openings(openings(), STRATUM, seed.wrapping_add(part))).collect()
 }

@@ -7,8 +7,8 @@
 mod keys;
 
 pub use keys::{
-    ConsultKey, DistanceKey, DrawKeys, FormatKey, NoiseKey, PlayerKeys, PublishedKeys, SpeciesKeys, SprtKeys,
-    TournamentKeys,
+    ConsultKey, DeckKey, DistanceKey, DrawKeys, FormatKey, NoiseKey, PlayerKeys, PublishedKeys, SpeciesKeys,
+    SprtKeys, TournamentKeys,
 };
 
 use crate::document::{self, Document, Problem, Report};
@@ -16,13 +16,14 @@ use crate::estimate::Estimate;
 use crate::experiment::{SEMANTICS, allowed_name};
 use checkers::{
     Consult, Database, DrawRules, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlayerFile,
-    PlayerSpec,
+    PlayerSpec, Style,
 };
 use evolution::digest::Digest;
+use problems::Ties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tournament::{Contestant, EngineCommand, Format, Match, Schedule, Sprt};
 
@@ -111,11 +112,27 @@ impl PlayerKeys {
     /// Whether it plays the same game again whenever it is played against the same way: networks, alone or several, leave
     /// nothing to chance.
     fn is_deterministic(&self) -> bool {
-        self.is_looked_up()
+        self.is_looked_up() && self.ties != Some(Ties::Random) && self.book.is_none()
+    }
+
+    /// What it knows beside the position, and how it searches, if that is not what everybody does.
+    fn knowledge(&self, history: bool) -> Result<Option<Knowledge>, EndgameError> {
+        let ties = match self.ties {
+            Some(Ties::Random) => checkers::Ties::Random,
+            _ => checkers::Ties::Order,
+        };
+        let style = Style {
+            history: self.history.unwrap_or(history),
+            quiescence: self.quiescence.unwrap_or(true),
+            ties,
+        };
+        let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
+        let knowledge = Knowledge { book, endgames: self.endgames()?, style };
+        Ok((!knowledge.is_none()).then_some(knowledge))
     }
 
     /// What it knows of endings.
-    fn knowledge(&self) -> Result<Option<Knowledge>, EndgameError> {
+    fn endgames(&self) -> Result<Option<Endgames>, EndgameError> {
         let Some(pieces) = self.endgame else { return Ok(None) };
         let database = Database::shared(pieces)?;
         let consult = match (self.consult, self.unsure.as_deref()) {
@@ -123,7 +140,7 @@ impl PlayerKeys {
             (_, Some(&[from, to])) => Consult::Unsure { from: from as f32, to: to as f32 },
             _ => Consult::default(),
         };
-        Ok(Some(Knowledge { endgames: Some(Endgames { database, consult }), ..Knowledge::default() }))
+        Ok(Some(Endgames { database, consult }))
     }
 
     /// Whether it has to be looked up in a store or a file before it can play.
@@ -182,6 +199,10 @@ impl Tournament {
             problems.push(document.problem("name", message, None));
         }
         problems.extend(check_sprt(document, file.tournament.sprt.as_ref()));
+        if file.tournament.adjudicate == 1 {
+            let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
+            problems.push(document.problem("tournament.adjudicate", message, None));
+        }
         problems.extend(check_published(document, &file.tournament));
         document.conclude(problems)?;
         let schedule = schedule(&file);
@@ -300,7 +321,9 @@ impl Tournament {
                 read_player(&name, bytes.as_ref())?.player(depth)
             }
         };
-        let knowledge = player.knowledge().map_err(|error| ContestantError::Endgame { name, error })?;
+        let history = self.file.tournament.history;
+        let knowledge =
+            player.knowledge(history).map_err(|error| ContestantError::Endgame { name, error })?;
         Ok(match knowledge {
             None => own.into(),
             Some(knowledge) => PlayerSpec::Knowing { player: Box::new(own), knowledge }.into(),
@@ -311,7 +334,8 @@ impl Tournament {
     pub fn rules(&self) -> DrawRules {
         let DrawKeys { repetitions, quiet_plies, max_plies } = self.file.tournament.draw;
         let some = |limit: u32| (limit > 0).then_some(limit);
-        DrawRules { repetitions: some(repetitions), quiet_plies: some(quiet_plies), max_plies }
+        let adjudicate = self.file.tournament.adjudicate;
+        DrawRules { repetitions: some(repetitions), quiet_plies: some(quiet_plies), max_plies, adjudicate }
     }
 
     /// The match of a pairing.
@@ -369,7 +393,11 @@ fn schedule(file: &TournamentFile) -> Schedule {
         FormatKey::RoundRobin => Format::RoundRobin,
         FormatKey::Gauntlet => Format::Gauntlet,
     };
-    Schedule::new(&teams, format, keys.openings as usize, keys.rounds as usize, file.seed)
+    let deck = match keys.deck {
+        DeckKey::Deck => checkers::openings(),
+        DeckKey::Sharp => checkers::sharp_openings(),
+    };
+    Schedule::new(&teams, format, deck, keys.openings as usize, keys.rounds as usize, file.seed)
 }
 
 fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
@@ -412,7 +440,7 @@ fn check_name(document: &Document, place: &str, name: &str) -> Option<Problem> {
 }
 
 fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec<Problem> {
-    let PlayerKeys { engine, endgame, consult, unsure, .. } = player;
+    let PlayerKeys { engine, endgame, consult, unsure, history, quiescence, ties, book, .. } = player;
     let mut problems = vec![];
     let mut problem = |key: &str, message: &str, help| {
         problems.push(document.problem(&format!("{place}.{key}"), message, help));
@@ -429,6 +457,20 @@ fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec
             let message = "expected a player that asks the endgame database, found none";
             problem(key, message, Some("add `endgame = 4`"));
         }
+    }
+    let style = [
+        ("history", history.is_some()),
+        ("quiescence", quiescence.is_some()),
+        ("ties", ties.is_some()),
+        ("book", book.is_some()),
+    ];
+    for (key, is_given) in style {
+        if is_given && engine.is_some() {
+            problem(key, "expected one of our own players, found an engine", None);
+        }
+    }
+    if let Some(Err(error)) = book.as_ref().map(problems::BookKey::book) {
+        problem("book", &error.to_string(), None);
     }
     if let Some([from, to]) = unsure.as_deref()
         && from >= to

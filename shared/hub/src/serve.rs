@@ -2,9 +2,11 @@
 
 use crate::line::{Line, quoted, read_line};
 use crate::text::{move_text, parse_move, parse_position};
-use checkers::{DrawRules, Game, Limits, MAX_DEPTH, Player, Thought};
+use checkers::{DrawRules, Game, Limits, Line as Variation, MAX_DEPTH, Player, Score, Thought, Watch};
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How an engine presents itself.
@@ -67,18 +69,8 @@ struct Engine<'a, W> {
     games: u64,
     /// The driver has said that a game is new, and not yet where it starts.
     fresh: bool,
-    /// A line that was heard while the player thought, and comes next.
-    next: Option<String>,
-}
-
-/// What came while the opponent thought.
-enum Waited {
-    /// The opponent's move, which was the expected one.
-    Hit,
-    /// The wish for an answer at once.
-    Stopped,
-    /// Nothing any more.
-    Gone,
+    /// Lines that were heard while the player thought, and come next.
+    waiting: VecDeque<String>,
 }
 
 /// What the driver allows for a move.
@@ -115,10 +107,13 @@ fn share_of_clock(line: &Line) -> Option<f64> {
 }
 
 /// A driver decides when a game is over, the engine plays on.
-const PLAY_ON: DrawRules = DrawRules { repetitions: None, quiet_plies: None, max_plies: u32::MAX };
+const PLAY_ON: DrawRules =
+    DrawRules { repetitions: None, quiet_plies: None, max_plies: u32::MAX, adjudicate: 0 };
 
-/// How long a player thinks before a `stop` is heard, at first.
-const SHORTEST_SLICE: Duration = Duration::from_millis(200);
+/// How often what the driver says is looked at while the player thinks.
+const LOOK: Duration = Duration::from_millis(2);
+/// Lines that may wait while the player thinks; a driver that says more is not listening.
+const MOST_WAITING: usize = 1024;
 
 impl<'a, W: Write> Engine<'a, W> {
     fn new(
@@ -129,7 +124,7 @@ impl<'a, W: Write> Engine<'a, W> {
     ) -> Self {
         player.new_game(settings.seed);
         let (game, level) = (Game::new(PLAY_ON), Level::default());
-        Self { output, lines, player, settings, game, level, games: 0, fresh: true, next: None }
+        Self { output, lines, player, settings, game, level, games: 0, fresh: true, waiting: VecDeque::new() }
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -154,12 +149,11 @@ impl<'a, W: Write> Engine<'a, W> {
 
     /// The next line; nothing if the driver has gone, or says what is no text.
     fn hear(&mut self) -> Option<String> {
-        self.next.take().or_else(|| self.lines.recv().ok().and_then(Result::ok))
+        self.waiting.pop_front().or_else(|| self.lines.recv().ok().and_then(Result::ok))
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.output, "{text}")?;
-        self.output.flush()
+        say(&mut self.output, text)
     }
 
     fn complain(&mut self, message: &str) -> io::Result<()> {
@@ -213,35 +207,34 @@ impl<'a, W: Write> Engine<'a, W> {
     }
 
     fn go(&mut self, line: &Line) -> io::Result<()> {
-        let waited = if line.value("ponder").is_some() { self.wait_for_the_opponent()? } else { Waited::Hit };
         let open = self.level.infinite || line.value("analyze").is_some();
-        let limits = match waited {
-            Waited::Hit => self.limits(open),
-            Waited::Stopped => Limits::depth(1),
-            Waited::Gone => return Ok(()),
-        };
-        if let Some(thought) = self.think(&limits)? {
+        let pondering = line.value("ponder").is_some();
+        let limits = self.limits(open);
+        let thought = if pondering { self.ponder(&limits)? } else { self.think(&limits, None)? };
+        if let Some(thought) = thought {
             return self.answer(&thought);
+        }
+        if pondering && self.waiting.front().is_some_and(|text| Line::parse(text).command == "quit") {
+            return Ok(());
         }
         let position = *self.game.position();
         self.complain(&format!("expected a position with a legal move, found `{position}`"))
     }
 
-    /// Waits until the opponent has moved, or the driver wants an answer.
-    fn wait_for_the_opponent(&mut self) -> io::Result<Waited> {
-        while let Some(text) = self.hear() {
-            match Line::parse(&text).command.as_str() {
-                "ponder-hit" => return Ok(Waited::Hit),
-                "stop" => return Ok(Waited::Stopped),
-                "ping" => self.say("pong")?,
-                "quit" => {
-                    self.next = Some(text);
-                    break;
-                }
-                _ => {}
+    /// Thinks while the opponent does. When the opponent has moved as expected the player goes on, for as long as it may
+    /// use for a move, or from what it has found so far.
+    fn ponder(&mut self, limits: &Limits) -> io::Result<Option<Thought>> {
+        let endless = Limits { depth: MAX_DEPTH, nodes: None, time: None, ..*limits };
+        let thought = self.think(&endless, Some(limits))?;
+        let ended = self.waiting.front().map(|text| Line::parse(text).command);
+        match ended.as_deref() {
+            Some("quit") => Ok(None),
+            Some("ponder-hit") => {
+                self.waiting.pop_front();
+                self.think(limits, None)
             }
+            _ => Ok(thought),
         }
-        Ok(Waited::Gone)
     }
 
     fn limits(&self, open: bool) -> Limits {
@@ -254,71 +247,71 @@ impl<'a, W: Write> Engine<'a, W> {
         Limits { depth, nodes: nodes.filter(|_| !open), time: time.filter(|_| !open), lines: 1 }
     }
 
-    /// Searches deeper and deeper until the limits are reached, in slices of time between which a `stop` is heard.
-    fn think(&mut self, limits: &Limits) -> io::Result<Option<Thought>> {
-        let start = Instant::now();
-        let mut best: Option<Thought> = None;
-        let (mut nodes, mut slice) = (0, SHORTEST_SLICE);
-        // Two plies at a time, as searches deepen.
-        let mut depth = 2 - limits.depth % 2;
-        loop {
-            let left = limits.time.map_or(slice, |time| slice.min(time.saturating_sub(start.elapsed())));
-            let nodes_left = limits.nodes.map(|all| all.saturating_sub(nodes));
-            let now = Limits { depth, time: Some(left), nodes: nodes_left, lines: 1 };
-            let Some(thought) = self.player.think(&self.game, &now) else { return Ok(best) };
-            nodes += thought.nodes;
-            let searched = thought.depth;
-            let last = searched == 0 || is_proved(&thought) || searched >= limits.depth;
-            if best.as_ref().is_none_or(|best| searched > best.depth) {
-                self.inform(&thought, nodes, start.elapsed())?;
-                best = Some(thought);
+    /// Lets the player think within limits on a thread of its own, and hears what the driver says meanwhile: `stop` ends
+    /// it, and when it ponders `ponder-hit` gives it the time of a move, or ends it where that is not limited by time.
+    fn think(&mut self, limits: &Limits, pondering: Option<&Limits>) -> io::Result<Option<Thought>> {
+        let (start, man) = (Instant::now(), self.player.man());
+        let stop = AtomicBool::new(false);
+        let (told, reports) = channel();
+        let Self { output, lines, player, game, waiting, .. } = self;
+        let (player, game) = (&mut **player, &*game);
+        let mut deadline: Option<Instant> = None;
+        std::thread::scope(|scope| {
+            let thinking = scope.spawn(|| {
+                let mut report = |depth: u32, nodes: u64, lines: &[Variation]| {
+                    let told = told.send((depth, nodes, lines.to_vec(), start.elapsed()));
+                    drop(told);
+                };
+                player.watch(game, limits, &mut Watch { stop: &stop, report: &mut report })
+            });
+            let mut gone = false;
+            while !thinking.is_finished() {
+                for (depth, nodes, lines, time) in reports.try_iter() {
+                    inform(output, man, depth, nodes, &lines, time)?;
+                }
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                if gone {
+                    std::thread::sleep(LOOK);
+                    continue;
+                }
+                let text = match lines.recv_timeout(LOOK) {
+                    Ok(Ok(text)) => text,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
+                        // Whoever has gone would never stop a search without limits.
+                        gone = true;
+                        if limits.depth >= MAX_DEPTH && limits.time.is_none() && limits.nodes.is_none() {
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                        continue;
+                    }
+                };
+                match Line::parse(&text).command.as_str() {
+                    "stop" => stop.store(true, Ordering::Relaxed),
+                    "ping" => say(output, "pong")?,
+                    "ponder-hit" => match pondering {
+                        Some(Limits { time: Some(time), .. }) => deadline = Instant::now().checked_add(*time),
+                        Some(_) => {
+                            waiting.push_front(text);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                        None => {}
+                    },
+                    "quit" => {
+                        waiting.push_front(text);
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    _ if waiting.len() < MOST_WAITING => waiting.push_back(text),
+                    _ => {}
+                }
             }
-            let late = limits.time.is_some_and(|time| start.elapsed() >= time);
-            if last || late || limits.nodes.is_some_and(|all| nodes >= all) || self.is_told_to_stop(limits) {
-                return Ok(best);
+            for (depth, nodes, lines, time) in reports.try_iter() {
+                inform(output, man, depth, nodes, &lines, time)?;
             }
-            if searched >= depth {
-                depth += 2;
-            } else {
-                // What a slice was too short for begins again in the next.
-                slice *= 2;
-            }
-        }
-    }
-
-    /// True if the driver wants an answer now, or has gone and would never stop a search without limits; other lines
-    /// wait.
-    fn is_told_to_stop(&mut self, limits: &Limits) -> bool {
-        if self.next.is_some() {
-            return false;
-        }
-        match self.lines.recv_timeout(Duration::ZERO) {
-            Ok(Ok(text)) if Line::parse(&text).command == "stop" => true,
-            Ok(Ok(text)) if Line::parse(&text).command == "ping" => self.say("pong").is_err(),
-            Ok(Ok(text)) => {
-                let leaves = Line::parse(&text).command == "quit";
-                self.next = Some(text);
-                leaves
-            }
-            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => limits.depth >= MAX_DEPTH,
-            Err(RecvTimeoutError::Timeout) => false,
-        }
-    }
-
-    fn inform(&mut self, thought: &Thought, nodes: u64, time: Duration) -> io::Result<()> {
-        let Some(score) = thought.score else { return Ok(()) };
-        let score = match (score.win_in(), score.lost_in()) {
-            (Some(plies), _) => 100.0 - f64::from(plies) / 100.0,
-            (_, Some(plies)) => f64::from(plies) / 100.0 - 100.0,
-            _ => f64::from(score.value()),
-        };
-        let line: Vec<String> = thought.line.iter().map(move_text).collect();
-        let (seconds, depth) = (time.as_secs_f64(), thought.depth);
-        let rate = nodes as f64 / seconds.max(1e-6);
-        self.say(&format!(
-            "info depth={depth} score={score:.3} nodes={nodes} time={seconds:.2} nps={rate:.0} pv={}",
-            quoted(&line.join(" "))
-        ))
+            thinking.join().map_err(|_| io::Error::other("the player broke down"))
+        })
     }
 
     fn answer(&mut self, thought: &Thought) -> io::Result<()> {
@@ -327,11 +320,41 @@ impl<'a, W: Write> Engine<'a, W> {
     }
 }
 
-/// True if searching deeper can't change the result.
-fn is_proved(thought: &Thought) -> bool {
-    thought
-        .score
-        .is_some_and(|score| score.win_in().or(score.lost_in()).is_some_and(|plies| plies <= thought.depth))
+fn say(output: &mut impl Write, text: &str) -> io::Result<()> {
+    writeln!(output, "{text}")?;
+    output.flush()
+}
+
+/// Tells the driver what the player has found so far. A score is in men, where the player knows what a man is worth to it.
+fn inform(
+    output: &mut impl Write,
+    man: Option<f32>,
+    depth: u32,
+    nodes: u64,
+    lines: &[Variation],
+    time: Duration,
+) -> io::Result<()> {
+    for line in lines {
+        let score = in_men(line.score, man);
+        let moves: Vec<String> = line.moves.iter().map(move_text).collect();
+        let seconds = time.as_secs_f64();
+        let rate = nodes as f64 / seconds.max(1e-6);
+        let text = format!(
+            "info depth={depth} score={score:.2} nodes={nodes} time={seconds:.2} nps={rate:.0} pv={}",
+            quoted(&moves.join(" "))
+        );
+        say(output, &text)?;
+    }
+    Ok(())
+}
+
+/// A score in men; a proved end is 100 less a hundredth for each ply until then.
+fn in_men(score: Score, man: Option<f32>) -> f64 {
+    match (score.win_in(), score.lost_in()) {
+        (Some(plies), _) => 100.0 - f64::from(plies) / 100.0,
+        (_, Some(plies)) => f64::from(plies) / 100.0 - 100.0,
+        _ => (f64::from(score.value()) / f64::from(man.unwrap_or(1.0))).clamp(-99.0, 99.0),
+    }
 }
 
 /// The game of a `pos` line.

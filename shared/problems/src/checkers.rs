@@ -1,15 +1,17 @@
 //! Checkers by self-play: a genome is the weights of a network, its fitness what it scores against the others.
 
 mod arena;
+mod learning;
 mod schedule;
 mod self_play;
 
 pub(crate) use self_play::SelfPlay;
 
 use crate::ProblemError;
-use checkers::{Database, DrawRules, Endgames, Knowledge, NodeKind, PlayerSpec};
+use checkers::{Book, Database, DrawRules, Endgames, Knowledge, NodeKind, Opening, PlayerSpec, Style};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Evolve the Chellapilla-Fogel network by games of checkers on its island.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +48,58 @@ pub struct Checkers {
     /// What those who evolve know of endings.
     #[serde(skip_serializing_if = "Endgame::is_none")]
     pub endgame: Endgame,
+    /// Whether the search knows the game so far: a position that stood on the board since the last capture or man's move
+    /// counts as a draw in it, so that a player who is ahead does not step back into one.
+    pub history: bool,
+    /// Whether pending captures at the leaves of the search are searched to their end.
+    pub quiescence: bool,
+    /// Which of equally good moves is played.
+    pub ties: Ties,
+    /// A book of their own for those who evolve: they play from it as long as it has moves, the benchmark does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub book: Option<BookKey>,
+    /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 4))]
+    pub adjudicate: u32,
+    /// Learning by gradient: what individuals learn is inherited.
+    #[serde(skip_serializing_if = "Learning::is_none")]
+    pub learning: Learning,
+}
+
+/// How individuals learn by gradient in each generation, from positions of its own games.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Learning {
+    /// Positions that each individual learns from, drawn from those of all games of the generation; 0 for no learning.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub positions: u32,
+    /// Positions for one step along the gradient.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub batch: u32,
+    /// The size of a step (Adam).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub rate: f64,
+    /// The share of what a position should be worth that comes from the search in the game; the rest is the result.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub search: f64,
+}
+
+impl Default for Learning {
+    fn default() -> Self {
+        Self { positions: 0, batch: 64, rate: 0.001, search: 0.25 }
+    }
+}
+
+impl Learning {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Default for Checkers {
@@ -65,6 +119,12 @@ impl Default for Checkers {
             weights: Weights::default(),
             distance: Distance::Weights,
             endgame: Endgame::default(),
+            history: true,
+            quiescence: true,
+            ties: Ties::Order,
+            book: None,
+            adjudicate: 0,
+            learning: Learning::default(),
         }
     }
 }
@@ -118,6 +178,59 @@ pub enum Openings {
     Start,
     /// After a random one of the 156 three-move openings, which is drawn anew for each encounter.
     Deck,
+    /// At a random one of the sharp starts: 11 men on each side, from which few games are drawn.
+    Sharp,
+}
+
+impl Openings {
+    /// The starts to draw from, if there are several.
+    fn starts(self) -> Option<&'static [Opening]> {
+        match self {
+            Self::Start => None,
+            Self::Deck => Some(checkers::openings()),
+            Self::Sharp => Some(checkers::sharp_openings()),
+        }
+    }
+}
+
+/// Which of equally good moves is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// The first of the legal moves.
+    Order,
+    /// The first in an order of the legal moves that follows from the game and the ply: deterministic players can play
+    /// many games from one position.
+    Random,
+}
+
+/// An opening book.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BookKey {
+    /// A book that everybody has.
+    Named(NamedBook),
+    /// Lines of play from the initial position, such as `"11-15 23-19 8-11"`; what more lines contain is played more
+    /// often.
+    Lines(#[schemars(length(min = 1, max = 10_000))] Vec<String>),
+}
+
+/// A book that everybody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedBook {
+    /// The first three moves of all openings of the deck.
+    Deck,
+}
+
+impl BookKey {
+    /// The book itself.
+    pub fn book(&self) -> Result<Book, checkers::BookError> {
+        match self {
+            Self::Named(NamedBook::Deck) => Ok(Book::deck()),
+            Self::Lines(lines) => Book::parse(&lines.join("\n")),
+        }
+    }
 }
 
 /// What a game is worth.
@@ -163,7 +276,7 @@ impl Default for Draw {
 impl Draw {
     fn rules(self) -> DrawRules {
         let repetitions = (self.repetitions > 0).then_some(self.repetitions);
-        DrawRules { repetitions, quiet_plies: None, max_plies: 2 * self.moves }
+        DrawRules { repetitions, quiet_plies: None, max_plies: 2 * self.moves, adjudicate: 0 }
     }
 }
 
@@ -284,14 +397,14 @@ impl Endgame {
         *self == Self::default()
     }
 
-    /// What players know then, if anything. The database is computed when it is first needed.
-    fn knowledge(&self) -> Option<Knowledge> {
+    /// The database and when it is asked, if at all. It is computed when it is first needed.
+    fn endgames(&self) -> Option<Endgames> {
         let database = Database::shared(self.pieces).ok()?;
         let consult = match self.consult {
             Consult::Unsure => checkers::Consult::Unsure { from: self.from, to: self.to },
             Consult::Always => checkers::Consult::Always,
         };
-        Some(Knowledge { endgames: Some(Endgames { database, consult }), ..Knowledge::default() })
+        Some(Endgames { database, consult })
     }
 }
 
@@ -308,10 +421,27 @@ pub enum Consult {
 impl Checkers {
     /// A player with the knowledge that those have who evolve.
     pub fn informed(&self, player: PlayerSpec) -> PlayerSpec {
-        match self.endgame.knowledge() {
+        match self.knowledge() {
             None => player,
             Some(knowledge) => PlayerSpec::Knowing { player: Box::new(player), knowledge },
         }
+    }
+
+    /// What those who evolve know beside the position, and how they search, if that is not what everybody does.
+    fn knowledge(&self) -> Option<Knowledge> {
+        let ties = match self.ties {
+            Ties::Order => checkers::Ties::Order,
+            Ties::Random => checkers::Ties::Random,
+        };
+        let style = Style { history: self.history, quiescence: self.quiescence, ties };
+        let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
+        let knowledge = Knowledge { book, endgames: self.endgame.endgames(), style };
+        (!knowledge.is_none()).then_some(knowledge)
+    }
+
+    /// When a game ends.
+    fn rules(&self) -> DrawRules {
+        DrawRules { adjudicate: self.adjudicate, ..self.draw.rules() }
     }
 
     /// The problem, if its keys fit together.
@@ -333,6 +463,13 @@ impl Checkers {
             let Endgame { from, to, .. } = self.endgame;
             let message = format!("expected more than `from`, which is {from}, found `{to}`");
             return Err(ProblemError::new("problem.endgame.to", &message));
+        }
+        if self.adjudicate == 1 {
+            let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
+            return Err(ProblemError::new("problem.adjudicate", &message));
+        }
+        if let Some(Err(error)) = self.book.as_ref().map(BookKey::book) {
+            return Err(ProblemError::new("problem.book", &error));
         }
         Ok(SelfPlay::new(self.clone()))
     }

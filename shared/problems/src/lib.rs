@@ -22,7 +22,7 @@ mod onemax;
 mod rastrigin;
 mod spare;
 
-pub use checkers::{Checkers, Consult, Endgame};
+pub use checkers::{BookKey, Checkers, Consult, Endgame, Learning, NamedBook, Ties};
 pub use lock_key::LockKey;
 pub use match3::{BoardOperators, Crossing, Genome, Match3, Plays};
 pub use maze::{Founders, Maze, Operators, PathOperators, Repair};

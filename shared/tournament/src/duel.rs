@@ -21,7 +21,7 @@ pub struct Pair {
 pub fn deck_pairs(count: usize, seed: u64) -> Vec<Pair> {
     let deck = openings();
     let whole = (0..count / deck.len() * deck.len()).map(|at| &deck[at % deck.len()]);
-    let rest = checkers::stratified_openings(count % deck.len(), seed);
+    let rest = checkers::stratified_openings(deck, count % deck.len(), seed);
     whole.chain(rest).zip(0..).map(|(opening, number)| Pair { opening, number }).collect()
 }
 
@@ -168,7 +168,7 @@ mod tests {
     fn pairs_go_through_the_deck() {
         let pairs = deck_pairs(160, 7);
         assert_eq!(pairs.len(), 160);
-        let numbers: Vec<u8> = pairs[..156].iter().map(|pair| pair.opening.number).collect();
+        let numbers: Vec<u16> = pairs[..156].iter().map(|pair| pair.opening.number).collect();
         assert!(numbers.is_sorted() && numbers.len() == openings().len());
         assert_ne!(pairs[0].number, pairs[156].number);
     }

@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 use checkers::{
     Comment, DrawReason, DrawRules, Game, Move, Opening, Outcome, PdnGame, PdnResult, Position, Side, Tag,
-    openings,
+    opening_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -78,8 +78,8 @@ impl Ending {
 /// A game between two players.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct GameRecord {
-    /// The number of its opening in the list of the American Checker Federation.
-    pub opening: u8,
+    /// The number of its opening: in the list of the American Checker Federation, or of a sharp start.
+    pub opening: u16,
     /// Whether the first of the two players was Black.
     pub first_is_black: bool,
     /// What the first player got.
@@ -98,7 +98,7 @@ pub type PlayedPair = [GameRecord; 2];
 pub enum RecordError {
     /// There is no such opening.
     #[error("expected an opening of the deck, found `{0}`")]
-    Opening(u8),
+    Opening(u16),
     /// There is no such move.
     #[error("expected a legal move at ply {ply}, found number `{found}` of {legal}")]
     Move {
@@ -114,7 +114,7 @@ pub enum RecordError {
 impl GameRecord {
     /// A game that has ended, by itself or with a forfeit of a side.
     pub(crate) fn of(
-        opening: u8,
+        opening: u16,
         first_is_black: bool,
         game: &Game,
         forfeit: Option<(Side, Forfeit)>,
@@ -139,8 +139,7 @@ impl GameRecord {
     }
 
     fn opening(&self) -> Result<&'static Opening, RecordError> {
-        let opening = openings().iter().find(|opening| opening.number == self.opening);
-        opening.ok_or(RecordError::Opening(self.opening))
+        opening_of(self.opening).ok_or(RecordError::Opening(self.opening))
     }
 
     /// All moves, those of the opening included.
@@ -176,7 +175,7 @@ impl GameRecord {
 
     /// The number of moves, those of the opening included.
     pub fn plies(&self) -> usize {
-        3 + self.moves.len()
+        self.opening().map_or(0, |opening| opening.moves.len()) + self.moves.len()
     }
 
     /// How it ended for White and Black.
@@ -206,7 +205,7 @@ impl GameRecord {
         let end = Comment { after: moves.len(), text: self.reason() };
         Ok(PdnGame {
             tags: tags.map(tag).to_vec(),
-            start: Position::START,
+            start: self.opening()?.start,
             moves,
             comments: vec![end],
             result: self.result(),

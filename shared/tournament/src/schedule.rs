@@ -4,7 +4,7 @@ use crate::duel::Pair;
 use crate::record::PlayedPair;
 use crate::sprt::{Sprt, Verdict};
 use crate::tally::Tally;
-use checkers::stratified_openings;
+use checkers::{Opening, stratified_openings};
 use std::ops::Range;
 
 /// Who meets whom.
@@ -43,7 +43,14 @@ impl Schedule {
 
     /// Games of players of these teams. Players of one team do not meet. Each two others play `openings` openings of
     /// the deck, drawn by the seed where these are not all, so many times over.
-    pub fn new(teams: &[&str], format: Format, openings: usize, rounds: usize, seed: u64) -> Self {
+    pub fn new(
+        teams: &[&str],
+        format: Format,
+        deck: &'static [Opening],
+        openings: usize,
+        rounds: usize,
+        seed: u64,
+    ) -> Self {
         let opponents = |first: usize| first + 1..teams.len();
         let meet = |first: usize, second: usize| {
             let begins =
@@ -54,7 +61,7 @@ impl Schedule {
             .flat_map(|first| opponents(first).map(move |second| [first, second]))
             .filter(|&[first, second]| meet(first, second))
             .collect();
-        Self { pairings, pairs: pairs(openings, rounds, seed) }
+        Self { pairings, pairs: pairs(deck, openings, rounds, seed) }
     }
 
     /// Who meets whom.
@@ -102,8 +109,8 @@ impl Schedule {
 
 /// Openings that follow each other in the deck are alike, so it is gone through in strides: wherever a match stops,
 /// it has seen all of the deck.
-fn pairs(openings: usize, rounds: usize, seed: u64) -> Vec<Pair> {
-    let drawn = stratified_openings(openings, seed);
+fn pairs(deck: &'static [Opening], openings: usize, rounds: usize, seed: u64) -> Vec<Pair> {
+    let drawn = stratified_openings(deck, openings, seed);
     let stride = stride(drawn.len());
     let place = |at: usize| (at * stride) % drawn.len();
     (0..drawn.len() * rounds).map(|at| Pair { opening: drawn[place(at)], number: at as u64 }).collect()
@@ -148,22 +155,23 @@ impl Race {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checkers::openings;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     #[test]
     fn everybody_meets_everybody_of_other_teams() {
-        let schedule = Schedule::new(&["a", "b", "a", "c"], Format::RoundRobin, 156, 1, 0);
+        let schedule = Schedule::new(&["a", "b", "a", "c"], Format::RoundRobin, openings(), 156, 1, 0);
         assert_eq!(schedule.pairings(), [[0, 1], [0, 3], [1, 2], [1, 3], [2, 3]]);
         assert_eq!((schedule.rounds(), schedule.len(), schedule.games()), (12, 60, 5 * 312));
     }
 
     #[test]
     fn a_gauntlet_is_run_by_the_first_team() {
-        let schedule = Schedule::new(&["a", "b", "a", "c"], Format::Gauntlet, 20, 2, 0);
+        let schedule = Schedule::new(&["a", "b", "a", "c"], Format::Gauntlet, openings(), 20, 2, 0);
         assert_eq!(schedule.pairings(), [[0, 1], [0, 3], [1, 2], [2, 3]]);
         assert_eq!(schedule.pairs().len(), 40);
-        assert!(Schedule::new(&["a", "a"], Format::Gauntlet, 20, 2, 0).is_empty());
+        assert!(Schedule::new(&["a", "a"], Format::Gauntlet, openings(), 20, 2, 0).is_empty());
     }
 
     proptest! {
@@ -171,7 +179,7 @@ mod tests {
         fn every_pair_is_in_one_batch(players in 2..9usize, openings in 1..=156usize, rounds in 1..4usize) {
             let teams: Vec<String> = (0..players).map(|player| player.to_string()).collect();
             let teams: Vec<&str> = teams.iter().map(String::as_str).collect();
-            let schedule = Schedule::new(&teams, Format::RoundRobin, openings, rounds, 3);
+            let schedule = Schedule::new(&teams, Format::RoundRobin, checkers::openings(), openings, rounds, 3);
             let mut seen = BTreeSet::new();
             for number in 0..schedule.len() as u32 {
                 let batch = schedule.batch(number);
@@ -181,7 +189,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(2 * seen.len() as u64, schedule.games());
-            let deck: BTreeSet<u8> = schedule.pairs()[..openings].iter().map(|pair| pair.opening.number).collect();
+            let deck: BTreeSet<u16> = schedule.pairs()[..openings].iter().map(|pair| pair.opening.number).collect();
             prop_assert_eq!(deck.len(), openings);
             let numbers: BTreeSet<u64> = schedule.pairs().iter().map(|pair| pair.number).collect();
             prop_assert_eq!(numbers.len(), openings * rounds);

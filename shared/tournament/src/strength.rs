@@ -42,7 +42,9 @@ impl Rung {
 pub fn ladder() -> &'static [Rung] {
     static LADDER: LazyLock<Vec<Rung>> = LazyLock::new(|| {
         let lines = include_str!("../data/ladder.csv").lines().filter(|line| !line.starts_with('#')).skip(1);
-        lines.map(|line| read_rung(line).expect("the ladder's lines are rungs: a test reads them all")).collect()
+        lines
+            .map(|line| read_rung(line).expect("the ladder's lines are rungs: a test reads them all"))
+            .collect()
     });
     &LADDER
 }

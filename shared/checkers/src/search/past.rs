@@ -32,7 +32,9 @@ impl Past {
 
 /// Without a king on each side every way back needs a man to step back.
 fn can_recur(positions: &[Position]) -> bool {
-    let has_kings = |position: &Position| [Side::Black, Side::White].into_iter().all(|side| position.kings(side).count() > 0);
+    let has_kings = |position: &Position| {
+        [Side::Black, Side::White].into_iter().all(|side| position.kings(side).count() > 0)
+    };
     positions.last().is_some_and(has_kings)
 }
 

@@ -28,7 +28,7 @@ pub(super) enum Bound {
 
 /// The squares of a move, as a hint what to try first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Hint(u16);
+pub(super) struct Hint(pub(super) u16);
 
 impl Hint {
     /// No move starts and ends like this.
@@ -47,28 +47,57 @@ impl Hint {
 }
 
 /// What is known about one position.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    position: Position,
     /// As seen from the position itself.
     pub(super) score: Score,
     pub(super) hint: Hint,
-    generation: u16,
     pub(super) depth: u8,
     pub(super) bound: Bound,
 }
 
+/// A place of the exact table.
+#[derive(Clone, Copy)]
+struct Slot {
+    position: Position,
+    score: Score,
+    hint: Hint,
+    generation: u16,
+    depth: u8,
+    bound: Bound,
+}
+
+/// A transposition table. What a search may do follows from it: the exact one keeps to what a plain minimax finds, the
+/// shared one belongs to searches that only have to play well.
+pub(super) trait Memory {
+    /// Whether the search may reduce and cut what looks bad, and reuse deeper scores.
+    const SELECTIVE: bool;
+
+    /// What is known about a position.
+    fn look_up(&self, position: &Position) -> Option<Entry>;
+
+    /// Remembers what was found, as seen from the position itself.
+    fn store(&mut self, position: &Position, found: Entry);
+
+    /// Forgets everything.
+    fn clear(&mut self);
+
+    /// Whether an entry of this depth may stand for a search.
+    fn counts(&self, entry: &Entry, depth: u32) -> bool;
+}
+
 /// One entry for each slot, the newest always kept. Whole positions are compared, so no two are confused.
 pub(super) struct Table {
-    entries: Vec<Entry>,
+    slots: Vec<Slot>,
+    reuse: Reuse,
     /// Entries of other generations don't count: clearing costs nothing.
     generation: u16,
 }
 
 impl Table {
     /// A table of 2^`bits` entries.
-    pub(super) fn new(bits: u32) -> Self {
-        let vacant = Entry {
+    pub(super) fn new(bits: u32, reuse: Reuse) -> Self {
+        let vacant = Slot {
             position: Position::START,
             score: Score::EVEN,
             hint: Hint::NONE,
@@ -76,34 +105,53 @@ impl Table {
             depth: 0,
             bound: Bound::Exact,
         };
-        Self { entries: vec![vacant; 1 << bits], generation: 1 }
+        Self { slots: vec![vacant; 1 << bits], reuse, generation: 1 }
     }
 
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    #[inline]
+    fn place(&self, position: &Position) -> usize {
+        position.hash64() as usize & (self.slots.len() - 1)
+    }
+}
+
+impl Memory for Table {
+    const SELECTIVE: bool = false;
+
+    #[inline]
+    fn look_up(&self, position: &Position) -> Option<Entry> {
+        let slot = &self.slots[self.place(position)];
+        let Slot { score, hint, depth, bound, .. } = *slot;
+        (slot.generation == self.generation && slot.position == *position).then_some(Entry {
+            score,
+            hint,
+            depth,
+            bound,
+        })
+    }
+
+    #[inline]
+    fn store(&mut self, position: &Position, found: Entry) {
+        let place = self.place(position);
+        let Entry { score, hint, depth, bound } = found;
+        self.slots[place] =
+            Slot { position: *position, score, hint, generation: self.generation, depth, bound };
+    }
+
+    fn clear(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if self.generation == 0 {
-            self.entries.iter_mut().for_each(|entry| entry.generation = 0);
+            self.slots.iter_mut().for_each(|slot| slot.generation = 0);
             self.generation = 1;
         }
     }
 
     #[inline]
-    fn slot(&self, position: &Position) -> usize {
-        position.hash64() as usize & (self.entries.len() - 1)
-    }
-
-    #[inline]
-    pub(super) fn look_up(&self, position: &Position) -> Option<&Entry> {
-        let entry = &self.entries[self.slot(position)];
-        (entry.generation == self.generation && entry.position == *position).then_some(entry)
-    }
-
-    #[inline]
-    pub(super) fn store(&mut self, position: &Position, depth: u32, score: Score, bound: Bound, hint: Hint) {
-        let slot = self.slot(position);
-        let (generation, depth) = (self.generation, depth as u8);
-        self.entries[slot] = Entry { position: *position, score, hint, generation, depth, bound };
+    fn counts(&self, entry: &Entry, depth: u32) -> bool {
+        match self.reuse {
+            Reuse::Never => false,
+            Reuse::EqualDepth => u32::from(entry.depth) == depth,
+            Reuse::AtLeastDepth => u32::from(entry.depth) >= depth,
+        }
     }
 }
 
@@ -113,9 +161,10 @@ mod tests {
 
     #[test]
     fn clearing_forgets_even_after_all_generations() {
-        let mut table = Table::new(4);
+        let mut table = Table::new(4, Reuse::EqualDepth);
         for _ in 0..=u16::MAX {
-            table.store(&Position::START, 3, Score::EVEN, Bound::Exact, Hint::NONE);
+            let found = Entry { score: Score::EVEN, hint: Hint::NONE, depth: 3, bound: Bound::Exact };
+            table.store(&Position::START, found);
             assert!(table.look_up(&Position::START).is_some());
             table.clear();
             assert!(table.look_up(&Position::START).is_none());

@@ -1,12 +1,15 @@
 //! The recursive part: principal variation search below the root.
 
-use super::table::{Bound, Entry, Hint};
-use super::{Budget, Reuse, Search};
+use super::budget::Budget;
+use super::core::Core;
+use super::selective;
+use super::table::{Bound, Entry, Hint, Memory};
 use crate::evaluator::Evaluator;
 use crate::moves::Move;
 use crate::position::Position;
 use crate::score::Score;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 /// Leaves of one node that are evaluated together once the first has not cut off.
 const LEAVES_TOGETHER: usize = 4;
@@ -25,8 +28,11 @@ impl Window {
         Self { alpha, beta: alpha.above() }
     }
 
+    /// Every score matters.
+    pub(super) const WHOLE: Self = Self { alpha: Score(-i32::MAX), beta: Score::INFINITE };
+
     /// Asks only yes or no, so that there is no line of best play to find.
-    fn is_null(self) -> bool {
+    pub(super) fn is_null(self) -> bool {
         self.alpha.above() == self.beta
     }
 
@@ -38,11 +44,11 @@ impl Window {
 
 /// Where a node stands in the tree.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     /// Moves still to be searched, captures at the leaves aside.
-    depth: u32,
+    pub(super) depth: u32,
     /// Moves played since the root.
-    ply: usize,
+    pub(super) ply: usize,
 }
 
 /// The best that a node has found so far.
@@ -53,17 +59,27 @@ struct Best {
 }
 
 /// One search under way.
-pub(super) struct Tree<'a, E> {
-    pub(super) search: &'a mut Search,
+pub(super) struct Tree<'a, E, T> {
+    pub(super) search: &'a mut Core<T>,
     pub(super) evaluator: &'a mut E,
     pub(super) budget: Budget,
+    /// Set by others when the search has to end.
+    pub(super) stop: Option<&'a AtomicBool>,
     pub(super) nodes: u64,
     pub(super) evaluations: u64,
     /// The budget is spent: scores no longer mean anything.
     pub(super) stopped: bool,
+    /// The search was stopped when some moves of its last depth were done: the best of them stands in the drafts.
+    pub(super) unfinished: bool,
 }
 
-impl<E: Evaluator> Tree<'_, E> {
+impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
+    /// A search that may use whatever it needs until it is given a budget.
+    pub(super) fn new(search: &'a mut Core<T>, evaluator: &'a mut E, stop: Option<&'a AtomicBool>) -> Self {
+        let budget = Budget::UNLIMITED;
+        Self { search, evaluator, budget, stop, nodes: 1, evaluations: 0, stopped: false, unfinished: false }
+    }
+
     /// The score of a position `ply` moves below the root: exact if inside the window, else a bound on its side.
     pub(super) fn score(&mut self, position: &Position, window: Window, depth: u32, ply: usize) -> Score {
         self.visit();
@@ -71,22 +87,27 @@ impl<E: Evaluator> Tree<'_, E> {
             return Score::EVEN;
         }
         self.search.variations.clear(ply);
-        if self.search.past.contains(position) {
-            return Score::EVEN;
+        if self.search.past.contains(position) || T::SELECTIVE && self.search.recurs(position) {
+            return self.search.draw(ply);
         }
         if depth == 0 && !(self.search.style.quiescence && position.must_capture()) {
             return self.leaf(position, ply);
         }
         let place = Place { depth, ply };
-        let entry = if depth > 0 { self.search.table.look_up(position).copied() } else { None };
+        let entry = if depth > 0 { self.search.table.look_up(position) } else { None };
         if let Some(score) = entry.and_then(|entry| self.known(&entry, window, place)) {
+            return score;
+        }
+        if T::SELECTIVE
+            && let Some(score) = self.prune(position, window, place)
+        {
             return score;
         }
         self.expand(position, window, place, entry.map_or(Hint::NONE, |entry| entry.hint))
     }
 
     fn visit(&mut self) {
-        if self.budget.is_spent(self.nodes) {
+        if self.budget.is_spent(self.nodes, self.stop) {
             self.stopped = true;
         } else {
             self.nodes += 1;
@@ -104,11 +125,7 @@ impl<E: Evaluator> Tree<'_, E> {
 
     /// What the table says, if that settles it. Lines of best play are searched in full.
     fn known(&self, entry: &Entry, window: Window, place: Place) -> Option<Score> {
-        let counts = match self.search.reuse {
-            Reuse::Never => false,
-            Reuse::EqualDepth => u32::from(entry.depth) == place.depth,
-            Reuse::AtLeastDepth => u32::from(entry.depth) >= place.depth,
-        };
+        let counts = self.search.table.counts(entry, place.depth);
         let score = entry.score.farther(place.ply);
         let settled = match entry.bound {
             Bound::Exact => true,
@@ -126,10 +143,21 @@ impl<E: Evaluator> Tree<'_, E> {
             return Score::loss_in(place.ply);
         }
         let mut best = Best { score: -Score::INFINITE, hint: Hint::NONE, window };
-        if place.depth <= 1 {
+        if T::SELECTIVE {
+            self.search.path.push(*position);
+        }
+        // A capture without a choice costs no depth: there are never more of them than pieces.
+        let forced =
+            T::SELECTIVE && self.search.moves.len() == start + 1 && self.search.moves[start].1.is_capture();
+        if forced {
+            self.interior(position, start, Place { depth: place.depth + 1, ..place }, &mut best);
+        } else if place.depth <= 1 {
             self.frontier(position, start, place, &mut best);
         } else {
             self.interior(position, start, place, &mut best);
+        }
+        if T::SELECTIVE {
+            self.search.path.pop();
         }
         self.search.moves.truncate(start);
         self.remember(position, window, place, &best);
@@ -138,7 +166,7 @@ impl<E: Evaluator> Tree<'_, E> {
 
     /// Puts the legal moves on top of the stack of moves.
     fn generate(&mut self, position: &Position, ply: usize, hint: Hint) {
-        let Search { moves, ordering, .. } = &mut *self.search;
+        let Core { moves, ordering, .. } = &mut *self.search;
         let side = position.side_to_move();
         position.for_each_move(|mv| moves.push((ordering.key(&mv, side, ply, hint), mv)));
     }
@@ -159,7 +187,8 @@ impl<E: Evaluator> Tree<'_, E> {
     fn interior(&mut self, position: &Position, start: usize, place: Place, best: &mut Best) {
         for index in start..self.search.moves.len() {
             let mv = self.pick(index);
-            let score = self.child(&position.play(&mv), place, best, index == start);
+            let reduction = if T::SELECTIVE { selective::reduction(place, index - start, &mv) } else { 0 };
+            let score = self.child(&position.play(&mv), place, best, index == start, reduction);
             if self.stopped || self.offer(best, score, &mv, position, place) {
                 return;
             }
@@ -167,8 +196,14 @@ impl<E: Evaluator> Tree<'_, E> {
     }
 
     /// The score of a child to this node: later children only have to prove that they are no better.
-    fn child(&mut self, child: &Position, place: Place, best: &Best, first: bool) -> Score {
+    fn child(&mut self, child: &Position, place: Place, best: &Best, first: bool, reduction: u32) -> Score {
         let (depth, ply, window) = (place.depth.saturating_sub(1), place.ply + 1, best.window);
+        if T::SELECTIVE && reduction > 0 {
+            let score = -self.score(child, Window::above(window.alpha).turned(), depth - reduction, ply);
+            if score <= window.alpha {
+                return score;
+            }
+        }
         if !first {
             let score = -self.score(child, Window::above(window.alpha).turned(), depth, ply);
             if score <= window.alpha || score >= window.beta {
@@ -213,7 +248,7 @@ impl<E: Evaluator> Tree<'_, E> {
         for (child, index) in children.iter().zip(moves) {
             let score = match evaluated.next_if(|(leaf, _)| *leaf == child) {
                 Some((_, score)) => -self.visit_leaf(score, place.ply + 1),
-                None => self.child(child, place, best, false),
+                None => self.child(child, place, best, false, 0),
             };
             let mv = self.search.moves[index].1;
             if self.stopped || self.offer(best, score, &mv, position, place) {
@@ -268,6 +303,6 @@ impl<E: Evaluator> Tree<'_, E> {
             Bound::Exact
         };
         let score = best.score.nearer(place.ply);
-        self.search.table.store(position, place.depth, score, bound, best.hint);
+        self.search.table.store(position, Entry { score, hint: best.hint, depth: place.depth as u8, bound });
     }
 }

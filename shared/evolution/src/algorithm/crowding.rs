@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Deterministic crowding: everybody is a parent once; each child competes with the more similar of its parents and
-/// takes its place if it is at least as good. Different kinds of solutions live on side by side.
+/// takes its place if it is at least as good, or better where that is asked for. Different kinds of solutions live on side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Crowding {
@@ -31,6 +31,10 @@ pub struct Crowding {
     #[schemars(extend("default" = false))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distinct: bool,
+    /// Whether a child must be better than its parent to take its place (Mahfoud's rule); else it is enough to be as good.
+    #[schemars(extend("default" = false))]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 impl Default for Crowding {
@@ -41,6 +45,7 @@ impl Default for Crowding {
             mutation: Mutation { rate: Rate::Constant(0.01), per: MutationUnit::Gene, step: None },
             mates: 1,
             distinct: false,
+            strict: false,
         }
     }
 }
@@ -72,9 +77,34 @@ impl Crowding {
         let mut known = self.distinct.then(|| Known::first(population, parents));
         for (pair, couple) in order.as_chunks::<2>().0.iter().enumerate() {
             let children = [parents + 2 * pair, parents + 2 * pair + 1];
-            compete(coming.problem, population, couple.map(|parent| parent as usize), children, &mut known);
+            let couple = couple.map(|parent| parent as usize);
+            self.compete(coming.problem, population, couple, children, &mut known);
         }
         population.resize(parents);
+    }
+
+    /// Each child meets the parent it resembles, in the assignment that resembles most as a whole.
+    fn compete<P: Problem>(
+        &self,
+        problem: &P,
+        population: &mut Population<P::Gene>,
+        parents: [usize; 2],
+        children: [usize; 2],
+        known: &mut Option<Known>,
+    ) {
+        let apart =
+            |one: usize, other: usize| problem.distance(population.genome(one), population.genome(other));
+        let straight = apart(parents[0], children[0]) + apart(parents[1], children[1]);
+        let crossed = apart(parents[0], children[1]) + apart(parents[1], children[0]);
+        let rivals = if straight <= crossed { children } else { [children[1], children[0]] };
+        for (parent, child) in parents.into_iter().zip(rivals) {
+            let is_new = |known: &mut Known| known.add(population.genome(child));
+            let [born, before] = [child, parent].map(|one| population.fitness()[one]);
+            let wins = if self.strict { born > before } else { born >= before };
+            if wins && known.as_mut().is_none_or(is_new) {
+                population.copy_within(child, parent);
+            }
+        }
     }
 
     /// Everybody in random order, but for the mates: neighbours make a pair. Of an odd number one stays alone.
@@ -99,26 +129,6 @@ impl Crowding {
 fn nearest(candidates: &[u32], apart: impl Fn(u32) -> f64) -> usize {
     let distances = candidates.iter().map(|one| apart(*one)).enumerate();
     distances.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(place, _)| place)
-}
-
-/// Each child meets the parent it resembles, in the assignment that resembles most as a whole.
-fn compete<P: Problem>(
-    problem: &P,
-    population: &mut Population<P::Gene>,
-    parents: [usize; 2],
-    children: [usize; 2],
-    known: &mut Option<Known>,
-) {
-    let apart = |one: usize, other: usize| problem.distance(population.genome(one), population.genome(other));
-    let straight = apart(parents[0], children[0]) + apart(parents[1], children[1]);
-    let crossed = apart(parents[0], children[1]) + apart(parents[1], children[0]);
-    let rivals = if straight <= crossed { children } else { [children[1], children[0]] };
-    for (parent, child) in parents.into_iter().zip(rivals) {
-        let is_new = |known: &mut Known| known.add(population.genome(child));
-        if population.fitness()[child] >= population.fitness()[parent] && known.as_mut().is_none_or(is_new) {
-            population.copy_within(child, parent);
-        }
-    }
 }
 
 /// The genomes that have a place, by names of 64 bits.

@@ -154,7 +154,7 @@ fn ga_generation(ga: &Ga, parents: &[Vec<u8>], seed: u64, generation: u64) -> Ve
 
 fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, generation: u64) -> Vec<Vec<u8>> {
     let key = Key::new(seed, 0, generation);
-    let Crowding { crossover, mutation, mates, distinct, .. } = crowding;
+    let Crowding { crossover, mutation, mates, distinct, strict, .. } = crowding;
     let breeding = Breeding { shape: Rugged::SMALL.shape(), crossover, mutation, generation };
     let mut order: Vec<usize> = (0..parents.len()).collect();
     key.stream(0, Purpose::Pairing).shuffle(&mut order);
@@ -175,7 +175,8 @@ fn crowding_generation(crowding: &Crowding, parents: &[Vec<u8>], seed: u64, gene
         let rivals = if straight <= crossed { [one, other] } else { [other, one] };
         for (&parent, child) in couple.iter().zip(rivals) {
             let is_new = !distinct || !known.contains(&child);
-            if is_new && Rugged::fitness(&child) >= Rugged::fitness(&parents[parent]) {
+            let [born, before] = [Rugged::fitness(&child), Rugged::fitness(&parents[parent])];
+            if is_new && (born > before || born == before && !strict) {
                 known.push(child.clone());
                 next[parent] = child;
             }

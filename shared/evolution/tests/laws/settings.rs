@@ -44,13 +44,14 @@ pub(crate) fn gas() -> impl Strategy<Value = Ga> {
 }
 
 pub(crate) fn crowdings() -> impl Strategy<Value = Crowding> {
-    (2u32..40, crossovers(), mutations(), 1u32..9, any::<bool>()).prop_map(
-        |(population, crossover, mutation, mates, distinct)| Crowding {
+    (2u32..40, crossovers(), mutations(), 1u32..9, any::<bool>(), any::<bool>()).prop_map(
+        |(population, crossover, mutation, mates, distinct, strict)| Crowding {
             population,
             crossover,
             mutation,
             mates,
             distinct,
+            strict,
         },
     )
 }

@@ -1,5 +1,6 @@
 //! The `[tournament]` table as it is written: names, defaults and ranges.
 
+use problems::{BookKey, Ties};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub struct TournamentKeys {
     #[serde(default = "whole_deck")]
     #[schemars(range(min = 1, max = 156))]
     pub openings: u32,
+    /// Which openings these are.
+    #[serde(default, skip_serializing_if = "DeckKey::is_default")]
+    pub deck: DeckKey,
     /// How often each two go through these openings; more than once only where one of the two leaves something to chance.
     #[serde(default = "once")]
     #[schemars(range(min = 1, max = 10_000))]
@@ -32,9 +36,17 @@ pub struct TournamentKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3_600_000))]
     pub milliseconds: Option<u64>,
+    /// Whether the search of our own players knows the game so far: a position that stood on the board since the last
+    /// capture or man's move counts as a draw in it.
+    #[serde(default = "yes")]
+    pub history: bool,
     /// When a game is drawn.
     #[serde(default)]
     pub draw: DrawKeys,
+    /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 4))]
+    pub adjudicate: u32,
     /// A sequential test by which two players stop when enough has been played; without one they play all games.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sprt: Option<SprtKeys>,
@@ -56,17 +68,29 @@ impl TournamentKeys {
         Self {
             format: FormatKey::default(),
             openings: whole_deck(),
+            deck: DeckKey::default(),
             rounds: once(),
             depth: four(),
             nodes: None,
             milliseconds: None,
+            history: yes(),
             draw: DrawKeys::default(),
+            adjudicate: 0,
             sprt: None,
             species: SpeciesKeys::default(),
             players,
             published: vec![],
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn whole_deck() -> u32 {
@@ -79,6 +103,24 @@ fn once() -> u32 {
 
 fn four() -> u32 {
     4
+}
+
+/// Where games start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeckKey {
+    /// The three-move openings.
+    #[default]
+    Deck,
+    /// Sharp starts with 11 men on each side, from which few games are drawn.
+    Sharp,
+}
+
+impl DeckKey {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Who meets whom.
@@ -230,6 +272,18 @@ pub struct PlayerKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 2), inner(range(min = 0.0, max = 1.0)))]
     pub unsure: Option<Vec<f64>>,
+    /// Whether its search knows the game so far, if other than all do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<bool>,
+    /// Whether it searches pending captures at the leaves to their end. On unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiescence: Option<bool>,
+    /// Which of equally good moves it plays; the first of the legal ones unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ties: Option<Ties>,
+    /// A book of its own: it plays from it as long as the book has moves, its opponent does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub book: Option<BookKey>,
     /// The digest of its player file; written when the tournament begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::schedule::{Pairing, Side};
 use super::{BenchmarkPlayer, Checkers};
-use checkers::{Knowledge, Network, Outcome, PlayerSpec, Position, Table};
+use checkers::{Knowledge, Lesson, Network, Outcome, PlayerSpec, Position, Table};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Tables that are free, and what those who play at them know.
@@ -13,15 +13,24 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Plays a game at a free table, or at a new one.
-    pub(super) fn play(&self, keys: &Checkers, pairing: &Pairing, networks: &[Arc<Network>]) -> Outcome {
-        let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys.draw.rules(), None));
-        let opening = pairing.opening.map(|opening| checkers::openings()[opening].position);
-        let [black, white] = [pairing.black, pairing.white].map(|side| self.player(keys, side, networks));
+    /// Plays a game at a free table, or at a new one. Where there is learning, what it teaches comes with it.
+    pub(super) fn play(
+        &self,
+        keys: &Checkers,
+        pairing: &Pairing,
+        networks: &[Arc<Network>],
+    ) -> (Outcome, Vec<Lesson>) {
+        let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys.rules(), None));
+        let starts = keys.openings.starts().unwrap_or(checkers::openings());
+        let opening = pairing.opening.map(|opening| starts[opening].position);
+        let [black, white] = [(pairing.black, 0), (pairing.white, 1)]
+            .map(|(side, seat)| self.player(keys, side, networks, pairing.seed ^ seat));
         let players = [&black.0, &white.0];
         let outcome = table.play(opening.unwrap_or(Position::START), players, [black.1, white.1]);
+        let lessons =
+            if keys.learning.positions > 0 { table.lessons(keys.learning.search as f32) } else { vec![] };
         self.lock().push(table);
-        outcome
+        (outcome, lessons)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Table>> {
@@ -29,10 +38,10 @@ impl Arena {
     }
 
     /// Who plays, and the seed of what it leaves to chance.
-    fn player(&self, keys: &Checkers, side: Side, networks: &[Arc<Network>]) -> (PlayerSpec, u64) {
+    fn player(&self, keys: &Checkers, side: Side, networks: &[Arc<Network>], seed: u64) -> (PlayerSpec, u64) {
         let depth = keys.depth;
         match (side, keys.benchmark.player) {
-            (Side::Network(network), _) => (self.informed(keys, networks[network].clone()), 0),
+            (Side::Network(network), _) => (self.informed(keys, networks[network].clone()), seed),
             (Side::Benchmark(seed), BenchmarkPlayer::Material) => (PlayerSpec::Material { depth }, seed),
             (Side::Benchmark(seed), BenchmarkPlayer::Random) => (PlayerSpec::Random, seed),
         }
@@ -41,7 +50,7 @@ impl Arena {
     /// A network with what all of them know.
     fn informed(&self, keys: &Checkers, network: Arc<Network>) -> PlayerSpec {
         let player = PlayerSpec::Network { network, depth: keys.depth };
-        match self.knowledge.get_or_init(|| keys.endgame.knowledge()) {
+        match self.knowledge.get_or_init(|| keys.knowledge()) {
             None => player,
             Some(knowledge) => PlayerSpec::Knowing { player: Box::new(player), knowledge: knowledge.clone() },
         }

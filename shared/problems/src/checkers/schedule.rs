@@ -1,8 +1,12 @@
 //! Who plays whom, with which colours, from where: drawn before the first game begins.
 
 use super::{Checkers, Colours, Openings, Opponents};
+use checkers::Opening;
 use evolution::problem::Judging;
 use evolution::random::Stream;
+
+/// The stream of what networks leave to chance: beyond every individual.
+const LUCK: usize = 1 << 24;
 
 /// Somebody who plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,18 +26,22 @@ pub(super) struct Pairing {
     pub(super) opening: Option<usize>,
     /// The individuals that score, as Black and as White.
     pub(super) scores: [Option<usize>; 2],
+    /// Decides what networks leave to chance, where they do.
+    pub(super) seed: u64,
 }
 
 /// The games of one judgement.
 pub(super) struct Schedule<'a> {
     keys: &'a Checkers,
+    /// Of the whole judgement.
+    luck: u64,
     pairings: Vec<Pairing>,
 }
 
 impl<'a> Schedule<'a> {
     /// All games of a judgement.
     pub(super) fn draw(keys: &'a Checkers, judging: &Judging) -> Vec<Pairing> {
-        let mut schedule = Self { keys, pairings: vec![] };
+        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![] };
         match keys.opponents {
             Opponents::Random => schedule.meet_random_others(judging),
             Opponents::Panel => schedule.meet_a_panel(judging),
@@ -43,13 +51,13 @@ impl<'a> Schedule<'a> {
 
     /// The round robin of some contenders: `pairs` pairs of games of each two of them.
     pub(super) fn round_robin(keys: &'a Checkers, contenders: &[u32], judging: &Judging) -> Vec<Pairing> {
-        let mut schedule = Self { keys, pairings: vec![] };
+        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![] };
         for (at, &one) in contenders.iter().enumerate() {
             for &other in &contenders[at + 1..] {
                 for pair in 0..keys.champion.pairs {
                     // Everybody meets everybody from the same openings.
                     let mut stream = judging.stream(pair as usize);
-                    let opening = Some(stream.below(checkers::openings().len()));
+                    let opening = Some(stream.below(starts(keys).len()));
                     schedule.swapped(one as usize, Side::Network(other as usize), opening, true);
                 }
             }
@@ -104,7 +112,7 @@ impl<'a> Schedule<'a> {
     fn meet(&mut self, one: usize, other: Side, stream: &mut Stream, both_score: bool) {
         let opening = match self.keys.openings {
             Openings::Start => None,
-            Openings::Deck => Some(stream.below(checkers::openings().len())),
+            Openings::Deck | Openings::Sharp => Some(stream.below(starts(self.keys).len())),
         };
         match self.keys.colours {
             Colours::First => self.game(one, other, opening, both_score),
@@ -118,7 +126,8 @@ impl<'a> Schedule<'a> {
         else {
             return;
         };
-        self.pairings.push(Pairing { black: white, white: black, opening, scores: [second, first] });
+        let seed = self.seed();
+        self.pairings.push(Pairing { black: white, white: black, opening, scores: [second, first], seed });
     }
 
     fn game(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
@@ -126,8 +135,19 @@ impl<'a> Schedule<'a> {
             Side::Network(other) if both_score => [Some(one), Some(other)],
             _ => [Some(one), None],
         };
-        self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores });
+        let seed = self.seed();
+        self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores, seed });
     }
+
+    /// A seed for each game, by its place among the games of the judgement.
+    fn seed(&self) -> u64 {
+        self.luck.wrapping_add((self.pairings.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+}
+
+/// Where games start that do not start at the initial position.
+fn starts(keys: &Checkers) -> &'static [Opening] {
+    keys.openings.starts().unwrap_or(checkers::openings())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The problem itself: fitness is what an individual scores against the others.
 
 use super::arena::Arena;
+use super::learning;
 use super::schedule::{Pairing, Schedule};
 use super::{Checkers, Colours, Distance};
-use checkers::{Network, Outcome, Position};
+use checkers::{Lesson, Network, Outcome, Position};
 use evolution::activity::Activity;
 use evolution::gene::{Gene, Interval, Shape};
 use evolution::population::{Cost, Population};
@@ -18,6 +19,9 @@ const WEIGHT_LIMIT: f64 = 64.0;
 const OPINIONS: usize = 64;
 /// A king is worth no less and no more than this, where a man is 1.
 const KING: (f32, f32) = (1.0, 3.0);
+
+/// The streams of what individuals learn from: beyond those of all individuals and of luck.
+const LEARNING: usize = 1 << 25;
 
 /// Checkers as a problem to evolve.
 pub(crate) struct SelfPlay {
@@ -42,20 +46,22 @@ impl SelfPlay {
         (0..population.len()).into_par_iter().map(make).collect()
     }
 
-    /// What each individual scores in these games. They are spread over all cores one by one, and added up in the order
-    /// in which they were drawn.
-    fn scores(&self, population: &Population<f32>, pairings: &[Pairing]) -> Vec<f64> {
-        let networks = self.networks(population);
+    /// Plays these games. They are spread over all cores one by one, and gathered in the order in which they were drawn.
+    fn play(&self, networks: &[Arc<Network>], pairings: &[Pairing]) -> (Vec<Outcome>, Vec<Vec<Lesson>>) {
         let activity = Activity::current();
         let play = |pairing: &Pairing| {
-            let outcome = self.arena.play(&self.keys, pairing, &networks);
+            let played = self.arena.play(&self.keys, pairing, networks);
             if let Some(activity) = &activity {
                 activity.add(1);
             }
-            outcome
+            played
         };
-        let outcomes: Vec<Outcome> = pairings.par_iter().with_max_len(1).map(play).collect();
-        let mut scores = vec![0.0; population.len()];
+        pairings.par_iter().with_max_len(1).map(play).unzip()
+    }
+
+    /// What each individual scores in these games, added up in their order.
+    fn scores(&self, individuals: usize, pairings: &[Pairing], outcomes: Vec<Outcome>) -> Vec<f64> {
+        let mut scores = vec![0.0; individuals];
         for (pairing, outcome) in pairings.iter().zip(outcomes) {
             let sides = [checkers::Side::Black, checkers::Side::White];
             for (scorer, side) in pairing.scores.into_iter().zip(sides) {
@@ -65,6 +71,28 @@ impl SelfPlay {
             }
         }
         scores
+    }
+
+    /// Lets everybody learn from the positions of all games, each from its own choice of them.
+    fn learn(
+        &self,
+        population: &mut Population<f32>,
+        networks: &[Arc<Network>],
+        games: Vec<Vec<Lesson>>,
+        judging: &Judging,
+    ) {
+        let (learning, lessons) = (&self.keys.learning, learning::collect(games));
+        let learnt: Vec<Option<Vec<f32>>> = judging
+            .fresh
+            .clone()
+            .into_par_iter()
+            .map(|one| learning.teach(&networks[one], &lessons, &mut judging.stream(LEARNING + one)))
+            .collect();
+        for (one, weights) in judging.fresh.clone().zip(learnt) {
+            if let Some(weights) = weights {
+                population.genome_mut(one).copy_from_slice(&weights);
+            }
+        }
     }
 
     fn points(&self, result: i32) -> f64 {
@@ -91,7 +119,12 @@ impl Problem for SelfPlay {
             *king = king.clamp(KING.0, KING.1);
         }
         let pairings = Schedule::draw(&self.keys, judging);
-        let scores = self.scores(population, &pairings);
+        let networks = self.networks(population);
+        let (outcomes, games) = self.play(&networks, &pairings);
+        let scores = self.scores(population.len(), &pairings, outcomes);
+        if self.keys.learning.positions > 0 {
+            self.learn(population, &networks, games, judging);
+        }
         for index in judging.fresh.clone() {
             population.fitness_mut()[index] = scores[index];
         }
@@ -142,7 +175,8 @@ impl Problem for SelfPlay {
             return None;
         }
         let pairings = Schedule::round_robin(&self.keys, &contenders, judging);
-        let scores = self.scores(population, &pairings);
+        let (outcomes, _) = self.play(&self.networks(population), &pairings);
+        let scores = self.scores(population.len(), &pairings, outcomes);
         // Of equals the one that was fitter before.
         let best = contenders.into_iter().map(|one| one as usize);
         let best = best.reduce(|best, one| if scores[one] > scores[best] { one } else { best })?;
@@ -163,7 +197,7 @@ impl Problem for SelfPlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Consult, Endgame, HallOfFame, Openings, Opponents};
+    use super::super::{BookKey, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Ties};
     use super::*;
     use crate::ProblemSpec;
     use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
@@ -229,6 +263,48 @@ mod tests {
         let known = digest(always, 1);
         assert_eq!(digest(always, 3), known);
         assert_ne!(digest(Endgame::default(), 1), known, "no game came to three pieces");
+    }
+
+    #[test]
+    fn learning_is_one_digest_and_changes_weights() {
+        let mut keys = quick();
+        keys.learning.positions = 300;
+        let digest = |keys: &Checkers, threads: usize| {
+            let evolver = evolver(keys, es(4));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| epochs(&*evolver, 2).digest)
+        };
+        let learnt = digest(&keys, 1);
+        assert_eq!(digest(&keys, 3), learnt);
+        keys.learning.rate = 0.0;
+        let idle = digest(&keys, 1);
+        assert_ne!(idle, learnt);
+        assert_eq!(idle, digest(&quick(), 2), "steps of no length are no learning");
+    }
+
+    #[test]
+    fn new_keys_change_games_and_old_ones_stay() {
+        let digest = |change: fn(&mut Checkers)| {
+            let mut keys = Checkers { depth: 2, history: false, ..quick() };
+            change(&mut keys);
+            keys.problem().unwrap();
+            epochs(&*evolver(&keys, es(4)), 2).digest
+        };
+        let plain = digest(|_| {});
+        assert_eq!(plain, digest(|keys| keys.ties = Ties::Order));
+        for change in [
+            |keys: &mut Checkers| keys.quiescence = false,
+            |keys: &mut Checkers| keys.openings = Openings::Sharp,
+            |keys: &mut Checkers| {
+                keys.openings = Openings::Start;
+                keys.book = Some(BookKey::Named(NamedBook::Deck));
+            },
+        ] {
+            assert_ne!(plain, digest(change));
+        }
+        let bad = Checkers { book: Some(BookKey::Lines(vec!["11-15 1-2".to_owned()])), ..quick() };
+        assert!(bad.problem().is_err());
+        assert!(Checkers { adjudicate: 1, ..quick() }.problem().is_err());
     }
 
     #[test]

@@ -1,0 +1,545 @@
+//! Learning by gradient: back-propagation through the network, and Adam.
+//!
+//! Positions go through the layers in blocks. Every sum runs over positions or inputs in a fixed order, lane by lane and
+//! with fused multiply-add, so that all paths give the same bits; what a vector holds is always the nodes of a layer,
+//! never positions. A king's worth is not learnt.
+#![allow(unsafe_code)]
+
+use super::kernel::{Row, SimdPath};
+use super::lanes::Lanes;
+use super::layers::{NARROW_ROW, SUB_BOARD_ROW, WIDE_ROW};
+use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
+use super::{Network, NetworkError};
+use crate::position::{Position, Side};
+
+/// A position and what it should be worth to its side to move, -1 to 1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Lesson {
+    /// The position: nothing is pending in it.
+    pub position: Position,
+    /// Its worth.
+    pub target: f32,
+}
+
+/// Positions that go through the layers together.
+const BLOCK: usize = 32;
+/// Adam's usual decay of the mean and of the mean square of gradients.
+const DECAY: [f32; 2] = [0.9, 0.999];
+const EPSILON: f32 = 1e-8;
+/// No weight becomes larger than this by learning: networks of evolution have the same limit.
+const LARGEST: f32 = 64.0;
+
+/// The weights of a network in the order in which it calculates, padded with zeros; also their gradient and moments.
+#[derive(Clone)]
+struct Weights {
+    /// For each square what a man on it adds to each sub-board; the last row holds the biases.
+    first: [Row<SUB_BOARD_ROW>; 33],
+    /// For each sub-board what it adds to each wide node; the last row holds the biases.
+    wide: [Row<WIDE_ROW>; SUB_BOARDS + 1],
+    narrow: [Row<NARROW_ROW>; WIDE + 1],
+    output: Row<NARROW_ROW>,
+    /// The output's bias and the direct weight.
+    rest: [f32; 2],
+}
+
+impl Weights {
+    fn zero() -> Box<Self> {
+        Box::new(Self {
+            first: [Row([0.0; SUB_BOARD_ROW]); 33],
+            wide: [Row([0.0; WIDE_ROW]); SUB_BOARDS + 1],
+            narrow: [Row([0.0; NARROW_ROW]); WIDE + 1],
+            output: Row([0.0; NARROW_ROW]),
+            rest: [0.0; 2],
+        })
+    }
+
+    /// Calls `f` with each place of the flat order and the weight that stands there, a king's worth aside.
+    fn each(&mut self, kind: NodeKind, mut f: impl FnMut(usize, &mut f32)) {
+        let layout = Layout::of(kind);
+        let mut at = layout.first.start;
+        if kind == NodeKind::Weighted {
+            for (node, squares) in SUB_BOARD_SQUARES.into_iter().enumerate() {
+                for square in squares {
+                    f(at, &mut self.first[square.index()].0[node]);
+                    at += 1;
+                }
+                f(at, &mut self.first[32].0[node]);
+                at += 1;
+            }
+        }
+        for node in 0..WIDE {
+            for input in 0..=SUB_BOARDS {
+                f(layout.wide.start + node * (SUB_BOARDS + 1) + input, &mut self.wide[input].0[node]);
+            }
+        }
+        for node in 0..NARROW {
+            for input in 0..=WIDE {
+                f(layout.narrow.start + node * (WIDE + 1) + input, &mut self.narrow[input].0[node]);
+            }
+        }
+        for node in 0..NARROW {
+            f(layout.output.start + node, &mut self.output.0[node]);
+        }
+        f(layout.output.start + NARROW, &mut self.rest[0]);
+        f(layout.direct, &mut self.rest[1]);
+    }
+}
+
+/// The nodes of a block of positions, and what the error says of them.
+struct Nodes {
+    first: [Row<SUB_BOARD_ROW>; BLOCK],
+    wide: [Row<WIDE_ROW>; BLOCK],
+    narrow: [Row<NARROW_ROW>; BLOCK],
+    first_error: [Row<SUB_BOARD_ROW>; BLOCK],
+    wide_error: [Row<WIDE_ROW>; BLOCK],
+    narrow_error: [Row<NARROW_ROW>; BLOCK],
+}
+
+/// A network that learns.
+pub struct Learner {
+    kind: NodeKind,
+    path: SimdPath,
+    king: f32,
+    weights: Box<Weights>,
+    gradient: Box<Weights>,
+    /// Weights of the wide and the narrow layer by node instead of by input, for the way back.
+    wide_back: Box<[Row<SUB_BOARD_ROW>; WIDE]>,
+    narrow_back: Box<[Row<WIDE_ROW>; NARROW]>,
+    nodes: Box<Nodes>,
+    /// Adam's moments, by the flat order of weights.
+    mean: Vec<f32>,
+    square: Vec<f32>,
+    /// What is left of the moments' start at zero.
+    decayed: [f64; 2],
+}
+
+impl Learner {
+    /// A learner that starts as `network`, on the best path of this machine.
+    pub fn new(network: &Network) -> Self {
+        Self::with_path(network, SimdPath::best())
+    }
+
+    /// The same on a path of choice, if this machine has it.
+    pub fn on_path(network: &Network, path: SimdPath) -> Option<Self> {
+        path.is_available().then(|| Self::with_path(network, path))
+    }
+
+    fn with_path(network: &Network, path: SimdPath) -> Self {
+        let kind = network.kind();
+        let mut weights = Weights::zero();
+        weights.each(kind, |at, weight| *weight = network.weights()[at]);
+        let count = kind.weight_count();
+        let row = || Row([0.0; SUB_BOARD_ROW]);
+        let nodes = Nodes {
+            first: [row(); BLOCK],
+            wide: [Row([0.0; WIDE_ROW]); BLOCK],
+            narrow: [Row([0.0; NARROW_ROW]); BLOCK],
+            first_error: [row(); BLOCK],
+            wide_error: [Row([0.0; WIDE_ROW]); BLOCK],
+            narrow_error: [Row([0.0; NARROW_ROW]); BLOCK],
+        };
+        Self {
+            kind,
+            path,
+            king: network.weights()[count - 1],
+            weights,
+            gradient: Weights::zero(),
+            wide_back: Box::new([row(); WIDE]),
+            narrow_back: Box::new([Row([0.0; WIDE_ROW]); NARROW]),
+            nodes: Box::new(nodes),
+            mean: vec![0.0; count],
+            square: vec![0.0; count],
+            decayed: [1.0; 2],
+        }
+    }
+
+    /// The network that it has become.
+    ///
+    /// # Errors
+    /// If a weight is no number any more.
+    pub fn network(&mut self) -> Result<Network, NetworkError> {
+        Network::new(self.kind, &self.flat())
+    }
+
+    /// Its weights in the order of [`Network::new`].
+    pub fn flat(&mut self) -> Vec<f32> {
+        let mut flat = vec![self.king; self.kind.weight_count()];
+        self.weights.each(self.kind, |at, weight| flat[at] = *weight);
+        flat
+    }
+
+    /// The mean square error over some lessons, and its gradient in the order of [`Network::new`].
+    pub fn gradient(&mut self, lessons: &[Lesson]) -> (f32, Vec<f32>) {
+        let loss = self.accumulate(lessons);
+        let mut flat = vec![0.0; self.kind.weight_count()];
+        let share = 1.0 / lessons.len().max(1) as f32;
+        self.gradient.each(self.kind, |at, weight| flat[at] = *weight * share);
+        (loss, flat)
+    }
+
+    /// One step of Adam along the gradient of some lessons; returns their mean square error before.
+    pub fn step(&mut self, lessons: &[Lesson], rate: f32) -> f32 {
+        let loss = self.accumulate(lessons);
+        let share = 1.0 / lessons.len().max(1) as f32;
+        self.decayed = [0, 1].map(|which| self.decayed[which] * f64::from(DECAY[which]));
+        let corrections = self.decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
+        let Self { weights, gradient, mean, square, kind, .. } = self;
+        let mut slopes = vec![0.0; mean.len()];
+        gradient.each(*kind, |at, slope| slopes[at] = *slope * share);
+        weights.each(*kind, |at, weight| {
+            let slope = slopes[at];
+            mean[at] = DECAY[0].mul_add(mean[at], (1.0 - DECAY[0]) * slope);
+            square[at] = DECAY[1].mul_add(square[at], (1.0 - DECAY[1]) * (slope * slope));
+            let size = (square[at] * corrections[1]).sqrt() + EPSILON;
+            let moved = (-rate).mul_add(mean[at] * corrections[0] / size, *weight);
+            *weight = moved.clamp(-LARGEST, LARGEST);
+        });
+        loss
+    }
+
+    /// Adds up the gradient of all lessons; returns their mean square error.
+    fn accumulate(&mut self, lessons: &[Lesson]) -> f32 {
+        self.gradient = Weights::zero();
+        for (node, row) in self.wide_back.iter_mut().enumerate() {
+            for input in 0..SUB_BOARDS {
+                row.0[input] = self.weights.wide[input].0[node];
+            }
+        }
+        for (node, row) in self.narrow_back.iter_mut().enumerate() {
+            for input in 0..WIDE {
+                row.0[input] = self.weights.narrow[input].0[node];
+            }
+        }
+        let mut loss = 0.0_f64;
+        for block in lessons.chunks(BLOCK) {
+            loss += f64::from(self.block(block));
+        }
+        (loss / lessons.len().max(1) as f64) as f32
+    }
+
+    fn block(&mut self, lessons: &[Lesson]) -> f32 {
+        match self.path {
+            // SAFETY: learners are made with available paths only.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx512 => unsafe { avx512(self, lessons) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx2 => unsafe { avx2(self, lessons) },
+            _ => self.pass::<super::lanes::Plain>(lessons),
+        }
+    }
+
+    /// Forwards and back again with one block; returns the sum of square errors.
+    #[inline(always)]
+    fn pass<V: Lanes>(&mut self, lessons: &[Lesson]) -> f32 {
+        let Self { kind, king, weights, gradient, wide_back, narrow_back, nodes, .. } = self;
+        let count = lessons.len();
+        let mut errors = [0.0_f32; BLOCK];
+        let mut loss = 0.0;
+        for (at, lesson) in lessons.iter().enumerate() {
+            let board = Board::of(&lesson.position, *king);
+            first_nodes::<V>(*kind, weights, &board, &mut nodes.first[at]);
+            layer::<V, WIDE_ROW, { SUB_BOARDS + 1 }>(&weights.wide, &nodes.first[at].0, &mut nodes.wide[at]);
+            layer::<V, NARROW_ROW, { WIDE + 1 }>(&weights.narrow, &nodes.wide[at].0, &mut nodes.narrow[at]);
+            // Padding has no weights, but tanh(0) is 0 anyway; ten nodes are summed in order.
+            let mut sum = weights.rest[1].mul_add(board.sum, weights.rest[0]);
+            for node in 0..NARROW {
+                sum = weights.output.0[node].mul_add(nodes.narrow[at].0[node], sum);
+            }
+            let value = Lanes::tanh(sum);
+            let error = value - lesson.target;
+            loss = error.mul_add(error, loss);
+            errors[at] = 2.0 * error * (1.0 - value * value);
+            gradient.rest[0] += errors[at];
+            gradient.rest[1] = errors[at].mul_add(board.sum, gradient.rest[1]);
+        }
+        for at in 0..count {
+            let error = errors[at];
+            axpy::<V, NARROW_ROW>(error, &nodes.narrow[at], &mut gradient.output);
+            let mut below = Row([0.0; NARROW_ROW]);
+            axpy::<V, NARROW_ROW>(error, &weights.output, &mut below);
+            through_tanh::<V, NARROW_ROW>(&below, &nodes.narrow[at], &mut nodes.narrow_error[at]);
+            let mut below = Row([0.0; WIDE_ROW]);
+            for node in 0..NARROW {
+                axpy::<V, WIDE_ROW>(nodes.narrow_error[at].0[node], &narrow_back[node], &mut below);
+            }
+            through_tanh::<V, WIDE_ROW>(&below, &nodes.wide[at], &mut nodes.wide_error[at]);
+        }
+        outer::<V, NARROW_ROW, WIDE_ROW, { WIDE + 1 }>(
+            &nodes.narrow_error[..count],
+            &nodes.wide[..count],
+            &mut gradient.narrow,
+        );
+        outer::<V, WIDE_ROW, SUB_BOARD_ROW, { SUB_BOARDS + 1 }>(
+            &nodes.wide_error[..count],
+            &nodes.first[..count],
+            &mut gradient.wide,
+        );
+        if *kind == NodeKind::Weighted {
+            for (at, lesson) in lessons.iter().enumerate() {
+                let mut below = Row([0.0; SUB_BOARD_ROW]);
+                for node in 0..WIDE {
+                    axpy::<V, SUB_BOARD_ROW>(nodes.wide_error[at].0[node], &wide_back[node], &mut below);
+                }
+                through_tanh::<V, SUB_BOARD_ROW>(&below, &nodes.first[at], &mut nodes.first_error[at]);
+                let board = Board::of(&lesson.position, *king);
+                for &(square, worth) in board.pieces() {
+                    axpy::<V, SUB_BOARD_ROW>(worth, &nodes.first_error[at], &mut gradient.first[square]);
+                }
+                axpy::<V, SUB_BOARD_ROW>(1.0, &nodes.first_error[at], &mut gradient.first[32]);
+            }
+        }
+        loss
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn avx512(learner: &mut Learner, lessons: &[Lesson]) -> f32 {
+    learner.pass::<super::lanes::Avx512>(lessons)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn avx2(learner: &mut Learner, lessons: &[Lesson]) -> f32 {
+    learner.pass::<super::lanes::Avx2>(lessons)
+}
+
+/// The pieces as the side to move sees them from its own back row.
+struct Board {
+    pieces: [(usize, f32); 32],
+    count: usize,
+    sum: f32,
+}
+
+impl Board {
+    #[inline(always)]
+    fn of(position: &Position, king: f32) -> Self {
+        let side = position.side_to_move();
+        let turn = if side == Side::Black { 0 } else { 31 };
+        let mut board = Self { pieces: [(0, 0.0); 32], count: 0, sum: 0.0 };
+        for (owner, sign) in [(side, 1.0), (!side, -1.0)] {
+            for square in position.pieces(owner) {
+                let worth = if position.kings.contains(square) { sign * king } else { sign };
+                board.pieces[board.count] = (square.index() ^ turn, worth);
+                board.count += 1;
+                board.sum += worth;
+            }
+        }
+        board
+    }
+
+    #[inline(always)]
+    fn pieces(&self) -> &[(usize, f32)] {
+        &self.pieces[..self.count.min(32)]
+    }
+}
+
+/// The first layer: tanh of weighted sums, or plain sums.
+#[inline(always)]
+fn first_nodes<V: Lanes>(kind: NodeKind, weights: &Weights, board: &Board, nodes: &mut Row<SUB_BOARD_ROW>) {
+    match kind {
+        NodeKind::Weighted => {
+            let mut sums = weights.first[32];
+            for &(square, worth) in board.pieces() {
+                axpy::<V, SUB_BOARD_ROW>(worth, &weights.first[square], &mut sums);
+            }
+            for at in (0..SUB_BOARD_ROW).step_by(V::WIDTH) {
+                V::load(&sums.0[at..]).tanh().store(&mut nodes.0[at..]);
+            }
+        }
+        NodeKind::Sum => {
+            nodes.0.fill(0.0);
+            for &(square, worth) in board.pieces() {
+                for (node, squares) in nodes.0.iter_mut().zip(&SUB_BOARD_SQUARES) {
+                    if squares.0 >> square & 1 == 1 {
+                        *node += worth;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// tanh of a layer's sums over its inputs, the bias first.
+#[inline(always)]
+fn layer<V: Lanes, const ROW: usize, const INPUTS: usize>(
+    weights: &[Row<ROW>; INPUTS],
+    inputs: &[f32],
+    nodes: &mut Row<ROW>,
+) {
+    for at in (0..ROW).step_by(V::WIDTH) {
+        let mut sum = V::load(&weights[INPUTS - 1].0[at..]);
+        for input in 0..INPUTS - 1 {
+            sum = V::load(&weights[input].0[at..]).mul_add(V::splat(inputs[input]), sum);
+        }
+        sum.tanh().store(&mut nodes.0[at..]);
+    }
+}
+
+/// `to += factor * from`.
+#[inline(always)]
+fn axpy<V: Lanes, const ROW: usize>(factor: f32, from: &Row<ROW>, to: &mut Row<ROW>) {
+    let factor = V::splat(factor);
+    for at in (0..ROW).step_by(V::WIDTH) {
+        V::load(&from.0[at..]).mul_add(factor, V::load(&to.0[at..])).store(&mut to.0[at..]);
+    }
+}
+
+/// The error before tanh: that behind it times one minus the square of the node.
+#[inline(always)]
+fn through_tanh<V: Lanes, const ROW: usize>(behind: &Row<ROW>, nodes: &Row<ROW>, before: &mut Row<ROW>) {
+    for at in (0..ROW).step_by(V::WIDTH) {
+        let node = V::load(&nodes.0[at..]);
+        let slope = node.mul(V::splat(-1.0)).mul_add(node, V::splat(1.0));
+        V::load(&behind.0[at..]).mul(slope).store(&mut before.0[at..]);
+    }
+}
+
+/// Adds every input times every node's error, summed over the block; the last row takes the errors themselves, for biases.
+#[inline(always)]
+fn outer<V: Lanes, const ROW: usize, const FROM: usize, const INPUTS: usize>(
+    errors: &[Row<ROW>],
+    inputs: &[Row<FROM>],
+    gradient: &mut [Row<ROW>; INPUTS],
+) {
+    for at in (0..ROW).step_by(V::WIDTH) {
+        for input in 0..INPUTS - 1 {
+            let mut sum = V::load(&gradient[input].0[at..]);
+            for (error, nodes) in errors.iter().zip(inputs) {
+                sum = V::load(&error.0[at..]).mul_add(V::splat(nodes.0[input]), sum);
+            }
+            sum.store(&mut gradient[input].0[at..]);
+        }
+        let mut sum = V::load(&gradient[INPUTS - 1].0[at..]);
+        for error in errors {
+            sum = sum.add(V::load(&error.0[at..]));
+        }
+        sum.store(&mut gradient[INPUTS - 1].0[at..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::behaviour::sample_positions;
+    use crate::random::Stream;
+
+    fn network(kind: NodeKind, seed: u64) -> Network {
+        let mut stream = Stream::new(seed);
+        let mut weight = || ((stream.next() >> 40) as f32 / (1 << 23) as f32 - 1.0) * 0.2;
+        let mut weights: Vec<f32> = (0..kind.weight_count()).map(|_| weight()).collect();
+        *weights.last_mut().expect("there are weights") = 1.7;
+        Network::new(kind, &weights).expect("as many as it wants")
+    }
+
+    fn lessons(count: usize) -> Vec<Lesson> {
+        let mut stream = Stream::new(9);
+        let positions = sample_positions(3, count).into_iter();
+        positions.map(|position| Lesson { position, target: stream.below(3) as f32 - 1.0 }).collect()
+    }
+
+    /// The mean square error by plain loops in double precision, from the weights as given.
+    fn loss(kind: NodeKind, weights: &[f64], lessons: &[Lesson]) -> f64 {
+        let layout = Layout::of(kind);
+        let tanh = |sums: Vec<f64>| sums.into_iter().map(libm::tanh).collect::<Vec<f64>>();
+        let dense = |rows: &[f64], inputs: &[f64]| -> Vec<f64> {
+            let row =
+                |row: &[f64]| row.iter().zip(inputs).map(|(w, i)| w * i).sum::<f64>() + row[inputs.len()];
+            rows.chunks_exact(inputs.len() + 1).map(row).collect()
+        };
+        let one = |lesson: &Lesson| {
+            let (side, king) = (lesson.position.side_to_move(), weights[layout.king]);
+            let mut board = [0.0; 32];
+            for (owner, sign) in [(side, 1.0), (!side, -1.0)] {
+                for square in lesson.position.pieces(owner) {
+                    let seen = if side == Side::Black { square.index() } else { 31 - square.index() };
+                    board[seen] = sign * if lesson.position.kings.contains(square) { king } else { 1.0 };
+                }
+            }
+            let mut at = 0;
+            let first: Vec<f64> = SUB_BOARD_SQUARES
+                .into_iter()
+                .map(|squares| {
+                    let seen = squares.into_iter().map(|square| board[square.index()]);
+                    if kind == NodeKind::Sum {
+                        return seen.sum();
+                    }
+                    let own = &weights[layout.first.clone()][at..];
+                    at += squares.count() as usize + 1;
+                    libm::tanh(seen.zip(own).map(|(x, w)| x * w).sum::<f64>() + own[squares.count() as usize])
+                })
+                .collect();
+            let wide = tanh(dense(&weights[layout.wide.clone()], &first));
+            let narrow = tanh(dense(&weights[layout.narrow.clone()], &wide));
+            let output = dense(&weights[layout.output.clone()], &narrow)[0];
+            let value = libm::tanh(output + weights[layout.direct] * board.iter().sum::<f64>());
+            (value - f64::from(lesson.target)) * (value - f64::from(lesson.target))
+        };
+        lessons.iter().map(one).sum::<f64>() / lessons.len() as f64
+    }
+
+    #[test]
+    fn gradients_are_what_differences_say() {
+        for kind in [NodeKind::Weighted, NodeKind::Sum] {
+            let (network, lessons) = (network(kind, 5), lessons(45));
+            let (error, gradient) = Learner::new(&network).gradient(&lessons);
+            let weights: Vec<f64> = network.weights().iter().map(|w| f64::from(*w)).collect();
+            let expected = loss(kind, &weights, &lessons);
+            assert!((f64::from(error) - expected).abs() < 1e-4, "{error} {expected}");
+            let largest = gradient.iter().fold(0.0_f32, |most, slope| most.max(slope.abs()));
+            let mut stream = Stream::new(1);
+            let last = Layout::of(kind).king;
+            let mut tried: Vec<usize> = (0..150).map(|_| stream.below(last)).collect();
+            tried.extend(last - 13..last);
+            for at in tried {
+                const STEP: f64 = 1e-5;
+                let moved = |by: f64| {
+                    let mut moved = weights.clone();
+                    moved[at] += by;
+                    loss(kind, &moved, &lessons)
+                };
+                let slope = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                let off = (slope - f64::from(gradient[at])).abs();
+                assert!(
+                    off < 2e-4 * f64::from(largest).max(0.01) + 2e-3 * slope.abs(),
+                    "{kind:?} {at}: {slope} {}",
+                    gradient[at]
+                );
+            }
+            assert_eq!(gradient[last], 0.0, "a king's worth is not learnt");
+        }
+    }
+
+    #[test]
+    fn all_paths_learn_the_same_bits() {
+        for kind in [NodeKind::Weighted, NodeKind::Sum] {
+            let (network, lessons) = (network(kind, 7), lessons(70));
+            let learnt: Vec<Vec<u32>> = SimdPath::available()
+                .into_iter()
+                .map(|path| {
+                    let mut learner = Learner::on_path(&network, path).expect("it is available");
+                    for _ in 0..3 {
+                        learner.step(&lessons, 0.01);
+                    }
+                    learner.flat().iter().map(|weight| weight.to_bits()).collect()
+                })
+                .collect();
+            assert!(learnt.windows(2).all(|two| two[0] == two[1]), "{kind:?}: {:?}", SimdPath::available());
+        }
+    }
+
+    #[test]
+    fn lessons_are_learnt() {
+        let (network, lessons) = (network(NodeKind::Weighted, 11), lessons(200));
+        let mut learner = Learner::new(&network);
+        let before = learner.gradient(&lessons).0;
+        for _ in 0..150 {
+            learner.step(&lessons, 0.005);
+        }
+        let after = learner.gradient(&lessons).0;
+        assert!(after < 0.5 * before, "{before} to {after}");
+        let learnt = learner.network().expect("weights stay numbers");
+        assert_eq!(learnt.weights().last(), network.weights().last());
+    }
+}
