@@ -1,5 +1,6 @@
 //! `atoll export`: champions and statistics as JSON and CSV.
 
+use crate::contender;
 use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::remote;
@@ -23,6 +24,9 @@ pub(crate) struct Arguments {
     /// The folder to write to; `RUN-export` unless given
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
+    /// Write a checkers champion as a player file instead; the run may be named `RUN/ISLAND` or `RUN/ISLAND@EPOCH` too
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["coordinator", "to", "json"])]
+    player: Option<PathBuf>,
     /// One JSON object on stdout, and no files
     #[arg(long)]
     json: bool,
@@ -34,6 +38,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             .await;
     }
     let store = arguments.store.open().await?;
+    if let Some(file) = &arguments.player {
+        let champion = contender::reference(&arguments.run)?.champion(&store).await?;
+        let failed = |error| Failure::Other(format!("cannot write {}: {error}", file.display()));
+        std::fs::write(file, champion).map_err(failed)?;
+        out!("{}", file.display());
+        return Ok(ExitCode::SUCCESS);
+    }
     let run = run_id(&arguments.run)?;
     let export = export::read(&store, &run).await?;
     if arguments.json {

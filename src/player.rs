@@ -35,7 +35,7 @@ pub(crate) struct PlayingArguments {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Entries of the transposition table, as a power of two of 16 bytes each [default: by the time for a move]
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(10..=30))]
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(10..=26))]
     table_bits: Option<u32>,
     /// What a draw costs the player, in men; more than 0 plays on in equal positions
     #[arg(long, value_name = "MEN", default_value_t = 0.0, allow_negative_numbers = true)]

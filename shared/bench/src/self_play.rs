@@ -30,8 +30,9 @@ fn self_play() -> Figure {
 fn games_a_second(threads: usize, seed: u64) -> f64 {
     let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
     let setting = Setting { seed, islands: vec![own], edges: vec![] };
-    let evolver =
-        ProblemSpec::Checkers(Checkers::default()).evolver(setting).expect("the defaults fit together");
+    let evolver = ProblemSpec::Checkers(Checkers { history: false, ..Checkers::default() })
+        .evolver(setting)
+        .expect("the defaults fit together");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let task = EpochTask { island: 0, epoch: 0, until: 2, state: None, packets: vec![] };
     let start = Instant::now();

@@ -51,8 +51,9 @@ fn rate(games: impl FnOnce() -> u64) -> f64 {
 fn self_play(seed: u64) -> u64 {
     let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
     let setting = Setting { seed, islands: vec![own], edges: vec![] };
-    let evolver =
-        ProblemSpec::Checkers(Checkers::default()).evolver(setting).expect("the defaults fit together");
+    let evolver = ProblemSpec::Checkers(Checkers { history: false, ..Checkers::default() })
+        .evolver(setting)
+        .expect("the defaults fit together");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("threads can be started");
     let task = EpochTask { island: 0, epoch: 0, until: 1, state: None, packets: vec![] };
     pool.install(|| run(&*evolver, &task)).expect("a founding needs nothing").standing.evaluations
@@ -68,7 +69,7 @@ fn batches(seed: u64) -> u64 {
         ..PlayerKeys::default()
     };
     let draw = DrawKeys { repetitions: 2, quiet_plies: 0, max_plies: 200 };
-    let keys = TournamentKeys { draw, ..TournamentKeys::new(names.map(player).collect()) };
+    let keys = TournamentKeys { draw, history: false, ..TournamentKeys::new(names.map(player).collect()) };
     let plan = Tournament::new("bench", seed, keys).expect("five players are a tournament");
     let plan = CellPlan::Tournament(Box::new(plan));
     let cells = (0..BATCHES).filter_map(|number| plan.compute(number, &contestants, || false).ok().flatten());

@@ -7,7 +7,7 @@ mod ga;
 mod map_elites;
 
 pub use crowding::Crowding;
-pub use es::{Es, Recombination, Survival};
+pub use es::{Es, Recombination, Survival, Weighting};
 pub use ga::Ga;
 pub use map_elites::MapElites;
 

@@ -23,6 +23,9 @@ pub struct Lesson {
 
 /// Positions that go through the layers together.
 const BLOCK: usize = 32;
+/// Sums that run side by side, so that the processor need not wait for the end of one: positions of a block on the way
+/// through a layer, inputs for gradients.
+const TOGETHER: usize = 8;
 /// Adam's usual decay of the mean and of the mean square of gradients.
 const DECAY: [f32; 2] = [0.9, 0.999];
 const EPSILON: f32 = 1e-8;
@@ -239,8 +242,21 @@ impl Learner {
         for (at, lesson) in lessons.iter().enumerate() {
             let board = Board::of(&lesson.position, *king);
             first_nodes::<V>(*kind, weights, &board, &mut nodes.first[at]);
-            layer::<V, WIDE_ROW, { SUB_BOARDS + 1 }>(&weights.wide, &nodes.first[at].0, &mut nodes.wide[at]);
-            layer::<V, NARROW_ROW, { WIDE + 1 }>(&weights.narrow, &nodes.wide[at].0, &mut nodes.narrow[at]);
+        }
+        // Groups are filled up with what earlier blocks left there; nobody looks at it.
+        let groups = count.next_multiple_of(TOGETHER);
+        let (wide, narrow) = (&mut nodes.wide[..groups], &mut nodes.narrow[..groups]);
+        dense::<V, WIDE_ROW, SUB_BOARD_ROW>(
+            &weights.wide[..SUB_BOARDS],
+            Some(&weights.wide[SUB_BOARDS]),
+            &nodes.first[..groups],
+            wide,
+        );
+        wide.iter_mut().for_each(tanh::<V, WIDE_ROW>);
+        dense::<V, NARROW_ROW, WIDE_ROW>(&weights.narrow[..WIDE], Some(&weights.narrow[WIDE]), wide, narrow);
+        narrow.iter_mut().for_each(tanh::<V, NARROW_ROW>);
+        for (at, lesson) in lessons.iter().enumerate() {
+            let board = Board::of(&lesson.position, *king);
             // Padding has no weights, but tanh(0) is 0 anyway; ten nodes are summed in order.
             let mut sum = weights.rest[1].mul_add(board.sum, weights.rest[0]);
             for node in 0..NARROW {
@@ -256,14 +272,18 @@ impl Learner {
         for at in 0..count {
             let error = errors[at];
             axpy::<V, NARROW_ROW>(error, &nodes.narrow[at], &mut gradient.output);
-            let mut below = Row([0.0; NARROW_ROW]);
-            axpy::<V, NARROW_ROW>(error, &weights.output, &mut below);
-            through_tanh::<V, NARROW_ROW>(&below, &nodes.narrow[at], &mut nodes.narrow_error[at]);
-            let mut below = Row([0.0; WIDE_ROW]);
-            for node in 0..NARROW {
-                axpy::<V, WIDE_ROW>(nodes.narrow_error[at].0[node], &narrow_back[node], &mut below);
-            }
-            through_tanh::<V, WIDE_ROW>(&below, &nodes.wide[at], &mut nodes.wide_error[at]);
+            nodes.narrow_error[at].0.fill(0.0);
+            axpy::<V, NARROW_ROW>(error, &weights.output, &mut nodes.narrow_error[at]);
+            through_tanh::<V, NARROW_ROW>(&nodes.narrow[at], &mut nodes.narrow_error[at]);
+        }
+        dense::<V, WIDE_ROW, NARROW_ROW>(
+            &**narrow_back,
+            None,
+            &nodes.narrow_error[..groups],
+            &mut nodes.wide_error[..groups],
+        );
+        for at in 0..count {
+            through_tanh::<V, WIDE_ROW>(&nodes.wide[at], &mut nodes.wide_error[at]);
         }
         outer::<V, NARROW_ROW, WIDE_ROW, { WIDE + 1 }>(
             &nodes.narrow_error[..count],
@@ -276,12 +296,14 @@ impl Learner {
             &mut gradient.wide,
         );
         if *kind == NodeKind::Weighted {
+            dense::<V, SUB_BOARD_ROW, WIDE_ROW>(
+                &**wide_back,
+                None,
+                &nodes.wide_error[..groups],
+                &mut nodes.first_error[..groups],
+            );
             for (at, lesson) in lessons.iter().enumerate() {
-                let mut below = Row([0.0; SUB_BOARD_ROW]);
-                for node in 0..WIDE {
-                    axpy::<V, SUB_BOARD_ROW>(nodes.wide_error[at].0[node], &wide_back[node], &mut below);
-                }
-                through_tanh::<V, SUB_BOARD_ROW>(&below, &nodes.first[at], &mut nodes.first_error[at]);
+                through_tanh::<V, SUB_BOARD_ROW>(&nodes.first[at], &mut nodes.first_error[at]);
                 let board = Board::of(&lesson.position, *king);
                 for &(square, worth) in board.pieces() {
                     axpy::<V, SUB_BOARD_ROW>(worth, &nodes.first_error[at], &mut gradient.first[square]);
@@ -361,19 +383,36 @@ fn first_nodes<V: Lanes>(kind: NodeKind, weights: &Weights, board: &Board, nodes
     }
 }
 
-/// tanh of a layer's sums over its inputs, the bias first.
+/// The sums of a layer over its inputs, for a whole number of groups of positions; a bias comes first.
 #[inline(always)]
-fn layer<V: Lanes, const ROW: usize, const INPUTS: usize>(
-    weights: &[Row<ROW>; INPUTS],
-    inputs: &[f32],
-    nodes: &mut Row<ROW>,
+fn dense<V: Lanes, const ROW: usize, const FROM: usize>(
+    rows: &[Row<ROW>],
+    bias: Option<&Row<ROW>>,
+    inputs: &[Row<FROM>],
+    sums: &mut [Row<ROW>],
 ) {
-    for at in (0..ROW).step_by(V::WIDTH) {
-        let mut sum = V::load(&weights[INPUTS - 1].0[at..]);
-        for input in 0..INPUTS - 1 {
-            sum = V::load(&weights[input].0[at..]).mul_add(V::splat(inputs[input]), sum);
+    for (inputs, sums) in inputs.as_chunks::<TOGETHER>().0.iter().zip(sums.as_chunks_mut::<TOGETHER>().0) {
+        for at in (0..ROW).step_by(V::WIDTH) {
+            let start = bias.map_or(V::splat(0.0), |bias| V::load(&bias.0[at..]));
+            let mut running = [start; TOGETHER];
+            for (input, row) in rows.iter().enumerate() {
+                let weight = V::load(&row.0[at..]);
+                for one in 0..TOGETHER {
+                    running[one] = weight.mul_add(V::splat(inputs[one].0[input]), running[one]);
+                }
+            }
+            for one in 0..TOGETHER {
+                running[one].store(&mut sums[one].0[at..]);
+            }
         }
-        sum.tanh().store(&mut nodes.0[at..]);
+    }
+}
+
+/// tanh of every node.
+#[inline(always)]
+fn tanh<V: Lanes, const ROW: usize>(nodes: &mut Row<ROW>) {
+    for at in (0..ROW).step_by(V::WIDTH) {
+        V::load(&nodes.0[at..]).tanh().store(&mut nodes.0[at..]);
     }
 }
 
@@ -386,13 +425,13 @@ fn axpy<V: Lanes, const ROW: usize>(factor: f32, from: &Row<ROW>, to: &mut Row<R
     }
 }
 
-/// The error before tanh: that behind it times one minus the square of the node.
+/// Makes the error behind tanh that before it: times one minus the square of the node.
 #[inline(always)]
-fn through_tanh<V: Lanes, const ROW: usize>(behind: &Row<ROW>, nodes: &Row<ROW>, before: &mut Row<ROW>) {
+fn through_tanh<V: Lanes, const ROW: usize>(nodes: &Row<ROW>, error: &mut Row<ROW>) {
     for at in (0..ROW).step_by(V::WIDTH) {
         let node = V::load(&nodes.0[at..]);
         let slope = node.mul(V::splat(-1.0)).mul_add(node, V::splat(1.0));
-        V::load(&behind.0[at..]).mul(slope).store(&mut before.0[at..]);
+        V::load(&error.0[at..]).mul(slope).store(&mut error.0[at..]);
     }
 }
 
@@ -403,19 +442,32 @@ fn outer<V: Lanes, const ROW: usize, const FROM: usize, const INPUTS: usize>(
     inputs: &[Row<FROM>],
     gradient: &mut [Row<ROW>; INPUTS],
 ) {
+    let (rows, bias) = gradient.split_at_mut(INPUTS - 1);
     for at in (0..ROW).step_by(V::WIDTH) {
-        for input in 0..INPUTS - 1 {
-            let mut sum = V::load(&gradient[input].0[at..]);
-            for (error, nodes) in errors.iter().zip(inputs) {
-                sum = V::load(&error.0[at..]).mul_add(V::splat(nodes.0[input]), sum);
+        for (chunk, rows) in rows.chunks_mut(TOGETHER).enumerate() {
+            let first = chunk * TOGETHER;
+            let mut running = [V::splat(0.0); TOGETHER];
+            for (sum, row) in running.iter_mut().zip(&*rows) {
+                *sum = V::load(&row.0[at..]);
             }
-            sum.store(&mut gradient[input].0[at..]);
+            for (error, nodes) in errors.iter().zip(inputs) {
+                let error = V::load(&error.0[at..]);
+                for one in 0..TOGETHER {
+                    // Beyond the inputs there is padding, or the sum is not looked at.
+                    running[one] = error.mul_add(V::splat(nodes.0[first + one]), running[one]);
+                }
+            }
+            for (sum, row) in running.iter().zip(rows) {
+                sum.store(&mut row.0[at..]);
+            }
         }
-        let mut sum = V::load(&gradient[INPUTS - 1].0[at..]);
-        for error in errors {
-            sum = sum.add(V::load(&error.0[at..]));
+        for row in &mut *bias {
+            let mut sum = V::load(&row.0[at..]);
+            for error in errors {
+                sum = sum.add(V::load(&error.0[at..]));
+            }
+            sum.store(&mut row.0[at..]);
         }
-        sum.store(&mut gradient[INPUTS - 1].0[at..]);
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct PlaySettings {
     /// Threads that search together.
     pub threads: u32,
-    /// Bits of the table; by the limits of the first search if nothing is said.
+    /// Bits of the table; by the limits of a search if nothing is said.
     pub table_bits: Option<u32>,
     /// What a draw costs, in men: more than 0 plays on in equal positions.
     pub contempt: f32,
@@ -47,8 +47,10 @@ pub struct Watch<'a> {
 pub struct PlayingSearch {
     settings: PlaySettings,
     style: Style,
-    /// Made for the limits of the first search; the first of its parts is the one that answers.
+    /// Made for the longest search so far; the first of them is the one that answers.
     cores: Vec<Core<SharedTable>>,
+    /// Bits of their table; 0 before the first search.
+    bits: u32,
     past: Vec<Position>,
     /// What a man is worth to the evaluator it was made for.
     man: Option<f32>,
@@ -57,7 +59,7 @@ pub struct PlayingSearch {
 impl PlayingSearch {
     /// A searcher of this style.
     pub fn new(settings: PlaySettings, style: Style) -> Self {
-        Self { settings, style, cores: vec![], past: vec![], man: None }
+        Self { settings, style, cores: vec![], bits: 0, past: vec![], man: None }
     }
 
     /// Forgets everything that earlier searches found.
@@ -121,8 +123,11 @@ impl PlayingSearch {
     }
 
     fn prepare<E: Evaluator>(&mut self, evaluator: &mut E, position: &Position, limits: &Limits) {
-        if self.cores.is_empty() {
-            let table = SharedTable::new(self.settings.table_bits.unwrap_or_else(|| table_bits(limits)));
+        let bits = self.settings.table_bits.unwrap_or_else(|| table_bits(limits)).clamp(2, LARGEST_TABLE);
+        // A longer search than any before gets a larger table, and begins anew.
+        if bits > self.bits {
+            self.bits = bits;
+            let table = SharedTable::new(bits);
             let threads = self.settings.threads.max(1);
             self.cores = (0..threads).map(|_| Core::new(table.clone(), self.style)).collect();
         }
@@ -139,6 +144,9 @@ impl PlayingSearch {
 
 /// How far outside the window a shallow search has to be to be believed, in men.
 const MARGIN: f32 = 0.9;
+
+/// Larger tables are cut to this: 1 GiB.
+const LARGEST_TABLE: u32 = 26;
 
 /// A table that a search within these limits fills, 2^14 to 2^22 entries.
 fn table_bits(limits: &Limits) -> u32 {

@@ -146,12 +146,7 @@ impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
         if T::SELECTIVE {
             self.search.path.push(*position);
         }
-        // A capture without a choice costs no depth: there are never more of them than pieces.
-        let forced =
-            T::SELECTIVE && self.search.moves.len() == start + 1 && self.search.moves[start].1.is_capture();
-        if forced {
-            self.interior(position, start, Place { depth: place.depth + 1, ..place }, &mut best);
-        } else if place.depth <= 1 {
+        if place.depth <= 1 {
             self.frontier(position, start, place, &mut best);
         } else {
             self.interior(position, start, place, &mut best);

@@ -37,6 +37,14 @@ pub struct Es {
     #[schemars(extend("default" = "plus"))]
     #[serde(skip_serializing_if = "is_default")]
     pub survival: Survival,
+    /// Whether children come in pairs that step in opposite directions: what a direction is worth shows sooner.
+    #[schemars(extend("default" = false))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub mirrored: bool,
+    /// How much each parent counts in the mean of all, with `recombination = "intermediate"`.
+    #[schemars(extend("default" = "equal"))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub weighting: Weighting,
 }
 
 impl Default for Es {
@@ -50,6 +58,8 @@ impl Default for Es {
             tau_common: 0.0,
             recombination: Recombination::None,
             survival: Survival::Plus,
+            mirrored: false,
+            weighting: Weighting::Equal,
         }
     }
 }
@@ -81,6 +91,30 @@ pub enum Survival {
     Plus,
     /// The best of the children, of whom there are at least as many as parents.
     Comma,
+}
+
+/// How much each parent counts in the mean of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// As much as any other.
+    #[default]
+    Equal,
+    /// By rank: ln(parents + 1/2) - ln(rank), as in CMA-ES.
+    Rank,
+}
+
+impl Weighting {
+    /// The shares of so many parents, the best first.
+    fn shares(self, parents: usize) -> Vec<f64> {
+        let weight = |place: usize| match self {
+            Self::Equal => 1.0,
+            Self::Rank => libm::log(parents as f64 + 0.5) - libm::log((place + 1) as f64),
+        };
+        let weights: Vec<f64> = (0..parents).map(weight).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / sum).collect()
+    }
 }
 
 /// What was always so is not written: experiments keep their digests.
@@ -115,11 +149,14 @@ impl Es {
     ) {
         children.resize(self.offspring as usize);
         let intermediate = self.recombination == Recombination::Intermediate;
-        let centre = intermediate.then(|| centre(parents, coming.generation));
+        let centre = intermediate.then(|| centre(parents, coming.generation, self.weighting));
         let parents = centre.as_ref().unwrap_or(parents);
         for child in 0..children.len() {
-            let mut stream = coming.key.stream(child, Purpose::Variation);
-            let mother = child % parents.len();
+            // The mean itself has no partner.
+            let single = usize::from(intermediate);
+            let twin = self.mirrored && child > single && (child - single) % 2 == 1;
+            let mut stream = coming.key.stream(if twin { child - 1 } else { child }, Purpose::Variation);
+            let mother = if twin { child - 1 } else { child } % parents.len();
             children.copy(child, parents, mother, self.sigma as f32);
             if intermediate && child == 0 {
                 continue;
@@ -130,12 +167,21 @@ impl Es {
                 let father = stream.below(parents.len());
                 recombine(genome, steps, parents, father, &mut stream);
             }
-            self.mutate(genome, steps, parents.shape().domain, &mut stream);
+            self.mutate(genome, steps, parents.shape().domain, twin, &mut stream);
             coming.problem.inherit(parents.genome(mother), genome, &mut stream);
         }
     }
 
-    fn mutate<G: Gene>(&self, genome: &mut [G], steps: &mut [f32], domain: G::Domain, stream: &mut Stream) {
+    /// Steps from where a child stands; the twin of another steps the other way.
+    fn mutate<G: Gene>(
+        &self,
+        genome: &mut [G],
+        steps: &mut [f32],
+        domain: G::Domain,
+        twin: bool,
+        stream: &mut Stream,
+    ) {
+        let way = if twin { -1.0 } else { 1.0 };
         let default_tau = || 1.0 / (2.0 * (genome.len() as f64).sqrt()).sqrt();
         let tau = self.tau.unwrap_or_else(default_tau);
         let common = if self.tau_common > 0.0 { self.tau_common * stream.gaussian() } else { 0.0 };
@@ -143,7 +189,7 @@ impl Es {
             let grown = f64::from(*step) * libm::exp(common + tau * stream.gaussian());
             let grown = grown.clamp(self.sigma_min.clamp(STEPS.0, STEPS.1), STEPS.1);
             *step = grown as f32;
-            *gene = gene.stepped(domain, grown * stream.gaussian());
+            *gene = gene.stepped(domain, way * (grown * stream.gaussian()));
         }
     }
 }
@@ -165,7 +211,7 @@ fn recombine<G: Gene>(
 }
 
 /// Where all parents' children step from, as a population of one.
-fn centre<G: Gene>(parents: &Population<G>, generation: u64) -> Population<G> {
+fn centre<G: Gene>(parents: &Population<G>, generation: u64, weighting: Weighting) -> Population<G> {
     let mut centre = Population::empty_like(parents);
     if generation == 1 {
         centre.push_copy(parents, parents.leaders(1)[0] as usize, 0.0);
@@ -174,14 +220,14 @@ fn centre<G: Gene>(parents: &Population<G>, generation: u64) -> Population<G> {
     centre.resize(1);
     let domain = parents.shape().domain;
     let (genome, steps) = centre.genome_and_steps_mut(0);
-    let means = means(parents, |parent, at| parents.genome(parent)[at].number());
+    let means = means(parents, weighting, |parent, at| parents.genome(parent)[at].number());
     for (gene, mean) in genome.iter_mut().zip(means) {
         *gene = G::default().stepped(domain, mean);
     }
     if let Some(steps) = steps {
         let logarithm =
             |parent, at: usize| parents.steps(parent).map_or(0.0, |theirs| libm::log(f64::from(theirs[at])));
-        for (step, mean) in steps.iter_mut().zip(self::means(parents, logarithm)) {
+        for (step, mean) in steps.iter_mut().zip(self::means(parents, weighting, logarithm)) {
             *step = libm::exp(mean) as f32;
         }
     }
@@ -189,14 +235,25 @@ fn centre<G: Gene>(parents: &Population<G>, generation: u64) -> Population<G> {
 }
 
 /// The means of something of each gene over all parents, added up in their order.
-fn means<G: Gene>(parents: &Population<G>, value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+fn means<G: Gene>(
+    parents: &Population<G>,
+    weighting: Weighting,
+    value: impl Fn(usize, usize) -> f64,
+) -> Vec<f64> {
     let mut sums = vec![0.0; parents.shape().length];
+    let shares = weighting.shares(parents.len());
     for parent in 0..parents.len() {
         for (at, sum) in sums.iter_mut().enumerate() {
-            *sum += value(parent, at);
+            *sum += match weighting {
+                Weighting::Equal => value(parent, at),
+                Weighting::Rank => shares[parent] * value(parent, at),
+            };
         }
     }
-    sums.into_iter().map(|sum| sum / parents.len() as f64).collect()
+    match weighting {
+        Weighting::Equal => sums.into_iter().map(|sum| sum / parents.len() as f64).collect(),
+        Weighting::Rank => sums,
+    }
 }
 
 /// Keeps the best, in the order of their rank; parents before children of equal fitness.

@@ -2,7 +2,7 @@
 
 use crate::settings::{alone, archives, for_reals, for_symbols, gas, strategies};
 use crate::worlds::{Bowl, Holes, Rugged, genomes};
-use evolution::algorithm::{Algorithm, Es, Ga, Recombination, Survival};
+use evolution::algorithm::{Algorithm, Es, Ga, Recombination, Survival, Weighting};
 use evolution::gene::Gene;
 use evolution::island::Island;
 use evolution::problem::Problem;
@@ -220,6 +220,37 @@ fn the_first_child_is_the_mean_of_all_parents() {
         let near =
             |genome: &Vec<f64>| genome.iter().zip(&mean).all(|(gene, mean)| (gene - mean).abs() < 1e-12);
         assert_eq!(genomes(island.population()).iter().filter(|genome| near(genome)).count(), 1);
+    }
+}
+
+#[test]
+fn ranked_parents_and_mirrored_children_balance() {
+    let Algorithm::Es(plain) = around_the_mean(0.01) else { unreachable!("it is a strategy") };
+    let es = Es { weighting: Weighting::Rank, mirrored: true, tau: Some(0.0), ..plain };
+    let setting = alone(3, &Algorithm::Es(es));
+    let mut island = Island::found(&BOWL, &setting, 0);
+    island.generation();
+    for _ in 0..10 {
+        // Survivors stand by rank; the best counts most.
+        let parents = genomes(island.population());
+        let weights: Vec<f64> = (1..=7).map(|rank| (7.5f64).ln() - f64::from(rank).ln()).collect();
+        let all: f64 = weights.iter().sum();
+        let sum =
+            |at: usize| parents.iter().zip(&weights).map(|(genome, weight)| weight * genome[at]).sum::<f64>();
+        let mean: Vec<f64> = (0..BOWL.dimensions).map(|at| sum(at) / all).collect();
+        island.generation();
+        let children = genomes(island.population());
+        let off =
+            |genome: &[f64]| genome.iter().zip(&mean).map(|(gene, mean)| gene - mean).collect::<Vec<_>>();
+        let is_zero = |off: &[f64]| off.iter().all(|step| step.abs() < 1e-9);
+        assert_eq!(children.iter().filter(|genome| is_zero(&off(genome))).count(), 1, "the mean itself");
+        for one in &children {
+            let partners = children.iter().filter(|other| {
+                let both: Vec<f64> = off(one).iter().zip(off(other)).map(|(a, b)| a + b).collect();
+                is_zero(&both)
+            });
+            assert_eq!(partners.count(), 1, "each has one that steps the other way");
+        }
     }
 }
 

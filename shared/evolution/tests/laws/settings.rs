@@ -2,7 +2,7 @@
 
 use evolution::algorithm::{
     Algorithm, Crossover, CrossoverKind, Crowding, Es, FallingRate, Ga, MapElites, Mutation, MutationUnit,
-    Rate, Recombination, Survival,
+    Rate, Recombination, Survival, Weighting,
 };
 use evolution::island::{IslandSetting, Setting};
 use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
@@ -61,9 +61,11 @@ pub(crate) fn strategies() -> impl Strategy<Value = Es> {
     let manner = (
         prop::sample::select(recombinations.to_vec()),
         prop::sample::select(vec![Survival::Plus, Survival::Comma]),
+        any::<bool>(),
+        prop::sample::select(vec![Weighting::Equal, Weighting::Rank]),
     );
     (1u32..20, 1u32..40, 0.0..9.0, option::of(0.0..3.0), 0.0..3.0, manner).prop_map(
-        |(parents, offspring, sigma, tau, tau_common, (recombination, survival))| Es {
+        |(parents, offspring, sigma, tau, tau_common, (recombination, survival, mirrored, weighting))| Es {
             parents,
             offspring: if survival == Survival::Comma { offspring.max(parents) } else { offspring },
             sigma,
@@ -71,6 +73,8 @@ pub(crate) fn strategies() -> impl Strategy<Value = Es> {
             tau_common,
             recombination,
             survival,
+            mirrored,
+            weighting,
             ..Es::default()
         },
     )
