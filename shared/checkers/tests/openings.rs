@@ -1,7 +1,9 @@
 //! The deck of openings and books, against the published list.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
-use checkers::{Book, Move, Opening, Position, openings, stratified_openings};
+use checkers::{
+    Book, Move, Opening, Position, Side, opening_of, openings, sharp_openings, stratified_openings, try_start,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -120,4 +122,25 @@ fn mistakes_in_a_book_are_told_with_their_line() {
     assert!(error.starts_with("line 2: ") && error.contains("`23-20`"), "{error}");
     let missing = Book::load(std::path::Path::new("no/such/book")).unwrap_err().to_string();
     assert!(missing.contains("readable book"), "{missing}");
+}
+
+#[test]
+fn sharp_starts_are_what_their_games_say() {
+    let starts = sharp_openings();
+    assert!(starts.len() >= 80);
+    let list = include_str!("../data/sharp.csv");
+    for (number, start) in (1001..).zip(starts) {
+        assert_eq!((start.number, start.moves.len()), (number, 0));
+        let men = |side| start.position.men(side).count();
+        assert_eq!((men(Side::Black), men(Side::White)), (11, 11));
+        assert!(!start.position.must_capture());
+        assert_eq!(starts.iter().filter(|other| other.position == start.position).count(), 1);
+        assert_eq!(opening_of(number), Some(start));
+    }
+    // The data can be made again: these games are the same everywhere.
+    for start in [&starts[0], &starts[starts.len() - 1]] {
+        let [black, drawn, white] = try_start(start.position, 8).results;
+        let line = format!("{},{};{black},{drawn},{white}", start.number, start.position);
+        assert!(list.lines().any(|other| other == line), "{line}");
+    }
 }

@@ -71,6 +71,8 @@ struct Engine<'a, W> {
     fresh: bool,
     /// Lines that were heard while the player thought, and come next.
     waiting: VecDeque<String>,
+    /// Whether the driver ended the last thought.
+    interrupted: bool,
 }
 
 /// What the driver allows for a move.
@@ -124,7 +126,18 @@ impl<'a, W: Write> Engine<'a, W> {
     ) -> Self {
         player.new_game(settings.seed);
         let (game, level) = (Game::new(PLAY_ON), Level::default());
-        Self { output, lines, player, settings, game, level, games: 0, fresh: true, waiting: VecDeque::new() }
+        Self {
+            output,
+            lines,
+            player,
+            settings,
+            game,
+            level,
+            games: 0,
+            fresh: true,
+            waiting: VecDeque::new(),
+            interrupted: false,
+        }
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -207,6 +220,10 @@ impl<'a, W: Write> Engine<'a, W> {
     }
 
     fn go(&mut self, line: &Line) -> io::Result<()> {
+        let position = *self.game.position();
+        if position.is_lost() {
+            return self.complain(&format!("expected a position with a legal move, found `{position}`"));
+        }
         let open = self.level.infinite || line.value("analyze").is_some();
         let pondering = line.value("ponder").is_some();
         let limits = self.limits(open);
@@ -214,11 +231,7 @@ impl<'a, W: Write> Engine<'a, W> {
         if let Some(thought) = thought {
             return self.answer(&thought);
         }
-        if pondering && self.waiting.front().is_some_and(|text| Line::parse(text).command == "quit") {
-            return Ok(());
-        }
-        let position = *self.game.position();
-        self.complain(&format!("expected a position with a legal move, found `{position}`"))
+        Ok(())
     }
 
     /// Thinks while the opponent does. When the opponent has moved as expected the player goes on, for as long as it may
@@ -233,8 +246,25 @@ impl<'a, W: Write> Engine<'a, W> {
                 self.waiting.pop_front();
                 self.think(limits, None)
             }
-            _ => Ok(thought),
+            _ if self.interrupted => Ok(thought),
+            _ => Ok(if self.wait_for_the_opponent()? { thought } else { None }),
         }
+    }
+
+    /// Waits until the opponent has moved or the driver wants an answer; false if it has gone.
+    fn wait_for_the_opponent(&mut self) -> io::Result<bool> {
+        while let Some(text) = self.hear() {
+            match Line::parse(&text).command.as_str() {
+                "ponder-hit" | "stop" => return Ok(true),
+                "ping" => self.say("pong")?,
+                "quit" => {
+                    self.waiting.push_front(text);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 
     fn limits(&self, open: bool) -> Limits {
@@ -256,7 +286,7 @@ impl<'a, W: Write> Engine<'a, W> {
         let Self { output, lines, player, game, waiting, .. } = self;
         let (player, game) = (&mut **player, &*game);
         let mut deadline: Option<Instant> = None;
-        std::thread::scope(|scope| {
+        let thought = std::thread::scope(|scope| {
             let thinking = scope.spawn(|| {
                 let mut report = |depth: u32, nodes: u64, lines: &[Variation]| {
                     let told = told.send((depth, nodes, lines.to_vec(), start.elapsed()));
@@ -289,6 +319,8 @@ impl<'a, W: Write> Engine<'a, W> {
                     }
                 };
                 match Line::parse(&text).command.as_str() {
+                    // What comes after a `stop` is answered after the move.
+                    _ if stop.load(Ordering::Relaxed) => waiting.push_back(text),
                     "stop" => stop.store(true, Ordering::Relaxed),
                     "ping" => say(output, "pong")?,
                     "ponder-hit" => match pondering {
@@ -311,7 +343,9 @@ impl<'a, W: Write> Engine<'a, W> {
                 inform(output, man, depth, nodes, &lines, time)?;
             }
             thinking.join().map_err(|_| io::Error::other("the player broke down"))
-        })
+        });
+        self.interrupted = deadline.is_some() || stop.load(Ordering::Relaxed);
+        thought
     }
 
     fn answer(&mut self, thought: &Thought) -> io::Result<()> {

@@ -95,6 +95,9 @@ impl PlayingSearch {
         watch: &mut Watch<'_>,
     ) -> Option<Found> {
         self.prepare(evaluator, position, limits);
+        if self.cores.first().is_none_or(|core| core.roots.is_empty()) {
+            return None;
+        }
         let budget = Budget::new(limits, true);
         let (first, helpers) = self.cores.split_first_mut()?;
         let over = AtomicBool::new(false);
