@@ -3,11 +3,11 @@
 //! By depth and by nodes the result is the same on every machine. By CPU time each player is first timed on fixed
 //! positions, and then plays with as many nodes as it visits in that time: a busy machine disturbs only the timing.
 
-use ::bench::thread_cpu_seconds;
 use crate::contender;
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
+use ::bench::thread_cpu_seconds;
 use checkers::{DrawRules, Game, Limits, MAX_DEPTH, PlayerSpec, sample_positions};
 use clap::ValueEnum;
 use serde_json::{Value, json};
