@@ -60,7 +60,7 @@ pub struct Checkers {
     pub book: Option<BookKey>,
     /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
     #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 4))]
+    #[schemars(range(min = 0, max = 4), extend("default" = 0))]
     pub adjudicate: u32,
     /// Learning by gradient: what individuals learn is inherited.
     #[serde(skip_serializing_if = "Learning::is_none")]

@@ -18,6 +18,7 @@ pub struct TournamentKeys {
     pub openings: u32,
     /// Which openings these are.
     #[serde(default, skip_serializing_if = "DeckKey::is_default")]
+    #[schemars(extend("default" = "deck"))]
     pub deck: DeckKey,
     /// How often each two go through these openings; more than once only where one of the two leaves something to chance.
     #[serde(default = "once")]
@@ -45,7 +46,7 @@ pub struct TournamentKeys {
     pub draw: DrawKeys,
     /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
     #[serde(default, skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 4))]
+    #[schemars(range(min = 0, max = 4), extend("default" = 0))]
     pub adjudicate: u32,
     /// A sequential test by which two players stop when enough has been played; without one they play all games.
     #[serde(default, skip_serializing_if = "Option::is_none")]
