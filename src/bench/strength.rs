@@ -97,7 +97,7 @@ fn opponents(arguments: &Arguments, depth: u32) -> Vec<Rung> {
     }
     let of_kind = |privileged: bool| {
         let known = ladder().iter().find(|rung| rung.privileged == privileged && rung.plies == depth);
-        known.copied().unwrap_or(Rung { plies: depth, privileged, elo: f64::NAN })
+        known.copied().unwrap_or(Rung { plies: depth, privileged, elo: None })
     };
     vec![of_kind(false), of_kind(true)]
 }
@@ -148,8 +148,7 @@ fn nodes_in(player: &PlayerSpec, milliseconds: u64) -> u64 {
 }
 
 fn print(arguments: &Arguments, name: &str, depth: u32, rows: &[Row]) {
-    let known = || rows.iter().filter(|row| row.opponent.elo.is_finite());
-    let met: Vec<(f64, Tally)> = known().map(|row| (row.opponent.elo, row.tally)).collect();
+    let met: Vec<(f64, Tally)> = rows.iter().filter_map(|row| Some((row.opponent.elo?, row.tally))).collect();
     let rating =
         if arguments.nodes.is_some() || arguments.milliseconds.is_some() { None } else { performance(&met) };
     if arguments.json {

@@ -9,7 +9,7 @@ fn strength_is_measured_alike_every_time() {
         let all = [&["bench", "strength"], arguments, &["--pairs", "6", "--json"]].concat();
         place.json(&all)
     };
-    let weak = measure(&["random", "--depth", "2"]);
+    let weak = measure(&["random", "--depth", "4"]);
     assert_eq!(weak["opponents"].as_array().unwrap().len(), 2);
     assert!(weak["opponents"][0]["score"].as_f64().unwrap() < 0.2, "{weak}");
     assert!(weak["rating"]["elo"].as_f64().unwrap() < -100.0, "{weak}");
