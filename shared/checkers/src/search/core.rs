@@ -34,8 +34,8 @@ pub(super) struct Core<T> {
     pub(super) path: Vec<Position>,
     /// What a draw costs the side to move at the root; 0 for exact searches.
     pub(super) contempt: i32,
-    /// How far a score of a shallow search must be outside the window to be believed; 0 to never believe it.
-    pub(super) margin: i32,
+    /// What a man is worth, where that is known.
+    pub(super) man: i32,
 }
 
 /// A move at the root.
@@ -61,7 +61,7 @@ impl<T: Memory> Core<T> {
             drafts: Vec::new(),
             path: Vec::new(),
             contempt: 0,
-            margin: 0,
+            man: 0,
         }
     }
 

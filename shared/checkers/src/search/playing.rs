@@ -1,7 +1,6 @@
 //! The playing search: one long search by time, nodes or depth, on one thread or several.
 //!
-//! It deepens ply by ply in one go, uses the best move of a depth that it could not finish, reduces late moves and cuts
-//! what looks bad. On one thread and without a clock it finds the same on every machine; evolution does not use it,
+//! It deepens ply by ply in one go, uses the best move of a depth that it could not finish, and reduces late moves. On one thread and without a clock it finds the same on every machine; evolution does not use it,
 //! because what it finds depends on what it has searched before.
 
 use super::budget::Budget;
@@ -139,14 +138,11 @@ impl PlayingSearch {
         for (number, core) in self.cores.iter_mut().enumerate() {
             core.remember_positions(&self.past);
             core.contempt = (self.settings.contempt * man * Score::ONE) as i32;
-            core.margin = (man * Score::ONE * MARGIN) as i32;
+            core.man = (man * Score::ONE) as i32;
             core.prepare(position, &Limits { lines: if number == 0 { limits.lines } else { 1 }, ..*limits });
         }
     }
 }
-
-/// How far outside the window a shallow search has to be to be believed, in men.
-const MARGIN: f32 = 0.9;
 
 /// Larger tables are cut to this: 1 GiB.
 const LARGEST_TABLE: u32 = 26;

@@ -1,6 +1,7 @@
-//! What only the playing search does: it reduces late moves, believes shallow searches that are far outside the window,
-//! and looks at a window around the last score first. Each of these was kept because it won matches
-//! (`docs/evidence/checkers-search.md`).
+//! What only the playing search does: it reduces late moves, and looks at a window around the last score first.
+//!
+//! Extending captures without a choice and believing shallow searches far outside the window were tried, and made searches
+//! of the same depth larger (`docs/evidence/checkers-search.md`).
 
 use super::budget::Budget;
 use super::table::Memory;
@@ -15,9 +16,6 @@ use crate::score::Score;
 const FULL_MOVES: usize = 2;
 /// Late moves are reduced from this depth on.
 const REDUCED_FROM: u32 = 3;
-/// Shallow searches are believed from this depth on, and are this much shallower.
-const PRUNED_FROM: u32 = 5;
-const SHALLOWER: u32 = 4;
 
 /// Plies by which a late move is searched less deep at first.
 #[inline]
@@ -29,38 +27,6 @@ pub(super) fn reduction(place: Place, order: usize, mv: &Move) -> u32 {
 }
 
 impl<E: Evaluator, T: Memory> Tree<'_, E, T> {
-    /// What can be said of a node without searching it in full: the evaluator knows it, or a shallow search is far
-    /// outside the window.
-    pub(super) fn prune(&mut self, position: &Position, window: Window, place: Place) -> Option<Score> {
-        if let Some(score) = self.evaluator.settled(position) {
-            self.evaluations += 1;
-            return Some(score);
-        }
-        let margin = self.search.margin;
-        if margin == 0 || place.depth < PRUNED_FROM || !window.is_null() || position.must_capture() {
-            return None;
-        }
-        let opinion = |score: Score| score.win_in().is_none() && score.lost_in().is_none();
-        if !opinion(window.alpha) || !opinion(window.beta) {
-            return None;
-        }
-        let depth = place.depth - SHALLOWER;
-        let high = Score(window.beta.0 + margin);
-        let score = self.score(position, Window::above(high.below()), depth, place.ply);
-        if self.stopped {
-            return Some(Score::EVEN);
-        }
-        if score >= high {
-            return Some(window.beta);
-        }
-        let low = Score(window.alpha.0 - margin);
-        let score = self.score(position, Window::above(low), depth, place.ply);
-        if self.stopped {
-            return Some(Score::EVEN);
-        }
-        (score <= low).then_some(window.alpha)
-    }
-
     /// Searches deeper and deeper within the limits, and tells of every depth that is done; returns the last of them.
     pub(super) fn deepen_selectively(
         &mut self,
@@ -104,7 +70,7 @@ impl<E: Evaluator, T: Memory> Tree<'_, E, T> {
 
     /// Searches around the last score first; further out as long as the score is not inside.
     fn aspire(&mut self, position: &Position, depth: u32, known: bool) {
-        let unit = self.search.margin.max(1 << 14) / 4;
+        let unit = self.search.man.max(1 << 14) / 4;
         let last = self.search.lines.first().map_or(Score::EVEN, |line| line.score);
         let proved = last.win_in().is_some() || last.lost_in().is_some();
         let mut width = unit;

@@ -99,8 +99,9 @@ impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
             return score;
         }
         if T::SELECTIVE
-            && let Some(score) = self.prune(position, window, place)
+            && let Some(score) = self.evaluator.settled(position)
         {
+            self.evaluations += 1;
             return score;
         }
         self.expand(position, window, place, entry.map_or(Hint::NONE, |entry| entry.hint))
