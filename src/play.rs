@@ -146,16 +146,9 @@ impl Clocks {
     /// Takes what a move took from a side's time; false if it had not so much.
     fn spend(&mut self, side: Side, spent: Duration) -> bool {
         let left = &mut self.left[side as usize];
-        match left.checked_sub(spent) {
-            Some(rest) => {
-                *left = rest + self.increment;
-                true
-            }
-            None => {
-                *left = Duration::ZERO;
-                false
-            }
-        }
+        let in_time = spent <= *left;
+        *left = left.saturating_sub(spent) + if in_time { self.increment } else { Duration::ZERO };
+        in_time
     }
 
     /// A fair share for the next move of a side: most games have no more than 30 left.
