@@ -166,6 +166,8 @@ impl PlayerSpec {
                 Box::new(KnowingPlayer::new(NetworkEvaluator::new(network.clone()), *depth, knowledge))
             }
             Self::Material { depth } => Box::new(KnowingPlayer::new(Material { seed: 0 }, *depth, knowledge)),
+            // How somebody searches who does not search makes no difference.
+            Self::Random if knowledge.book.is_none() && knowledge.endgames.is_none() => self.build(),
             Self::Random => Box::new(KnowingPlayer::new(RandomOpinion { seed: 0 }, 1, knowledge)),
             Self::Ensemble { ensemble, depth } => {
                 let limits = Limits::depth(*depth);
