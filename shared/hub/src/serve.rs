@@ -297,7 +297,10 @@ impl<'a, W: Write> Engine<'a, W> {
             let mut gone = false;
             while !thinking.is_finished() {
                 for (depth, nodes, lines, time) in reports.try_iter() {
-                    inform(output, man, depth, nodes, &lines, time)?;
+                    // While the opponent thinks the driver is told nothing.
+                    if pondering.is_none() || deadline.is_some() {
+                        inform(output, man, depth, nodes, &lines, time)?;
+                    }
                 }
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                     stop.store(true, Ordering::Relaxed);
@@ -340,7 +343,9 @@ impl<'a, W: Write> Engine<'a, W> {
                 }
             }
             for (depth, nodes, lines, time) in reports.try_iter() {
-                inform(output, man, depth, nodes, &lines, time)?;
+                if pondering.is_none() || deadline.is_some() {
+                    inform(output, man, depth, nodes, &lines, time)?;
+                }
             }
             thinking.join().map_err(|_| io::Error::other("the player broke down"))
         });
