@@ -294,12 +294,20 @@ impl<'a, W: Write> Engine<'a, W> {
                 };
                 player.watch(game, limits, &mut Watch { stop: &stop, report: &mut report })
             });
+            // Whoever does not listen any more is not thought for: what can't be said ends the thought.
+            let mut failed: Option<io::Error> = None;
+            let mut note = |said: io::Result<()>| {
+                if let Err(error) = said {
+                    stop.store(true, Ordering::Relaxed);
+                    failed.get_or_insert(error);
+                }
+            };
             let mut gone = false;
             while !thinking.is_finished() {
                 for (depth, nodes, lines, time) in reports.try_iter() {
                     // While the opponent thinks the driver is told nothing.
                     if pondering.is_none() || deadline.is_some() {
-                        inform(output, man, depth, nodes, &lines, time)?;
+                        note(inform(output, man, depth, nodes, &lines, time));
                     }
                 }
                 if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -323,9 +331,11 @@ impl<'a, W: Write> Engine<'a, W> {
                 };
                 match Line::parse(&text).command.as_str() {
                     // What comes after a `stop` is answered after the move.
-                    _ if stop.load(Ordering::Relaxed) => waiting.push_back(text),
+                    _ if stop.load(Ordering::Relaxed) && waiting.len() < MOST_WAITING => {
+                        waiting.push_back(text)
+                    }
                     "stop" => stop.store(true, Ordering::Relaxed),
-                    "ping" => say(output, "pong")?,
+                    "ping" => note(say(output, "pong")),
                     "ponder-hit" => match pondering {
                         Some(Limits { time: Some(time), .. }) => deadline = Instant::now().checked_add(*time),
                         Some(_) => {
@@ -344,10 +354,11 @@ impl<'a, W: Write> Engine<'a, W> {
             }
             for (depth, nodes, lines, time) in reports.try_iter() {
                 if pondering.is_none() || deadline.is_some() {
-                    inform(output, man, depth, nodes, &lines, time)?;
+                    note(inform(output, man, depth, nodes, &lines, time));
                 }
             }
-            thinking.join().map_err(|_| io::Error::other("the player broke down"))
+            let thought = thinking.join().map_err(|_| io::Error::other("the player broke down"));
+            failed.map_or(thought, Err)
         });
         self.interrupted = deadline.is_some() || stop.load(Ordering::Relaxed);
         thought
