@@ -46,6 +46,7 @@ struct Weights {
 }
 
 impl Weights {
+    #[allow(clippy::large_stack_arrays, reason = "it is boxed at once, and threads have room for it")]
     fn zero() -> Box<Self> {
         Box::new(Self {
             first: [Row([0.0; SUB_BOARD_ROW]); 33],

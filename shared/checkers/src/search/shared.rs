@@ -30,7 +30,7 @@ pub(super) struct SharedTable {
 }
 
 /// An entry as 64 bits: score 32, hint 16, depth 7, bound 2, age 6.
-fn pack(entry: &Entry, age: u8) -> u64 {
+fn pack(entry: Entry, age: u8) -> u64 {
     let bound = match entry.bound {
         Bound::AtLeast => 1,
         Bound::AtMost => 2,
@@ -100,7 +100,7 @@ impl Memory for SharedTable {
         };
         let slots = &self.bucket(hash).0;
         let Some(slot) = slots.iter().min_by_key(|slot| worth(slot)) else { return };
-        let content = pack(&found, age);
+        let content = pack(found, age);
         slot.check.store(hash ^ content, Relaxed);
         slot.content.store(content, Relaxed);
     }
@@ -113,7 +113,7 @@ impl Memory for SharedTable {
     }
 
     #[inline]
-    fn counts(&self, entry: &Entry, depth: u32) -> bool {
+    fn counts(&self, entry: Entry, depth: u32) -> bool {
         u32::from(entry.depth) >= depth
     }
 }

@@ -83,7 +83,7 @@ pub(super) trait Memory {
     fn clear(&mut self);
 
     /// Whether an entry of this depth may stand for a search.
-    fn counts(&self, entry: &Entry, depth: u32) -> bool;
+    fn counts(&self, entry: Entry, depth: u32) -> bool;
 }
 
 /// One entry for each slot, the newest always kept. Whole positions are compared, so no two are confused.
@@ -146,7 +146,7 @@ impl Memory for Table {
     }
 
     #[inline]
-    fn counts(&self, entry: &Entry, depth: u32) -> bool {
+    fn counts(&self, entry: Entry, depth: u32) -> bool {
         match self.reuse {
             Reuse::Never => false,
             Reuse::EqualDepth => u32::from(entry.depth) == depth,

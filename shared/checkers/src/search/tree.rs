@@ -95,7 +95,7 @@ impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
         }
         let place = Place { depth, ply };
         let entry = if depth > 0 { self.search.table.look_up(position) } else { None };
-        if let Some(score) = entry.and_then(|entry| self.known(&entry, window, place)) {
+        if let Some(score) = entry.and_then(|entry| self.known(entry, window, place)) {
             return score;
         }
         if T::SELECTIVE
@@ -125,7 +125,7 @@ impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
     }
 
     /// What the table says, if that settles it. Lines of best play are searched in full.
-    fn known(&self, entry: &Entry, window: Window, place: Place) -> Option<Score> {
+    fn known(&self, entry: Entry, window: Window, place: Place) -> Option<Score> {
         let counts = self.search.table.counts(entry, place.depth);
         let score = entry.score.farther(place.ply);
         let settled = match entry.bound {
