@@ -241,12 +241,11 @@ fn means<G: Gene>(
     value: impl Fn(usize, usize) -> f64,
 ) -> Vec<f64> {
     let mut sums = vec![0.0; parents.shape().length];
-    let shares = weighting.shares(parents.len());
-    for parent in 0..parents.len() {
+    for (parent, share) in weighting.shares(parents.len()).into_iter().enumerate() {
         for (at, sum) in sums.iter_mut().enumerate() {
             *sum += match weighting {
                 Weighting::Equal => value(parent, at),
-                Weighting::Rank => shares[parent] * value(parent, at),
+                Weighting::Rank => share * value(parent, at),
             };
         }
     }
