@@ -10,7 +10,7 @@ use ::tournament::Rating;
 use evolution::digest::Digest;
 use experiment::Tournament;
 use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
-use problems::{Checkers, Consult, ProblemSpec};
+use problems::{Checkers, Consult, ProblemSpec, Ties};
 use run::RunId;
 use run::players::PlayerFiles;
 use run::states::States;
@@ -261,17 +261,24 @@ fn climb<T>(course: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u32) 
     (peak, (course.len() - 1 - peak) as u32)
 }
 
-/// A player with what those know who evolve.
+/// A player with what those know who evolve, and who searches as they do.
 fn knowledge(spec: &Checkers) -> PlayerKeys {
+    let style = PlayerKeys {
+        history: Some(spec.history),
+        quiescence: (!spec.quiescence).then_some(false),
+        ties: (spec.ties == Ties::Random).then_some(Ties::Random),
+        book: spec.book.clone(),
+        ..PlayerKeys::default()
+    };
     let endgame = spec.endgame;
     if endgame.pieces == 0 {
-        return PlayerKeys::default();
+        return style;
     }
     let (consult, unsure) = match endgame.consult {
         Consult::Always => (ConsultKey::Always, None),
         Consult::Unsure => (ConsultKey::Unsure, Some(vec![endgame.from.into(), endgame.to.into()])),
     };
-    PlayerKeys { endgame: Some(endgame.pieces), consult: Some(consult), unsure, ..PlayerKeys::default() }
+    PlayerKeys { endgame: Some(endgame.pieces), consult: Some(consult), unsure, ..style }
 }
 
 /// How far an island came.
