@@ -332,7 +332,7 @@ impl<'a, W: Write> Engine<'a, W> {
                 match Line::parse(&text).command.as_str() {
                     // What comes after a `stop` is answered after the move.
                     _ if stop.load(Ordering::Relaxed) && waiting.len() < MOST_WAITING => {
-                        waiting.push_back(text)
+                        waiting.push_back(text);
                     }
                     "stop" => stop.store(true, Ordering::Relaxed),
                     "ping" => note(say(output, "pong")),
