@@ -7,8 +7,8 @@ use evolution::epoch::ChampionView;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use maze::{
-    Board, BoundError, Chokudai, Direction, Exact, Horizon, MAX_BOARD_BYTES, MersenneTwister, SearchError,
-    Solution, Turns,
+    Board, BoundError, Chokudai, Direction, Exact, Goal, Horizon, MAX_BOARD_BYTES, MersenneTwister,
+    Objective, SearchError, Solution, Turns,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -56,6 +56,10 @@ struct Solve {
     /// Turns of the game
     #[arg(long)]
     turns: usize,
+    /// What the game asks for: `points` (the most in all turns), `order:1,2,3,4` (numbers in this order), `sum:30`
+    /// (an exact sum) or `all` (every number); the last three in the fewest moves
+    #[arg(long, default_value = "points")]
+    goal: Goal,
     /// How to solve it
     #[arg(long, value_enum)]
     algorithm: Algorithm,
@@ -261,6 +265,7 @@ impl Show {
 
 /// What solving a board came to.
 struct Answer {
+    objective: Objective,
     solution: Solution,
     cpu_seconds: f64,
     /// What the best of the founders collects, where paths were evolved and it could be walked.
@@ -287,29 +292,32 @@ impl Solve {
     fn answer(&self, board: &Board) -> Result<Answer, Failure> {
         let turns = Turns::new(self.turns).map_err(|error| Failure::usage(&error))?;
         let start = process_cpu_seconds();
+        let objective = Objective::new(&self.goal, board, turns).map_err(|error| Failure::usage(&error))?;
         let Some(keys) = self.algorithm.keys(self.turns) else {
-            let solution = self.options.solve(self.algorithm, board, turns)?;
-            return Ok(Answer { solution, cpu_seconds: process_cpu_seconds() - start, first_score: None });
+            let solution = self.options.solve(self.algorithm, board, turns, &objective)?;
+            let cpu_seconds = process_cpu_seconds() - start;
+            return Ok(Answer { objective, solution, cpu_seconds, first_score: None });
         };
+        let keys = format!("{keys}{}", goal_keys(&self.goal));
         let experiment = experiment(board, turns, &keys, self.options.random_seed)?;
         let evolved = evolve(&experiment)?;
         let cpu_seconds = process_cpu_seconds() - start;
         let evaluations = evolved.evaluations;
-        let solution = evolved.path().ok_or_else(|| {
+        let solution = evolved.path(board, &objective).ok_or_else(|| {
             let message =
                 format!("expected a path without a step over the edge, found none in {evaluations}");
             Failure { message, code: 1 }
         })?;
         let nothing = BudgetKeys { generations: Some(0), ..BudgetKeys::default() };
         let founding = experiment.with_budget(nothing).map_err(|error| Failure::usage(&error))?;
-        let first_score = evolve(&founding)?.path().map(|first| first.score);
-        Ok(Answer { solution, cpu_seconds, first_score })
+        let first_score = evolve(&founding)?.path(board, &objective).map(|first| first.score);
+        Ok(Answer { objective, solution, cpu_seconds, first_score })
     }
 
     fn to_json(&self, board: &Board, answer: &Answer) -> serde_json::Value {
-        let Answer { solution, cpu_seconds, first_score } = answer;
+        let Answer { objective, solution, cpu_seconds, first_score } = answer;
         let algorithm = clap::ValueEnum::to_possible_value(&self.algorithm);
-        serde_json::json!({
+        let mut object = serde_json::json!({
             "algorithm": algorithm.map(|value| value.get_name().to_owned()),
             "width": board.width(),
             "height": board.height(),
@@ -321,7 +329,28 @@ impl Solve {
             "bound": solution.bound,
             "evaluations": solution.evaluations,
             "cpu_seconds": cpu_seconds,
-        })
+        });
+        if let Some(needed) = objective.needed() {
+            let outcome = objective.judge(board, &solution.path).expect("solvers give possible paths");
+            object["goal"] = self.goal.to_string().into();
+            object["collected"] = outcome.progress.into();
+            object["needed"] = needed.into();
+            object["reached"] = outcome.reached.into();
+            object["moves"] = outcome.moves.into();
+        }
+        object
+    }
+}
+
+/// The goal as keys of an experiment.
+fn goal_keys(goal: &Goal) -> String {
+    match goal {
+        Goal::Points => String::new(),
+        Goal::All => "problem.goal.kind = \"all\"\n".to_owned(),
+        Goal::Sum { sum } => format!("problem.goal = {{ kind = \"sum\", sum = {sum} }}\n"),
+        Goal::Order { numbers } => {
+            format!("problem.goal = {{ kind = \"order\", numbers = {numbers:?} }}\n")
+        }
     }
 }
 
@@ -355,8 +384,13 @@ fn evolve(experiment: &Experiment) -> Result<Evolved, Failure> {
 
 impl Evolved {
     /// The best path, unless all lead over the edge and none is repaired.
-    fn path(&self) -> Option<Solution> {
-        let path = self.champion.genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
+    fn path(&self, board: &Board, objective: &Objective) -> Option<Solution> {
+        let mut path: Vec<Direction> =
+            self.champion.genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
+        if objective.needed().is_some() {
+            // What comes after the last number that counts is no part of the answer.
+            path.truncate(objective.judge(board, &path).ok()?.moves);
+        }
         let score = self.champion.fitness as u32;
         let solution = Solution { path, score, bound: None, evaluations: self.evaluations };
         (self.champion.fitness >= 0.0).then_some(solution)
@@ -371,6 +405,12 @@ fn print_answer(board: &Board, answer: &Answer) {
         None => "not proved".to_owned(),
     };
     out!("score        {} ({standing})", solution.score);
+    if let Some(needed) = answer.objective.needed() {
+        let outcome = answer.objective.judge(board, &solution.path).expect("solvers give possible paths");
+        let what = if matches!(answer.objective.goal(), Goal::Sum { .. }) { "points" } else { "numbers" };
+        let reached = if outcome.reached { "goal reached" } else { "goal not reached" };
+        out!("collected    {} of {needed} {what} in {} moves ({reached})", outcome.progress, outcome.moves);
+    }
     if let Some(first) = answer.first_score {
         out!("founders     {first}");
     }
@@ -381,21 +421,31 @@ fn print_answer(board: &Board, answer: &Answer) {
 }
 
 impl Options {
-    fn solve(&self, algorithm: Algorithm, board: &Board, turns: Turns) -> Result<Solution, Failure> {
+    fn solve(
+        &self,
+        algorithm: Algorithm,
+        board: &Board,
+        turns: Turns,
+        objective: &Objective,
+    ) -> Result<Solution, Failure> {
+        let is_plain = objective.goal().is_points();
         Ok(match algorithm {
-            Algorithm::Random => maze::random(board, turns, self.source()),
-            Algorithm::Greedy => maze::greedy(board, turns),
-            Algorithm::Beam => self.search(Chokudai::beam(self.beam_width)).solve(board, turns)?,
+            Algorithm::Random if is_plain => maze::random(board, turns, self.source()),
+            Algorithm::Random => maze::random_for(board, objective, self.source()),
+            Algorithm::Greedy if is_plain => maze::greedy(board, turns),
+            Algorithm::Greedy => maze::greedy_for(board, objective),
+            Algorithm::Beam => {
+                self.search(Chokudai::beam(self.beam_width)).solve_for(board, turns, objective)?
+            }
             Algorithm::Chokudai => {
                 let search = Chokudai { width: self.beam_width, beams: self.beams, ..Chokudai::default() };
-                self.search(search).solve(board, turns)?
+                self.search(search).solve_for(board, turns, objective)?
             }
             Algorithm::GaR1 | Algorithm::GaR2 | Algorithm::GaR3 | Algorithm::Enhanced | Algorithm::Hybrid => {
                 unreachable!("genetic algorithms are evolved")
             }
-            Algorithm::Exact => {
-                Exact { max_states: self.max_states, ..Exact::default() }.solve(board, turns)?
-            }
+            Algorithm::Exact => Exact { max_states: self.max_states, ..Exact::default() }
+                .solve_for(board, turns, objective)?,
         })
     }
 

@@ -3,11 +3,12 @@
 mod plot;
 mod published;
 mod tables;
+mod verdicts;
 
 use archipelago::cell::Evolved;
 use evolution::statistics;
 use experiment::{Cell, Sweep};
-use maze::{Exact, Solution, Turns};
+use maze::{Exact, Objective, Solution, Turns};
 use problems::{Maze, ProblemSpec};
 use rayon::prelude::*;
 use report::chart::Picture;
@@ -37,7 +38,9 @@ pub(crate) fn blocks(plan: &Sweep, results: &[Evolved]) -> Vec<Block> {
         folded: false,
     };
     let tables = tables::tables(&boards).into_iter().map(Block::Table);
-    [Block::Gallery(plot), Block::Text(tables::INTRODUCTION.to_owned())].into_iter().chain(tables).collect()
+    let texts =
+        [tables::INTRODUCTION.to_owned()].into_iter().chain(verdicts::sentences(&boards)).map(Block::Text);
+    [Block::Gallery(plot)].into_iter().chain(texts).chain(tables).collect()
 }
 
 /// Cells in a row, and rows.
@@ -87,6 +90,10 @@ impl Game {
         self.outcomes.iter().find(|outcome| outcome.variant == variant)
     }
 
+    fn mean(&self, variant: &str) -> Option<f64> {
+        self.outcome(variant).map(Outcome::mean)
+    }
+
     /// By how much a score falls short of the optimum, in percent of it.
     fn gap(&self, score: f64) -> Option<f64> {
         let optimum = f64::from(self.optimum.as_ref()?.score);
@@ -112,8 +119,9 @@ fn boards(plan: &Sweep, results: &[Evolved]) -> Vec<Board> {
 /// The game that a cell belongs to.
 fn game<'a>(boards: &'a mut Vec<(Maze, Board)>, maze: &Maze) -> &'a mut Game {
     let is_same = |other: &Maze| {
-        let board = |maze: &Maze| (maze.width, maze.height, maze.board_seed, maze.walls, maze.board.clone());
-        board(other) == board(maze)
+        let sides = |maze: &Maze| (maze.width, maze.height, maze.board_seed, maze.walls);
+        let texts = |maze: &Maze| (maze.board.clone(), maze.goal.clone());
+        sides(other) == sides(maze) && texts(other) == texts(maze)
     };
     let at = boards.iter().position(|(other, _)| is_same(other)).unwrap_or(boards.len());
     if at == boards.len() {
@@ -135,5 +143,7 @@ fn size(maze: &Maze) -> Size {
 
 fn optimum(maze: &Maze, turns: u32) -> Option<Solution> {
     let board = maze.board().ok()?;
-    Exact::default().solve(&board, Turns::new(turns as usize).ok()?).ok()
+    let turns = Turns::new(turns as usize).ok()?;
+    let objective = Objective::new(&maze.goal, &board, turns).ok()?;
+    Exact::default().solve_for(&board, turns, &objective).ok()
 }

@@ -1,6 +1,6 @@
 //! The study's tables, as Markdown for people and as CSV for programs.
 
-use super::{Board, Game, Outcome, Size, published};
+use super::{Board, Game, Outcome, Size, published, verdicts};
 use report::Table;
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ const QUESTIONS: [Question; 3] = [
 ];
 
 /// The best of these is what the study compares its enhanced algorithm with.
-const BEFORE: [&str; 5] = ["ga-r1", "random", "greedy", "beam", "chokudai"];
+pub(super) const BEFORE: [&str; 5] = ["ga-r1", "random", "greedy", "beam", "chokudai"];
 const BEST_BEFORE: &str = "best before";
 
 /// The sizes of the study's boards, in the order of its tables.
@@ -81,12 +81,16 @@ struct Entry<'a> {
     outcome: Option<&'a Outcome>,
 }
 
+/// The highest of what some variants have.
+pub(super) fn best_of(variants: &[&str], mean: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    variants.iter().filter_map(|variant| mean(variant)).reduce(f64::max)
+}
+
 fn entry<'a>(board: &Board, game: &'a Game, column: &str) -> Option<Entry<'a>> {
     let published = |variant: &str| published::mean(board.size, game.turns, variant);
     if column == BEST_BEFORE {
-        let best = |values: &mut dyn Iterator<Item = f64>| values.reduce(f64::max);
-        let mean = best(&mut BEFORE.iter().filter_map(|variant| Some(game.outcome(variant)?.mean())))?;
-        let published = best(&mut BEFORE.iter().filter_map(|variant| published(variant)));
+        let mean = best_of(&BEFORE, |variant| game.mean(variant))?;
+        let published = best_of(&BEFORE, published);
         return Some(Entry { mean, published, gap: game.gap(mean), outcome: None });
     }
     let outcome = game.outcome(column)?;
@@ -121,6 +125,9 @@ pub(super) fn tables(boards: &[Board]) -> Vec<Table> {
 /// All tables as a file.
 pub(super) fn markdown(boards: &[Board]) -> String {
     let mut text = format!("# The maze study\n\n{INTRODUCTION}\n");
+    for sentence in verdicts::sentences(boards) {
+        push(&mut text, &format!("\n{sentence}\n"));
+    }
     for Table { caption, columns, rows } in tables(boards) {
         push(&mut text, &format!("\n## {caption}\n\n| {} |\n", columns.join(" | ")));
         push(&mut text, &format!("|{}\n", "---|".repeat(columns.len())));

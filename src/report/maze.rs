@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use evolution::epoch::ChampionView;
-use maze::{Board, Direction, Exact, Solution, Turns};
+use maze::{Direction, Exact, Goal, Objective, Solution, Turns};
 use problems::Maze;
 use report::chart::Picture;
 use report::text::number;
@@ -15,10 +15,13 @@ const STATES: u64 = 2_000_000;
 
 pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Vec<Block>, Failure> {
     let board = spec.board().map_err(|error| Failure::Other(error.to_string()))?;
-    let optimum = optimum(&board, spec.turns);
+    let optimum = optimum(spec);
     let best = fittest.first().map(|(_, champion)| champion.fitness);
-    let mut blocks: Vec<Block> =
-        best.zip(optimum.as_ref()).map(|(best, known)| Block::Text(gap(best, known))).into_iter().collect();
+    let mut blocks: Vec<Block> = best
+        .zip(optimum.as_ref())
+        .map(|(best, known)| Block::Text(gap(&spec.goal, best, known)))
+        .into_iter()
+        .collect();
     let mut walks: Vec<&[f64]> = vec![];
     let mut pictures = vec![];
     for (island, champion) in fittest {
@@ -26,8 +29,8 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Ve
             continue;
         }
         let title = format!("the walk of island {island}");
-        if let Ok(svg) = board.to_svg(&directions(&champion.genome)) {
-            let below = format!("island {island}: {} points", number(champion.fitness));
+        if let Ok(svg) = board.to_svg(&walk(spec, &champion.genome)) {
+            let below = format!("island {island}: {} {}", number(champion.fitness), unit(&spec.goal));
             pictures.push((Picture::sealed("walk", &title, &svg, 340.0), below));
             walks.push(&champion.genome);
         }
@@ -49,17 +52,38 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Ve
     Ok(blocks)
 }
 
-pub(super) fn directions(genome: &[f64]) -> Vec<Direction> {
-    genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect()
+/// The walk of a genome, up to the last number that counts.
+pub(super) fn walk(spec: &Maze, genome: &[f64]) -> Vec<Direction> {
+    let mut path: Vec<Direction> = genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
+    if let (false, Some(objective), Ok(board)) = (spec.goal.is_points(), objective(spec), spec.board()) {
+        path.truncate(objective.judge(&board, &path).map_or(path.len(), |outcome| outcome.moves));
+    }
+    path
 }
 
-pub(super) fn optimum(board: &Board, turns: u32) -> Option<Solution> {
+fn objective(spec: &Maze) -> Option<Objective> {
+    Objective::new(&spec.goal, &spec.board().ok()?, Turns::new(spec.turns as usize).ok()?).ok()
+}
+
+/// What a walk's score counts.
+pub(super) fn unit(goal: &Goal) -> &'static str {
+    match goal {
+        Goal::Points => "points",
+        Goal::Sum { .. } => "points and turns left",
+        Goal::Order { .. } | Goal::All => "numbers and turns left",
+    }
+}
+
+fn optimum(spec: &Maze) -> Option<Solution> {
     let exact = Exact { max_states: STATES, ..Exact::default() };
-    exact.solve(board, Turns::new(turns as usize).ok()?).ok()
+    exact.solve_for(&spec.board().ok()?, Turns::new(spec.turns as usize).ok()?, &objective(spec)?).ok()
 }
 
 /// How far the best is from what is known of the optimum.
-fn gap(best: f64, known: &Solution) -> String {
+fn gap(goal: &Goal, best: f64, known: &Solution) -> String {
+    if !goal.is_points() {
+        return goal_gap(goal, best, known);
+    }
     let score = f64::from(known.score);
     let share = |optimum: f64| format!("{:.1} %", 100.0 * (optimum - best) / optimum.max(1.0));
     match known.bound.map(f64::from) {
@@ -83,4 +107,15 @@ fn gap(best: f64, known: &Solution) -> String {
         ),
         None => format!("The best walk collects {} points.", number(best)),
     }
+}
+
+/// How far the best is from the optimum of a goal whose score counts turns left as well.
+fn goal_gap(goal: &Goal, best: f64, known: &Solution) -> String {
+    let limit = known.bound.map_or(f64::INFINITY, f64::from);
+    let standing = match limit {
+        limit if best >= limit => "proved optimal".to_owned(),
+        limit if limit.is_finite() => format!("no walk exceeds {}", number(limit)),
+        _ => "no bound known".to_owned(),
+    };
+    format!("Goal `{goal}`: the best walk scores {} ({}; {standing}).", number(best), unit(goal))
 }

@@ -131,9 +131,9 @@ fn walks(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)>
     let mut best = best_walks(plan, cells);
     best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));
     let draw = |(spec, cell): &(Maze, &Evolved)| {
-        let svg = spec.board().ok()?.to_svg(&maze::directions(&cell.genome)).ok()?;
+        let svg = spec.board().ok()?.to_svg(&maze::walk(spec, &cell.genome)).ok()?;
         let title = format!("{} turns on {} × {}", spec.turns, spec.width, spec.height);
-        let below = format!("{title}: {} points", number(cell.best));
+        let below = format!("{title}: {} {}", number(cell.best), maze::unit(&spec.goal));
         Some((Picture::sealed("walk", &title, &svg, 340.0), below))
     };
     best.iter().filter_map(draw).take(SHOWN).collect()
@@ -161,7 +161,7 @@ fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, Evolved>) -> Vec<(Maze,
 fn is_same_game(one: &Maze, other: &Maze) -> bool {
     let game =
         |maze: &Maze| (maze.width, maze.height, maze.turns, maze.board_seed, maze.walls, maze.board.clone());
-    game(one) == game(other)
+    game(one) == game(other) && one.goal == other.goal
 }
 
 fn object(sweep: &report::sweep::Sweep) -> Value {

@@ -85,6 +85,52 @@ fn paths_are_legal_and_worth_what_they_claim() {
     }
 }
 
+/// The numbers that a path takes on a printed board, each with the moves made up to it.
+fn takes(board: &str, path: &str) -> Vec<(u64, u64)> {
+    let points = |moves: usize| walk(board, &path[..moves]);
+    (1..=path.len())
+        .map(|moves| (moves as u64, points(moves) - points(moves - 1)))
+        .filter(|&(_, number)| number > 0)
+        .collect()
+}
+
+#[test]
+fn every_algorithm_pursues_every_goal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("board");
+    let board = "@1004\n0#020\n30010\n";
+    std::fs::write(&file, board).unwrap();
+    let source = format!("--board {} --turns 14", file.display());
+    // The fewest moves were found by trying all walks, in another language.
+    for (goal, needed, collected, moves) in
+        [("order:1,2,1,3", 4, 4, 8), ("sum:7", 7, 7, 6), ("all", 5, 5, 10)]
+    {
+        let exact = solve(&format!("{source} --algorithm exact --goal {goal}"));
+        let path = exact["path"].as_str().unwrap();
+        assert_eq!((&exact["proved"], &exact["needed"]), (&true.into(), &needed.into()), "{exact}");
+        assert_eq!((&exact["collected"], &exact["moves"]), (&collected.into(), &moves.into()), "{exact}");
+        assert_eq!(path.len(), moves, "{exact}");
+        let numbers: Vec<u64> = takes(board, path).iter().map(|&(_, number)| number).collect();
+        match goal {
+            "sum:7" => assert_eq!(numbers.iter().sum::<u64>(), 7),
+            "all" => assert_eq!(numbers.len(), 5),
+            _ => assert_eq!(numbers, [1, 2, 1, 3]),
+        }
+        for algorithm in ALL {
+            let answer = solve(&format!("{source} --algorithm {algorithm} --goal {goal} --random-seed 3"));
+            assert!(answer["score"].as_u64() <= exact["score"].as_u64(), "{algorithm}: {answer}");
+            let path = answer["path"].as_str().unwrap();
+            assert_eq!(answer["moves"], path.len(), "{algorithm}: {answer}");
+            assert_eq!(answer["reached"], answer["collected"] == answer["needed"], "{algorithm}: {answer}");
+            walk(board, path);
+        }
+        let hybrid = solve(&format!("{source} --algorithm hybrid --goal {goal}"));
+        assert_eq!(hybrid["score"], exact["score"], "{hybrid}");
+    }
+    let text = stdout(&atoll(&format!("maze solve {source} --algorithm exact --goal sum:7"), ""));
+    assert!(text.contains("collected    7 of 7 points in 6 moves (goal reached)"), "{text}");
+}
+
 #[test]
 fn evolved_paths_are_told_beside_their_founders() {
     let hybrid = solve("--width 20 --height 20 --turns 40 --algorithm hybrid");
@@ -143,12 +189,12 @@ fn a_board_that_was_printed_is_read_back() {
 fn what_can_not_be_played_is_refused_with_the_reason() {
     let solve = "maze solve --algorithm greedy --turns";
     let cases = [
-        (format!("{solve} 5 --board -"), "12\n3@5", 78, "-: expected rows of 2 cells, found `3` in row 1"),
+        (format!("{solve} 5 --board -"), "12\n3@5", 78, "-: expected rows of 2 cells, found `3` in row 2"),
         (
             format!("{solve} 5 --board -"),
             "1x\n3@",
             78,
-            "-: expected a digit, `#` or `@`, found `x` in column 1 of row 0",
+            "-: expected a digit, `#` or `@`, found `x` in column 2 of row 1",
         ),
         (format!("{solve} 5 --board -"), "#\n@", 78, "-: expected a cell to move to"),
         (format!("{solve} 5 --board no-such-file"), "", 78, "no-such-file: "),
@@ -159,6 +205,12 @@ fn what_can_not_be_played_is_refused_with_the_reason() {
             "expected a board of 2 to 16384 cells, found width `0` and height `10`",
         ),
         (format!("{solve} 5 --width 1 --height 1"), "", 2, "expected a board of 2 to 16384 cells"),
+        (
+            format!("{solve} 5 --goal sum:0"),
+            "",
+            2,
+            "invalid value 'sum:0' for '--goal <GOAL>': expected a sum from 1 to 90000, found `0`",
+        ),
         (format!("{solve} 0"), "", 2, "expected 1 to 10000 turns, found `0`"),
         (format!("{solve} 99999999"), "", 2, "expected 1 to 10000 turns, found `99999999`"),
         (

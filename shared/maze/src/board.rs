@@ -19,7 +19,7 @@ pub const MAX_TURNS: usize = 10_000;
 const WALL: u8 = u8::MAX;
 const NO_CELL: Cell = Cell::MAX;
 
-/// A column and a row, counted from the top left corner.
+/// A column and a row, counted from the top left corner, from 0; messages count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
@@ -59,7 +59,7 @@ pub enum BoardError {
         found: usize,
     },
     /// A cell is worth more than [`MAX_POINTS`].
-    #[error("expected 0 to {MAX_POINTS} points, found `{points}` in column {} of row {}", place.x, place.y)]
+    #[error("expected 0 to {MAX_POINTS} points, found `{points}` in column {} of row {}", place.x + 1, place.y + 1)]
     Points {
         /// Where.
         place: Place,
@@ -67,13 +67,13 @@ pub enum BoardError {
         points: u8,
     },
     /// The start lies outside the board.
-    #[error("expected a start inside the board, found column `{}` of row `{}`", place.x, place.y)]
+    #[error("expected a start inside the board, found column `{}` of row `{}`", place.x.saturating_add(1), place.y.saturating_add(1))]
     StartOutside {
         /// Where.
         place: Place,
     },
     /// The start is a wall, or worth something although it is taken before the first turn.
-    #[error("expected the start to hold 0 points, found {} in column {} of row {}", found, place.x, place.y)]
+    #[error("expected the start to hold 0 points, found {} in column {} of row {}", found, place.x.saturating_add(1), place.y.saturating_add(1))]
     StartTaken {
         /// Where.
         place: Place,
@@ -81,7 +81,7 @@ pub enum BoardError {
         found: String,
     },
     /// The character can't move.
-    #[error("expected a cell to move to, found none next to the start in column `{}` of row `{}`", place.x, place.y)]
+    #[error("expected a cell to move to, found none next to the start in column `{}` of row `{}`", place.x.saturating_add(1), place.y.saturating_add(1))]
     Enclosed {
         /// The start.
         place: Place,

@@ -2,6 +2,7 @@
 
 use crate::board::{Board, Cell, Turns};
 use crate::direction::Direction;
+use crate::goal::{Goal, Objective};
 use crate::heap::{Heap, Keyed};
 use crate::solution::Solution;
 use crate::taken::{Names, TakenRows, is_taken, word_of};
@@ -92,7 +93,8 @@ impl Chokudai {
     /// # Errors
     /// When width or beams are 0, or the search would not fit in memory.
     pub fn solve(&self, board: &Board, turns: Turns) -> Result<Solution, SearchError> {
-        let mut search = Search::new(board, *self, turns)?;
+        let points = Objective::new(&Goal::Points, board, turns).expect("points can always be asked for");
+        let mut search = Search::new(board, *self, turns, &points)?;
         let (mut path, mut score) = (Vec::with_capacity(turns.count()), 0);
         while path.len() < turns.count() {
             let depth = match self.horizon {
@@ -107,6 +109,40 @@ impl Chokudai {
             path.append(&mut plan);
         }
         Ok(Solution { path, score, bound: None, evaluations: search.evaluations })
+    }
+
+    /// Searches a path for any objective: beams are ordered by what counts for it, and the shortest way to the most that
+    /// was seen is walked.
+    ///
+    /// # Errors
+    /// When width or beams are 0, or the search would not fit in memory.
+    pub fn solve_for(
+        &self,
+        board: &Board,
+        turns: Turns,
+        objective: &Objective,
+    ) -> Result<Solution, SearchError> {
+        if objective.goal().is_points() {
+            return self.solve(board, turns);
+        }
+        let mut search = Search::new(board, *self, turns, objective)?;
+        let mut path = Vec::with_capacity(turns.count());
+        while path.len() < turns.count() && !objective.is_reached(search.progress) {
+            let depth = match self.horizon {
+                Horizon::Full => turns.count(),
+                Horizon::Remaining => turns.count() - path.len(),
+            };
+            let mut plan = search.plan_for(depth);
+            if plan.is_empty() {
+                break;
+            }
+            plan.truncate(if self.replan { 1 } else { turns.count() - path.len() });
+            for &way in &plan {
+                search.progress += search.advance(way);
+            }
+            path.append(&mut plan);
+        }
+        Ok(objective.solution(board, path, search.evaluations))
     }
 
     /// Bytes for one search: the states entered, those expanded, and their sets of taken cells.
@@ -148,6 +184,11 @@ impl Entered {
         Self(score + ((parent as u64) << PARENT_SHIFT) + select_unpredictable(pays, step.0, unpaid))
     }
 
+    /// The same state with so much more.
+    fn ahead_by(self, progress: u32) -> Self {
+        Self(self.0 + (u64::from(progress) << SCORE_SHIFT))
+    }
+
     #[inline]
     fn score(self) -> u32 {
         (self.0 >> SCORE_SHIFT) as u32
@@ -177,11 +218,12 @@ struct Exits {
 }
 
 impl Exits {
-    fn new(board: &Board, from: Cell) -> Self {
+    fn new(board: &Board, from: Cell, objective: &Objective) -> Self {
         let mut exits = Self { steps: [Entered(0); 4], count: 0 };
         for way in Direction::SEARCH_ORDER {
             if let Some(cell) = board.step(from, way) {
-                exits.steps[exits.count] = Entered::by_move(way, cell, board.points(cell).unwrap_or(0));
+                let worth = objective.worth(board.points(cell).unwrap_or(0));
+                exits.steps[exits.count] = Entered::by_move(way, cell, worth);
                 exits.count += 1;
             }
         }
@@ -205,10 +247,30 @@ struct Expanded {
     name: u64,
 }
 
+/// The furthest state that a search for an objective has seen.
+#[derive(Clone, Copy)]
+struct Furthest {
+    state: Entered,
+    layer: usize,
+}
+
+impl Furthest {
+    /// The better of two: further, or as far in fewer moves; the first of equals.
+    fn or(self, other: Self) -> Self {
+        let is_better = other.state.score() > self.state.score()
+            || other.state.score() == self.state.score() && other.layer < self.layer;
+        if is_better { other } else { self }
+    }
+}
+
 /// One state is the root of all: it is its own parent, and its set stays in row 0.
 struct Search<'a> {
     board: &'a Board,
     options: Chokudai,
+    objective: &'a Objective,
+    /// What counts at the root; scores of points start at 0 with every plan.
+    progress: u32,
+    furthest: Option<Furthest>,
     exits: Vec<Exits>,
     root: Cell,
     layers: Vec<Heap<Entered>>,
@@ -220,13 +282,21 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(board: &'a Board, options: Chokudai, turns: Turns) -> Result<Self, SearchError> {
+    fn new(
+        board: &'a Board,
+        options: Chokudai,
+        turns: Turns,
+        objective: &'a Objective,
+    ) -> Result<Self, SearchError> {
         options.check(board, turns)?;
         let ring = options.ring(turns);
         Ok(Self {
             board,
             options,
-            exits: (0..board.cells() as Cell).map(|cell| Exits::new(board, cell)).collect(),
+            objective,
+            progress: 0,
+            furthest: None,
+            exits: (0..board.cells() as Cell).map(|cell| Exits::new(board, cell, objective)).collect(),
             root: board.start(),
             layers: vec![Heap::new(); turns.count() + 1],
             names: vec![Names::default(); if options.distinct { turns.count() + 1 } else { 0 }],
@@ -237,23 +307,46 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The moves that lead to the best state `depth` moves ahead.
-    fn plan(&mut self, depth: usize) -> Vec<Direction> {
+    fn start(&mut self) {
         self.layers.iter_mut().for_each(Heap::clear);
         self.names.iter_mut().for_each(Names::clear);
         self.expanded.clear();
-        self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0));
+        self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0).ahead_by(self.progress));
+    }
+
+    /// The moves that lead to the best state `depth` moves ahead.
+    fn plan(&mut self, depth: usize) -> Vec<Direction> {
+        self.start();
         if self.options.distinct {
-            self.send_beams::<true>(depth);
+            self.send_beams::<true, false>(depth);
         } else {
-            self.send_beams::<false>(depth);
+            self.send_beams::<false, false>(depth);
         }
         let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
         self.path_to(best, depth)
     }
 
-    /// Sends out all beams. Whether states are distinct is known to the compiler, because asking at every move costs.
-    fn send_beams<const DISTINCT: bool>(&mut self, depth: usize) {
+    /// The moves that lead to the furthest state at most `depth` moves ahead, the nearest of equals. Where none is
+    /// further than the root, those that survive longest.
+    fn plan_for(&mut self, depth: usize) -> Vec<Direction> {
+        self.start();
+        self.furthest = None;
+        if self.options.distinct {
+            self.send_beams::<true, true>(depth);
+        } else {
+            self.send_beams::<false, true>(depth);
+        }
+        let furthest = self.furthest.filter(|found| found.state.score() > self.progress);
+        if let Some(Furthest { state, layer }) = furthest {
+            return self.path_to(state, layer);
+        }
+        let last = (1..=depth).rev().find_map(|layer| Some((self.layers[layer].top()?, layer)));
+        last.map_or(vec![], |(state, layer)| self.path_to(state, layer))
+    }
+
+    /// Sends out all beams. Whether states are distinct and whether an objective decides what may be taken is known to
+    /// the compiler, because asking at every move costs.
+    fn send_beams<const DISTINCT: bool, const RULED: bool>(&mut self, depth: usize) {
         for beams_left in (0..self.options.beams).rev() {
             for layer in 0..depth {
                 for states_left in (0..self.options.width).rev() {
@@ -261,14 +354,14 @@ impl<'a> Search<'a> {
                     let is_last = beams_left + states_left == 0;
                     let waiting = &mut self.layers[layer];
                     let Some(state) = (if is_last { waiting.top() } else { waiting.pop() }) else { break };
-                    self.expand::<DISTINCT>(layer, state);
+                    self.expand::<DISTINCT, RULED>(layer, state);
                 }
             }
         }
     }
 
     #[inline]
-    fn expand<const DISTINCT: bool>(&mut self, layer: usize, state: Entered) {
+    fn expand<const DISTINCT: bool, const RULED: bool>(&mut self, layer: usize, state: Entered) {
         let index = self.expanded.len();
         let row = self.row(index);
         let name = if index == 0 { 0 } else { self.inherit::<DISTINCT>(row, state) };
@@ -279,12 +372,26 @@ impl<'a> Search<'a> {
         self.evaluations += exits.count as u64;
         for &step in exits.steps.iter().take(exits.count) {
             let pays = !is_taken(taken, step.cell());
+            if RULED && pays {
+                let points = self.board.points(step.cell()).unwrap_or(0);
+                if !self.objective.allows(state.score(), points) {
+                    continue;
+                }
+            }
             let is_new = !DISTINCT || {
                 let place = word_of(self.exits.len() as u64 + u64::from(step.cell()));
                 self.names[layer + 1].insert(name ^ taking_word(self.board, taken, step.cell()) ^ place)
             };
             if is_new {
-                next.push(state.after(index, step, pays));
+                let entered = state.after(index, step, pays);
+                if RULED {
+                    let found = Furthest { state: entered, layer: layer + 1 };
+                    self.furthest = Some(self.furthest.map_or(found, |best| best.or(found)));
+                    if self.objective.is_reached(entered.score()) {
+                        continue;
+                    }
+                }
+                next.push(entered);
             }
         }
     }
@@ -323,7 +430,7 @@ impl<'a> Search<'a> {
         self.root = self.board.step(self.root, way).expect("plans consist of possible moves");
         let pays = !is_taken(self.taken.row(0), self.root);
         self.taken.insert(0, self.root);
-        if pays { u32::from(self.board.points(self.root).unwrap_or(0)) } else { 0 }
+        if pays { u32::from(self.objective.worth(self.board.points(self.root).unwrap_or(0))) } else { 0 }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::board::{Board, Cell, MAX_CELLS};
 use crate::direction::Direction;
+use crate::goal::Objective;
 
 /// Genomes walked side by side: one alone would wait for each look-up of its next cell.
 const LANES: usize = 4;
@@ -100,6 +101,55 @@ impl Evaluator {
             score += take(&mut self.marks[row], walk, step.points());
         }
         Some(score)
+    }
+
+    /// The score of `genes` for an objective of this board, with repair r1; genes after the end of the walk are
+    /// repaired too.
+    pub fn score_for(&mut self, genes: &mut [u8], objective: &Objective) -> u32 {
+        let walk = self.next_walk();
+        let (mut row, mut progress, mut moves) = (self.start, 0, 0);
+        let mut is_over = objective.is_reached(0);
+        for (turn, gene) in genes.iter_mut().enumerate() {
+            let step = self.step(row, *gene);
+            *gene = step.gene();
+            row = step.row();
+            if !is_over {
+                let points = take(&mut self.marks[row], walk, step.points()) as u8;
+                is_over = !objective.allows(progress, points);
+                if points > 0 && !is_over {
+                    progress += u32::from(objective.worth(points));
+                    moves = turn + 1;
+                    is_over = objective.is_reached(progress);
+                }
+            }
+        }
+        objective.score(progress, moves)
+    }
+
+    /// The score of `genes` for an objective of this board, with repair r2: `None` if a gene leads nowhere before the
+    /// walk ends.
+    pub fn score_strictly_for(&mut self, genes: &[u8], objective: &Objective) -> Option<u32> {
+        let walk = self.next_walk();
+        let (mut row, mut progress, mut moves) = (self.start, 0, 0);
+        for (turn, &gene) in genes.iter().enumerate() {
+            if objective.is_reached(progress) {
+                break;
+            }
+            let step = self.step(row, gene);
+            if step.gene() != gene & 3 {
+                return None;
+            }
+            row = step.row();
+            let points = take(&mut self.marks[row], walk, step.points()) as u8;
+            if !objective.allows(progress, points) {
+                break;
+            }
+            if points > 0 {
+                progress += u32::from(objective.worth(points));
+                moves = turn + 1;
+            }
+        }
+        Some(objective.score(progress, moves))
     }
 
     /// Repairs `genes` by r1, and writes down the cells they lead through, the start first.

@@ -1,7 +1,8 @@
 //! The number-collecting maze and its solvers.
 //!
 //! A character starts on a board of cells worth 0 to 9 points. Each turn it must move one cell up, down, left
-//! or right and takes that cell's points, once; after a given number of turns the sum counts.
+//! or right and takes that cell's points, once; after a given number of turns the sum counts. Other [`Goal`]s ask for
+//! numbers in an order, for an exact sum, or for all numbers in the fewest moves.
 //!
 //! The crate holds what such games need: [`Board`]s, the [`Evaluator`] that scores genomes, the solvers
 //! [`random`], [`greedy`], beam and [`Chokudai`] search, the [`Exact`] one that proves its answers, and with
@@ -31,6 +32,8 @@ mod direction;
 mod drawing;
 mod evaluator;
 mod exact;
+mod exact_goal;
+mod goal;
 mod heap;
 mod mersenne;
 mod notation;
@@ -46,10 +49,13 @@ pub use chokudai::{Chokudai, Horizon, MAX_SEARCH_MEMORY, SearchError};
 pub use direction::Direction;
 pub use evaluator::Evaluator;
 pub use exact::Exact;
+pub use goal::{Goal, GoalError, MAX_SUM, Objective, Outcome};
 pub use mersenne::MersenneTwister;
 pub use notation::{MAX_BOARD_BYTES, NotationError};
 pub use relaxation::{BoundError, MAX_BOUND_TURNS};
 pub use router::{Guide, Meeting, Router};
 pub use segment::Planning;
-pub use simple::{greedy, greedy_with_random_ties, random};
+pub use simple::{
+    greedy, greedy_for, greedy_for_with_random_ties, greedy_with_random_ties, random, random_for,
+};
 pub use solution::{BlockedMove, Solution};

@@ -23,7 +23,7 @@ pub const MAX_BOARD_BYTES: usize = 16 * MAX_CELLS;
 #[derive(Debug, Error)]
 pub enum NotationError {
     /// A character that means nothing.
-    #[error("expected a digit, `#` or `@`, found `{found}` in column {} of row {}", place.x, place.y)]
+    #[error("expected a digit, `#` or `@`, found `{found}` in column {} of row {}", place.x + 1, place.y + 1)]
     Character {
         /// Where.
         place: Place,
@@ -31,7 +31,7 @@ pub enum NotationError {
         found: char,
     },
     /// A row that is longer or shorter than the first.
-    #[error("expected rows of {expected} cells, found `{found}` in row {row}")]
+    #[error("expected rows of {expected} cells, found `{found}` in row {}", row + 1)]
     Ragged {
         /// The row, counted from 0.
         row: usize,

@@ -9,7 +9,7 @@ use crate::direction::Direction;
 use crate::evaluator::Evaluator;
 use crate::exact::{PRICE_ROUNDS, first_answer};
 use crate::relaxation::{BoundError, Relaxation};
-use crate::segment::{Goal, Planning, Segment, Stretch};
+use crate::segment::{Destination, Planning, Segment, Stretch};
 use std::sync::Arc;
 
 /// The most memory a guide may take, in bytes.
@@ -72,7 +72,7 @@ pub struct Router {
     guide: Option<Arc<Guide>>,
     evaluator: Evaluator,
     segment: Segment,
-    goal: Goal,
+    goal: Destination,
     cells: Vec<Cell>,
     /// For each cell, the last turn in which the path at hand stood there.
     turns: Vec<Option<u16>>,
@@ -87,7 +87,7 @@ impl Router {
             guide,
             evaluator: Evaluator::new(board),
             segment: Segment::new(board),
-            goal: Goal::new(board),
+            goal: Destination::new(board),
             cells: Vec::new(),
             turns: vec![None; board.cells()],
         }

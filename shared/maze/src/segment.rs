@@ -31,12 +31,12 @@ const FAR: u32 = u32::MAX;
 
 /// The cell a stretch must lead to, by the distance of the cells around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Goal {
+pub(crate) struct Destination {
     distances: Vec<u32>,
     flooded: Vec<Cell>,
 }
 
-impl Goal {
+impl Destination {
     pub(crate) fn new(board: &Board) -> Self {
         Self { distances: vec![FAR; board.cells()], flooded: Vec::new() }
     }
@@ -80,7 +80,7 @@ pub(crate) struct Stretch<'a> {
     /// Tells what may still be collected; without it the points at hand decide.
     pub(crate) guide: Option<&'a Relaxation>,
     /// Where it must lead; without it, anywhere.
-    pub(crate) goal: Option<&'a Goal>,
+    pub(crate) goal: Option<&'a Destination>,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -31,7 +31,7 @@ impl Solution {
 
 /// A move of a path that leads into a wall or off the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected a possible move, found `{}` in turn {} at column {} of row {}", direction.letter(), turn, place.x, place.y)]
+#[error("expected a possible move, found `{}` in turn {} at column {} of row {}", direction.letter(), turn + 1, place.x + 1, place.y + 1)]
 pub struct BlockedMove {
     /// The turn, counted from 0.
     pub turn: usize,

@@ -60,7 +60,7 @@ fn a_wall_stops_a_move_and_the_edge_does_too() {
     let board: Board = SMALL.parse().unwrap();
     let path = [Direction::Up, Direction::Right];
     let blocked = board.collect(&path).unwrap_err();
-    assert_eq!(blocked.to_string(), "expected a possible move, found `R` in turn 1 at column 1 of row 0");
+    assert_eq!(blocked.to_string(), "expected a possible move, found `R` in turn 2 at column 2 of row 1");
     assert!(board.collect(&[Direction::Down]).is_err());
     assert_eq!(board.collect(&[Direction::Up, Direction::Left, Direction::Right]), Ok(4));
     assert!(board.draw(&path).is_err() && board.to_svg(&path).is_err());
@@ -83,36 +83,40 @@ fn bad_boards_are_refused_with_the_reason() {
     let cases = [
         ("", "expected a board of 2 to 16384 cells, found width `0` and height `0`"),
         ("@", "expected a board of 2 to 16384 cells, found width `1` and height `1`"),
-        ("12\n3@5", "expected rows of 2 cells, found `3` in row 1"),
+        ("12\n3@5", "expected rows of 2 cells, found `3` in row 2"),
         ("12\n3", "expected one start `@`, found `0`"),
         ("@2\n3@", "expected one start `@`, found `2`"),
-        ("1x\n3@", "expected a digit, `#` or `@`, found `x` in column 1 of row 0"),
-        ("1é\n3@", "expected a digit, `#` or `@`, found `é` in column 1 of row 0"),
-        ("1#\n#@", "expected a cell to move to, found none next to the start in column `1` of row `1`"),
+        ("1x\n3@", "expected a digit, `#` or `@`, found `x` in column 2 of row 1"),
+        ("1é\n3@", "expected a digit, `#` or `@`, found `é` in column 2 of row 1"),
+        ("1#\n#@", "expected a cell to move to, found none next to the start in column `2` of row `2`"),
         (
             r#"{"start":{"x":2,"y":0},"rows":[[0,1]]}"#,
-            "expected a start inside the board, found column `2` of row `0`",
+            "expected a start inside the board, found column `3` of row `1`",
         ),
         (
             r#"{"start":{"x":0,"y":0},"rows":[[0,10]]}"#,
-            "expected 0 to 9 points, found `10` in column 1 of row 0",
+            "expected 0 to 9 points, found `10` in column 2 of row 1",
         ),
         (
             r#"{"start":{"x":1,"y":0},"rows":[[0,7]]}"#,
-            "expected the start to hold 0 points, found `7` in column 1 of row 0",
+            "expected the start to hold 0 points, found `7` in column 2 of row 1",
         ),
         (
             r#"{"start":{"x":1,"y":0},"rows":[[0,null]]}"#,
-            "expected the start to hold 0 points, found a wall in column 1 of row 0",
+            "expected the start to hold 0 points, found a wall in column 2 of row 1",
         ),
         (
             r#"{"start":{"x":0,"y":0},"rows":[]}"#,
             "expected a board of 2 to 16384 cells, found width `0` and height `0`",
         ),
-        (r#"{"start":{"x":0,"y":0},"rows":[[0],[1,2]]}"#, "expected rows of 1 cells, found `2` in row 1"),
+        (r#"{"start":{"x":0,"y":0},"rows":[[0],[1,2]]}"#, "expected rows of 1 cells, found `2` in row 2"),
         (
             r#"{"start":{"x":0,"y":0},"rows":[[0,1]],"walls":1}"#,
             "expected a board in JSON, found an error: unknown field `walls`",
+        ),
+        (
+            r#"{"start":{"x":18446744073709551615,"y":0},"rows":[[0,1]]}"#,
+            "expected a start inside the board, found column `18446744073709551615` of row `1`",
         ),
         ("{", "expected a board in JSON, found an error: EOF"),
     ];

@@ -1,4 +1,4 @@
-//! The number-collecting maze: a genome is a walk, its fitness the points that it collects.
+//! The number-collecting maze: a genome is a walk, its fitness the points that it collects, or what another goal counts.
 
 mod path;
 
@@ -9,14 +9,14 @@ use evolution::gene::{Alphabet, Gene, Shape};
 use evolution::population::{Chunk, Cost, Population};
 use evolution::problem::{Breeder, Founder, Judging, Problem};
 use evolution::random::Stream;
-use maze::{Board, Chokudai, Evaluator, Exact, Solution, Turns};
+use maze::{Board, Chokudai, Evaluator, Exact, Goal, Objective, Solution, Turns};
 use path::PathBreeder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Collect as many points as a walk of so many turns can.
+/// Collect as many points as a walk of so many turns can, or reach another goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Maze {
@@ -38,6 +38,10 @@ pub struct Maze {
     /// Turns of a game, and so genes of a genome.
     #[schemars(range(min = 1, max = 10_000))]
     pub turns: u32,
+    /// What the game asks for. Fitness is its score.
+    #[schemars(extend("default" = { "kind": "points" }))]
+    #[serde(skip_serializing_if = "Goal::is_points")]
+    pub goal: Goal,
     /// What becomes of a gene that leads over the edge or into a wall.
     pub repair: Repair,
     /// Where the first walks come from.
@@ -57,6 +61,7 @@ impl Default for Maze {
             walls: 0,
             board: None,
             turns: 20,
+            goal: Goal::Points,
             repair: Repair::Nearest,
             founders: Founders::Genes,
             operators: Operators::Genes,
@@ -192,10 +197,10 @@ impl Solver {
         }
     }
 
-    fn solve(self, board: &Board, turns: Turns) -> Solution {
+    fn solve(self, board: &Board, turns: Turns, objective: &Objective) -> Solution {
         match self {
-            Self::Search(search) => search.solve(board, turns).expect("it was checked"),
-            Self::Exact(exact) => exact.solve(board, turns).expect("it was checked"),
+            Self::Search(search) => search.solve_for(board, turns, objective).expect("it was checked"),
+            Self::Exact(exact) => exact.solve_for(board, turns, objective).expect("it was checked"),
         }
     }
 }
@@ -206,13 +211,15 @@ impl Maze {
         let board = self.board()?;
         let refused = |key: &str, error: &dyn Display| ProblemError::new(key, error);
         let turns = Turns::new(self.turns as usize).map_err(|error| refused("problem.turns", &error))?;
+        let objective =
+            Objective::new(&self.goal, &board, turns).map_err(|error| refused("problem.goal", &error))?;
         if let Some(solver) = self.founders.solver() {
             solver.check(&board, turns)?;
         }
         let breeder = match self.operators {
             Operators::Genes => None,
             Operators::Path(operators) => Some(
-                PathBreeder::new(operators, &board, turns)
+                PathBreeder::new(operators, &self.goal.planning_board(&board), turns)
                     .map_err(|error| refused("problem.operators", &error))?,
             ),
         };
@@ -220,6 +227,7 @@ impl Maze {
             evaluator: Evaluator::new(&board),
             board,
             turns,
+            objective,
             repair: self.repair,
             founders: self.founders.clone(),
             breeder,
@@ -243,6 +251,13 @@ fn genes(solution: &Solution) -> Vec<u8> {
     solution.path.iter().map(|direction| direction.gene()).collect()
 }
 
+/// Writes a walk; a game that it ends before its last turn is filled up with random genes, which count for nothing.
+fn begin_with(walk: &[u8], genome: &mut [u8], stream: &mut Stream) {
+    let (head, tail) = genome.split_at_mut(walk.len());
+    head.copy_from_slice(walk);
+    tail.fill_with(|| u8::random(Alphabet(4), stream));
+}
+
 /// The direction of a gene, as people write it: up, down, left, right.
 pub(crate) fn letter(gene: f64) -> char {
     *['U', 'D', 'L', 'R'].get(gene as usize).unwrap_or(&'?')
@@ -252,6 +267,7 @@ pub(crate) fn letter(gene: f64) -> char {
 pub(crate) struct MazeWalk {
     board: Board,
     turns: Turns,
+    objective: Objective,
     repair: Repair,
     founders: Founders,
     breeder: Option<PathBreeder>,
@@ -271,6 +287,12 @@ impl MazeWalk {
         let mut evaluator = spare().pop().unwrap_or_else(|| self.evaluator.clone());
         let (stride, turns) = (chunk.stride(), self.turns.count());
         let Chunk { first, rows, fitness, .. } = chunk;
+        if !self.objective.goal().is_points() {
+            for (at, (fitness, row)) in fitness.iter_mut().zip(rows.chunks_exact_mut(stride)).enumerate() {
+                *fitness = self.judge_row(&mut evaluator, first + at, &mut row[..turns], judging);
+            }
+            return spare().push(evaluator);
+        }
         match self.repair {
             Repair::Nearest => {
                 let mut scores = vec![0; fitness.len()];
@@ -294,6 +316,34 @@ impl MazeWalk {
             }
         }
         spare().push(evaluator);
+    }
+
+    /// The fitness of one walk for a goal other than points.
+    fn judge_row(&self, evaluator: &mut Evaluator, index: usize, genes: &mut [u8], judging: &Judging) -> f64 {
+        match self.repair {
+            Repair::Nearest => f64::from(evaluator.score_for(genes, &self.objective)),
+            Repair::Worst => evaluator.score_strictly_for(genes, &self.objective).map_or(WORST, f64::from),
+            Repair::Random => {
+                let mut stream = judging.stream(index);
+                evaluator.repair_randomly(genes, || stream.bits());
+                f64::from(evaluator.score_for(genes, &self.objective))
+            }
+        }
+    }
+
+    /// The first walk of a founder for a goal other than points, as far as it goes; nothing for random genes.
+    fn found_for(&self, founder: Founder, stream: &mut Stream) -> Option<Solution> {
+        let (board, objective) = (&self.board, &self.objective);
+        match self.founders {
+            Founders::Walks => Some(maze::random_for(board, objective, || stream.bits())),
+            Founders::Greedy { share, random_ties: false } if founder.is_among_first(share) => {
+                Some(maze::greedy_for(board, objective))
+            }
+            Founders::Greedy { share, .. } if founder.is_among_first(share) => {
+                Some(maze::greedy_for_with_random_ties(board, objective, || stream.bits()))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -319,8 +369,12 @@ impl Problem for MazeWalk {
     fn found(&self, founder: Founder, genome: &mut [u8], stream: &mut Stream) {
         let (board, turns) = (&self.board, self.turns);
         if let Some(solver) = self.founders.solver() {
-            let solved = self.solved.get_or_init(|| genes(&solver.solve(board, turns)));
-            return genome.copy_from_slice(solved);
+            let solved = self.solved.get_or_init(|| genes(&solver.solve(board, turns, &self.objective)));
+            return begin_with(solved, genome, stream);
+        }
+        if !self.objective.goal().is_points() {
+            let walk = self.found_for(founder, stream).map_or(vec![], |walk| genes(&walk));
+            return begin_with(&walk, genome, stream);
         }
         let solution = match self.founders {
             Founders::Walks => maze::random(board, turns, || stream.bits()),
@@ -375,6 +429,26 @@ mod tests {
         assert_eq!(founded(strict, 20), WORST);
         assert!(founded(with(Repair::Nearest), 200) > 30.0);
         assert!(founded(with(Repair::Random), 200) > 30.0);
+    }
+
+    #[test]
+    fn every_goal_is_judged_and_founded() {
+        let on = |goal: &str, founders, repair| {
+            let board = Some("@12\n#43\n".to_owned());
+            let goal = goal.parse().unwrap();
+            founded(Maze { board, turns: 6, goal, founders, repair, ..Maze::default() }, 4000)
+        };
+        for (goal, best) in [("order:1,2,3,4", 6.0), ("sum:6", 9.0), ("all", 6.0)] {
+            assert_eq!(on(goal, Founders::Exact, Repair::Nearest), best);
+            let beam = Founders::Beam { width: 2, replan: true, distinct: false };
+            assert_eq!(on(goal, beam, Repair::Nearest), best);
+            for repair in [Repair::Nearest, Repair::Worst, Repair::Random] {
+                assert_eq!(on(goal, Founders::Genes, repair), best, "{goal} {repair:?}");
+            }
+            assert_eq!(on(goal, Founders::Walks, Repair::Nearest), best);
+            let greedy = Founders::Greedy { share: 0.5, random_ties: true };
+            assert_eq!(on(goal, greedy, Repair::Worst), best);
+        }
     }
 
     #[test]
