@@ -1,12 +1,16 @@
 //! `atoll level`: single levels of either game, from a file or standard input, and those that runs have found.
 
+mod figures;
 pub(crate) mod ladder;
 mod raster;
+mod rung;
+mod study;
+mod tmx;
 
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{Parser, Subcommand, ValueEnum};
-use lockkey::Method;
+use lockkey::{AStar, Heuristic, Method, Ties};
 use match3::{Game, Player};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -59,6 +63,8 @@ enum Command {
     },
     /// Write the levels that runs have found, and a page to play them on
     Ladder(ladder::Arguments),
+    /// Evaluate logs of people who played levels: ranks of difficulty, scores, and the order of play
+    Study(study::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -68,9 +74,11 @@ struct Source {
     file: Option<PathBuf>,
 }
 
-/// How a Match-3 board is played; lock-and-key levels need no playing.
+/// How a Match-3 board is played, and how A* goes through a lock-and-key level.
 #[derive(clap::Args, Clone, Copy)]
 struct Playing {
+    #[command(flatten)]
+    search: SearchArguments,
     /// Who plays a Match-3 board: random, greedy, look-ahead:DEPTH or mixture:SKILL
     #[arg(long, default_value = "random")]
     player: Player,
@@ -80,6 +88,35 @@ struct Playing {
     /// The seed of the plays
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+/// How A* chooses the next node of a lock-and-key level.
+#[derive(clap::Args, Clone, Copy, Default)]
+struct SearchArguments {
+    /// Lock-and-key levels: how A* estimates the steps to a goal: manhattan, euclidean, chebyshev or none
+    #[arg(long, default_value = "manhattan", value_parser = word::<Heuristic>)]
+    heuristic: Heuristic,
+    /// Lock-and-key levels: which of several nodes with equal f and h is visited first: low-cell, high-cell, oldest or
+    /// newest
+    #[arg(long, default_value = "low-cell", value_parser = word::<Ties>)]
+    ties: Ties,
+}
+
+impl SearchArguments {
+    fn astar(self) -> AStar {
+        AStar { heuristic: self.heuristic, ties: self.ties }
+    }
+}
+
+impl From<AStar> for SearchArguments {
+    fn from(AStar { heuristic, ties }: AStar) -> Self {
+        Self { heuristic, ties }
+    }
+}
+
+/// A word of an experiment file as an argument.
+fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|error: serde_json::Error| error.to_string())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,8 +131,10 @@ enum Form {
     Png,
     /// A picture of the scores of a Match-3 board
     Histogram,
-    /// A map for the Tiled editor
+    /// A map for the Tiled editor: XML if the file is called `.tmx`, JSON otherwise
     Tiled,
+    /// A map for the Tiled editor in XML
+    Tmx,
 }
 
 #[derive(Debug, Error)]
@@ -132,6 +171,7 @@ impl Problem {
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let done = match &arguments.command {
         Command::Ladder(arguments) => return ladder::run(arguments).await,
+        Command::Study(arguments) => return study::run(arguments),
         Command::Show { source, json } => show(source, *json),
         Command::Rate { source, playing, json } => rate_one(source, playing, *json),
         Command::Export { source, playing, to, output } => export(source, playing, *to, output.as_deref()),
@@ -153,11 +193,13 @@ fn show(source: &Source, json: bool) -> Result<(), Problem> {
 fn rate_one(source: &Source, playing: &Playing, json: bool) -> Result<(), Problem> {
     let level = read(source)?;
     let rating = level.rating(playing).map_err(|error| Problem::Malformed { name: source.name(), error })?;
-    write_out(None, &if json { line(&rating) } else { listing(&rating) })
+    write_out(None, &if json { line(&rating) } else { figures::listing(&rating) })
 }
 
 fn export(source: &Source, playing: &Playing, to: Form, output: Option<&Path>) -> Result<(), Problem> {
     let level = read(source)?;
+    let is_tmx = output.and_then(Path::extension).is_some_and(|end| end.eq_ignore_ascii_case("tmx"));
+    let to = if to == Form::Tiled && is_tmx { Form::Tmx } else { to };
     let written = level.exported(to, playing, &source.name())?;
     match output {
         Some(output) if to == Form::Png => return write_png(output, &written),
@@ -165,7 +207,7 @@ fn export(source: &Source, playing: &Playing, to: Form, output: Option<&Path>) -
         output => write_out(output, &written)?,
     }
     match output {
-        Some(output) if to == Form::Tiled => {
+        Some(output) if matches!(to, Form::Tiled | Form::Tmx) => {
             let (name, sheet) = level.tile_sheet();
             write_out(Some(&output.with_file_name(name)), &sheet)
         }
@@ -293,7 +335,7 @@ impl Level {
     fn rating(&self, playing: &Playing) -> Result<Value, Malformed> {
         match self {
             Self::LockKey(level) => {
-                let mut figures = json!(level.difficulty()?);
+                let mut figures = json!(level.difficulty_by(playing.search.astar())?);
                 merge(&mut figures, json!(level.verdict()));
                 Ok(figures)
             }
@@ -314,13 +356,15 @@ impl Level {
                 line(&level.to_json(Some(&rate(level, playing).map_err(malformed)?), None))
             }
             (Form::Svg | Form::Png, Self::LockKey(level)) => {
-                level.to_svg(level.survey(Method::Plain).ok().as_ref())
+                level.to_svg(level.survey_by(Method::Plain, playing.search.astar()).ok().as_ref())
             }
             (Form::Svg | Form::Png, Self::Match3(level)) => level.board.to_svg(),
             (Form::Histogram, Self::LockKey(_)) => return Err(Problem::NoScores),
             (Form::Histogram, Self::Match3(level)) => histogram(level, playing).map_err(malformed)?,
             (Form::Tiled, Self::LockKey(level)) => line(&level.to_tiled()),
             (Form::Tiled, Self::Match3(level)) => line(&level.to_tiled()),
+            (Form::Tmx, Self::LockKey(level)) => tmx::of_map(&level.to_tiled()),
+            (Form::Tmx, Self::Match3(level)) => tmx::of_map(&level.to_tiled()),
         })
     }
 

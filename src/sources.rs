@@ -68,15 +68,15 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
     Ok(runs)
 }
 
-/// The same, all of them, without sweeps, which keep no states.
-pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Vec<RunId>, Failure> {
+/// The same, without sweeps, which keep no states.
+pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Present, Failure> {
     for source in sources {
         if let Some(Plan::Sweep(_)) = plan(source)? {
             let message = format!("expected an experiment or a study, found the sweep `{source}`");
             return Err(Failure::Usage(message));
         }
     }
-    Ok(meant(store, sources).await?.into_iter().map(|meant| meant.run).collect())
+    present(store, sources).await
 }
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {

@@ -1,10 +1,12 @@
 //! `atoll level ladder`: the levels that runs have found, as files and as a page to play them on.
 
-use super::{Form, Level, Playing, raster};
+use super::rung::{Rung, Target, write_all};
+use super::{Form, Level, Playing};
 use crate::failure::Failure;
 use crate::sources;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
+use lockkey::Method;
 use match3::{Game, Player};
 use problems::{LockKey, Match3, ProblemSpec};
 use run::RunId;
@@ -35,15 +37,38 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let mut rungs = vec![];
-    for run in sources::levels(&store, &arguments.sources).await? {
-        rungs.extend(Found::read(&store, &run).await?.rungs(arguments)?);
+    let mut unfinished = vec![];
+    for source in &arguments.sources {
+        let sources::Present { runs, missing } =
+            sources::levels(&store, std::slice::from_ref(source)).await?;
+        unfinished.extend(missing);
+        for run in runs {
+            match Found::read(&store, &run).await? {
+                Some(found) => rungs.extend(found.rungs(arguments, &group_of(source))?),
+                None => unfinished.push(format!("The run {run} has no epoch yet.")),
+            }
+        }
+    }
+    if rungs.is_empty() {
+        let message = format!("expected runs with levels, found none: {}", unfinished.join(" "));
+        return Err(Failure::Usage(message));
     }
     write_all(&arguments.to, &rungs)?;
     for rung in &rungs {
-        out!("{:<32} target {:<6} {}", rung.name, rung.found["target"], rung.summary());
+        out!("{:<32} target {:<12} {}", rung.name, rung.target.to_string(), rung.summary());
+    }
+    for message in unfinished {
+        eprintln!("note: {message}");
     }
     out!("{}", arguments.to.join("index.html").display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The levels of one source are a group, which people compare with each other.
+fn group_of(source: &str) -> String {
+    Path::new(source)
+        .file_stem()
+        .map_or_else(|| source.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// A problem whose solutions are levels.
@@ -52,11 +77,17 @@ enum Maker {
     Match3(Match3, Box<Game>),
 }
 
+/// What a level reaches.
+struct Measure {
+    /// The number of the nearest target.
+    nearest: usize,
+    value: f64,
+    /// The standard error of the value, where it is an estimate.
+    error: Option<f64>,
+}
+
 /// Plays that tell near which target a board lies.
 const GLANCE: u32 = 512;
-
-/// Plays of a histogram.
-const HISTOGRAM: u32 = 10_000;
 
 impl Maker {
     fn of(problem: &ProblemSpec) -> Result<Self, Failure> {
@@ -73,10 +104,10 @@ impl Maker {
         }
     }
 
-    fn targets(&self) -> Vec<f64> {
+    fn targets(&self) -> Vec<Target> {
         match self {
-            Self::LockKey(spec) => spec.targets.iter().map(|&target| target.into()).collect(),
-            Self::Match3(spec, _) => spec.targets.clone(),
+            Self::LockKey(spec) => spec.targets.iter().map(|&target| Target::Nodes(target)).collect(),
+            Self::Match3(spec, _) => spec.wanted().iter().map(|&target| Target::Passing(target)).collect(),
         }
     }
 
@@ -88,16 +119,44 @@ impl Maker {
         level.map_err(|error| Failure::Other(error.to_string()))
     }
 
-    /// What is compared with the targets, at a glance.
-    fn measure(&self, level: &Level) -> f64 {
+    /// The number of the target that a level comes nearest to, and what it reaches, at a glance.
+    fn measure(&self, level: &Level) -> Measure {
         match (self, level) {
             (Self::LockKey(spec), Level::LockKey(level)) => {
-                level.difficulty().map_or(0.0, |figures| spec.difficulty(&figures).into())
+                let figures = level.difficulty_by(spec.astar);
+                let value: f64 = figures.map_or(0.0, |figures| spec.difficulty(&figures).into());
+                let miss = |&index: &usize| (f64::from(spec.targets[index]) - value).abs();
+                let nearest = (0..spec.targets.len()).min_by(|one, other| miss(one).total_cmp(&miss(other)));
+                Measure { nearest: nearest.unwrap_or(0), value, error: None }
             }
-            (Self::Match3(spec, game), Level::Match3(level)) => game
-                .rate(&level.board, spec.player, spec.plays.seed, GLANCE)
-                .map_or(0.0, |rating| rating.estimate),
+            (Self::Match3(spec, game), Level::Match3(level)) => {
+                match game.rate(&level.board, spec.player, spec.plays.seed, GLANCE) {
+                    Ok(rating) => {
+                        let nearest = spec.nearest(&rating);
+                        let target = spec.wanted()[nearest];
+                        let error = Some(target.error(&rating));
+                        Measure { nearest, value: target.measure(&rating), error }
+                    }
+                    Err(_) => Measure { nearest: 0, value: 0.0, error: None },
+                }
+            }
             _ => unreachable!("a problem makes levels of its own game"),
+        }
+    }
+
+    fn playing(&self, plays: u32, seed: u64) -> Playing {
+        let search = match self {
+            Self::LockKey(spec) => spec.astar.into(),
+            Self::Match3(..) => super::SearchArguments::default(),
+        };
+        Playing { search, player: self.player(), plays, seed }
+    }
+
+    /// The figure of a lock-and-key level that its targets mean.
+    fn counted(&self) -> &'static str {
+        match self {
+            Self::LockKey(LockKey { count: Method::Optimised, .. }) => "optimised",
+            _ => "plain",
         }
     }
 
@@ -121,12 +180,11 @@ impl Maker {
 }
 
 /// The fittest candidate near each target, the first of equals.
-fn chosen<'a>(maker: &Maker, candidates: &'a [Candidate]) -> Result<Vec<(f64, &'a Candidate)>, Failure> {
+fn chosen<'a>(maker: &Maker, candidates: &'a [Candidate]) -> Result<Vec<(Target, &'a Candidate)>, Failure> {
     let targets = maker.targets();
     let mut best: Vec<Option<&Candidate>> = vec![None; targets.len()];
     for candidate in candidates {
-        let measure = maker.measure(&maker.level(&candidate.genome)?);
-        let nearest = nearest(&targets, measure);
+        let nearest = maker.measure(&maker.level(&candidate.genome)?).nearest;
         if best[nearest].is_none_or(|best| candidate.fitness > best.fitness) {
             best[nearest] = Some(candidate);
         }
@@ -147,8 +205,9 @@ fn candidates_of(island: u32, view: StateView) -> impl Iterator<Item = Candidate
 /// The fittest level near a target, as reports show it.
 pub(crate) struct Best {
     pub(crate) target: f64,
-    /// What it reached, at a glance.
+    /// What it reached, at a glance, and the standard error of that, where it is an estimate.
     pub(crate) measure: f64,
+    pub(crate) error: Option<f64>,
     pub(crate) fitness: f64,
     pub(crate) island: u32,
     pub(crate) svg: String,
@@ -164,13 +223,14 @@ pub(crate) fn best(problem: &ProblemSpec, states: Vec<(u32, StateView)>) -> Resu
     let mut candidates: Vec<Candidate> = candidates.collect();
     candidates.sort_by(|one, other| other.fitness.total_cmp(&one.fitness));
     candidates.truncate(CANDIDATES);
-    let playing = Playing { player: maker.player(), plays: GLANCE, seed: 2 };
-    let drawn = |(target, candidate): (f64, &Candidate)| {
+    let playing = maker.playing(GLANCE, 2);
+    let drawn = |(target, candidate): (Target, &Candidate)| {
         let level = maker.level(&candidate.genome)?;
         let svg =
             level.exported(Form::Svg, &playing, "").map_err(|error| Failure::Other(error.to_string()))?;
-        let (measure, fitness, island) = (maker.measure(&level), candidate.fitness, candidate.island);
-        Ok(Best { target, measure, fitness, island, svg })
+        let Measure { value: measure, error, .. } = maker.measure(&level);
+        let (target, fitness, island) = (target.value(), candidate.fitness, candidate.island);
+        Ok(Best { target, measure, error, fitness, island, svg })
     };
     chosen(&maker, &candidates)?.into_iter().map(drawn).collect()
 }
@@ -193,7 +253,8 @@ struct Candidate {
 }
 
 impl Found {
-    async fn read(store: &Store, run: &RunId) -> Result<Self, Failure> {
+    /// Nothing, if the run has no epoch yet.
+    async fn read(store: &Store, run: &RunId) -> Result<Option<Self>, Failure> {
         let states = States::open(store, run).await?;
         let maker = Maker::of(&states.experiment.file().problem)?;
         let mut candidates = vec![];
@@ -201,33 +262,33 @@ impl Found {
             let Some(&epoch) = states.epochs(island).last() else { continue };
             candidates.extend(candidates_of(island, states.read(island, epoch).await?));
         }
-        if candidates.is_empty() {
-            return Err(Failure::Usage(format!("expected a run with levels, but {run} has no epoch yet")));
-        }
-        Ok(Self { run: run.clone(), states, maker, candidates })
+        let is_empty = candidates.is_empty();
+        Ok((!is_empty).then(|| Self { run: run.clone(), states, maker, candidates }))
     }
 
     /// The fittest candidate near each target, the first of equals.
-    fn chosen(&self) -> Result<Vec<(f64, &Candidate)>, Failure> {
+    fn chosen(&self) -> Result<Vec<(Target, &Candidate)>, Failure> {
         chosen(&self.maker, &self.candidates)
     }
 
-    fn rungs(&self, arguments: &Arguments) -> Result<Vec<Rung>, Failure> {
+    fn rungs(&self, arguments: &Arguments, group: &str) -> Result<Vec<Rung>, Failure> {
         let chosen = self.chosen()?;
         let name = self.states.experiment.name();
-        let playing = Playing { player: self.maker.player(), plays: arguments.plays, seed: arguments.seed };
+        let playing = self.maker.playing(arguments.plays, arguments.seed);
         let several = chosen.len() > 1;
-        let rung = |(index, (target, candidate)): (usize, (f64, &Candidate))| {
+        let rung = |(index, (target, candidate)): (usize, (Target, &Candidate))| {
             let level = self.maker.level(&candidate.genome)?;
             let figures = level.rating(&playing).map_err(|error| Failure::Other(error.to_string()))?;
             let name = if several { format!("{name}-{}", index + 1) } else { name.to_owned() };
-            Ok(Rung { name, figures, found: self.story(target, candidate), level, playing, target })
+            let (found, counted) = (self.story(target, candidate), self.maker.counted());
+            let group = group.to_owned();
+            Ok(Rung { name, group, level, figures, found, playing, target, counted })
         };
         chosen.into_iter().enumerate().map(rung).collect()
     }
 
     /// How a level was found.
-    fn story(&self, target: f64, candidate: &Candidate) -> Value {
+    fn story(&self, target: Target, candidate: &Candidate) -> Value {
         let experiment = &self.states.experiment;
         json!({
             "run": self.run.as_str(),
@@ -236,145 +297,9 @@ impl Found {
             "island": candidate.island,
             "epoch": candidate.epoch,
             "generation": candidate.generation,
-            "target": target,
+            "target": target.json(),
             "fitness": candidate.fitness,
             "genome": self.maker.genome(&candidate.genome),
         })
     }
-}
-
-fn nearest(targets: &[f64], measure: f64) -> usize {
-    let miss = |index: &usize| (targets[*index] - measure).abs();
-    (0..targets.len()).min_by(|one, other| miss(one).total_cmp(&miss(other))).unwrap_or(0)
-}
-
-/// A level of the ladder, with its figures and its story.
-struct Rung {
-    name: String,
-    level: Level,
-    figures: Value,
-    found: Value,
-    playing: Playing,
-    target: f64,
-}
-
-impl Rung {
-    fn summary(&self) -> String {
-        let figure = |name: &str| self.figures[name].as_f64().unwrap_or(0.0);
-        match &self.level {
-            Level::LockKey(_) => {
-                format!(
-                    "{} nodes, {} optimised, {} steps",
-                    figure("plain"),
-                    figure("optimised"),
-                    figure("steps")
-                )
-            }
-            Level::Match3(_) => {
-                let interval = &self.figures["interval"];
-                format!(
-                    "estimate {:.4}, passed {:.4} ({:.4} to {:.4})",
-                    figure("estimate"),
-                    figure("passed"),
-                    interval[0].as_f64().unwrap_or(0.0),
-                    interval[1].as_f64().unwrap_or(0.0)
-                )
-            }
-        }
-    }
-
-    /// The difficulty and its target, as the page draws them: nodes, or the percentage of plays that fail.
-    fn difficulty(&self) -> (f64, f64) {
-        let figure = |name: &str| self.figures[name].as_f64().unwrap_or(0.0);
-        match &self.level {
-            Level::LockKey(_) => (figure("plain"), self.target),
-            Level::Match3(_) => (100.0 * (1.0 - figure("estimate")), 100.0 * (1.0 - self.target)),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match &self.level {
-            Level::LockKey(level) => {
-                let mut object = level.to_json(Some(&self.found));
-                object["proof"] = json!(level.verdict());
-                object
-            }
-            Level::Match3(level) => {
-                let mut object = level.to_json(None, Some(&self.found));
-                object["metrics"] = self.figures.clone();
-                object["player"] = json!(self.playing.player);
-                object
-            }
-        }
-    }
-
-    /// What the page knows of it.
-    fn entry(&self) -> Result<Value, Failure> {
-        let mut entry = self.level.description();
-        let (difficulty, target) = self.difficulty();
-        let figures = self.figures.as_object().into_iter().flatten();
-        let figures: Vec<[String; 2]> = [["target".to_owned(), self.target.to_string()]]
-            .into_iter()
-            .chain(figures.map(|(name, value)| [name.clone(), value.to_string()]))
-            .chain([["run".to_owned(), self.found["run"].as_str().unwrap_or("").to_owned()]])
-            .collect();
-        let form = if matches!(self.level, Level::LockKey(_)) { Form::Svg } else { Form::Histogram };
-        super::merge(
-            &mut entry,
-            json!({
-                "name": self.name, "difficulty": difficulty, "target": target, "figures": figures,
-                "picture": self.form(form)?,
-            }),
-        );
-        Ok(entry)
-    }
-
-    fn form(&self, form: Form) -> Result<String, Failure> {
-        // A histogram shows no more than these.
-        let playing = Playing { plays: self.playing.plays.min(HISTOGRAM), ..self.playing };
-        let text = self.level.exported(form, &playing, &self.name);
-        text.map_err(|problem| Failure::Other(problem.to_string()))
-    }
-
-    /// Its files, by the ends of their names.
-    fn files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, Failure> {
-        let svg = self.form(Form::Svg)?;
-        let png = raster::to_png(&svg, 2).map_err(|error| Failure::Other(error.to_string()))?;
-        let mut files = vec![
-            (".json", format!("{}\n", self.json()).into_bytes()),
-            (".svg", svg.into_bytes()),
-            (".png", png),
-            (".tmj", self.form(Form::Tiled)?.into_bytes()),
-        ];
-        if matches!(self.level, Level::Match3(_)) {
-            files.push((".scores.svg", self.form(Form::Histogram)?.into_bytes()));
-        }
-        Ok(files)
-    }
-}
-
-fn write_all(folder: &Path, rungs: &[Rung]) -> Result<(), Failure> {
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::Other(format!("cannot write {}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let write = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|error| failed(&path, error))
-    };
-    for (number, rung) in rungs.iter().enumerate() {
-        for (end, bytes) in rung.files()? {
-            write(&format!("{:02}-{}{end}", number + 1, rung.name), &bytes)?;
-        }
-        let (name, sheet) = rung.level.tile_sheet();
-        write(name, sheet.as_bytes())?;
-    }
-    let entries: Result<Vec<Value>, Failure> = rungs.iter().map(Rung::entry).collect();
-    write("index.html", page(&Value::Array(entries?)).as_bytes())
-}
-
-/// The page with these levels on it. A script ends at the first `</`, wherever that stands.
-fn page(levels: &Value) -> String {
-    let levels = levels.to_string().replace("</", "<\\/");
-    include_str!("page.html").replacen("/*LEVELS*/[]", &levels, 1)
 }

@@ -24,7 +24,7 @@ pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result
         Table::new("The fittest level near each target", &["target", "reached", "fitness", "island"]);
     let mut pictures = vec![];
     for level in levels.iter().take(SHOWN) {
-        let (target, measure) = (number(level.target), number(level.measure));
+        let (target, measure) = (number(level.target), reached(level));
         let title = format!("the level for the target {target}");
         pictures.push((
             Picture::sealed("level", &title, &level.svg, 300.0),
@@ -32,8 +32,8 @@ pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result
         ));
     }
     for level in &levels {
-        let numbers = [level.target, level.measure, level.fitness].map(number);
-        table.push(numbers.into_iter().chain([level.island.to_string()]).collect());
+        let fitness = number(level.fitness);
+        table.push(vec![number(level.target), reached(level), fitness, level.island.to_string()]);
     }
     let caption = match problem {
         ProblemSpec::LockKey(_) => {
@@ -51,4 +51,12 @@ pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result
         numbers: Some(table),
         folded: false,
     })])
+}
+
+/// What a level reaches, with its standard error where that is an estimate.
+fn reached(level: &ladder::Best) -> String {
+    match level.error {
+        Some(error) => format!("{:.3} ± {error:.3}", level.measure),
+        None => number(level.measure),
+    }
 }

@@ -149,6 +149,43 @@ impl Page<'_> {
         answer["result"]["value"].clone()
     }
 
+    /// Presses a key, wherever the focus is.
+    pub(crate) fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            self.call("Input.dispatchKeyEvent", &json!({ "type": kind, "key": key, "code": key }));
+        }
+    }
+
+    /// Touches a place, moves the finger, and lets go.
+    pub(crate) fn swipe(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true }));
+        let point = |(x, y): (f64, f64)| json!([{ "x": x, "y": y }]);
+        for (kind, points) in [("touchStart", point(from)), ("touchMove", point(to)), ("touchEnd", json!([]))]
+        {
+            self.call("Input.dispatchTouchEvent", &json!({ "type": kind, "touchPoints": points }));
+        }
+    }
+
+    /// Clicks on something that saves a file, and waits until it lies in the folder; answers its name.
+    pub(crate) fn download(&mut self, folder: &Path, click: &str) -> String {
+        let behaviour = json!({ "behavior": "allow", "downloadPath": folder, "eventsEnabled": true });
+        self.chromium.call(None, "Browser.setDownloadBehavior", &behaviour, &mut self.events);
+        self.evaluate(click);
+        let is_done = |event: &Value| {
+            event["method"] == "Browser.downloadProgress" && event["params"]["state"] == "completed"
+        };
+        while !self.events.iter().any(is_done) {
+            let event = self.chromium.receive();
+            self.events.push(event);
+        }
+        let begun = |event: &&Value| event["method"] == "Browser.downloadWillBegin";
+        let name =
+            self.events.iter().rfind(begun).expect("a download that began")["params"]["suggestedFilename"]
+                .clone();
+        self.events.retain(|event| !is_done(event));
+        name.as_str().expect("a name").to_owned()
+    }
+
     /// Everything that went wrong so far: errors on the console, exceptions, refused requests.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let is_complaint = |event: &&Value| match event["method"].as_str().unwrap_or("") {

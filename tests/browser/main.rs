@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chromium;
+mod levels;
 #[path = "../support/mod.rs"]
 mod support;
 

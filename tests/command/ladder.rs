@@ -98,6 +98,26 @@ fn the_ladder_of_mazes_rises_as_asked_and_every_level_is_proved() {
 }
 
 #[test]
+fn an_unfinished_study_shows_what_there_is() {
+    let place = Place::new();
+    let study = "name = \"half\"\nproblem = { kind = \"match3\" }\n\
+                 algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 1 }\n\
+                 [study.first]\nproblem.target = { passed = 0.6 }\n";
+    place.write("half.toml", study);
+    place.run(&["run", "half.toml"]).expect(0);
+    // The same study with another part, which has not been run.
+    place.write("half.toml", format!("{study}[study.second]\nproblem.target = 0.5\n"));
+    let shown = place.run(&["level", "ladder", "half.toml", "--plays", "1000"]);
+    shown.expect(0);
+    assert!(shown.stderr.contains("note: The experiment `second` has not been begun."), "{}", shown.stderr);
+    assert!(shown.stdout.contains("target 0.6 passed") && shown.stdout.contains(" ± "), "{}", shown.stdout);
+    let level = &levels(&place.path().join("levels"))[0];
+    assert_eq!(level["found"]["target"], serde_json::json!({ "passed": 0.6 }));
+    place.write("none.toml", study.replace("half", "none"));
+    place.run(&["level", "ladder", "none.toml"]).expect(1);
+}
+
+#[test]
 fn what_cannot_be_had_is_refused() {
     let place = Place::new();
     let rest = "algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 1 }\n";
@@ -110,6 +130,11 @@ fn what_cannot_be_had_is_refused() {
     refused("{ kind = \"lock-key\", targets = [] }", "problem.targets");
     refused("{ kind = \"lock-key\", level = { width = 2, height = 2 } }", "expected at most 0 pairs");
     refused("{ kind = \"match3\", targets = [1.2] }", "problem.targets");
+    refused("{ kind = \"match3\", target = { passed = 1.2 } }", "problem.target");
+    refused("{ kind = \"match3\", target = { past = 0.5 } }", "problem.target");
+    refused("{ kind = \"lock-key\", astar = { ties = \"coin\" } }", "problem.astar");
+    refused("{ kind = \"maze\", goal = { kind = \"order\", numbers = [0] } }", "problem.goal");
+    refused("{ kind = \"maze\", goal = { kind = \"sum\" } }", "problem.goal");
     refused("{ kind = \"match3\", rules = { colours = 0 } }", "colours");
     refused("{ kind = \"match3\", rules = { width = 60, height = 60 } }", "at most 128 cells");
 

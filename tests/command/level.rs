@@ -94,6 +94,78 @@ fn a_tiled_map_is_written_with_its_tile_sheet() {
 }
 
 #[test]
+fn a_file_called_tmx_is_xml_that_tiled_reads() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tmx");
+    std::fs::create_dir_all(&folder).expect("a folder for the map");
+    for (name, level, tiles) in [("maze.tmx", MAZE, 99), ("board.TMX", BOARD, 16)] {
+        let map = folder.join(name);
+        output(&["export", "--to", "tiled", "-o", map.to_str().expect("a plain path")], level);
+        let text = std::fs::read_to_string(&map).expect("the map");
+        assert!(
+            text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<map version=\"1.10\""),
+            "{text}"
+        );
+        // A stack of elements: each that is opened is closed, by its own name.
+        let mut open: Vec<&str> = vec![];
+        for tag in text.split('<').skip(2).map(|rest| rest.split('>').next().expect("a tag ends")) {
+            match tag.strip_prefix('/') {
+                Some(name) => assert_eq!(open.pop(), Some(name)),
+                None if tag.ends_with('/') => {}
+                None => open.push(tag.split(' ').next().expect("a name")),
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        let data = text.split("encoding=\"csv\">").nth(1).expect("tiles").split('<').next().expect("an end");
+        let found: Vec<u32> = data.split(',').map(|tile| tile.trim().parse().expect("a tile")).collect();
+        assert_eq!(found.len(), tiles);
+        let sheet = text.split("source=\"").nth(1).expect("a sheet").split('"').next().expect("its name");
+        assert!(folder.join(sheet).is_file());
+    }
+    assert_eq!(output(&["export", "--to", "tmx"], MAZE).matches("<object ").count(), 6 + 3);
+}
+
+#[test]
+fn nodes_are_chosen_as_asked() {
+    let nodes = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["rate", "--json"].iter().chain(arguments).copied().collect();
+        json(&arguments, MAZE)["plain"].as_u64().expect("a number")
+    };
+    let plain = nodes(&[]);
+    assert_eq!(nodes(&["--heuristic", "manhattan", "--ties", "low-cell"]), plain);
+    // Dijkstra's search knows nothing of the goal, and visits more.
+    assert!(nodes(&["--heuristic", "none"]) > plain);
+    assert!(nodes(&["--heuristic", "euclidean"]) >= plain);
+}
+
+#[test]
+fn letters_may_be_given_in_any_order() {
+    let swapped: String = MAZE
+        .chars()
+        .map(|mark| match mark {
+            'a' => 'b',
+            'b' => 'a',
+            'A' => 'B',
+            'B' => 'A',
+            other => other,
+        })
+        .collect();
+    let figures = |level: &str| {
+        let rated = json(&["rate", "--json"], level);
+        (rated["plain"].clone(), rated["optimised"].clone(), rated["steps"].clone())
+    };
+    assert_eq!(figures(&swapped), figures(MAZE));
+}
+
+#[test]
+fn estimates_are_listed_with_their_errors() {
+    let listed = output(&["rate", "--plays", "2000"], BOARD);
+    let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).expect("a line").to_owned();
+    assert!(line("estimate").contains(" ± ") && line("mean score").contains(" ± "), "{listed}");
+    assert!(line("passed").contains(" to "), "{listed}");
+    assert!(!listed.split_whitespace().any(|word| word.len() > 12 && word.contains('.')), "{listed}");
+}
+
+#[test]
 fn bad_levels_are_refused_with_78_and_the_reason() {
     let refused = |arguments: &[&str], input: &str, reason: &str| {
         let output = atoll(arguments, input);
@@ -106,7 +178,7 @@ fn bad_levels_are_refused_with_78_and_the_reason() {
     refused(&["show"], "###\n#<#\n###\n", "stdin: expected one exit `>`, found `0`");
     refused(&["rate"], "{\"format\": \"atoll.go/1\"}", "found `atoll.go/1`");
     refused(&["rate"], "{", "EOF while parsing");
-    refused(&["rate"], "#########\n#<.A.>.a#\n#########\n", "key `a` at (3, 0) is out of reach");
+    refused(&["rate"], "#########\n#<.A.>.a#\n#########\n", "key `a` at (4, 1) is out of reach");
     refused(&["rate"], &"1".repeat(2 << 20), "at most 1048576 bytes");
     refused(&["show", "/nowhere/at/all"], "", "cannot read /nowhere/at/all");
     refused(&["rate"], "19\n11\n", "expected 1 to 7 colours, found `9`");
@@ -119,6 +191,8 @@ fn wrong_usage_is_refused_with_2() {
         &["export", "--to", "png"],
         &["rate", "--player", "lucky"],
         &["rate", "--plays", "0"],
+        &["rate", "--heuristic", "wishful"],
+        &["study"],
         &["paint"],
     ] {
         assert_eq!(atoll(arguments, MAZE).status.code(), Some(2), "{arguments:?}");

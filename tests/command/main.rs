@@ -14,6 +14,7 @@ mod engine;
 mod golden_store;
 mod ladder;
 mod level;
+mod level_study;
 mod licences;
 mod maze;
 mod maze_hybrid;

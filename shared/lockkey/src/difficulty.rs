@@ -1,9 +1,10 @@
 //! How hard it is to find one's way: the nodes that A* visits, leg by leg.
 
+use crate::chosen_search::{AStar, ChosenSearch};
 use crate::grid::Cell;
 use crate::level::{Fault, Level};
 use crate::proof;
-use crate::search::Search;
+use crate::search::{LegSearch, Search};
 use serde::{Deserialize, Serialize};
 
 /// Which nodes a player is taken to visit on the way to the next goal.
@@ -63,6 +64,8 @@ pub(crate) struct Stage {
 #[derive(Clone, Default)]
 pub struct Rater {
     search: Search,
+    /// In place of the fast one, where something other than the default is chosen.
+    chosen: Option<ChosenSearch>,
     stages: Vec<Stage>,
 }
 
@@ -91,8 +94,16 @@ impl Level {
     /// # Errors
     /// Why it cannot be solved.
     pub fn difficulty(&self) -> Result<Difficulty, Fault> {
+        self.difficulty_by(AStar::default())
+    }
+
+    /// The figures of this level, with nodes chosen in another way.
+    ///
+    /// # Errors
+    /// Why it cannot be solved.
+    pub fn difficulty_by(&self, astar: AStar) -> Result<Difficulty, Fault> {
         self.validate()?;
-        Rater::default().difficulty(self).ok_or(Fault::Unsolvable { cell: self.exit })
+        Rater::new(astar).difficulty(self).ok_or(Fault::Unsolvable { cell: self.exit })
     }
 
     /// The nodes visited and the way gone in each leg.
@@ -100,17 +111,31 @@ impl Level {
     /// # Errors
     /// Why it cannot be solved.
     pub fn survey(&self, method: Method) -> Result<Survey, Fault> {
+        self.survey_by(method, AStar::default())
+    }
+
+    /// The nodes visited and the way gone in each leg, with nodes chosen in another way.
+    ///
+    /// # Errors
+    /// Why it cannot be solved.
+    pub fn survey_by(&self, method: Method, astar: AStar) -> Result<Survey, Fault> {
         self.validate()?;
         let mut legs = vec![];
-        let mut rater = Rater::default();
+        let mut rater = Rater::new(astar);
         let all = rater.go(self, method, |search, from, to| {
-            legs.push(Leg { from, to, visited: search.visited.clone(), path: search.path(from, to) });
+            legs.push(Leg { from, to, visited: search.visited().to_vec(), path: search.path(from, to) });
         });
         all.map(|_| Survey { method, legs }).ok_or(Fault::Unsolvable { cell: self.exit })
     }
 }
 
 impl Rater {
+    /// A rater whose A* chooses nodes so.
+    pub fn new(astar: AStar) -> Self {
+        let chosen = (!astar.is_default()).then(|| ChosenSearch::new(astar));
+        Self { chosen, ..Self::default() }
+    }
+
     /// Nodes visited by this method; none when the level cannot be solved.
     ///
     /// ```
@@ -138,23 +163,13 @@ impl Rater {
         &mut self,
         level: &Level,
         method: Method,
-        mut each: impl FnMut(&Search, Cell, Cell),
+        each: impl FnMut(&dyn LegSearch, Cell, Cell),
     ) -> Option<Sums> {
         self.plan(level)?;
-        self.search.begin(level, method);
-        let mut sums = Sums::default();
-        let mut from = level.entry;
-        for &Stage { opens, goal } in &self.stages {
-            if let Some(lock) = opens {
-                self.search.open_lock(&level.grid, level.locks[lock]);
-            }
-            sums.steps += self.search.leg(&level.grid, from, goal, method)?;
-            sums.visited += self.search.visited.len() as u32;
-            each(&self.search, from, goal);
-            self.search.reached(goal);
-            from = goal;
+        match &mut self.chosen {
+            None => go_by(&mut self.search, &self.stages, level, method, each),
+            Some(search) => go_by(search, &self.stages, level, method, each),
         }
-        Some(sums)
     }
 
     /// Key by key in a paired level; where colours repeat, by the shortest order in which locks can be opened.
@@ -169,4 +184,27 @@ impl Rater {
         self.stages.extend(stages);
         Some(())
     }
+}
+
+fn go_by<S: LegSearch>(
+    search: &mut S,
+    stages: &[Stage],
+    level: &Level,
+    method: Method,
+    mut each: impl FnMut(&dyn LegSearch, Cell, Cell),
+) -> Option<Sums> {
+    search.begin(level, method);
+    let mut sums = Sums::default();
+    let mut from = level.entry;
+    for &Stage { opens, goal } in stages {
+        if let Some(lock) = opens {
+            search.open_lock(&level.grid, level.locks[lock]);
+        }
+        sums.steps += search.leg(&level.grid, from, goal, method)?;
+        sums.visited += search.visited().len() as u32;
+        each(search, from, goal);
+        search.reached(goal);
+        from = goal;
+    }
+    Some(sums)
 }

@@ -76,8 +76,9 @@ impl fmt::Debug for Cell {
 }
 
 impl fmt::Display for Cell {
+    /// Column and row, counted from 1, as messages name cells.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}, {})", self.x(), self.y())
+        write!(f, "({}, {})", self.x() + 1, self.y() + 1)
     }
 }
 

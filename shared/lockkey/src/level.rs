@@ -23,7 +23,8 @@ pub struct Fixture {
 /// A level whose parts all lie on cells of their own; whether it can be solved is another matter ([`Level::validate`]).
 ///
 /// A lock blocks its cell. A key opens one lock of its colour and is used up.
-/// Where every colour has one lock and one key the level is *paired*, and is played in the order of the colours.
+/// Where every colour has one lock and one key the level is *paired*, and is played key by key: always the key with the
+/// lowest letter of those that can be reached. Locks and keys of a paired level are kept in this order.
 ///
 /// Its text form is a map that can be drawn in any editor:
 ///
@@ -180,9 +181,27 @@ impl Level {
         }
         locks.sort_unstable();
         keys.sort_unstable();
-        let level = Self { grid, entry, exit, locks, keys };
+        let mut level = Self { grid, entry, exit, locks, keys };
         level.check_places()?;
+        if level.is_paired() {
+            level.order_pairs();
+        }
         Ok(level)
+    }
+
+    /// Brings pairs into the order in which they are played, which need not be that of their letters. Pairs whose keys
+    /// are out of reach stay at the end.
+    fn order_pairs(&mut self) {
+        let mut reach = Reach::default();
+        for first in 0..self.keys.len() {
+            let reached = reach.flood(&self.grid, self.entry, &self.locks[first..]);
+            let Some(next) = (first..self.keys.len()).find(|&pair| reached.contains(self.keys[pair].cell))
+            else {
+                return;
+            };
+            self.keys[first..=next].rotate_right(1);
+            self.locks[first..=next].rotate_right(1);
+        }
     }
 
     fn check_places(&self) -> Result<(), LevelError> {
@@ -226,19 +245,20 @@ impl Level {
         self.exit
     }
 
-    /// The locks, by colour and cell.
+    /// The locks: of a paired level in the order in which they are opened, otherwise by colour and cell.
     pub fn locks(&self) -> &[Fixture] {
         &self.locks
     }
 
-    /// The keys, by colour and cell.
+    /// The keys: of a paired level in the order in which they are found, otherwise by colour and cell.
     pub fn keys(&self) -> &[Fixture] {
         &self.keys
     }
 
     /// Whether every colour has exactly one lock and one key.
     pub fn is_paired(&self) -> bool {
-        let distinct = self.locks.windows(2).all(|two| two[0].colour < two[1].colour);
+        let colours = self.locks.iter().fold(0_u32, |colours, lock| colours | 1 << lock.colour.0);
+        let distinct = colours.count_ones() as usize == self.locks.len();
         let mut pairs = self.locks.iter().zip(&self.keys);
         distinct && self.locks.len() == self.keys.len() && pairs.all(|(lock, key)| lock.colour == key.colour)
     }

@@ -24,6 +24,7 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod blueprint;
+mod chosen_search;
 mod difficulty;
 mod file;
 mod grid;
@@ -39,6 +40,7 @@ mod text;
 mod tiled;
 
 pub use blueprint::{Blueprint, BlueprintError, Builder};
+pub use chosen_search::{AStar, Heuristic, Ties};
 pub use difficulty::{Difficulty, Leg, Method, Rater, Survey};
 pub use file::{FORMAT, FileError};
 pub use grid::{Cell, Direction, Grid};

@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 use std::ops::{Index, IndexMut};
 
 /// What is known of a cell, one bit each.
-mod mark {
+pub(crate) mod mark {
     /// Taken from the open list in this leg.
-    pub(super) const VISITED: u8 = 1;
+    pub(crate) const VISITED: u8 = 1;
     /// Ever put on the open list.
-    pub(super) const KNOWN: u8 = 2;
+    pub(crate) const KNOWN: u8 = 2;
     /// Ever taken from the open list.
-    pub(super) const ENTERED: u8 = 4;
+    pub(crate) const ENTERED: u8 = 4;
     /// A dead end, closed for good.
-    pub(super) const DEAD: u8 = 8;
+    pub(crate) const DEAD: u8 = 8;
     /// A key, lock or exit still to come: never a dead end.
-    pub(super) const AWAITED: u8 = 16;
+    pub(crate) const AWAITED: u8 = 16;
 }
 
 /// A node on the open list: its h, its cell and how it was reached, in this order of importance.
@@ -114,6 +114,22 @@ impl Stack {
     }
 }
 
+/// A search that goes through a level leg by leg.
+pub(crate) trait LegSearch {
+    /// Begins a level: all its locks are closed, nothing is known.
+    fn begin(&mut self, level: &Level, method: Method);
+    /// Notes that a goal is no longer to come.
+    fn reached(&mut self, cell: Cell);
+    /// Opens a lock.
+    fn open_lock(&mut self, grid: &Grid, lock: Fixture);
+    /// Looks for the goal; the length of the path, if there is one.
+    fn leg(&mut self, grid: &Grid, start: Cell, goal: Cell, method: Method) -> Option<u32>;
+    /// The cells visited in this leg, in order.
+    fn visited(&self) -> &[Cell];
+    /// The path of the last leg, from its start to its goal.
+    fn path(&self, start: Cell, goal: Cell) -> Vec<Cell>;
+}
+
 /// The lists of a search, kept from leg to leg and from level to level.
 #[derive(Clone, Default)]
 pub(crate) struct Search {
@@ -131,27 +147,13 @@ pub(crate) struct Search {
     /// Nodes known from earlier legs, with their f, the next to be taken last.
     remembered: Vec<(u32, Node)>,
     /// The cells visited in this leg, in order.
-    pub(crate) visited: Vec<Cell>,
+    visited: Vec<Cell>,
     known: Vec<Cell>,
     distances: Vec<u16>,
     queue: Vec<Cell>,
 }
 
 impl Search {
-    /// Begins a level: all its locks are closed, nothing is known.
-    pub(crate) fn begin(&mut self, level: &Level, method: Method) {
-        self.size = level.grid.passages.len();
-        self.passages.0[..self.size].copy_from_slice(&level.grid.passages);
-        self.marks.0[..self.size].fill(0);
-        self.known.clear();
-        for lock in &level.locks {
-            self.set_lock(&level.grid, lock.cell, false);
-        }
-        if method == Method::Optimised {
-            self.await_all(level);
-        }
-    }
-
     /// Marks what dead ends must not swallow.
     fn await_all(&mut self, level: &Level) {
         let fixtures = level.locks.iter().chain(&level.keys).map(|fixture| fixture.cell);
@@ -160,28 +162,11 @@ impl Search {
         }
     }
 
-    pub(crate) fn reached(&mut self, cell: Cell) {
-        self.marks[cell] &= !mark::AWAITED;
-    }
-
-    pub(crate) fn open_lock(&mut self, grid: &Grid, lock: Fixture) {
-        self.set_lock(grid, lock.cell, true);
-        self.reached(lock.cell);
-    }
-
     fn set_lock(&mut self, grid: &Grid, cell: Cell, open: bool) {
         for direction in Direction::ALL.into_iter().filter(|&way| grid.is_open(cell, way)) {
             let entrance = &mut self.passages[cell.step(direction)];
             let bit = direction.opposite().bit();
             *entrance = if open { *entrance | bit } else { *entrance & !bit };
-        }
-    }
-
-    /// Looks for the goal; the length of the path, if there is one.
-    pub(crate) fn leg(&mut self, grid: &Grid, start: Cell, goal: Cell, method: Method) -> Option<u32> {
-        match method {
-            Method::Plain => self.leg_by::<false>(grid, start, goal),
-            Method::Optimised => self.leg_by::<true>(grid, start, goal),
         }
     }
 
@@ -338,9 +323,43 @@ impl Search {
             }
         }
     }
+}
 
-    /// The path of the last leg, from its start to its goal.
-    pub(crate) fn path(&self, start: Cell, goal: Cell) -> Vec<Cell> {
+impl LegSearch for Search {
+    fn begin(&mut self, level: &Level, method: Method) {
+        self.size = level.grid.passages.len();
+        self.passages.0[..self.size].copy_from_slice(&level.grid.passages);
+        self.marks.0[..self.size].fill(0);
+        self.known.clear();
+        for lock in &level.locks {
+            self.set_lock(&level.grid, lock.cell, false);
+        }
+        if method == Method::Optimised {
+            self.await_all(level);
+        }
+    }
+
+    fn reached(&mut self, cell: Cell) {
+        self.marks[cell] &= !mark::AWAITED;
+    }
+
+    fn open_lock(&mut self, grid: &Grid, lock: Fixture) {
+        self.set_lock(grid, lock.cell, true);
+        self.reached(lock.cell);
+    }
+
+    fn leg(&mut self, grid: &Grid, start: Cell, goal: Cell, method: Method) -> Option<u32> {
+        match method {
+            Method::Plain => self.leg_by::<false>(grid, start, goal),
+            Method::Optimised => self.leg_by::<true>(grid, start, goal),
+        }
+    }
+
+    fn visited(&self) -> &[Cell] {
+        &self.visited
+    }
+
+    fn path(&self, start: Cell, goal: Cell) -> Vec<Cell> {
         let mut path = vec![goal];
         let mut cell = goal;
         while cell != start {

@@ -292,7 +292,7 @@ fn faults_are_named() {
     assert_eq!(fault("#####\n#<#>#\n#####\n"), Fault::ExitOutOfReach { cell: cell(1) });
     assert_eq!(
         fault("#########\n#<.A.>.a#\n#########\n").to_string(),
-        "key `a` at (3, 0) is out of reach while its own and later locks are closed"
+        "key `a` at (4, 1) is out of reach while its own and later locks are closed"
     );
     let idle: Level = "#########\n#A.a.<.>#\n#########\n".parse().unwrap();
     assert_eq!((idle.validate(), idle.idle_locks().len()), (Ok(()), 1));

@@ -3,7 +3,7 @@
 // Whatever goes wrong beside the assertions should fail a test as well.
 #![allow(clippy::unwrap_used)]
 
-use lockkey::{Blueprint, Builder, Cell, Direction, Level, Maze, Method, Rater};
+use lockkey::{AStar, Blueprint, Builder, Cell, Direction, Heuristic, Level, Maze, Method, Rater, Ties};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,6 +76,70 @@ fn plain(world: &World<'_>, start: Cell, goal: Cell) -> Visits {
         }
     }
     panic!("no way from {start} to {goal}");
+}
+
+/// A plain A* that looks through its whole open list for the next node, by another heuristic and tie-break.
+fn plain_by(astar: AStar) -> impl Fn(&World<'_>, Cell, Cell) -> Visits {
+    move |world, start, goal| {
+        let h = |cell: Cell| {
+            let dx = (i32::from(cell.x()) - i32::from(goal.x())).abs();
+            let dy = (i32::from(cell.y()) - i32::from(goal.y())).abs();
+            match astar.heuristic {
+                Heuristic::Manhattan => f64::from(dx + dy),
+                Heuristic::Euclidean => f64::from(dx * dx + dy * dy).sqrt(),
+                Heuristic::Chebyshev => f64::from(dx.max(dy)),
+                Heuristic::None => 0.0,
+            }
+        };
+        // Each open node with its g; the order of this list is the order in which they were opened.
+        let mut open: Vec<(Cell, u32)> = vec![(start, 0)];
+        let mut visited = vec![];
+        while !open.is_empty() {
+            let mut best = 0;
+            for other in 1..open.len() {
+                let key = |index: usize| {
+                    let (cell, g) = open[index];
+                    (f64::from(g) + h(cell), h(cell))
+                };
+                let (this, that) = (key(best), key(other));
+                let is_better = match that.partial_cmp(&this).unwrap() {
+                    std::cmp::Ordering::Less => true,
+                    std::cmp::Ordering::Greater => false,
+                    std::cmp::Ordering::Equal => match astar.ties {
+                        Ties::LowCell => open[other].0 < open[best].0,
+                        Ties::HighCell => open[other].0 > open[best].0,
+                        Ties::Oldest => false,
+                        Ties::Newest => true,
+                    },
+                };
+                if is_better {
+                    best = other;
+                }
+            }
+            let (cell, g) = open.remove(best);
+            visited.push(cell);
+            if cell == goal {
+                return (visited, g);
+            }
+            for next in world.neighbours(cell).into_iter().filter(|next| !visited.contains(next)) {
+                match open.iter().position(|(other, _)| *other == next) {
+                    Some(known) if open[known].1 <= g + 1 => {}
+                    Some(known) => {
+                        open.remove(known);
+                        open.push((next, g + 1));
+                    }
+                    None => open.push((next, g + 1)),
+                }
+            }
+        }
+        panic!("no way from {start} to {goal}");
+    }
+}
+
+fn any_astar() -> impl Strategy<Value = AStar> {
+    let heuristics = [Heuristic::Manhattan, Heuristic::Euclidean, Heuristic::Chebyshev, Heuristic::None];
+    let ties = [Ties::LowCell, Ties::HighCell, Ties::Oldest, Ties::Newest];
+    (0_usize..4, 0_usize..4).prop_map(move |(h, t)| AStar { heuristic: heuristics[h], ties: ties[t] })
 }
 
 /// What the optimised search remembers from leg to leg.
@@ -160,6 +224,12 @@ fn any_level() -> impl Strategy<Value = Level> {
     )
 }
 
+/// The level turned by half a turn: the order of its cells is reversed.
+fn mirror(level: &Level) -> Level {
+    let rows: Vec<String> = level.to_string().lines().rev().map(|row| row.chars().rev().collect()).collect();
+    rows.join("\n").parse().unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
@@ -169,6 +239,40 @@ proptest! {
         let count: usize = found.iter().map(|(visited, _)| visited.len()).sum();
         prop_assert_eq!(Rater::default().visited(&level, Method::Plain), Some(count as u32));
         prop_assert_eq!(found, legs(&level, plain), "{}", level);
+    }
+
+    #[test]
+    fn any_heuristic_and_tie_break_visits_what_a_plain_a_star_visits(level in any_level(), astar in any_astar()) {
+        let survey = level.survey_by(Method::Plain, astar).unwrap();
+        let visits = |leg: &lockkey::Leg| (leg.visited.clone(), leg.path.len() as u32 - 1);
+        let found: Vec<Visits> = survey.legs.iter().map(visits).collect();
+        prop_assert_eq!(found, legs(&level, plain_by(astar)), "{:?}\n{}", astar, level);
+        // What is remembered from leg to leg shortens no way.
+        let optimised = level.survey_by(Method::Optimised, astar).unwrap();
+        prop_assert_eq!(optimised.steps(), survey.steps());
+    }
+
+    #[test]
+    fn the_default_choice_is_the_fast_search_in_both_methods(level in any_level()) {
+        // `high-cell` on the mirror image is `low-cell`: so the slow search is compared with the fast one.
+        let mirrored = mirror(&level);
+        let astar = AStar { ties: Ties::HighCell, ..AStar::default() };
+        for method in [Method::Plain, Method::Optimised] {
+            let turned = mirrored.survey_by(method, astar).unwrap();
+            prop_assert_eq!(turned.visited(), level.survey(method).unwrap().visited(), "{}", level);
+        }
+    }
+
+    #[test]
+    fn letters_can_be_given_to_pairs_in_any_order(level in any_level()) {
+        let swapped: String = level.to_string().chars().map(|mark| match mark {
+            'a' => 'b', 'b' => 'a', 'A' => 'B', 'B' => 'A', other => other,
+        }).collect();
+        let swapped: Level = swapped.parse().unwrap();
+        prop_assert_eq!(swapped.validate(), Ok(()));
+        if level.keys().len() == 2 && level.idle_locks().is_empty() {
+            prop_assert_eq!(swapped.difficulty().unwrap(), level.difficulty().unwrap(), "{}", level);
+        }
     }
 
     #[test]

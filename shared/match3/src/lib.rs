@@ -41,7 +41,7 @@ pub use file::{FORMAT, FileError, Level};
 pub use game::{Direction, Game, Move, Outcome, Play};
 pub use player::{Player, PlayerError};
 pub use random::Stream;
-pub use rating::{RateError, Rating, Sampling, Tally, probability_of_passing};
+pub use rating::{PassedShare, RateError, Rating, Sampling, Tally, Target, probability_of_passing};
 pub use rules::{InitialMatches, Rules, RulesError, Score};
 pub use svg::histogram_svg;
 pub use tiled::{TILE_SHEET, tile_sheet};

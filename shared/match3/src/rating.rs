@@ -39,15 +39,81 @@ pub struct Rating {
     pub cascade: f64,
 }
 
+/// A wanted probability of passing, and what is compared with it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Target {
+    /// The normal estimate from mean and deviation.
+    Estimate(#[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))] f64),
+    /// The share of plays that really pass.
+    Passed(PassedShare),
+}
+
+/// A wanted share of plays that really pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PassedShare {
+    /// The share of plays that reach the pass score.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    pub passed: f64,
+}
+
+impl Target {
+    /// A share of plays that really pass.
+    pub fn passed(passed: f64) -> Self {
+        Self::Passed(PassedShare { passed })
+    }
+
+    /// The wanted probability.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Estimate(wanted) | Self::Passed(PassedShare { passed: wanted }) => wanted,
+        }
+    }
+
+    /// What a rating says of it.
+    pub fn measure(self, rating: &Rating) -> f64 {
+        match self {
+            Self::Estimate(_) => rating.estimate,
+            Self::Passed(_) => rating.passed,
+        }
+    }
+
+    /// The standard error of that. For the share that passed it follows from Wilson's interval, which has a width even
+    /// where all plays or none passed.
+    pub fn error(self, rating: &Rating) -> f64 {
+        match self {
+            Self::Estimate(_) => rating.error,
+            Self::Passed(_) => (rating.interval.1 - rating.interval.0) / (2.0 * QUANTILE_95),
+        }
+    }
+
+    /// 1 - |wanted - measured|.
+    pub fn fitness(self, rating: &Rating) -> f64 {
+        1.0 - (self.value() - self.measure(rating)).abs()
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Estimate(wanted) => write!(formatter, "{wanted}"),
+            Self::Passed(share) => write!(formatter, "{} passed", share.passed),
+        }
+    }
+}
+
 /// How many plays a board deserves: few if it is hopeless, many if it comes near the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
     /// The wanted probability of passing.
-    pub target: f64,
+    pub target: Target,
     /// The fitness below which a board needs no exact rating.
     pub worth: f64,
-    /// Enough is known once the standard error of the estimate is below this.
+    /// Enough is known once the standard error of what is compared with the target is below this.
     pub precision: f64,
     /// No fewer plays than these.
     pub least: u32,
@@ -156,23 +222,16 @@ fn wilson(share: f64, n: f64) -> (f64, f64) {
     ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
-impl Rating {
-    /// 1 - |target - estimate|.
-    pub fn fitness(&self, target: f64) -> f64 {
-        1.0 - (target - self.estimate).abs()
-    }
-}
-
 impl Default for Sampling {
     fn default() -> Self {
-        Self { target: 0.7, worth: 0.95, precision: 0.002, least: 256, most: 65_536 }
+        Self { target: Target::Estimate(0.7), worth: 0.95, precision: 0.002, least: 256, most: 65_536 }
     }
 }
 
 impl Sampling {
     fn check(&self) -> Result<(), RateError> {
         let shares = [
-            ("a target probability from 0 to 1", self.target),
+            ("a target probability from 0 to 1", self.target.value()),
             ("a worth from 0 to 1", self.worth),
             ("a precision from 0 to 1", self.precision),
         ];
@@ -187,8 +246,9 @@ impl Sampling {
 
     /// Whether more plays would not change what becomes of the board.
     fn is_settled(&self, rating: &Rating) -> bool {
-        let hopeless = rating.fitness(self.target) + SURE * rating.error < self.worth;
-        rating.plays >= self.least.into() && (hopeless || rating.error < self.precision)
+        let (fitness, error) = (self.target.fitness(rating), self.target.error(rating));
+        let hopeless = fitness + SURE * error < self.worth;
+        rating.plays >= self.least.into() && (hopeless || error < self.precision)
     }
 }
 
@@ -307,12 +367,34 @@ mod tests {
         let game = Game::new(&Rules::default()).unwrap();
         let board = Board::from_seed(game.rules(), 3);
         let truth = game.rate(&board, Player::Random, 1, 20_000).unwrap().estimate;
-        let sampling = |target| Sampling { target, ..Sampling::default() };
+        let sampling = |target| Sampling { target: Target::Estimate(target), ..Sampling::default() };
         let rate = |target| game.rate_for(&board, Player::Random, 2, &sampling(target)).unwrap();
         let (near, far) = (rate(truth), rate((truth + 0.5) % 1.0));
         assert!(far.plays < 1_000, "{}", far.plays);
         assert!(near.plays > 10_000, "{}", near.plays);
         assert!((near.estimate - truth).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_share_that_passes_is_sought_by_the_plays_that_passed() {
+        // Half of the plays pass, but by the normal estimate nearly all do: a single low score widens nothing.
+        let mut tally = Tally::new(10.0);
+        for play in 0..1_000 {
+            let score = if play % 2 == 0 { 10.0 } else { 9.99 };
+            tally.add(&Play { score, scoring_moves: 1, waves: 1 });
+        }
+        for _ in 0..1_000 {
+            tally.add(&Play { score: 30.0, scoring_moves: 1, waves: 1 });
+        }
+        let rating = tally.rating();
+        assert_eq!(rating.passed, 0.75);
+        assert!((rating.estimate - 0.8413).abs() < 1e-3, "{}", rating.estimate);
+        assert_eq!(Target::passed(0.85).fitness(&rating), 0.9);
+        assert!((Target::Estimate(0.85).fitness(&rating) - (0.15 + rating.estimate)).abs() < 1e-12);
+        // The textbook's standard error of a share.
+        assert!((Target::passed(0.85).error(&rating) - (0.75_f64 * 0.25 / 2_000.0).sqrt()).abs() < 1e-5);
+        let never = Tally { passed: 0, ..tally }.rating();
+        assert!(Target::passed(0.0).error(&never) > 0.0, "no share is known from a few plays");
     }
 
     /// The rating of 400 plays whose scores are squares of a sum of two dice: skewed, with a tail.
@@ -342,7 +424,7 @@ mod tests {
         let board = Board::from_seed(game.rules(), 3);
         let message = game.rate(&board, Player::Random, 1, 0).unwrap_err().to_string();
         assert_eq!(message, "expected at least one play, found `0`");
-        let sampling = Sampling { target: 1.2, ..Sampling::default() };
+        let sampling = Sampling { target: Target::passed(1.2), ..Sampling::default() };
         let message = game.rate_for(&board, Player::Random, 1, &sampling).unwrap_err().to_string();
         assert_eq!(message, "expected a target probability from 0 to 1, found `1.2`");
         let message = game.rate(&board, Player::LookAhead { depth: 9 }, 1, 1).unwrap_err().to_string();

@@ -5,7 +5,7 @@ use crate::spare::Spare;
 use evolution::gene::{Alphabet, Shape};
 use evolution::population::{Chunk, Cost, Population};
 use evolution::problem::{Axis, Judging, Problem};
-use lockkey::{Blueprint, Builder, Difficulty, Level, Method, Rater, Verdict};
+use lockkey::{AStar, Blueprint, Builder, Difficulty, Level, Method, Rater, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,10 @@ pub struct LockKey {
     pub targets: Vec<u32>,
     /// How the nodes are counted that make the difficulty.
     pub count: Method,
+    /// How A* chooses the next node.
+    #[schemars(extend("default" = { "heuristic": "manhattan", "ties": "low-cell" }))]
+    #[serde(skip_serializing_if = "AStar::is_default")]
+    pub astar: AStar,
     /// Whether a level counts for nothing in which a player can lock themselves out, which only happens where colours
     /// are shared by several pairs.
     pub safe: bool,
@@ -27,7 +31,13 @@ pub struct LockKey {
 
 impl Default for LockKey {
     fn default() -> Self {
-        Self { level: Blueprint::default(), targets: vec![100], count: Method::Plain, safe: true }
+        Self {
+            level: Blueprint::default(),
+            targets: vec![100],
+            count: Method::Plain,
+            astar: AStar::default(),
+            safe: true,
+        }
     }
 }
 
@@ -95,7 +105,7 @@ impl LockKey {
     }
 
     pub(crate) fn show(&self, genome: &[f64]) -> String {
-        let figures = self.level(genome).ok().and_then(|level| level.difficulty().ok());
+        let figures = self.level(genome).ok().and_then(|level| level.difficulty_by(self.astar).ok());
         figures.map_or(String::new(), |figures| {
             let Difficulty { plain, optimised, steps, junctions } = figures;
             format!("{plain} nodes ({optimised} optimised), {steps} steps, {junctions} junctions")
@@ -115,7 +125,7 @@ impl LockKeyLevels {
         let (length, stride) = (self.spec.level.genes(), chunk.stride());
         let Chunk { rows, fitness, descriptors, .. } = chunk;
         self.spare.lend(
-            || (self.builder.clone(), Rater::default()),
+            || (self.builder.clone(), Rater::new(self.spec.astar)),
             |(builder, rater)| {
                 let rows = rows.chunks_exact(stride);
                 let places = fitness.iter_mut().zip(descriptors.chunks_exact_mut(3));

@@ -1,7 +1,7 @@
 //! Match-3 boards of a wanted pass rate: a genome is a board, or the seed of one.
 
 use crate::ProblemError;
-use ::match3::{Board, Game, Level, Player, Rating, Rules, Sampling};
+use ::match3::{Board, Game, Level, Player, Rating, Rules, Sampling, Target};
 use evolution::gene::{Alphabet, Gene, Shape};
 use evolution::population::{Cost, Population};
 use evolution::problem::{Axis, Breeder, Judging, Problem};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Make Match-3 boards of a wanted pass rate. Fitness is 1 less the distance between the wanted probability of passing
-/// and its normal estimate from simulated plays.
+/// and what simulated plays say of it: its normal estimate, or the share of plays that passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Match3 {
@@ -21,9 +21,13 @@ pub struct Match3 {
     /// Who plays the boards.
     pub player: Player,
     /// The wanted probabilities of passing; the nearest of them counts. Several make a ladder, which an archive can fill
-    /// in one run.
-    #[schemars(length(min = 1, max = 1000), inner(range(min = 0.0, max = 1.0)))]
-    pub targets: Vec<f64>,
+    /// in one run. A number is compared with the normal estimate of the published study, `{ passed = 0.85 }` with the
+    /// share of plays that really pass.
+    #[schemars(length(min = 1, max = 1000))]
+    pub targets: Vec<Target>,
+    /// A single target in place of `targets`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     /// How often a board is played.
     pub plays: Plays,
 }
@@ -94,7 +98,8 @@ impl Default for Match3 {
             rules: Rules::default(),
             genome: Genome::Cells(BoardOperators::default()),
             player: Player::Random,
-            targets: vec![0.7],
+            targets: vec![Target::Estimate(0.7)],
+            target: None,
             plays: Plays::default(),
         }
     }
@@ -116,19 +121,43 @@ impl Match3 {
     pub(crate) fn problem(&self) -> Result<Boards, ProblemError> {
         let game = Game::new(&self.rules).map_err(|error| ProblemError::new("problem.rules", &error))?;
         self.player.check().map_err(|error| ProblemError::new("problem.player", &error))?;
-        if self.targets.is_empty() {
-            return Err(ProblemError::new("problem.targets", &"expected at least one target, found none"));
-        }
-        if let Some(found) = self.targets.iter().find(|target| !(0.0..=1.0).contains(*target)) {
-            let message = format!("expected probabilities of passing from 0 to 1, found `{found}`");
-            return Err(ProblemError::new("problem.targets", &message));
-        }
+        self.check_targets()?;
         let Plays { least, most, .. } = self.plays;
         if least > most {
             let message = format!("expected no more plays than the {most} of `plays.most`, found `{least}`");
             return Err(ProblemError::new("problem.plays.least", &message));
         }
         Ok(Boards { spec: self.clone(), game })
+    }
+
+    fn check_targets(&self) -> Result<(), ProblemError> {
+        let key = if self.target.is_some() { "problem.target" } else { "problem.targets" };
+        if self.target.is_some() && self.targets != Self::default().targets {
+            return Err(ProblemError::new(key, &"expected `target` or `targets`, found both"));
+        }
+        if self.wanted().is_empty() {
+            return Err(ProblemError::new(key, &"expected at least one target, found none"));
+        }
+        let values = self.wanted().iter().map(|target| target.value());
+        match values.into_iter().find(|value| !(0.0..=1.0).contains(value)) {
+            None => Ok(()),
+            Some(found) => {
+                let message = format!("expected probabilities of passing from 0 to 1, found `{found}`");
+                Err(ProblemError::new(key, &message))
+            }
+        }
+    }
+
+    /// All targets.
+    pub fn wanted(&self) -> &[Target] {
+        self.target.as_ref().map_or(&self.targets, std::slice::from_ref)
+    }
+
+    /// The number of the target that a rating comes nearest to, the first of equals.
+    pub fn nearest(&self, rating: &Rating) -> usize {
+        let fitness = |index: usize| self.wanted()[index].fitness(rating);
+        (1..self.wanted().len())
+            .fold(0, |nearest, index| if fitness(index) > fitness(nearest) { index } else { nearest })
     }
 
     /// The level of an exported genome.
@@ -155,19 +184,9 @@ impl Match3 {
         }
     }
 
-    /// 1 less the distance of an estimate to the nearest target.
-    pub fn fitness(&self, estimate: f64) -> f64 {
-        1.0 - (self.nearest(estimate) - estimate).abs()
-    }
-
-    fn nearest(&self, estimate: f64) -> f64 {
-        let mut nearest = self.targets[0];
-        for &target in &self.targets {
-            if (target - estimate).abs() < (nearest - estimate).abs() {
-                nearest = target;
-            }
-        }
-        nearest
+    /// The target that a rating comes nearest to.
+    fn nearest_target(&self, rating: &Rating) -> Target {
+        self.wanted()[self.nearest(rating)]
     }
 
     pub(crate) fn show(&self, genome: &[f64]) -> String {
@@ -189,14 +208,14 @@ pub(crate) struct Boards {
 impl Boards {
     fn rate(&self, genes: &[u8]) -> Rating {
         let board = self.spec.board(genes).expect("genomes have the board's length");
-        let Match3 { player, plays, .. } = self.spec;
+        let (player, plays) = (self.spec.player, self.spec.plays);
         let seed = genes.iter().fold(plays.seed, |seed, gene| mix(seed ^ u64::from(*gene)).wrapping_add(1));
         // With several targets a first look tells which of them is the nearest.
-        let target = if let [only] = self.spec.targets[..] {
+        let target = if let [only] = *self.spec.wanted() {
             only
         } else {
             let first = self.game.rate(&board, player, seed, plays.least);
-            self.spec.nearest(first.expect("rules and player were checked").estimate)
+            self.spec.nearest_target(&first.expect("rules and player were checked"))
         };
         let Plays { least, most, worth, precision, .. } = plays;
         let sampling = Sampling { target, worth, precision, least, most };
@@ -270,8 +289,9 @@ impl Problem for Boards {
         let cost = Problem::cost(self);
         population.judge_each(judging.fresh.clone(), cost, |_, genes, descriptors| {
             let rating = self.rate(genes);
-            descriptors.copy_from_slice(&[rating.estimate as f32, rating.cascade as f32]);
-            self.spec.fitness(rating.estimate)
+            let target = self.spec.nearest_target(&rating);
+            descriptors.copy_from_slice(&[target.measure(&rating) as f32, rating.cascade as f32]);
+            target.fitness(&rating)
         })
     }
 
@@ -307,11 +327,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_at_its_key() {
-        let (key, message) = refusal(Match3 { targets: vec![0.5, 1.5], ..Match3::default() });
+        let (key, message) = refusal(Match3 {
+            targets: vec![Target::Estimate(0.5), Target::Estimate(1.5)],
+            ..Match3::default()
+        });
         assert_eq!(
             (&*key, &*message),
             ("problem.targets", "expected probabilities of passing from 0 to 1, found `1.5`")
         );
+        let (key, _) = refusal(Match3 { target: Some(Target::passed(-0.1)), ..Match3::default() });
+        assert_eq!(key, "problem.target");
+        let both = Match3 { target: Some(Target::passed(0.5)), targets: vec![], ..Match3::default() };
+        assert_eq!(refusal(both).1, "expected `target` or `targets`, found both");
         let rules = Rules { colours: 9, ..Rules::default() };
         let (key, message) = refusal(Match3 { rules, ..Match3::default() });
         assert_eq!((&*key, &*message), ("problem.rules", "expected 1 to 7 colours, found `9`"));
@@ -327,7 +354,7 @@ mod tests {
             let rules = Rules { width, height, colours, ..Rules::default() };
             let boards = Match3 { rules, ..Match3::default() }.problem().unwrap();
             let rating = boards.rate(&vec![0; boards.shape().length]);
-            assert_eq!((rating.estimate, boards.spec.fitness(rating.estimate)), (0.0, 1.0 - 0.7));
+            assert_eq!((rating.estimate, Target::Estimate(0.7).fitness(&rating)), (0.0, 1.0 - 0.7));
         }
     }
 

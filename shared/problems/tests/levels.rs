@@ -7,7 +7,7 @@ use evolution::epoch::{EpochTask, Evolver};
 use evolution::island::{IslandSetting, Setting};
 use evolution::migration::Policy;
 use lockkey::{Blueprint, Builder, Method, Verdict};
-use match3::{Board, Game, Player, Rules};
+use match3::{Board, Game, Player, Rules, Target};
 use problems::{Genome, LockKey, Match3, Plays, ProblemSpec};
 use std::sync::Arc;
 
@@ -101,7 +101,12 @@ const ENOUGH: f64 = 0.98;
 /// The evaluations spent and the best fitness after each generation, for each seed.
 fn curves(genome: Genome, target: f64) -> Vec<Vec<(u64, f64)>> {
     let plays = Plays { least: 256, most: 512, ..Plays::default() };
-    let problem = ProblemSpec::Match3(Match3 { genome, targets: vec![target], plays, ..Match3::default() });
+    let problem = ProblemSpec::Match3(Match3 {
+        genome,
+        targets: vec![Target::Estimate(target)],
+        plays,
+        ..Match3::default()
+    });
     (0..SEEDS).map(|seed| search(&*evolver(&problem, ga(POPULATION), seed), GENERATIONS, ENOUGH)).collect()
 }
 
@@ -122,6 +127,27 @@ fn needed(curves: &[Vec<(u64, f64)>]) -> f64 {
 /// The best fitness after so many generations, in the median; what was good enough stays it.
 fn best_after(curves: &[Vec<(u64, f64)>], generation: usize) -> f64 {
     median(curves.iter().map(|curve| curve[generation.min(curve.len() - 1)].1).collect())
+}
+
+#[test]
+fn a_share_that_really_passes_is_found() {
+    let plays = Plays { least: 256, most: 4096, precision: 0.01, worth: 0.98, ..Plays::default() };
+    let spec = Match3 { target: Some(Target::passed(0.6)), plays, ..Match3::default() };
+    let evolver = evolver(&ProblemSpec::Match3(spec.clone()), ga(16), 1);
+    let task = EpochTask { island: 0, epoch: 0, until: 6, state: None, packets: vec![] };
+    let outcome = evolution::epoch::run(&*evolver, &task).unwrap();
+    let champion = evolver.champion(&outcome.state).unwrap();
+    let level = spec.level(&champion.genome).unwrap();
+    // Counted anew from the scores of other plays, without the crate's own statistics.
+    let game = Game::new(&spec.rules).unwrap();
+    let scores = game.scores(&level.board, Player::Random, 77, 20_000).unwrap();
+    let passed = scores.iter().filter(|&&score| score >= spec.rules.pass).count() as f64 / 20_000.0;
+    assert!((passed - 0.6).abs() < 0.025, "{passed}");
+    // The published normal estimate of the same board is another figure.
+    let mean = scores.iter().sum::<f64>() / 20_000.0;
+    let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 20_000.0;
+    let estimate = match3::probability_of_passing(mean, variance.sqrt(), spec.rules.pass);
+    assert!(champion.fitness > 0.98 && (estimate - passed).abs() > 0.005, "{estimate} {passed}");
 }
 
 #[test]

@@ -8,6 +8,11 @@ use crate::{chart, game};
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
+/// The style of all pages, light and dark, for pages that are made elsewhere.
+pub fn style() -> String {
+    format!("{}{}", chart::STYLE, include_str!("page.css"))
+}
+
 /// The report as a page.
 pub fn render(document: &Document) -> String {
     let title = escaped(&document.title);
@@ -18,10 +23,9 @@ pub fn render(document: &Document) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{refresh}\
-         <title>{title}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
          <p class=\"headline\">{}</p>\n",
-        chart::STYLE,
-        include_str!("page.css"),
+        style(),
         inline(&document.headline)
     );
     tiles(&mut page, &document.tiles);

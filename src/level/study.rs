@@ -1,0 +1,72 @@
+//! `atoll level study`: the logs of people who played levels, replayed and evaluated.
+//!
+//! Nothing that a log claims is believed: every game is played again by the rules, and difficulties are measured anew.
+
+mod log;
+mod tables;
+
+use crate::failure::Failure;
+use crate::terminal;
+use log::Log;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Logs that the page of a ladder saved
+    #[arg(required = true, value_name = "LOG")]
+    logs: Vec<PathBuf>,
+    /// How often each Match-3 board is played by the simulated player
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+    plays: u32,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most logs that are read.
+const MOST_LOGS: usize = 10_000;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.logs.len() > MOST_LOGS {
+        let message = format!("expected at most {MOST_LOGS} logs, found `{}`", arguments.logs.len());
+        return Err(Failure::Usage(message));
+    }
+    let mut logs: Vec<Log> = vec![];
+    for path in &arguments.logs {
+        let log =
+            Log::read(path).map_err(|reason| Failure::Config(format!("{}: {reason}", path.display())))?;
+        if logs.iter().any(|other| other.code == log.code) {
+            let message =
+                format!("{}: expected each session once, found `{}` again", path.display(), log.code);
+            return Err(Failure::Config(message));
+        }
+        logs.push(log);
+    }
+    // In whatever order they are named, the tables are the same.
+    logs.sort_by(|one, other| one.code.cmp(&other.code));
+    let study = tables::Study::of(&logs, arguments.plays).map_err(Failure::Config)?;
+    if arguments.json {
+        terminal::write(format_args!("{}\n", study.json()));
+    } else {
+        terminal::write(format_args!("{}", markdown(&logs, &study)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn markdown(logs: &[Log], study: &tables::Study) -> String {
+    let simulated = logs.iter().filter(|log| log.simulated).count();
+    let plural =
+        |count: usize, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
+    let games = logs.iter().map(|log| log.games.len()).sum();
+    let mut text = format!("# Play study: {}, {}\n\n", plural(logs.len(), "session"), plural(games, "game"));
+    let who = match simulated {
+        0 => "All sessions are of people.".to_owned(),
+        all if all == logs.len() => "All sessions are of simulated players, not of people.".to_owned(),
+        some => format!("{} of simulated players, not of people.", plural(some, "session")),
+    };
+    // Writing into a string cannot fail.
+    let _ = writeln!(text, "{who} Every game was replayed by the rules.");
+    text + &study.markdown()
+}

@@ -1,0 +1,181 @@
+//! The page of a ladder, played in a real browser: with keys at once, by touch, and as a study whose log is evaluated.
+
+use crate::chromium::{Chromium, Page, View};
+use crate::support::Place;
+use crate::{NARROW, axe, faults};
+use serde_json::Value;
+use std::path::PathBuf;
+
+const MAZES: &str = r#"
+name = "mazes"
+problem = { kind = "lock-key", level = { width = 5, height = 5, pairs = 1 }, targets = [12, 20] }
+algorithm = { kind = "ga", population = 30, mutation = { rate = 0.5 } }
+budget = { generations = 10 }
+"#;
+
+const BOARDS: &str = r#"
+name = "boards"
+problem = { kind = "match3", targets = [0.7, 0.5], rules = { pass = 3.0 } }
+algorithm = { kind = "ga", population = 8 }
+budget = { generations = 2 }
+"#;
+
+fn ladder(place: &Place, name: &str, text: &str) -> PathBuf {
+    let file = format!("{name}.toml");
+    place.write(&file, text);
+    place.run(&["run", &file]).expect(0);
+    place.run(&["level", "ladder", &file, "--to", name, "--plays", "2000"]).expect(0);
+    place.path().join(name).join("index.html")
+}
+
+fn text(page: &mut Page<'_>, id: &str) -> String {
+    page.evaluate(&format!("document.getElementById('{id}').textContent")).as_str().unwrap().to_owned()
+}
+
+fn click(page: &mut Page<'_>, id: &str) {
+    page.evaluate(&format!("document.getElementById('{id}').click()"));
+}
+
+/// Ways out of a maze by trying all of them, by the rules as they stand in the documentation, without the page's code.
+fn way_out(rows: &[String]) -> Vec<&'static str> {
+    let cells: Vec<Vec<char>> = rows.iter().map(|row| row.chars().collect()).collect();
+    let find = |wanted: char| {
+        let row = cells.iter().position(|row| row.contains(&wanted)).unwrap();
+        (row, cells[row].iter().position(|&cell| cell == wanted).unwrap())
+    };
+    let start = find('<');
+    let mut seen = std::collections::BTreeSet::from([(start, String::new())]);
+    let mut queue = std::collections::VecDeque::from([(start, String::new(), vec![])]);
+    let ways = [("ArrowUp", -1, 0), ("ArrowDown", 1, 0), ("ArrowLeft", 0, -1), ("ArrowRight", 0, 1)];
+    while let Some(((row, column), found, path)) = queue.pop_front() {
+        for (name, down, right) in ways {
+            let step = |times: isize| {
+                (row.wrapping_add_signed(times * down), column.wrapping_add_signed(times * right))
+            };
+            let (between, next) = (step(1), step(2));
+            if cells[between.0][between.1] == '#' {
+                continue;
+            }
+            let mark = cells[next.0][next.1];
+            let mut found = found.clone();
+            if mark.is_ascii_uppercase() && !found.contains(mark.to_ascii_lowercase()) {
+                continue;
+            }
+            if mark.is_ascii_lowercase() && !found.contains(mark) {
+                found.push(mark);
+            }
+            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
+            if mark == '>' {
+                return path;
+            }
+            if seen.insert((next, found.clone())) {
+                queue.push_back((next, found, path));
+            }
+        }
+    }
+    panic!("no way out of {rows:?}");
+}
+
+fn rows(page: &mut Page<'_>) -> Vec<String> {
+    let rows: Value = page.evaluate("LEVELS[chosen].level.rows");
+    rows.as_array().unwrap().iter().map(|row| row.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn levels_are_played_with_keys_and_touch_and_their_files_saved() {
+    let (place, axe) = (Place::new(), axe());
+    let pages = [ladder(&place, "mazes", MAZES), ladder(&place, "boards", BOARDS)];
+    let mut chromium = Chromium::start();
+    let found: Vec<String> = pages.iter().flat_map(|page| faults(&mut chromium, page, &axe)).collect();
+    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
+
+    // Keys work at once: nothing was clicked.
+    let mut page = chromium.open(&pages[0], NARROW);
+    let way = way_out(&rows(&mut page));
+    for key in &way {
+        page.press(key);
+    }
+    assert_eq!(text(&mut page, "status"), format!("Exit reached after {} steps.", way.len()));
+    click(&mut page, "next");
+    assert!(text(&mut page, "name").starts_with("2. "), "the next level");
+    let saved = page.download(place.path(), "[...document.querySelectorAll('#downloads button')].find(b => b.textContent.includes('TMX')).click()");
+    assert!(saved.ends_with(".tmx"), "{saved}");
+    assert!(std::fs::read_to_string(place.path().join(saved)).unwrap().starts_with("<?xml"));
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    drop(page);
+
+    // A swipe exchanges two blocks, and costs a move.
+    let mut page = chromium.open(&pages[1], NARROW);
+    page.evaluate("document.getElementById('board').scrollIntoView()");
+    let place_of = |page: &mut Page<'_>, side: f64| {
+        let corner = page.evaluate(
+            "(() => { const b = document.getElementById('board').getBoundingClientRect(); \
+             const s = b.height / (game.height + .25); return [b.left + s / 2, b.top + s * (game.height - .5), s]; })()",
+        );
+        let at = |index: usize| corner[index].as_f64().unwrap();
+        (at(0) + side * at(2), at(1))
+    };
+    let (from, to) = (place_of(&mut page, 0.0), place_of(&mut page, 1.0));
+    page.swipe(from, to);
+    let status = text(&mut page, "status");
+    assert!(status.starts_with("Combo ") && status.ends_with("99 moves left"), "{status}");
+}
+
+#[test]
+fn a_session_in_the_limited_view_is_saved_and_evaluated() {
+    let place = Place::new();
+    let file = ladder(&place, "mazes", MAZES);
+    let mut chromium = Chromium::start();
+    let mut page = chromium.open(&file, View { width: 1280, dark: true, scripts: true });
+    page.evaluate("location.hash = '#view=1&map=1&trail=6&order=down'; readAddress()");
+    click(&mut page, "begin");
+    assert!(text(&mut page, "task").ends_with("game 1 of 2"), "{}", text(&mut page, "task"));
+    assert_eq!(text(&mut page, "name"), "Level A", "names say nothing of the difficulty");
+    let dark = page.evaluate("document.querySelectorAll('#board .fog').length").as_u64().unwrap();
+    assert!(dark >= 9, "{dark} cells are in the dark");
+    assert_eq!(page.evaluate("document.getElementById('map').hasAttribute('hidden')"), false);
+    let mut steps = vec![];
+    for game in 0..2 {
+        let way = way_out(&rows(&mut page));
+        for (number, key) in way.iter().enumerate() {
+            page.press(key);
+            if game == 0 && number + 1 == way.len() / 2 {
+                let fading = "[...document.querySelectorAll('#board .fog')].filter(f => f.getAttribute('opacity') < 1).length";
+                assert!(
+                    page.evaluate(fading).as_u64().unwrap() > 0 || number < 3,
+                    "the trail can still be seen"
+                );
+            }
+        }
+        steps.push(way.len());
+        click(&mut page, "next");
+    }
+    // The second was the easier one: levels are played from the last to the first.
+    page.evaluate("document.querySelectorAll('#ranks select').forEach((select) => { select.value = 1; })");
+    page.evaluate("document.querySelector('#ranking button').click()");
+    assert_eq!(text(&mut page, "ranking-fault"), "Give each rank from 1 to 2 once.");
+    page.evaluate("document.querySelectorAll('#ranks select').forEach((select, index) => { select.value = 2 - index; })");
+    page.evaluate("document.querySelector('#ranking button').click()");
+    assert!(text(&mut page, "session").contains("is finished"), "{}", text(&mut page, "session"));
+    let saved = page.download(place.path(), "document.querySelector('#saved button').click()");
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    drop(page);
+    // It is still there after the page is opened again.
+    let mut page = chromium.open(&file, NARROW);
+    assert!(text(&mut page, "saved").contains("2 games"), "{}", text(&mut page, "saved"));
+    drop(page);
+
+    let study = place.json(&["level", "study", &saved, "--json"]);
+    let group = &study["groups"][0];
+    assert_eq!((&group["group"], &group["agreement"]["same_order"]), (&"mazes".into(), &1.into()), "{study}");
+    assert_eq!(group["ranks"][0]["ranks"], serde_json::json!([1, 2]));
+    let walked: Vec<u64> = study["mazes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|maze| maze["steps"].as_f64().unwrap() as u64)
+        .collect();
+    assert_eq!(walked, [steps[1] as u64, steps[0] as u64], "{study}");
+    let printed = place.run(&["level", "study", &saved]);
+    assert!(printed.stdout.contains("All sessions are of people."), "{}", printed.stdout);
+}
