@@ -2,6 +2,8 @@
 //! compiler nor its parser; after a change of `atoll.proto`, `GOLDEN_WRITE=1 cargo test -p proto --test generated`
 //! writes it anew.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::Path;
 
