@@ -132,9 +132,11 @@ fn nodes_are_chosen_as_asked() {
     };
     let plain = nodes(&[]);
     assert_eq!(nodes(&["--heuristic", "manhattan", "--ties", "low-cell"]), plain);
-    // Dijkstra's search knows nothing of the goal, and visits more.
-    assert!(nodes(&["--heuristic", "none"]) > plain);
-    assert!(nodes(&["--heuristic", "euclidean"]) >= plain);
+    // Dijkstra's search knows nothing of the goal, and visits everything that a search with a bound visits. Two bounds
+    // may differ either way in the cells that lie on ties.
+    let blind = nodes(&["--heuristic", "none"]);
+    assert!(blind > plain);
+    assert!(nodes(&["--heuristic", "euclidean"]) <= blind);
 }
 
 #[test]
