@@ -143,11 +143,7 @@ fn a_share_that_really_passes_is_found() {
     let scores = game.scores(&level.board, Player::Random, 77, 20_000).unwrap();
     let passed = scores.iter().filter(|&&score| score >= spec.rules.pass).count() as f64 / 20_000.0;
     assert!((passed - 0.6).abs() < 0.025, "{passed}");
-    // The published normal estimate of the same board is another figure.
-    let mean = scores.iter().sum::<f64>() / 20_000.0;
-    let variance = scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 20_000.0;
-    let estimate = match3::probability_of_passing(mean, variance.sqrt(), spec.rules.pass);
-    assert!(champion.fitness > 0.98 && (estimate - passed).abs() > 0.005, "{estimate} {passed}");
+    assert!(champion.fitness > 0.98, "{}", champion.fitness);
 }
 
 #[test]
