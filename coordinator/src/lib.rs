@@ -2,7 +2,7 @@
 //! anybody relies on it.
 //!
 //! A run on disk is the crate `run`'s; [`keeper`] joins an open run with its store, and a command that evolves on the
-//! spot needs no more than that. [`run`] serves a whole store to workers and operators: [`lease`] says
+//! spot needs no more than that. [`run()`] serves a whole store to workers and operators: [`lease`] says
 //! who works on what and until when, [`plan`] which run comes first, both without a clock or a network. Nothing here
 //! computes an epoch or names a problem.
 //!
