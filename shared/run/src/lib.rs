@@ -2,7 +2,7 @@
 //!
 //! - [`layout`] names every object of a run, [`journal`] is its numbered list of events ([`RunEvent`]), and [`fold`]
 //!   says what the events add up to ([`Recorded`]): the same for `runs`, `verify`, `report` and the coordinator.
-//! - [`open`] joins the islands of a run with the bookkeeping of its writes. The result is pure and `Clone`: note what
+//! - [`mod@open`] joins the islands of a run with the bookkeeping of its writes. The result is pure and `Clone`: note what
 //!   is done, take a batch of objects ([`WriteBatch`]), write it outside of any lock, settle it. [`commit`] is the
 //!   bookkeeping alone, [`schedule`] says which islands are due, [`pruning`] what retention does not keep.
 //! - [`reader`] reads what can be read of a damaged run, [`epochs`] and [`states`] its islands, [`jobs`] the results of
