@@ -363,6 +363,12 @@ mod tests {
         let endgame = Endgame { pieces: 4, from: 0.5, ..Endgame::default() };
         let keys = knowledge(&Checkers { endgame, ..Checkers::default() });
         assert_eq!((keys.endgame, keys.unsure), (Some(4), Some(vec![0.5, 0.75])));
-        assert_eq!(knowledge(&Checkers::default()), PlayerKeys::default());
+        // Without an endgame database a champion still knows the positions that were on the board.
+        assert_eq!(
+            knowledge(&Checkers::default()),
+            PlayerKeys { history: Some(true), ..PlayerKeys::default() }
+        );
+        let forgetful = Checkers { history: false, ..Checkers::default() };
+        assert_eq!(knowledge(&forgetful), PlayerKeys { history: Some(false), ..PlayerKeys::default() });
     }
 }

@@ -343,11 +343,12 @@ mod tests {
     fn champions_play_with_what_they_knew_when_they_evolved() {
         let weights = vec![0.01; NodeKind::Sum.weight_count()];
         let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
-        let plain = Checkers::default();
+        let plain = Checkers { history: false, ..Checkers::default() };
         let endgame = Endgame { pieces: 2, ..Endgame::default() };
         let knowing = Checkers { endgame, ..Checkers::default() };
         let player = |spec| Seat { spec, depth: 1 }.player(&network);
         assert!(matches!(player(&plain), PlayerSpec::Network { .. }));
         assert!(matches!(player(&knowing), PlayerSpec::Knowing { .. }));
+        assert!(matches!(player(&Checkers::default()), PlayerSpec::Knowing { .. }));
     }
 }

@@ -20,14 +20,14 @@ fn strength_is_measured_alike_every_time() {
 #[test]
 fn games_are_commented() {
     let place = Place::new();
-    // White gives a man away with its second move.
-    place.write("games.pdn", "[Event \"one\"]\n\n1. 11-15 23-18 2. 8-11 18-14 3. 9x18 *\n");
+    // Black gives a man away with its second move.
+    place.write("games.pdn", "[Event \"one\"]\n\n1. 9-14 24-20 2. 14-18 23x14 *\n");
     let commented = place.run(&["analyse", "games.pdn", "material", "--depth", "6"]);
     let text = &commented.expect(0).stdout;
     let games = checkers::read_pdn(text).unwrap();
-    assert_eq!((games.len(), games[0].moves.len()), (1, 5));
+    assert_eq!((games.len(), games[0].moves.len()), (1, 4));
     assert!(
-        games[0].comments.iter().any(|comment| comment.after == 4 && comment.text.contains("better")),
+        games[0].comments.iter().any(|comment| comment.after == 3 && comment.text.contains("better")),
         "{text}"
     );
     place.run(&["analyse", "nothing.pdn", "material"]).expect_error(78, &["nothing.pdn"]);
