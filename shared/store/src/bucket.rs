@@ -9,51 +9,15 @@ use object_store::limit::LimitStore;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
-use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The most requests at a time: islands are written side by side, and there may be ten thousand.
 const MOST_REQUESTS: usize = 64;
-/// How long a request may take. The largest objects are a gigabyte; smaller ones have [less time](Patience).
+/// How long a request may take. The largest objects are a gigabyte; smaller ones have [less time](crate::patience).
 const LONGEST_REQUEST: Duration = Duration::from_mins(2);
-/// How long a request is tried again that failed: less than [`Patience`] allows.
+/// How long a request is tried again that failed: less than [`crate::patience`] allows.
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
-/// How long something small may take, tries included: less than a lease lasts, because others may wait for it, and more
-/// than `SeaweedFS` takes to tell the last of two dozen who create the same object that it has lost.
-const SMALL: Duration = Duration::from_secs(14);
-/// How many bytes travel in a second, at the very least.
-const SLOWEST: u64 = 1 << 20;
-
-/// How long a service may take to answer: by how much has to travel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    small: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { small: SMALL }
-    }
-}
-
-impl Patience {
-    /// Waits for an answer with so many bytes, or to a request of so many.
-    pub(crate) async fn wait<T>(
-        self,
-        bytes: u64,
-        answer: impl Future<Output = object_store::Result<T>>,
-    ) -> object_store::Result<T> {
-        let longest = self.small + Duration::from_secs(bytes / SLOWEST);
-        let silent = |_| {
-            let text = format!("expected an answer within {longest:?}, found none");
-            let source = Box::new(io::Error::new(ErrorKind::TimedOut, text));
-            object_store::Error::Generic { store: "S3", source }
-        };
-        tokio::time::timeout(longest, answer).await.unwrap_or_else(|elapsed| Err(silent(elapsed)))
-    }
-}
-
 /// Opens a bucket. Nothing is asked of the service yet.
 pub(crate) fn open(
     bucket: &str,
@@ -111,19 +75,4 @@ fn check_endpoint(builder: &AmazonS3Builder) -> Result<(), String> {
         "expected an endpoint that begins with `https://`, found `{endpoint}` in AWS_ENDPOINT_URL; \
          set AWS_ALLOW_HTTP=true if nobody else can listen on the way there"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::future::{pending, ready};
-
-    #[tokio::test]
-    async fn a_silent_service_is_not_waited_for() {
-        let patience = Patience { small: Duration::from_millis(10) };
-        assert_eq!(patience.wait(0, ready(Ok(7))).await.unwrap(), 7);
-        let silent: object_store::Result<u8> = patience.wait(0, pending()).await;
-        let error = silent.unwrap_err().to_string();
-        assert!(error.contains("expected an answer within 10ms, found none"), "{error}");
-    }
 }

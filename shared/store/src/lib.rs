@@ -6,6 +6,8 @@
 //! or written by a newer version is refused by name. [`codec`] says how values become bodies. A [`Claim`] keeps a second
 //! coordinator out of a whole store. Whether a store keeps these promises can be tried out: [`promises`].
 //!
+//! Buckets need the feature `s3`.
+//!
 //! This crate deliberately does not know what is in a body or where the objects of a run lie: that is `run`'s. It is
 //! no cache, locks nothing, and overwrites nothing.
 //!
@@ -25,6 +27,7 @@
 //! # }
 //! ```
 
+#[cfg(feature = "s3")]
 mod bucket;
 mod claim;
 mod error;
@@ -32,6 +35,7 @@ mod folder;
 mod location;
 pub mod number;
 pub mod object;
+mod patience;
 pub mod promises;
 mod store;
 

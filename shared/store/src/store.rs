@@ -1,10 +1,12 @@
 //! Objects by path: created once, read whole, never changed.
 
-use crate::bucket::{self, Patience};
+#[cfg(feature = "s3")]
+use crate::bucket::open as open_bucket;
 use crate::error::StoreError;
 use crate::folder::{self, Folder};
 use crate::location::Location;
 use crate::object::{self, HEADER_LEN, Kind, MAX_BODY};
+use crate::patience::Patience;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
 use codec::CodecError;
@@ -78,7 +80,7 @@ impl Store {
             Location::Folder(folder) => return Self::existing(folder).await,
             Location::S3 { bucket, prefix } => (bucket, prefix),
         };
-        let objects = bucket::open(bucket, prefix, variables)?;
+        let objects = open_bucket(bucket, prefix, variables)?;
         let store = Self { patience: Some(Patience::default()), ..Self::over(objects) };
         let answer = store.wait(0, store.objects.list_with_delimiter(None)).await;
         answer
@@ -341,6 +343,17 @@ impl Store {
         let done = blocking(move || action(&folder, &target)).await;
         Some(done.map_err(|error| StoreError::failed(doing, path, error)))
     }
+}
+
+#[cfg(not(feature = "s3"))]
+fn open_bucket(
+    bucket: &str,
+    _: &Path,
+    _: impl IntoIterator<Item = (String, String)>,
+) -> Result<Arc<dyn ObjectStore>> {
+    let reason =
+        "this build has no client of S3; build one with `cargo build --release --features s3`".to_owned();
+    Err(StoreError::Settings { place: format!("s3://{bucket}"), reason })
 }
 
 /// Runs what blocks beside the runtime's own threads.
