@@ -7,9 +7,9 @@ use crate::failure::Failure;
 use crate::player::{KnowledgeArguments, PlayerError, load};
 use crate::terminal::out;
 use checkers::{
-    DrawRules, Endgames, Ensemble, EnsemblePlayer, Evaluator, FenError, Found, Game, Knowing, Knowledge,
-    Limits, MAX_DEPTH, Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search,
-    SharpStart, Votes, eleven_man_starts, perft, perft_merged, sharpest, try_start,
+    DrawRules, Ensemble, EnsemblePlayer, FenError, Found, Game, Knowing, Knowledge, Limits, MAX_DEPTH,
+    Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search, SharpStart, Votes,
+    eleven_man_starts, perft, perft_merged, sharpest, try_start,
 };
 use clap::Subcommand;
 use rayon::prelude::*;
@@ -152,17 +152,22 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
     let knowledge = arguments.knowledge.load()?;
     let endgames = knowledge.endgames.clone();
-    let answer = match arguments.player.as_str() {
+    let (mut search, limits) = (Search::new(TABLE_BITS, Reuse::EqualDepth), arguments.limits());
+    let found = match arguments.player.as_str() {
         "random" => choose_at_random(&position, arguments),
-        "material" => search(Material { seed: arguments.seed }, endgames, &position, arguments),
+        "material" => {
+            let mut own = Knowing::new(Material { seed: arguments.seed }, endgames);
+            own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
+        }
         path => match load(Path::new(path))? {
             PlayerFile::Network(network) => {
-                search(NetworkEvaluator::new(network), endgames, &position, arguments)
+                let mut own = Knowing::new(NetworkEvaluator::new(network), endgames);
+                own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
             }
             PlayerFile::Ensemble(ensemble) => vote(&ensemble, &knowledge, &position, arguments),
         },
     };
-    let answer = answer.ok_or(InputError::NoMove(position))?;
+    let answer = found.ok_or(InputError::NoMove(position))?;
     if arguments.json {
         out!("{answer}");
     } else {
@@ -187,17 +192,6 @@ impl Best {
         let time = self.milliseconds.map(Duration::from_millis);
         Limits { time, lines: self.lines, ..Limits::depth(self.depth) }
     }
-}
-
-fn search(
-    own: impl Evaluator,
-    endgames: Option<Endgames>,
-    position: &Position,
-    arguments: &Best,
-) -> Option<Value> {
-    let mut search = Search::new(TABLE_BITS, Reuse::EqualDepth);
-    let found = search.run(&mut Knowing::new(own, endgames), position, &arguments.limits())?;
-    Some(answer(&found, &search))
 }
 
 fn vote(ensemble: &Ensemble, knowledge: &Knowledge, position: &Position, arguments: &Best) -> Option<Value> {

@@ -2,14 +2,14 @@
 
 use crate::book::Book;
 use crate::endgame::{Database, Verdict};
-use crate::evaluator::Evaluator;
+use crate::evaluator::{Evaluator, Material};
 use crate::game::Game;
 use crate::moves::Move;
 use crate::network::{Network, NetworkEvaluator};
 use crate::player::{Player, forced};
 use crate::position::Position;
 use crate::score::Score;
-use crate::search::{Limits, Reuse, Search};
+use crate::search::{Found, Limits, Reuse, Search};
 use crate::style::Style;
 use crate::thought::Thought;
 use std::sync::Arc;
@@ -98,6 +98,22 @@ impl Knowledge {
             _ => false,
         };
         books && endgames && self.style == other.style
+    }
+}
+
+// Searches with the evaluators that commands use, compiled here, where everything is optimised.
+
+impl Knowing<Material> {
+    /// As [`Search::run`].
+    pub fn search(&mut self, search: &mut Search, position: &Position, limits: &Limits) -> Option<Found> {
+        search.run(self, position, limits)
+    }
+}
+
+impl Knowing<NetworkEvaluator> {
+    /// As [`Search::run`].
+    pub fn search(&mut self, search: &mut Search, position: &Position, limits: &Limits) -> Option<Found> {
+        search.run(self, position, limits)
     }
 }
 

@@ -56,7 +56,7 @@ fn take_over(database: &mut Database, folder: &Path, material: PieceCounts) -> R
 fn solve(
     database: &mut Database,
     material: PieceCounts,
-    keep: impl Fn(PieceCounts, &super::Slice) -> Result<(), EndgameError>,
+    keep: &dyn Fn(PieceCounts, &super::Slice) -> Result<(), EndgameError>,
 ) -> Result<(), EndgameError> {
     let pair = Pair::new(database, material);
     pair.solve(|_, _, _| {});
@@ -82,6 +82,14 @@ impl Database {
         pieces: u32,
         mut show: impl FnMut(&BuildStep) -> bool,
     ) -> Result<Option<Self>, EndgameError> {
+        Self::build_showing(folder, pieces, &mut show)
+    }
+
+    fn build_showing(
+        folder: &Path,
+        pieces: u32,
+        show: &mut dyn FnMut(&BuildStep) -> bool,
+    ) -> Result<Option<Self>, EndgameError> {
         fs::create_dir_all(folder).map_err(io_error(folder))?;
         let all = positions(checked(pieces)?);
         let mut database = Self::empty();
@@ -95,7 +103,7 @@ impl Database {
             if take_over(&mut database, folder, material)? {
                 step.found += size;
             } else {
-                solve(&mut database, material, |material, slice| write(folder, material, slice))?;
+                solve(&mut database, material, &|material, slice| write(folder, material, slice))?;
             }
             step.done += size;
         }
@@ -111,7 +119,7 @@ impl Database {
     pub fn compute(pieces: u32) -> Result<Self, EndgameError> {
         let mut database = Self::empty();
         for material in PieceCounts::pairs_up_to(checked(pieces)?) {
-            solve(&mut database, material, |_, _| Ok(()))?;
+            solve(&mut database, material, &|_, _| Ok(()))?;
         }
         database.pieces = pieces;
         Ok(database)
