@@ -62,7 +62,7 @@ fn the_stages_are_passed_as_often_as_they_should_be() {
     let (stages, _) = text.split_once("[study.rung-01]").expect("the stages come first");
     // Fewer plays than the example's million: the boards are judged anew below.
     let plays = stages.lines().find(|line| line.starts_with("plays = ")).expect("a line of plays");
-    place.write("stages.toml", stages.replace(plays, "plays = { most = 100_000, precision = 0.001 }"));
+    place.write("stages.toml", stages.replace(plays, "plays = { most = 200_000, precision = 0.001 }"));
     place.run(&["run", "stages.toml"]).expect(0);
     place.run(&["level", "ladder", "stages.toml"]).expect(0);
     let folder = place.path().join("levels");
