@@ -4,18 +4,21 @@
 //! goes on as it does without workers, and finds everything done.
 
 use crate::clock;
+use crate::drive::{self, Driven};
 use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::remote::Remote;
 use crate::run::{How, opening};
 use crate::signals::Signals;
-use coordinator::lease::Terms;
-use coordinator::{Ending, Guard, Limits, Settings};
+use crate::store_argument::run_id;
+use coordinator::leases::Terms;
+use coordinator::{Ending, Limits, Permissions, Settings};
 use proto::v1;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::process::Stdio;
 use std::time::Duration;
+use std::time::Instant;
 use store::Store;
 use store::promises::Trial;
 use tokio::net::TcpListener;
@@ -34,7 +37,8 @@ pub(crate) async fn work_off(
     how: &How,
     workers: u16,
     signals: &mut Signals,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<Driven>, Failure> {
+    let start = Instant::now();
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
@@ -44,12 +48,13 @@ pub(crate) async fn work_off(
         version: opening.version,
         exit_when_done: true,
         max_runs: MAX_RUNS,
-        guard: Guard::default(),
+        permissions: Permissions::default(),
         tls: None,
         first: None,
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
         linger: Duration::ZERO,
+        inline: false,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
@@ -64,21 +69,24 @@ pub(crate) async fn work_off(
     };
     eprintln!("run {run} in {}", how.store.folder.display());
     // Workers come after the run: before it, they would be told that there is nothing to do.
-    let mut children = start(&url, how, workers)?;
+    let mut children = start_workers(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run));
-    let mut shown = false;
+    let mut evaluations = None;
     loop {
         tokio::select! {
-            status = &mut watched, if !shown => shown = status.map(|_| true)?,
+            status = &mut watched, if evaluations.is_none() => {
+                evaluations = Some(status?.standing.map_or(0, |standing| standing.evaluations));
+            }
             ending = &mut coordinator => {
                 wait_for(&mut children).await;
-                return finished(&run, ending?);
+                return finished(&run, ending?, start, evaluations);
             }
             () = all_gone(&mut children) => {
                 // They leave when they are told that all is done, which the coordinator learns a moment later.
                 let ending = tokio::time::timeout(LEAVING, &mut coordinator).await;
                 let early = "the workers have ended before the run has; go on with the same command";
-                return finished(&run, ending.map_err(|_| Failure::Other(early.to_owned()))??);
+                let ending = ending.map_err(|_| Failure::Other(early.to_owned()))??;
+                return finished(&run, ending, start, evaluations);
             }
             () = signals.asked() => break,
         }
@@ -86,17 +94,27 @@ pub(crate) async fn work_off(
     eprintln!("stopping at the next generation …");
     terminate(&children);
     tokio::select! {
-        ending = &mut coordinator => return finished(&run, ending?),
+        ending = &mut coordinator => return finished(&run, ending?, start, evaluations),
         () = wait_for(&mut children) => {}
     }
     drop(stop);
-    finished(&run, coordinator.await?)
+    finished(&run, coordinator.await?, start, evaluations)
 }
 
 /// The run, if everything came to its end; an error if it failed.
-fn finished(run: &str, ending: Ending) -> Result<Option<String>, Failure> {
+fn finished(
+    run: &str,
+    ending: Ending,
+    start: Instant,
+    evaluations: Option<u64>,
+) -> Result<Option<Driven>, Failure> {
     match ending {
-        Ending::Done => Ok(Some(run.to_owned())),
+        Ending::Done => Ok(Some(Driven {
+            run: run_id(run)?,
+            ending: drive::Ending::Finished,
+            time: start.elapsed(),
+            evaluations: evaluations.unwrap_or(0),
+        })),
         Ending::Stopped => Ok(None),
         ending => Err(gone_early(ending)),
     }
@@ -116,8 +134,9 @@ fn cannot_listen(error: &std::io::Error) -> Failure {
 }
 
 /// Starts the workers; they share this machine's threads and memory.
-fn start(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::Other(format!("where am I? {error}")))?;
+fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::Other(format!("cannot locate the atoll executable: {error}")))?;
     let all = how.threads.map_or_else(worker::available_threads, usize::from);
     let threads = (all / usize::from(workers)).max(1);
     let memory = (crate::worker::memory_for_work() / u64::from(workers)) >> 20;

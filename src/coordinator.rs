@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::protection;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
-use coordinator::lease::Terms;
+use coordinator::leases::Terms;
 use coordinator::{Ending, First, Limits, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -170,8 +170,9 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         first: first(settings)?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
-        guard: protection::guard(settings)?,
+        permissions: protection::permissions(settings)?,
         tls: protection::tls(settings)?,
+        inline: false,
     })
 }
 
@@ -228,7 +229,7 @@ async fn listen(settings: &Settings, key: &str, office: &Office) -> Result<TcpLi
         Ok(addresses) => addresses.collect(),
         Err(error) => return Err(settings.bad(key, &format!("expected HOST:PORT, found `{text}`: {error}"))),
     };
-    protection::check_address(settings, key, &addresses, (&office.guard, office.tls.as_ref()))?;
+    protection::check_address(settings, key, &addresses, (&office.permissions, office.tls.as_ref()))?;
     let listener = TcpListener::bind(&addresses[..]).await;
     listener.map_err(|error| Failure::Other(format!("cannot listen on {text} ({key}): {error}")))
 }

@@ -175,8 +175,8 @@ async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure
         }
     };
     // Tokens and certificates that cannot be read have findings of their own.
-    if let (Ok(guard), Ok(tls)) = (protection::guard(settings), protection::tls(settings))
-        && let Err(open) = protection::check_address(settings, key, &addresses, (&guard, tls.as_ref()))
+    if let (Ok(permissions), Ok(tls)) = (protection::permissions(settings), protection::tls(settings))
+        && let Err(open) = protection::check_address(settings, key, &addresses, (&permissions, tls.as_ref()))
     {
         return Ok(Finding::not(key, Health::Bad, open.to_string(), "protect it, or listen on loopback"));
     }
@@ -191,7 +191,7 @@ async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure
 
 /// Whether the tokens can be read.
 fn tokens(settings: &Settings) -> Finding {
-    match protection::guard(settings) {
+    match protection::permissions(settings) {
         Ok(guard) if guard.workers.is_empty() || guard.operators.is_empty() => {
             Finding::good("tokens", "not for everybody: whoever reaches it may call".to_owned())
         }

@@ -25,16 +25,6 @@ pub(crate) enum Failure {
     /// A bad call.
     #[error("{0}")]
     Usage(String),
-    /// An epoch that cannot be run.
-    #[error("island {island}, epoch {epoch} failed: {reason}")]
-    Epoch {
-        /// The island.
-        island: u32,
-        /// The epoch.
-        epoch: u64,
-        /// Why.
-        reason: String,
-    },
     /// A run that cannot be kept.
     #[error(transparent)]
     Keep(#[from] RunError),

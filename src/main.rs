@@ -12,6 +12,7 @@ mod cluster;
 mod contender;
 mod coordinator;
 mod doctor;
+mod drive;
 mod duel;
 mod endgame;
 mod engine;
@@ -19,7 +20,6 @@ mod engines;
 mod export;
 mod failure;
 mod level;
-mod local;
 mod maze;
 mod maze_study;
 mod play;
@@ -118,7 +118,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match &command {
+        // Many callers: hashing what one delivers must not keep another from renewing.
+        Command::Coordinator(_) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
+        _ => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+    };
     let runtime = runtime.expect("a runtime needs no more than a few file descriptors");
     let result = runtime.block_on(execute(command));
     // A stuck generation must not keep the process from ending.

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::settings::Settings;
-use coordinator::{Guard, Tls, Tokens};
+use coordinator::{Permissions, Tls, Tokens};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ fn file(settings: &Settings, key: &str) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 /// Who may call a coordinator.
-pub(crate) fn guard(settings: &Settings) -> Result<Guard, Failure> {
-    Ok(Guard {
+pub(crate) fn permissions(settings: &Settings) -> Result<Permissions, Failure> {
+    Ok(Permissions {
         workers: tokens(settings, "worker_token_file", "ATOLL_WORKER_TOKENS")?,
         operators: tokens(settings, "operator_token_file", "ATOLL_OPERATOR_TOKENS")?,
         metrics: tokens(settings, "metrics_token_file", "ATOLL_METRICS_TOKENS")?,
@@ -79,7 +79,7 @@ pub(crate) fn check_address(
     settings: &Settings,
     key: &str,
     addresses: &[SocketAddr],
-    (guard, tls): (&Guard, Option<&Tls>),
+    (guard, tls): (&Permissions, Option<&Tls>),
 ) -> Result<(), Failure> {
     let open = addresses.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback());
     let Some(open) = open.filter(|_| tls.is_none() || guard.workers.is_empty() || guard.operators.is_empty())

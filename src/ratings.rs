@@ -1,15 +1,17 @@
 //! `atoll ratings`: the champions of a run's milestones in a tournament, so that one sees whether evolution progressed,
 //! and when it stopped.
 
+use crate::drive::{self, Ending, Wish};
 use crate::failure::Failure;
-use crate::run::{How, Which};
+use crate::run::How;
+use crate::signals::Signals;
 use crate::store_argument::run_id;
 use crate::terminal::out;
-use crate::tournament::{self, Outcome, Played};
+use crate::tournament::{Outcome, PlayedTournament};
 use ::tournament::Rating;
 use evolution::digest::Digest;
-use experiment::Tournament;
 use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
+use experiment::{Plan, Tournament};
 use problems::{Checkers, Consult, ProblemSpec, Ties};
 use run::RunId;
 use run::players::PlayerFiles;
@@ -76,14 +78,18 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..TournamentKeys::new(field.players.clone())
     };
     let plan = Tournament::new("ratings", 0, keys)?;
-    match tournament::play(&store, &plan, &field.files, &Which::GoOn, &arguments.how).await? {
-        Played::Stopped(code) => Ok(code),
-        Played::Done(played) => {
-            let outcome = Outcome::of(&played.progress).expect("it is a tournament's");
-            field.print(&run, &played.run, &outcome, arguments.how.json);
-            Ok(ExitCode::SUCCESS)
-        }
+    let files = field.files.values().cloned().collect();
+    let wish = Wish::Submit { plan: Box::new(Plan::Tournament(Box::new(plan))), files, fresh: false };
+    let mut signals = Signals::listen()?;
+    let driven = drive::here(&store, wish, &arguments.how, &mut signals).await?;
+    if driven.ending == Ending::Stopped {
+        eprintln!("stopped; what was done is kept: go on with the same command");
+        return Ok(ExitCode::from(signals.exit_code()));
     }
+    let played = PlayedTournament::read(&store, &driven.run, driven.time).await?;
+    let outcome = Outcome::of(&played.progress).expect("it is a tournament's");
+    field.print(&run, &played.run, &outcome, arguments.how.json);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The islands that are asked for; unless said otherwise the one whose last champion is the fittest.

@@ -10,6 +10,7 @@ use crate::summary::finite;
 use crate::terminal::out;
 use crate::tournament;
 use evolution::epoch::Standing;
+use experiment::file::BudgetKeys;
 use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
@@ -215,7 +216,7 @@ impl Remote {
 
 pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failure> {
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
-    let (text, players) = tournament::with_player_files(&arguments.file, text)?;
+    let (text, players) = tournament::text_with_player_files(&arguments.file, text)?;
     let mut remote = arguments.coordinator.connect().await?;
     let SubmitArguments { seed, priority, fresh, .. } = arguments;
     let file = arguments.file.display().to_string();
@@ -332,7 +333,21 @@ pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failu
     let mut remote = arguments.coordinator.connect().await?;
     let request = v1::CancelRequest { run: arguments.run.clone() };
     remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
-    eprintln!("cancelled {}; submitting it again goes on with it", arguments.run);
+    eprintln!("cancelled {}; submit it again to continue it", arguments.run);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Gives a run of a coordinator another budget.
+pub(crate) async fn extend(
+    url: &str,
+    credentials: &Credentials,
+    run: &str,
+    budget: &BudgetKeys,
+) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::connect(url, credentials).await?;
+    let request = v1::ExtendRequest { run: run.to_owned(), budget: serde_json::json!(budget).to_string() };
+    remote.client.extend(request).await.map_err(|status| remote.failure(&status))?;
+    eprintln!("extended {run}; watch it with `atoll watch {run} --coordinator {url}`");
     Ok(ExitCode::SUCCESS)
 }
 

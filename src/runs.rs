@@ -12,10 +12,10 @@ use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use experiment::document;
 use report::text::shortened;
-use run::RunHead;
 use run::epochs::StoredEpochs;
 use run::jobs;
-use run::{Place, RunId, layout};
+use run::journal::read_all;
+use run::{Place, Recorded, RunError, RunEvent, RunHead, RunId, Status, layout};
 use std::process::ExitCode;
 use store::Store;
 
@@ -47,7 +47,7 @@ pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
 }
 
 async fn is_study(store: &Store, path: &store::Path) -> bool {
-    let Ok(text) = store.read_text(path, document::MAX_BYTES).await else { return false };
+    let Ok(text) = store.read_text(path, document::MAX_STORED).await else { return false };
     let study = "study".parse().expect("a plain word is a key");
     document::parse(path.as_ref(), &text).is_ok_and(|document| document.get(&study).is_some())
 }
@@ -148,10 +148,12 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             CellPlan::Tournament(_) => "tournament",
         };
         let progress = jobs::read(store, run, plan).await?;
-        let state = if progress.is_complete() {
-            "finished".to_owned()
-        } else {
-            format!("{}/{}", progress.done().len(), progress.plan().len())
+        let events = read_all::<RunEvent>(store, run).await.map_err(RunError::from)?;
+        let recorded = Recorded::of(events.iter().map(|event| &event.body));
+        let state = match recorded.status {
+            _ if progress.is_complete() => "finished".to_owned(),
+            Status::Cancelled | Status::Failed(_) => recorded.status.to_string(),
+            _ => format!("{}/{}", progress.done().len(), progress.plan().len()),
         };
         let digest = progress.digest().map(|digest| digest.to_string());
         let (run, created) = (run.to_string(), kind.to_owned());

@@ -2,9 +2,8 @@
 
 use crate::failure::Failure;
 use crate::store_argument::run_id;
-use experiment::file::ExperimentFile;
-use experiment::{Experiment, Part, Plan};
-use run::RunHead;
+use crate::tournament;
+use experiment::Plan;
 use run::{Place, RunId};
 use std::path::Path;
 use store::Store;
@@ -27,7 +26,7 @@ pub(crate) struct Present {
 /// if there is nothing at all, their runs are named all the same, so that whoever reads them says so.
 pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present, Failure> {
     let (mut present, mut missing) = (vec![], vec![]);
-    let meant = meant(store, sources).await?;
+    let meant = meant(sources)?;
     for Meant { run, part } in &meant {
         let is_there = store.size(&Place::Experiment.in_run(run)).await.is_ok();
         match part {
@@ -42,7 +41,7 @@ pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present
     Ok(Present { runs: present, missing })
 }
 
-async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure> {
+fn meant(sources: &[String]) -> Result<Vec<Meant>, Failure> {
     let mut runs = vec![];
     let alone = |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None });
     for source in sources {
@@ -51,8 +50,9 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
             Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
             Some(Plan::Study(study)) => {
-                for part in &study.parts {
-                    let run = run_of_part(store, part).await?;
+                let id = run_id(&study.run_id())?;
+                for (part, number) in study.parts.iter().zip(1..) {
+                    let run = coordinator::part_run(&id, &part.name, number)?;
                     runs.push(Meant { run, part: Some(part.name.clone()) });
                 }
             }
@@ -81,25 +81,9 @@ pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Present,
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {
     let path = Path::new(source);
-    if path.is_file() { Ok(Some(experiment::load(path, None)?)) } else { Ok(None) }
-}
-
-/// The run of a study's part. The name of one with guests depends on who they were, so it is looked for in the store.
-async fn run_of_part(store: &Store, part: &Part) -> Result<RunId, Failure> {
-    let plain = run_id(&part.experiment.run_id())?;
-    if part.guests.is_none() {
-        return Ok(plain);
+    if !path.is_file() {
+        return Ok(None);
     }
-    let start = format!("{}-", part.experiment.name());
-    for run in crate::runs::all(store).await?.into_iter().filter(|run| run.as_str().starts_with(&start)) {
-        let head = RunHead::read(store, &run).await;
-        if head.is_ok_and(|head| without_guests(&head.experiment) == without_guests(&part.experiment)) {
-            return Ok(run);
-        }
-    }
-    Ok(plain)
-}
-
-fn without_guests(experiment: &Experiment) -> ExperimentFile {
-    ExperimentFile { guests: None, ..experiment.file().clone() }
+    let (plan, _) = tournament::with_player_files(experiment::load(path, None)?)?;
+    Ok(Some(plan))
 }

@@ -1,12 +1,13 @@
 //! What came out of a run, for people and for programs.
 
+use crate::drive::Driven;
 use crate::failure::Failure;
 use crate::progress::{number, short};
-use crate::run::{Driven, How};
+use crate::run::How;
 use crate::terminal::out;
-use coordinator::keeper::Keeper;
 use evolution::epoch::{ChampionView, Standing};
 use experiment::duration;
+use run::OpenRun;
 
 /// The best champion of a finished run.
 pub(crate) struct Best {
@@ -15,7 +16,7 @@ pub(crate) struct Best {
 }
 
 /// The best champion: the lowest island of equals.
-pub(crate) fn best(keeper: &Keeper) -> Result<Best, Failure> {
+pub(crate) fn best(keeper: &OpenRun) -> Result<Best, Failure> {
     let evolver = keeper.experiment().evolver();
     let states = keeper.archipelago().final_states().expect("a finished run has states");
     let mut best: Option<Best> = None;
@@ -29,7 +30,7 @@ pub(crate) fn best(keeper: &Keeper) -> Result<Best, Failure> {
 }
 
 /// Prints the summary of a finished run: one JSON object, or a few lines.
-pub(crate) fn print(keeper: &Keeper, driven: &Driven, how: &How) -> Result<(), Failure> {
+pub(crate) fn print(keeper: &OpenRun, driven: &Driven, how: &How) -> Result<(), Failure> {
     let archipelago = keeper.archipelago();
     let end = archipelago.end().expect("a finished run has ended");
     let digest = archipelago.digest().expect("a finished run has a digest");

@@ -1,38 +1,36 @@
 //! Sweeps: what their cells came to, as tables.
 
-use crate::cells::{self, Worked};
+use crate::drive::Driven;
 use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::progress::number;
-use crate::run::{How, Which};
+use crate::run::How;
 use crate::terminal::out;
 use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep, duration};
 use run::RunId;
+use run::jobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::Store;
 
-pub(crate) async fn run(store: &Store, plan: &Sweep, which: &Which, how: &How) -> Result<ExitCode, Failure> {
-    let run = cells::create(store, &CellPlan::Sweep(Box::new(plan.clone())), which).await?;
-    resume(store, &run, plan, how).await
-}
-
-/// Computes the cells that are missing, and prints the table of all.
-pub(crate) async fn resume(store: &Store, run: &RunId, plan: &Sweep, how: &How) -> Result<ExitCode, Failure> {
-    let worked = cells::work(store, run, CellPlan::Sweep(Box::new(plan.clone())), how).await?;
-    let (progress, time, known) = match worked {
-        Worked::Done { progress, time, known } => (progress, time, known),
-        Worked::Stopped(code) => return Ok(code),
-    };
+/// Prints the table of a finished sweep.
+pub(crate) async fn present(
+    store: &Store,
+    plan: &Sweep,
+    driven: &Driven,
+    how: &How,
+) -> Result<ExitCode, Failure> {
+    let (run, time) = (&driven.run, driven.time);
+    let progress = jobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
     let digest = progress.digest().expect("all cells are done");
     let results: Vec<Evolved> = progress.evolved().into_iter().cloned().collect();
     let report = report(run, plan, &results, how)?;
     if how.json {
-        print_json(run, plan, &results, &digest, time.as_secs_f64(), known);
+        print_json(run, plan, &results, &digest, driven);
     } else {
         match report {
             Some(tables) => out!("{tables}"),
@@ -54,7 +52,8 @@ fn report(run: &RunId, plan: &Sweep, results: &[Evolved], how: &How) -> Result<O
     Ok(files.into_iter().next().map(|(_, tables)| tables))
 }
 
-fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, seconds: f64, known: usize) {
+fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, driven: &Driven) {
+    let seconds = driven.time.as_secs_f64();
     let evaluations: u64 = results.iter().map(|result| result.evaluations).sum();
     let best = results.iter().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max);
     let cells: Vec<serde_json::Value> = results
@@ -73,7 +72,7 @@ fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, s
     let object = serde_json::json!({
         "run": run.as_str(), "digest": digest.to_string(), "best_fitness": crate::summary::finite(best),
         "generations": results.iter().map(|result| result.generations).max(), "evaluations": evaluations,
-        "evaluations_per_second": if known == 0 { evaluations as f64 / seconds } else { 0.0 },
+        "evaluations_per_second": driven.evaluations as f64 / seconds,
         "seconds": seconds, "cells": cells,
     });
     out!("{object}");

@@ -6,24 +6,24 @@ mod outcome;
 mod page;
 mod tables;
 
-pub(crate) use look_up::look_up;
+use look_up::look_up;
 pub(crate) use outcome::Outcome;
 
-use crate::cells::{self, Worked};
+use crate::cells;
+use crate::drive::Driven;
 use crate::failure::Failure;
-use crate::run::{How, Which};
+use crate::run::How;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::{out, write_out};
 use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use clap::Subcommand;
-use experiment::{Plan, Tournament, duration};
+use experiment::{Plan, duration};
 use run::RunId;
 use run::jobs;
-use run::players::{self, PlayerFiles};
+use run::players::PlayerFiles;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -81,13 +81,8 @@ impl TournamentArgument {
     /// What has been played.
     async fn read(&self) -> Result<(RunId, Progress), Failure> {
         let (store, run) = (self.store.open().await?, run_id(&self.run)?);
-        match cells::stored(&store, &run).await? {
-            Some(plan @ CellPlan::Tournament(_)) => {
-                let progress = jobs::read(&store, &run, plan).await?;
-                Ok((run, progress))
-            }
-            _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),
-        }
+        let played = PlayedTournament::read(&store, &run, Duration::ZERO).await?;
+        Ok((run, *played.progress))
     }
 }
 
@@ -131,58 +126,50 @@ fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json
     object
 }
 
-/// Looks up who plays, if a plan is a tournament.
+/// Looks up who plays, if a plan is a tournament; a study finds its players itself, but for files of this machine.
 pub(crate) async fn look_up_plan(plan: Plan, how: &How) -> Result<(Plan, PlayerFiles), Failure> {
     match plan {
         Plan::Tournament(games) => {
-            let (games, files) = look_up(&games, BTreeMap::new(), how).await?;
+            let (games, files) = look_up(&games, how).await?;
             Ok((Plan::Tournament(Box::new(games)), files))
         }
+        plan => with_player_files(plan),
+    }
+}
+
+/// A plan that names player files of this machine by their digests, and these files.
+pub(crate) fn with_player_files(plan: Plan) -> Result<(Plan, PlayerFiles), Failure> {
+    match plan {
+        Plan::Tournament(games) => {
+            let (games, files) = look_up::take_files_along(&games)?;
+            Ok((Plan::Tournament(Box::new(games)), files))
+        }
+        Plan::Study(study) => match &study.tournament {
+            Some(games) => {
+                let (games, files) = look_up::take_files_along(games)?;
+                let is_same = files.is_empty();
+                let study = if is_same { study } else { Box::new(study.with_tournament(games)) };
+                Ok((Plan::Study(study), files))
+            }
+            None => Ok((Plan::Study(study), PlayerFiles::new())),
+        },
         plan => Ok((plan, PlayerFiles::new())),
     }
 }
 
 /// The text of a plan for a coordinator elsewhere, and the player files of this machine that it names.
-pub(crate) fn with_player_files(file: &Path, text: String) -> Result<(String, Vec<Bytes>), Failure> {
+pub(crate) fn text_with_player_files(file: &Path, text: String) -> Result<(String, Vec<Bytes>), Failure> {
     // Whatever is wrong with it the coordinator says as well.
-    let Ok(Plan::Tournament(games)) = experiment::parse(&file.display().to_string(), &text, None) else {
+    let Ok(plan) = experiment::parse(&file.display().to_string(), &text, None) else {
         return Ok((text, vec![]));
     };
-    let (games, files) = look_up::take_files_along(&games)?;
-    Ok((games.text().to_owned(), files.into_values().collect()))
-}
-
-/// Plays a tournament whose players were looked up.
-pub(crate) async fn run(
-    store: &Store,
-    plan: &Tournament,
-    files: &PlayerFiles,
-    which: &Which,
-    how: &How,
-) -> Result<ExitCode, Failure> {
-    match play(store, plan, files, which, how).await? {
-        Played::Done(played) => Ok(played.print(how)),
-        Played::Stopped(code) => Ok(code),
-    }
-}
-
-/// Plays what is missing of a tournament, and prints its tables.
-pub(crate) async fn resume(
-    store: &Store,
-    run: &RunId,
-    plan: &Tournament,
-    how: &How,
-) -> Result<ExitCode, Failure> {
-    match go_on(store, run, plan, how).await? {
-        Played::Done(played) => Ok(played.print(how)),
-        Played::Stopped(code) => Ok(code),
-    }
-}
-
-/// What playing came to.
-pub(crate) enum Played {
-    Done(PlayedTournament),
-    Stopped(ExitCode),
+    let (plan, files) = with_player_files(plan)?;
+    let text = match plan {
+        Plan::Tournament(games) => games.text().to_owned(),
+        Plan::Study(study) if !files.is_empty() => study.text,
+        _ => text,
+    };
+    Ok((text, files.into_values().collect()))
 }
 
 /// A tournament that has come to its end.
@@ -192,33 +179,23 @@ pub(crate) struct PlayedTournament {
     time: Duration,
 }
 
-/// Plays a tournament whose players were looked up, to its end.
-pub(crate) async fn play(
-    store: &Store,
-    plan: &Tournament,
-    files: &PlayerFiles,
-    which: &Which,
-    how: &How,
-) -> Result<Played, Failure> {
-    let cells = CellPlan::Tournament(Box::new(plan.clone()));
-    let run = crate::run::choose_id(store, &cells.run_id(), which).await?;
-    // First those who play, then the plan that promises them.
-    players::keep(store, &run, plan, files).await?;
-    cells::create_as(store, &run, &cells).await?;
-    go_on(store, &run, plan, how).await
-}
-
-async fn go_on(store: &Store, run: &RunId, plan: &Tournament, how: &How) -> Result<Played, Failure> {
-    let worked = cells::work(store, run, CellPlan::Tournament(Box::new(plan.clone())), how).await?;
-    Ok(match worked {
-        Worked::Done { progress, time, .. } => {
-            Played::Done(PlayedTournament { run: run.clone(), progress, time })
-        }
-        Worked::Stopped(code) => Played::Stopped(code),
-    })
+/// Prints the tables of a finished tournament.
+pub(crate) async fn present(store: &Store, driven: &Driven, how: &How) -> Result<ExitCode, Failure> {
+    Ok(PlayedTournament::read(store, &driven.run, driven.time).await?.print(how))
 }
 
 impl PlayedTournament {
+    /// Reads what was played.
+    pub(crate) async fn read(store: &Store, run: &RunId, time: Duration) -> Result<Self, Failure> {
+        match cells::stored(store, run).await? {
+            Some(plan @ CellPlan::Tournament(_)) => {
+                let progress = Box::new(jobs::read(store, run, plan).await?);
+                Ok(Self { run: run.clone(), progress, time })
+            }
+            _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),
+        }
+    }
+
     /// Everything as one object.
     pub(crate) fn object(&self) -> serde_json::Value {
         object(&self.run, &self.progress, &outcome(&self.progress))

@@ -10,6 +10,7 @@ use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use experiment::document::MAX_STORED;
 use run::RunEvent;
 use run::RunHead;
 use run::epochs::{StoredEpochs, read_remains};
@@ -64,7 +65,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> Result<(), Failure> {
     for path in store.list(&run.folder()).await? {
         let read = match Place::of(&path) {
-            Some((_, Place::Experiment)) => store.read_text(&path, 1 << 20).await.map(drop),
+            Some((_, Place::Experiment)) => store.read_text(&path, MAX_STORED).await.map(drop),
             Some((_, Place::Artifact(name))) if name.as_str().contains('.') => continue,
             Some((_, Place::Artifact(_))) => store.read(&path, Kind::Artifact).await.map(drop),
             Some((_, place)) => match place.kind() {
@@ -93,7 +94,8 @@ async fn check_cells(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = plan.run_id();
-    if !run.as_str().starts_with(&name) {
+    // The tournament of a study is named by the study.
+    if !run.as_str().starts_with(&name) && !run.as_str().ends_with(".tournament") {
         findings
             .problems
             .push(format!("experiment.toml: expected the plan of `{run}`, found that of `{name}`"));

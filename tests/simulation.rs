@@ -6,9 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use archipelago::solo;
-use coordinator::keeper::Keeper;
-use coordinator::lease::Terms;
-use coordinator::{Ending, Guard, Settings};
+use coordinator::leases::Terms;
+use coordinator::{Ending, Permissions, Settings};
 use experiment::{Experiment, Plan};
 use hyper_util::rt::TokioIo;
 use object_store::memory::InMemory;
@@ -16,8 +15,7 @@ use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::State;
-use run::Opening;
-use run::RunId;
+use run::{Opening, RunId};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,11 +101,12 @@ async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
         version: "simulated".to_owned(),
         exit_when_done: false,
         max_runs: 10,
-        guard: Guard::default(),
+        permissions: Permissions::default(),
         tls: None,
         first: None,
         trial: Some(Trial::SHORT),
         linger: Duration::ZERO,
+        inline: true,
     };
     let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;
     assert_eq!(ending, Ending::Stopped);
@@ -260,7 +259,7 @@ fn create(seed: u64) -> (Store, RunId) {
     let opening =
         Opening { nonce: Nonce(u128::from(seed)), now: 0, version: "simulated".to_owned(), claim: None };
     let experiment = experiment();
-    let created = Keeper::create(&store, &run, &experiment, None, opening);
+    let created = run::create(&store, &run, &experiment, None, opening);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     drop(runtime.block_on(created).unwrap());
     (store, run)

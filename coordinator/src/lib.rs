@@ -1,13 +1,12 @@
-//! The coordinator: it keeps runs, and hands them out to workers. What has been done and decided is written down before
-//! anybody relies on it.
+//! The coordinator: it keeps runs, and hands their work out to workers. What has been done and decided is written down
+//! before anything relies on it.
 //!
-//! A run on disk is the crate `run`'s; [`keeper`] joins an open run with its store, and a command that evolves on the
-//! spot needs no more than that. [`run()`] serves a whole store to workers and operators: [`lease`] says
-//! who works on what and until when, [`plan`] which run comes first, both without a clock or a network. Nothing here
-//! computes an epoch or names a problem.
+//! `state` is everything a coordinator knows, as a pure state machine with effects; `write` carries the effects out;
+//! [`Cluster`] joins the two and is what workers of the same process call; `serve` puts gRPC, HTTP, TLS and permissions
+//! around it. Nothing here computes an epoch or names a problem.
 //!
 //! ```
-//! use coordinator::lease::{Leases, Terms};
+//! use coordinator::leases::{Leases, Terms};
 //! use proto::convert::{Piece, Work};
 //! use std::time::Duration;
 //!
@@ -20,29 +19,19 @@
 //! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d"), Some(work));
 //! ```
 
-mod bell;
-mod cells;
-mod connections;
-mod course;
-mod epochs;
-mod guard;
-mod http;
-pub mod keeper;
-pub mod lease;
-mod members;
-mod office;
-mod operator;
-pub mod plan;
-mod room;
-mod runs;
+mod cluster;
+mod rejection;
 mod serve;
-mod service;
-mod tls;
-mod turn;
+mod state;
+mod write;
 
-pub use connections::{Connection, Limits, connections};
-pub use guard::{Guard, TokenError, Tokens};
-pub use members::MemberError;
-pub use office::{First, Moment, Refusal, Settings};
-pub use serve::{Ending, ServeError, run};
-pub use tls::{Tls, TlsError};
+pub use cluster::{Background, Cluster};
+pub use rejection::Rejection;
+pub use serve::{
+    Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,
+    connections, run, start, start_local,
+};
+pub use state::leases;
+pub use state::queue::{QueueError, RunState};
+pub use state::workers::WorkerError;
+pub use state::{Moment, part_run};

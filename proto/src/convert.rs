@@ -31,6 +31,11 @@ pub enum Piece {
         /// How many.
         count: u32,
     },
+    /// A job of a study.
+    Job {
+        /// Its number.
+        number: u32,
+    },
 }
 
 impl Work {
@@ -38,7 +43,7 @@ impl Work {
     pub fn island(&self) -> Option<u32> {
         match self.piece {
             Piece::Epoch { island, .. } => Some(island),
-            Piece::Cells { .. } => None,
+            Piece::Cells { .. } | Piece::Job { .. } => None,
         }
     }
 
@@ -46,7 +51,7 @@ impl Work {
     pub fn epoch(&self) -> Option<u64> {
         match self.piece {
             Piece::Epoch { epoch, .. } => Some(epoch),
-            Piece::Cells { .. } => None,
+            Piece::Cells { .. } | Piece::Job { .. } => None,
         }
     }
 }
@@ -81,6 +86,7 @@ impl std::fmt::Display for Piece {
         match self {
             Self::Epoch { island, epoch } => write!(formatter, "island {island}, epoch {epoch}"),
             Self::Cells { first, count } => write!(formatter, "{count} cells from {first}"),
+            Self::Job { number } => write!(formatter, "job {number}"),
         }
     }
 }
@@ -90,6 +96,7 @@ impl From<&Work> for v1::Piece {
         let what = match work.piece {
             Piece::Epoch { island, epoch } => v1::piece::What::Epoch(v1::EpochPiece { island, epoch }),
             Piece::Cells { first, count } => v1::piece::What::Cells(v1::CellsPiece { first, count }),
+            Piece::Job { number } => v1::piece::What::Job(v1::JobPiece { number }),
         };
         Self { run: work.run.clone(), what: Some(what) }
     }
@@ -102,6 +109,7 @@ impl TryFrom<v1::Piece> for Work {
         let piece = match wire.what.ok_or(WireError::Missing("piece.what"))? {
             v1::piece::What::Epoch(v1::EpochPiece { island, epoch }) => Piece::Epoch { island, epoch },
             v1::piece::What::Cells(v1::CellsPiece { first, count }) => Piece::Cells { first, count },
+            v1::piece::What::Job(v1::JobPiece { number }) => Piece::Job { number },
         };
         Ok(Self { run: wire.run, piece })
     }

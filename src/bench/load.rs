@@ -6,7 +6,6 @@
 
 use super::{Bench, Figure};
 use crate::run::opening;
-use coordinator::keeper::Keeper;
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
 use experiment::{Experiment, Plan, SEMANTICS};
@@ -78,7 +77,7 @@ async fn stored_epochs(folder: &Path) -> u64 {
         unreachable!("it is one experiment")
     };
     let run = RunId::new(experiment.run_id()).expect("it is a name");
-    let keeper = Keeper::open(&store, &run, opening()).await.expect("the run is there");
+    let (keeper, _) = ::run::open(&store, &run, opening()).await.expect("the run is there");
     let islands = experiment.setting().islands.len() as u32;
     (0..islands).map(|island| keeper.archipelago().done(island)).sum()
 }

@@ -4,14 +4,14 @@ use crate::checkers::species::Population;
 use crate::contender;
 use crate::failure::Failure;
 use crate::run::How;
+use archipelago::job::speciation_settings;
 use bytes::Bytes;
 use checkers::{Ensemble, Network, PlayerFile};
-use ensembles::{Distance, Settings, Speciation};
+use ensembles::Speciation;
 use evolution::digest::Digest;
 use experiment::Tournament;
-use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
+use experiment::tournament::{PlayerKeys, SpeciesKeys};
 use run::players::PlayerFiles;
-use species::Noise;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,21 +20,18 @@ use std::sync::Arc;
 pub(crate) struct LookUp<'a> {
     how: &'a How,
     species: SpeciesKeys,
-    /// Other names of runs: those of a study's experiments.
-    runs: BTreeMap<String, String>,
     files: PlayerFiles,
     /// The best of each species of populations that have been looked at.
     representatives: BTreeMap<String, Vec<Arc<Network>>>,
 }
 
-/// Looks up everybody who plays in a tournament; runs may have other names there.
+/// Looks up everybody who plays in a tournament.
 pub(crate) async fn look_up(
     tournament: &Tournament,
-    runs: BTreeMap<String, String>,
     how: &How,
 ) -> Result<(Tournament, PlayerFiles), Failure> {
     let (species, files) = (tournament.keys().species, PlayerFiles::new());
-    let mut look_up = LookUp { how, species, runs, files, representatives: BTreeMap::new() };
+    let mut look_up = LookUp { how, species, files, representatives: BTreeMap::new() };
     let mut players = vec![];
     for player in tournament.players() {
         players.extend(look_up.player(player).await?);
@@ -85,7 +82,7 @@ impl LookUp<'_> {
             }
             (None, Some(path)) if Path::new(path).is_file() => read_file(path)?,
             (None, Some(text)) => {
-                let reference = contender::reference(&self.renamed(text))?;
+                let reference = contender::reference(text)?;
                 reference.champion(&self.how.store.open().await?).await?
             }
             (None, None) => unreachable!("a player is of some kind"),
@@ -105,39 +102,13 @@ impl LookUp<'_> {
         if let Some(known) = self.representatives.get(source) {
             return Ok(known.clone());
         }
-        let networks = Population::of(&[self.renamed(source)], &self.how.store).await?.networks;
-        let settings = settings(&self.species);
+        let networks = Population::of(&[source.to_owned()], &self.how.store).await?.networks;
+        let settings = speciation_settings(&self.species);
         let found = self.how.pool()?.install(|| Speciation::of(&networks, &settings));
         let found = found.map_err(|error| Failure::Config(format!("the species of {source}: {error}")))?;
         let best: Vec<_> = found.representatives().into_iter().map(|best| networks[best].clone()).collect();
         eprintln!("{source}: {} players, {} species", networks.len(), best.len());
         self.representatives.insert(source.to_owned(), best.clone());
         Ok(best)
-    }
-
-    /// A reference to a run by its own name.
-    fn renamed(&self, text: &str) -> String {
-        let end = text.find(['/', '@']).unwrap_or(text.len());
-        let (run, rest) = text.split_at(end);
-        format!("{}{rest}", self.runs.get(run).map_or(run, String::as_str))
-    }
-}
-
-fn settings(keys: &SpeciesKeys) -> Settings {
-    Settings {
-        distance: match keys.distance {
-            DistanceKey::Weights => Distance::Weights,
-            DistanceKey::Behaviour => Distance::BEHAVIOUR,
-        },
-        epsilon: keys.epsilon,
-        min_points: keys.min_points as usize,
-        noise: match keys.noise {
-            NoiseKey::Drop => Noise::Drop,
-            NoiseKey::Own => Noise::Own,
-            NoiseKey::Nearest => Noise::Nearest,
-        },
-        depth: keys.depth,
-        pairs: keys.pairs as usize,
-        ..Settings::default()
     }
 }

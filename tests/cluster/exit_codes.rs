@@ -83,8 +83,8 @@ fn logs_for_machines_tell_run_island_epoch_worker_and_lease_apart() {
     let worker = coordinator.worker(&["--name", "doomed"]);
     coordinator.wait_for("atoll_grants_total", 1.0);
     worker.signal(Signal::STOP);
-    wait_until("a lease that runs out", || coordinator.said().contains("lease ran out"));
-    let line = coordinator.said().lines().find(|line| line.contains("lease ran out")).unwrap().to_owned();
+    wait_until("a lease that expires", || coordinator.said().contains("lease expired"));
+    let line = coordinator.said().lines().find(|line| line.contains("lease expired")).unwrap().to_owned();
     let fields = serde_json::from_str::<serde_json::Value>(&line).unwrap()["fields"].clone();
     assert_eq!((&fields["run"], &fields["worker"]), (&run.into(), &"doomed".into()), "{line}");
     assert!(fields["island"].is_u64() && fields["epoch"].is_u64() && fields["lease"].is_u64(), "{line}");

@@ -78,3 +78,191 @@ fn an_early_end_may_be_followed_by_an_earlier_limit() {
     let verified = folder.atoll(&["verify", run]);
     assert!(verified.status.success(), "{}", text(&verified.stderr));
 }
+
+/// Two experiments of checkers players, and the tournament of their champions and species.
+const STUDY: &str = r#"
+name = "school"
+budget = { generations = 3 }
+migration = { interval = 1 }
+
+[problem]
+kind = "checkers"
+depth = 1
+games = 2
+draw = { moves = 20 }
+
+[algorithm]
+kind = "es"
+parents = 4
+offspring = 4
+
+[islands]
+count = 2
+
+[study]
+first = {}
+second = { guests = "first", seed = 5 }
+
+[tournament]
+openings = 2
+species = { min_points = 2, noise = "nearest", depth = 1 }
+players = [
+    { name = "champion", player = "second/0" },
+    { name = "vote", ensemble = "first" },
+    { name = "counter", player = "material" },
+]
+"#;
+
+#[test]
+fn a_study_with_a_tournament_has_one_digest_wherever_it_runs() {
+    let folder = Folder::new();
+    let file = folder.file("school.toml", STUDY);
+    let here = json(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
+    assert!(here["tournament"]["digest"].is_string(), "{here}");
+    let workers = folder.atoll(&["run", &file, "--json", "--store", "there", "--workers", "2"]);
+    assert_eq!(digest(&workers), here["digest"], "with workers");
+    let coordinator = folder.coordinator(&["--store", "other"]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(STUDY);
+    assert_eq!(coordinator.digest(&run), here["digest"], "submitted");
+    assert_eq!(run, here["run"].as_str().unwrap());
+    let fresh = json(&folder.atoll(&["run", &file, "--json", "--store", "here", "--fresh"]));
+    assert_eq!(fresh["digest"], here["digest"]);
+    for (fresh, part) in fresh["parts"].as_array().unwrap().iter().zip(here["parts"].as_array().unwrap()) {
+        assert_ne!(fresh["run"], part["run"], "a fresh study has fresh parts");
+    }
+}
+
+#[test]
+fn a_study_that_was_cancelled_finishes_when_it_is_submitted_again() {
+    let folder = Folder::new();
+    let plan =
+        format!("{}\nstudy = {{ one = {{}}, two = {{ seed = 9 }} }}", EXPERIMENT.replace("3000", "1500"));
+    let expected =
+        digest(&folder.atoll(&["run", &folder.file("here.toml", &plan), "--json", "--store", "here"]));
+    let coordinator = folder.coordinator(&["--lease", "500ms"]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&plan);
+    let is_far = |line: &str| {
+        line.rsplit(' ').next().and_then(|value| value.parse().ok()).is_some_and(|value: f64| value >= 100.0)
+    };
+    wait_until("100 generations of a part", || {
+        let page = coordinator.page("/metrics");
+        page.lines().filter(|line| line.starts_with("atoll_run_generation{")).any(is_far)
+    });
+    assert!(coordinator.command(&["cancel", &run]).status.success());
+    let states = || {
+        let runs = json(&coordinator.command(&["runs", "--json"]));
+        runs.as_array()
+            .unwrap()
+            .iter()
+            .map(|run| run["state"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(states(), ["cancelled", "cancelled", "cancelled"], "the study, and its parts with it");
+    assert_eq!(coordinator.submit(&plan), run);
+    assert_eq!(coordinator.digest(&run), expected);
+}
+
+/// How many objects a store holds.
+fn objects(folder: &std::path::Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { objects(&path) } else { 1 }).sum()
+}
+
+#[test]
+fn starting_a_coordinator_writes_nothing_to_finished_runs() {
+    let folder = Folder::new();
+    let sweep = SLOW_SWEEP.replace("work = 2000000", "work = 1");
+    let study = r#"
+        name = "small"
+        problem = { kind = "onemax", length = 40 }
+        algorithm = { kind = "ga", population = 30 }
+        islands = { count = 2 }
+        budget = { generations = 20 }
+        study = { first = {}, second = { guests = "first" } }
+    "#;
+    let mut coordinator = folder.coordinator(&[]);
+    {
+        let _worker = coordinator.worker(&[]);
+        let tournament = r#"
+            name = "games"
+            tournament = { openings = 1, players = [{ name = "a", player = "random" }, { name = "b", player = "random" }] }
+        "#;
+        for plan in [sweep.as_str(), study, tournament] {
+            let run = coordinator.submit(plan);
+            coordinator.digest(&run);
+        }
+    }
+    let runs = folder.path().join("atoll-store").join("runs");
+    let before = objects(&runs);
+    for _ in 0..3 {
+        coordinator = coordinator.restart();
+        wait_until("readiness", || coordinator.page("/readyz").ends_with("ready\n"));
+        let listed = json(&coordinator.command(&["runs", "--json"]));
+        assert!(listed.as_array().unwrap().iter().all(|run| run["state"] == "finished"), "{listed}");
+    }
+    assert_eq!(objects(&runs), before);
+}
+
+#[test]
+fn a_store_and_its_coordinator_agree_that_runs_were_cancelled() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    for plan in [EXPERIMENT, SLOW_SWEEP] {
+        let run = coordinator.submit(plan);
+        assert!(coordinator.command(&["cancel", &run]).status.success());
+    }
+    let listed = json(&coordinator.command(&["runs", "--json"]));
+    let stored = json(&folder.atoll(&["runs", "--json"]));
+    for runs in [&listed, &stored] {
+        let states: Vec<&str> =
+            runs.as_array().unwrap().iter().map(|run| run["state"].as_str().unwrap()).collect();
+        assert_eq!(states, ["cancelled", "cancelled"], "{runs}");
+    }
+}
+
+#[test]
+fn an_experiment_that_is_longer_once_it_is_written_in_full_runs_everywhere() {
+    let folder = Folder::new();
+    let edges: Vec<String> = (0..20_000).map(|edge| (edge % 200, edge / 200)).map(edge).collect();
+    let plan = format!(
+        r#"
+        name = "woven"
+        problem = {{ kind = "onemax", length = 8 }}
+        algorithm = {{ kind = "ga", population = 2 }}
+        islands = {{ count = 400, topology = {{ kind = "custom", edges = [{}] }} }}
+        migration = {{ interval = 1, count = 1 }}
+        budget = {{ generations = 1 }}
+        "#,
+        edges.join(",")
+    );
+    let file = folder.file("woven.toml", &plan);
+    assert!(folder.atoll(&["check", &file]).status.success());
+    let here = digest(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
+    let coordinator = folder.coordinator(&[]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&plan);
+    assert_eq!(coordinator.digest(&run), here);
+    assert!(folder.atoll(&["verify", &run]).status.success());
+}
+
+/// A way to another island.
+fn edge((from, to): (u32, u32)) -> String {
+    format!("{{from={from},to={}}}", 200 + to)
+}
+
+#[test]
+fn a_run_of_a_coordinator_is_extended_up_and_down() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&EXPERIMENT.replace("3000", "200"));
+    coordinator.digest(&run);
+    for generations in ["1000000", "2000"] {
+        let extended = coordinator.command(&["extend", &run, "--generations", generations]);
+        assert!(extended.status.success(), "{}", text(&extended.stderr));
+    }
+    coordinator.digest(&run);
+    assert_eq!(json(&coordinator.command(&["watch", &run, "--json"]))["generations"], 2000);
+}

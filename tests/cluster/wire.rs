@@ -142,7 +142,7 @@ async fn rogue_workers_do_not_harm_a_run() {
     let inputs = grant.task.unwrap().inputs;
     let status = liar.deliver(grant.piece, result(&inputs, [1, 0, 0]), b"x").await.unwrap_err();
     assert_eq!(status.code(), Code::PermissionDenied);
-    assert!(status.message().contains("put aside"), "{}", status.message());
+    assert!(status.message().contains("quarantined"), "{}", status.message());
     assert_eq!(liar.acquire(1).await.unwrap_err().code(), Code::PermissionDenied);
     assert_eq!(liar.join(experiment::SEMANTICS).await.unwrap_err().code(), Code::PermissionDenied);
     assert_eq!(coordinator.metric("atoll_workers_put_aside_total"), 1.0);

@@ -104,11 +104,14 @@ fn an_unfinished_study_shows_what_there_is() {
     let place = Place::new();
     let study = "name = \"half\"\nproblem = { kind = \"match3\" }\n\
                  algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 1 }\n\
-                 [study.first]\nproblem.target = { passed = 0.6 }\n";
+                 [study.first]\nproblem.target = { passed = 0.6 }\n\
+                 [study.second]\nproblem.target = 0.5\n";
     place.write("half.toml", study);
     place.run(&["run", "half.toml"]).expect(0);
-    // The same study with another part, which has not been run.
-    place.write("half.toml", format!("{study}[study.second]\nproblem.target = 0.5\n"));
+    // As if it had been stopped before its second part.
+    let second = std::fs::read_dir(place.store().join("runs")).unwrap().map(|run| run.unwrap().path());
+    let second: Vec<PathBuf> = second.filter(|run| run.to_string_lossy().ends_with(".second")).collect();
+    std::fs::remove_dir_all(&second[0]).unwrap();
     let shown = place.run(&["level", "ladder", "half.toml", "--plays", "1000"]);
     shown.expect(0);
     assert!(shown.stderr.contains("note: The experiment `second` has not been begun."), "{}", shown.stderr);

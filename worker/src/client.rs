@@ -3,15 +3,20 @@
 use crate::backoff::Backoff;
 use crate::credentials::{CredentialError, Trust, root_cause};
 use crate::look::Look;
+use bytes::Bytes;
 use proto::calls::WorkerCalls;
 use proto::v1;
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::Instant;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
+/// How long one delivery may take that is made again.
+const AGAIN: Duration = Duration::from_mins(2);
 /// How much of a body may be on its way.
 const WINDOW: u32 = 4 << 20;
 
@@ -80,6 +85,30 @@ pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     trust.apply(endpoint, url)
 }
 
+/// What was delivered and is not durable yet: another coordinator gets it again.
+#[derive(Default)]
+struct Undurable {
+    /// The coordinator that these deliveries are numbered by.
+    coordinator: Bytes,
+    /// How many coordinators there have been.
+    generation: u64,
+    deliveries: BTreeMap<u64, Delivered>,
+    bytes: usize,
+}
+
+/// Something that was delivered, to be delivered again.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivered {
+    pub(crate) head: v1::CompleteHead,
+    pub(crate) bodies: Vec<Bytes>,
+}
+
+impl Delivered {
+    fn len(&self) -> usize {
+        self.bodies.iter().map(Bytes::len).sum()
+    }
+}
+
 /// When the coordinator was last heard of, at first that the worker began; and whether it ever was.
 #[derive(Clone, Copy)]
 struct Heard {
@@ -94,16 +123,24 @@ pub(crate) struct Client {
     identity: Arc<Identity>,
     threads: u32,
     heard: Arc<Mutex<Heard>>,
+    undurable: Arc<Mutex<Undurable>>,
+    /// The most bytes that are kept because they are not durable.
+    most_undurable: usize,
+    /// Held while a coordinator is told again what another one had: no other call comes before.
+    joining: Arc<AsyncMutex<()>>,
 }
 
 impl Client {
-    pub(crate) fn new(calls: Calls, identity: Identity, threads: usize) -> Self {
+    pub(crate) fn new(calls: Calls, identity: Identity, threads: usize, most_undurable: usize) -> Self {
         let heard = Heard { last: Instant::now(), ever: false };
         Self {
             calls,
             identity: Arc::new(identity),
             threads: threads as u32,
             heard: Arc::new(Mutex::new(heard)),
+            undurable: Arc::default(),
+            most_undurable,
+            joining: Arc::default(),
         }
     }
 
@@ -111,8 +148,98 @@ impl Client {
         self.identity.id.clone()
     }
 
-    /// Introduces this worker; answers how long a lease lasts.
+    fn undurable(&self) -> MutexGuard<'_, Undurable> {
+        self.undurable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many coordinators there have been: numbers of deliveries belong to one of them.
+    pub(crate) fn generation(&self) -> u64 {
+        self.undurable().generation
+    }
+
+    /// Keeps a delivery until it is durable. The oldest are given up if there are too many: they are computed again if the
+    /// coordinator is lost.
+    pub(crate) fn keep(&self, generation: u64, number: u64, delivered: Delivered) {
+        let mut undurable = self.undurable();
+        if number == 0 || generation != undurable.generation {
+            return;
+        }
+        undurable.bytes += delivered.len();
+        if let Some(replaced) = undurable.deliveries.insert(number, delivered) {
+            undurable.bytes -= replaced.len();
+        }
+        while undurable.bytes > self.most_undurable {
+            let Some((_, oldest)) = undurable.deliveries.pop_first() else { break };
+            undurable.bytes -= oldest.len();
+        }
+    }
+
+    /// Forgets the deliveries that are durable.
+    pub(crate) fn durable(&self, generation: u64, number: u64) {
+        let mut undurable = self.undurable();
+        while generation == undurable.generation
+            && let Some(first) = undurable.deliveries.first_entry().filter(|first| *first.key() <= number)
+        {
+            let bytes = first.remove().len();
+            undurable.bytes -= bytes;
+        }
+    }
+
+    /// Joins the coordinator, and delivers again what another one had that was not durable.
     pub(crate) async fn join(&self) -> Result<Duration, CallError> {
+        let _joining = self.joining.lock().await;
+        loop {
+            let reply = self.introduce().await?;
+            let again = {
+                let mut undurable = self.undurable();
+                if undurable.coordinator == reply.coordinator {
+                    BTreeMap::new()
+                } else {
+                    undurable.coordinator = reply.coordinator.clone();
+                    undurable.generation += 1;
+                    undurable.bytes = 0;
+                    std::mem::take(&mut undurable.deliveries)
+                }
+            };
+            if self.deliver_again(again).await {
+                return Ok(Duration::from_millis(reply.renew_milliseconds.max(10)));
+            }
+        }
+    }
+
+    /// Delivers again, in the same order: later ones build on earlier ones. Returns whether the coordinator stayed.
+    async fn deliver_again(&self, deliveries: BTreeMap<u64, Delivered>) -> bool {
+        if !deliveries.is_empty() {
+            tracing::info!(deliveries = deliveries.len(), "delivering again what was not durable");
+        }
+        let generation = self.generation();
+        let mut deliveries = deliveries.into_values();
+        while let Some(delivered) = deliveries.next() {
+            let Delivered { mut head, bodies } = delivered.clone();
+            head.slots = 0;
+            match tokio::time::timeout(AGAIN, self.calls.complete(head, bodies)).await {
+                Ok(Ok(reply)) => self.keep(generation, reply.delivery, delivered),
+                Ok(Err(status)) if !is_transient(&status) => {
+                    tracing::warn!(reason = status.message(), "not accepted again");
+                }
+                _ => {
+                    // It is gone, too: the next one gets them all.
+                    let mut undurable = self.undurable();
+                    undurable.coordinator = Bytes::new();
+                    let mut number = undurable.deliveries.last_key_value().map_or(0, |(last, _)| *last);
+                    for delivered in std::iter::once(delivered).chain(deliveries) {
+                        number += 1;
+                        undurable.bytes += delivered.len();
+                        undurable.deliveries.insert(number, delivered);
+                    }
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    async fn introduce(&self) -> Result<v1::JoinReply, CallError> {
         let Identity { id, name, version, .. } = &*self.identity;
         let request = v1::JoinRequest {
             worker: id.clone(),
@@ -125,18 +252,28 @@ impl Client {
             let request = request.clone();
             async move { client.join(request).await }
         };
-        let reply = Box::pin(self.call(Duration::from_secs(10), join)).await?;
-        Ok(Duration::from_millis(reply.lease_milliseconds.max(10)))
+        Box::pin(self.try_call(Duration::from_secs(10), join, false)).await
     }
 
-    /// Calls until there is an answer. A coordinator that does not know this worker is introduced to it first.
+    /// Calls until there is an answer. A coordinator that does not know this worker is joined first.
     pub(crate) async fn call<T, F, C>(&self, patience: Duration, call: C) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<T, Status>>,
+        C: Fn(Calls) -> F,
+    {
+        self.try_call(patience, call, true).await
+    }
+
+    async fn try_call<T, F, C>(&self, patience: Duration, call: C, joins: bool) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, Status>>,
         C: Fn(Calls) -> F,
     {
         let mut backoff = Backoff::new(self.identity.seed);
         loop {
+            if joins {
+                drop(self.joining.lock().await);
+            }
             let answer = tokio::time::timeout(patience, call(self.calls.clone())).await;
             let status = match answer {
                 Ok(Ok(response)) => {
@@ -147,7 +284,7 @@ impl Client {
                 Err(_) => Status::deadline_exceeded("it did not answer in time"),
             };
             match status.code() {
-                Code::Aborted => {
+                Code::Aborted if joins => {
                     self.heard_now();
                     tracing::info!("joining again");
                     Box::pin(self.join()).await?;
@@ -196,4 +333,18 @@ impl Client {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a call may succeed when it is repeated, perhaps after joining again.
+fn is_transient(status: &Status) -> bool {
+    !matches!(
+        status.code(),
+        Code::Unauthenticated
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::InvalidArgument
+            | Code::NotFound
+            | Code::OutOfRange
+            | Code::Unimplemented
+    )
 }

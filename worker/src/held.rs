@@ -3,6 +3,7 @@
 use crate::gauge::Gauges;
 use crate::pool::{Message, Stop};
 use archipelago::cell::CellResult;
+use archipelago::job::JobResult;
 use bytes::Bytes;
 use evolution::activity::Activity;
 use evolution::digest::Digest;
@@ -35,7 +36,7 @@ pub(crate) struct Held {
     pub(crate) stop: Stop,
     /// What its threads have done of it.
     pub(crate) activity: Activity,
-    /// Of an epoch: what it was made from, where it is shown, and what is to be kept of it.
+    /// What an epoch or a job is made from; of an epoch also where it is shown, and what is to be kept of it.
     pub(crate) inputs: Option<Digest>,
     pub(crate) gauge: Option<(Arc<Gauges>, u32)>,
     pub(crate) checkpoint: Option<(Standing, Bytes)>,
@@ -85,13 +86,17 @@ pub(crate) enum Report {
     Epoch { work: Work, grant: u64, message: Box<Message> },
     /// Of a cell: nothing if it was asked to stop.
     Cell { work: Work, grant: u64, number: u32, result: Result<Option<CellResult>, String> },
+    /// Of a job.
+    Job { work: Work, grant: u64, result: Result<JobResult, String> },
 }
 
 impl Report {
     /// The grant that it belongs to.
     pub(crate) fn of(&self) -> (&Work, u64) {
         match self {
-            Self::Epoch { work, grant, .. } | Self::Cell { work, grant, .. } => (work, *grant),
+            Self::Epoch { work, grant, .. }
+            | Self::Cell { work, grant, .. }
+            | Self::Job { work, grant, .. } => (work, *grant),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The worker: epochs run on a pool of threads, generation by generation, with checkpoints in between.
 //!
-//! A [`Pool`] deliberately does not know where epochs come from or where their outcomes go: a [`Job`] goes in,
+//! A [`Pool`] deliberately does not know where epochs come from or where their outcomes go: an [`EpochJob`] goes in,
 //! [`Message`]s come out, on one machine as in a cluster. [`run`] is what joins it to a coordinator: it pulls work,
 //! renews its leases, and delivers, through crashes and cuts on either side.
 
@@ -23,7 +23,7 @@ pub use gauge::{Gauge, Gauges};
 pub use grpc::Grpc;
 pub use look::Look;
 pub use memory::available_memory;
-pub use pool::{Job, Message, Pool, PoolError, Stop};
+pub use pool::{EpochJob, Message, Pool, PoolError, Stop};
 pub use session::{Config, Departed, WorkerError, run};
 
 /// How many threads are worth starting: the cores that this process may use, as its cgroup and its affinity allow.

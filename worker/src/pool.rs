@@ -27,7 +27,7 @@ impl Stop {
 }
 
 /// One epoch to be run.
-pub struct Job {
+pub struct EpochJob {
     /// What evolves the islands.
     pub evolver: Arc<dyn Evolver>,
     /// The epoch.
@@ -109,13 +109,18 @@ impl Pool {
         Self { threads: None }
     }
 
+    /// Whether it has no threads of its own.
+    pub fn is_inline(&self) -> bool {
+        self.threads.is_none()
+    }
+
     /// How many threads there are.
     pub fn threads(&self) -> usize {
         self.threads.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
     }
 
     /// Runs a job when a thread is free. `send` may block: the job then waits, rather than run ahead of what is kept.
-    pub fn run(&self, job: Job, send: impl Fn(Message) + Send + 'static) {
+    pub fn run(&self, job: EpochJob, send: impl Fn(Message) + Send + 'static) {
         self.spawn(move || {
             let message = catch_unwind(AssertUnwindSafe(|| job.activity.watch(|| job.run(&send))))
                 .unwrap_or_else(|panic| {
@@ -148,7 +153,7 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason")
 }
 
-impl Job {
+impl EpochJob {
     /// Runs the epoch to its end, or until it is asked to stop.
     fn run(&self, send: &impl Fn(Message)) -> Message {
         let task = self.task.clone();

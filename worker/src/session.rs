@@ -8,8 +8,10 @@ mod delivery;
 use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
-use crate::pool::{Job, Message, Pool, PoolError, Stop, panic_text};
+use crate::pool::{EpochJob, Message, Pool, PoolError, Stop, panic_text};
 use crate::supply::{Ready, Supply, SupplyError, Workshop};
+use archipelago::job::Job;
+use bytes::Bytes;
 use evolution::activity::Activity;
 use proto::calls::WorkerCalls;
 use proto::convert::Work;
@@ -34,6 +36,9 @@ const DRAINING: Duration = Duration::from_secs(8);
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Epochs shorter than this are fetched ahead, so that no core waits for the network between two of them.
 const SHORT: Duration = Duration::from_secs(1);
+
+/// At least so many bytes are kept of what was delivered and is not durable yet.
+const LEAST_UNDURABLE: usize = 64 << 20;
 
 /// What a worker is told at its start.
 #[derive(Clone, Debug)]
@@ -79,26 +84,26 @@ pub async fn run(
     pool: Pool,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Departed, WorkerError> {
-    let client = Client::new(calls, config.identity, pool.threads());
+    let client = Client::new(calls, config.identity, pool.threads(), config.cache_bytes.max(LEAST_UNDURABLE));
     let mut shutdown = std::pin::pin!(shutdown);
-    let lease = tokio::select! {
-        lease = client.join() => lease?,
+    let renew_every = tokio::select! {
+        every = client.join() => every?,
         () = &mut shutdown => return Ok(Departed::Drained),
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
-    let supply = Supply::new(client.clone(), config.cache_bytes, config.engines);
+    let supply = Supply::new(client.clone(), config.cache_bytes, config.engines, pool.is_inline());
     let session = Session::new(client, pool, supply, config.memory_bytes);
-    session.work(lease, shutdown).await
+    session.work(renew_every, shutdown).await
 }
 
 /// What a call came to.
 enum Answer {
-    Acquired { asked: usize, reply: Result<v1::AcquireReply, CallError> },
+    Acquired { asked: usize, generation: u64, reply: Result<v1::AcquireReply, CallError> },
     Prepared { work: Work, grant: u64, ready: Result<Ready, SupplyError> },
-    Delivered { work: Work, asked: usize, result: Result<v1::CompleteReply, CallError> },
+    Delivered { work: Work, asked: usize, generation: u64, result: Result<v1::CompleteReply, CallError> },
     Returned { work: Work, result: Result<(), CallError> },
     Kept { work: Work, result: Result<(), CallError> },
-    Renewed(Result<v1::RenewReply, CallError>),
+    Renewed { generation: u64, reply: Result<v1::RenewReply, CallError> },
 }
 
 struct Session {
@@ -149,10 +154,10 @@ impl Session {
 
     async fn work(
         mut self,
-        lease: Duration,
+        renew_every: Duration,
         mut shutdown: std::pin::Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Departed, WorkerError> {
-        let mut renewals = tokio::time::interval(lease / 3);
+        let mut renewals = tokio::time::interval(renew_every);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let departed = loop {
             self.acquire();
@@ -227,24 +232,27 @@ impl Session {
                 let request = request.clone();
                 async move { client.acquire(request).await }
             };
-            Answer::Acquired { asked: slots, reply: client.call(POLL + PATIENCE, call).await }
+            let generation = client.generation();
+            Answer::Acquired { asked: slots, generation, reply: client.call(POLL + PATIENCE, call).await }
         });
     }
 
     fn hear(&mut self, answer: Answer) -> Result<(), CallError> {
         match answer {
-            Answer::Acquired { asked, reply } => {
+            Answer::Acquired { asked, generation, reply } => {
                 self.acquiring = false;
                 self.asked -= asked;
-                let v1::AcquireReply { grants, done } = reply?;
+                let v1::AcquireReply { grants, done, durable } = reply?;
+                self.client.durable(generation, durable);
                 self.done |= done;
                 self.accept_all(grants);
             }
             Answer::Prepared { work, grant, ready } => self.prepared(&work, grant, ready)?,
-            Answer::Delivered { work, asked, result } => {
+            Answer::Delivered { work, asked, generation, result } => {
                 self.held.remove(&work);
                 self.asked -= asked;
                 let reply = settled(&work, result)?.unwrap_or_default();
+                self.client.durable(generation, reply.durable);
                 self.accept_all(reply.grants);
             }
             Answer::Returned { work, result } => {
@@ -258,9 +266,10 @@ impl Session {
                 settled(&work, result)?;
                 self.upload(&work);
             }
-            Answer::Renewed(reply) => {
+            Answer::Renewed { generation, reply } => {
                 self.renewing = false;
-                let v1::RenewReply { lost, hand_back } = reply?;
+                let v1::RenewReply { lost, hand_back, durable } = reply?;
+                self.client.durable(generation, durable);
                 for token in lost {
                     self.lose(token);
                 }
@@ -294,7 +303,9 @@ impl Session {
         }
         self.grants += 1;
         let number = self.grants;
-        let inputs = grant.task.as_ref().and_then(|task| proto::convert::digest("inputs", &task.inputs).ok());
+        let inputs = grant.task.as_ref().map(|task| &task.inputs);
+        let inputs = inputs.or(grant.job.as_ref().map(|job| &job.inputs_digest));
+        let inputs = inputs.and_then(|inputs| proto::convert::digest("inputs", inputs).ok());
         self.held.insert(work.clone(), Held::new(number, grant.token, inputs, self.need));
         let supply = self.supply.clone();
         self.answers.spawn(async move {
@@ -355,7 +366,7 @@ impl Session {
         match ready {
             Ready::Epoch { evolution, task, checkpoint } => {
                 held.gauge = Some((evolution.gauges.clone(), task.island));
-                let job = Job {
+                let job = EpochJob {
                     evolver: evolution.evolver.clone(),
                     task,
                     checkpoint,
@@ -376,6 +387,11 @@ impl Session {
                     });
                 });
             }
+            Ready::Job { job, inputs } => {
+                held.begun = Instant::now();
+                let activity = held.activity.clone();
+                self.compute_job(work, grant, job, inputs, activity);
+            }
             Ready::Cells { workshop, first, count } => {
                 held.wanted = count;
                 held.begun = Instant::now();
@@ -384,6 +400,17 @@ impl Session {
                     .for_each(|number| self.compute(work, grant, &workshop, number, (&stop, &activity)));
             }
         }
+    }
+
+    fn compute_job(&self, work: &Work, grant: u64, job: Job, inputs: Vec<Bytes>, activity: Activity) {
+        let (reporter, work) = (self.reporter.clone(), work.clone());
+        self.pool.spawn(move || {
+            let result = match catch_unwind(AssertUnwindSafe(|| activity.watch(|| job.compute(&inputs)))) {
+                Ok(result) => result.map_err(|error| error.to_string()),
+                Err(panic) => Err(format!("it panicked: {}", panic_text(panic.as_ref()))),
+            };
+            let _ = reporter.send(Report::Job { work, grant, result });
+        });
     }
 
     fn compute(
@@ -425,6 +452,10 @@ impl Session {
                 Message::Stopped { .. } => self.stopped(&work),
                 Message::Failed { reason, .. } => self.give_back(&work, &reason),
             },
+            Report::Job { result, .. } => match result {
+                Ok(result) => self.deliver_job(&work, &result),
+                Err(reason) => self.give_back(&work, &reason),
+            },
             Report::Cell { number, result, .. } => match result {
                 Ok(result) => {
                     held.cells.push(result.map(|result| (number, result)));
@@ -451,7 +482,8 @@ impl Session {
                 let request = request.clone();
                 async move { client.renew(request).await }
             };
-            Answer::Renewed(client.call(PATIENCE, call).await)
+            let generation = client.generation();
+            Answer::Renewed { generation, reply: client.call(PATIENCE, call).await }
         });
     }
 

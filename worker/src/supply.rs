@@ -4,7 +4,9 @@ use crate::cache::Cache;
 use crate::client::{CallError, Calls, Client};
 use crate::gauge::Gauges;
 use archipelago::cell::CellPlan;
+use archipelago::job::Job;
 use bytes::Bytes;
+use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochTask, Evolver, Packet, outcome_digest};
 use experiment::{CheckpointEvery, Experiment, Plan};
@@ -39,6 +41,7 @@ pub(crate) enum SupplyError {
 pub(crate) enum Ready {
     Epoch { evolution: Arc<Evolution>, task: EpochTask, checkpoint: Option<Bytes> },
     Cells { workshop: Arc<Workshop>, first: u32, count: u32 },
+    Job { job: Job, inputs: Vec<Bytes> },
 }
 
 /// A plan whose cells are computed here.
@@ -64,6 +67,8 @@ impl Ready {
             Self::Epoch { evolution, task, .. } => {
                 evolution.memory.get(task.island as usize).copied().unwrap_or(0)
             }
+            // The individuals are decoded, and played with.
+            Self::Job { inputs, .. } => inputs.iter().map(|input| 8 * input.len() as u64).sum(),
             Self::Cells { workshop, first, count } => {
                 let cells = (*first..first + count).map(|number| workshop.plan.memory(number));
                 let largest = cells.max().unwrap_or(0);
@@ -86,12 +91,14 @@ pub(crate) struct Supply {
     plans: Arc<AsyncMutex<BTreeMap<Digest, Prepared>>>,
     states: Arc<Mutex<Cache>>,
     engines: Arc<Engines>,
+    /// Whether plans are parsed where they are asked for, as simulations need.
+    inline: bool,
 }
 
 impl Supply {
-    pub(crate) fn new(client: Client, cache_bytes: usize, engines: Engines) -> Self {
+    pub(crate) fn new(client: Client, cache_bytes: usize, engines: Engines, inline: bool) -> Self {
         let states = Arc::new(Mutex::new(Cache::new(cache_bytes)));
-        Self { client, plans: Arc::default(), states, engines: Arc::new(engines) }
+        Self { client, plans: Arc::default(), states, engines: Arc::new(engines), inline }
     }
 
     /// Keeps a state at hand, because the next epoch of its island will begin with it.
@@ -101,6 +108,14 @@ impl Supply {
 
     /// Everything that a grant needs.
     pub(crate) async fn prepare(&self, work: &Work, grant: v1::Grant) -> Result<Ready, SupplyError> {
+        if let (Piece::Job { .. }, Some(v1::JobTask { job, inputs, .. })) = (work.piece, &grant.job) {
+            let job = codec::decode(job).map_err(wrong)?;
+            let mut bodies = vec![];
+            for input in inputs {
+                bodies.push(self.body(work, input.clone()).await?);
+            }
+            return Ok(Ready::Job { job, inputs: bodies });
+        }
         let plan = convert::digest("plan", &grant.plan).map_err(wrong)?;
         match (self.plan(work, plan).await?, work.piece, grant.task) {
             (Prepared::Cells(workshop), Piece::Cells { first, count }, None) => {
@@ -145,7 +160,7 @@ impl Supply {
         text: &str,
         players: Vec<v1::Body>,
     ) -> Result<Prepared, SupplyError> {
-        let plan = experiment::parse(&work.run, text, None).map_err(wrong)?;
+        let plan = self.parse(&work.run, text).await?;
         if let Plan::Single(experiment) = plan {
             return Ok(Prepared::Evolution(Arc::new(Evolution::new(&experiment))));
         }
@@ -159,6 +174,16 @@ impl Supply {
             }
         };
         Ok(Prepared::Cells(Arc::new(Workshop { plan, contestants })))
+    }
+
+    /// Parses a plan; a large sweep takes a while, and leases are renewed meanwhile.
+    async fn parse(&self, run: &str, text: &str) -> Result<Plan, SupplyError> {
+        if self.inline {
+            return experiment::parse(run, text, None).map_err(wrong);
+        }
+        let (run, text) = (run.to_owned(), text.to_owned());
+        let parsed = tokio::task::spawn_blocking(move || experiment::parse(&run, &text, None)).await;
+        parsed.map_err(wrong)?.map_err(wrong)
     }
 
     async fn player_files(

@@ -4,7 +4,7 @@
 pub struct Piece {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    #[prost(oneof = "piece::What", tags = "2, 3")]
+    #[prost(oneof = "piece::What", tags = "2, 3, 4")]
     pub what: ::core::option::Option<piece::What>,
 }
 /// Nested message and enum types in `Piece`.
@@ -15,6 +15,8 @@ pub mod piece {
         Epoch(super::EpochPiece),
         #[prost(message, tag = "3")]
         Cells(super::CellsPiece),
+        #[prost(message, tag = "4")]
+        Job(super::JobPiece),
     }
 }
 /// An island's epoch.
@@ -24,6 +26,12 @@ pub struct EpochPiece {
     pub island: u32,
     #[prost(uint64, tag = "2")]
     pub epoch: u64,
+}
+/// A job of a study: the guests of an experiment, or players of its tournament.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JobPiece {
+    #[prost(uint32, tag = "1")]
+    pub number: u32,
 }
 /// So many cells of a sweep or batches of games, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -70,9 +78,14 @@ pub struct JoinRequest {
 pub struct JoinReply {
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
-    /// How long a lease lasts without a renewal.
+    /// How long a lease lasts without a renewal, and how often to renew.
     #[prost(uint64, tag = "2")]
     pub lease_milliseconds: u64,
+    #[prost(uint64, tag = "3")]
+    pub renew_milliseconds: u64,
+    /// Tells this coordinator from others: another one does not have what was not durable.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub coordinator: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AcquireRequest {
@@ -95,6 +108,9 @@ pub struct AcquireReply {
     /// There will be no more work: the worker may leave.
     #[prost(bool, tag = "2")]
     pub done: bool,
+    /// The last of the worker's deliveries up to which all are stored.
+    #[prost(uint64, tag = "3")]
+    pub durable: u64,
 }
 /// A piece of work, leased.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -110,6 +126,21 @@ pub struct Grant {
     /// Names this lease to `Renew` and `Release`: what is late from an earlier lease of the same piece does not touch it.
     #[prost(fixed64, tag = "4")]
     pub token: u64,
+    /// For a job.
+    #[prost(message, optional, tag = "5")]
+    pub job: ::core::option::Option<JobTask>,
+}
+/// All that a job depends on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct JobTask {
+    /// The digest of all of it.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub inputs_digest: ::prost::bytes::Bytes,
+    /// What is to be made of the inputs.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub job: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "3")]
+    pub inputs: ::prost::alloc::vec::Vec<Body>,
 }
 /// All that an epoch's outcome depends on, beside the experiment.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -216,6 +247,9 @@ pub struct RenewReply {
     /// Leases of pieces that are not to be worked on for now: stop at the next generation, keep a checkpoint, give back.
     #[prost(fixed64, repeated, tag = "2")]
     pub hand_back: ::prost::alloc::vec::Vec<u64>,
+    /// The last of the worker's deliveries up to which all are stored.
+    #[prost(uint64, tag = "3")]
+    pub durable: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CheckpointPart {
@@ -274,7 +308,7 @@ pub struct CompleteHead {
     /// How many more pieces the worker can take, if there are any at once.
     #[prost(uint32, tag = "6")]
     pub slots: u32,
-    #[prost(oneof = "complete_head::What", tags = "4, 5")]
+    #[prost(oneof = "complete_head::What", tags = "4, 5, 7")]
     pub what: ::core::option::Option<complete_head::What>,
 }
 /// Nested message and enum types in `CompleteHead`.
@@ -286,6 +320,9 @@ pub mod complete_head {
         /// The bytes that follow are results of cells.
         #[prost(message, tag = "5")]
         Cells(super::CellsResult),
+        /// The bytes that follow are the result of a job.
+        #[prost(message, tag = "7")]
+        Job(super::JobResult),
     }
 }
 /// What an epoch brought. The bytes that follow are its state, its emigrants and its statistics.
@@ -309,12 +346,25 @@ pub struct CellsResult {
     #[prost(uint64, tag = "1")]
     pub length: u64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JobResult {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub inputs: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "2")]
+    pub length: u64,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompleteReply {
     #[prost(enumeration = "complete_reply::Fate", tag = "1")]
     pub fate: i32,
     #[prost(message, repeated, tag = "2")]
     pub grants: ::prost::alloc::vec::Vec<Grant>,
+    /// The number of this delivery among those of the worker that were accepted; 0 if there is nothing to keep.
+    #[prost(uint64, tag = "3")]
+    pub delivery: u64,
+    /// The last of them up to which all are stored.
+    #[prost(uint64, tag = "4")]
+    pub durable: u64,
 }
 /// Nested message and enum types in `CompleteReply`.
 pub mod complete_reply {
@@ -591,6 +641,16 @@ pub struct CancelRequest {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CancelReply {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExtendRequest {
+    #[prost(string, tag = "1")]
+    pub run: ::prost::alloc::string::String,
+    /// The `\[budget\]` table of an experiment, in JSON.
+    #[prost(string, tag = "2")]
+    pub budget: ::prost::alloc::string::String,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExtendReply {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExportRequest {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
@@ -826,11 +886,12 @@ pub mod worker_client {
                 .insert(GrpcMethod::new("atoll.v1.Worker", "Checkpoint"));
             self.inner.client_streaming(req, path, codec).await
         }
-        /// Delivers an epoch, or cells of a sweep. The first part says what, the others are its bytes. Accepted from anybody
-        /// whose inputs are the right ones, with or without a lease, however late. The answer may bring the next work along, so
-        /// that a busy worker needs one call for each epoch; it never waits for any.
-        /// Worker dies: as if it had never been called; what the answer granted runs out. Coordinator dies: the worker delivers
-        /// again to the next one; if that one has it, or has gone back to before it, it says so, and the worker forgets it.
+        /// Delivers an epoch, cells, or the result of a job. The first part says what, the others are its bytes. Accepted from
+        /// every worker whose inputs are the right ones, with or without a lease, however late. The reply may bring the next work
+        /// along, so that a busy worker needs one call for each epoch. It never waits, neither for work nor for the store:
+        /// `durable` of later replies says up to which delivery everything is stored. The worker keeps what is not.
+        /// Worker dies: as if it had never been called; what the reply granted expires. Coordinator dies: the worker joins the
+        /// next one and delivers again what was not durable; what that one has already, it calls repeated.
         pub async fn complete(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::CompletePart>,
@@ -947,11 +1008,12 @@ pub mod worker_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::CheckpointPart>>,
         ) -> std::result::Result<tonic::Response<super::CheckpointReply>, tonic::Status>;
-        /// Delivers an epoch, or cells of a sweep. The first part says what, the others are its bytes. Accepted from anybody
-        /// whose inputs are the right ones, with or without a lease, however late. The answer may bring the next work along, so
-        /// that a busy worker needs one call for each epoch; it never waits for any.
-        /// Worker dies: as if it had never been called; what the answer granted runs out. Coordinator dies: the worker delivers
-        /// again to the next one; if that one has it, or has gone back to before it, it says so, and the worker forgets it.
+        /// Delivers an epoch, cells, or the result of a job. The first part says what, the others are its bytes. Accepted from
+        /// every worker whose inputs are the right ones, with or without a lease, however late. The reply may bring the next work
+        /// along, so that a busy worker needs one call for each epoch. It never waits, neither for work nor for the store:
+        /// `durable` of later replies says up to which delivery everything is stored. The worker keeps what is not.
+        /// Worker dies: as if it had never been called; what the reply granted expires. Coordinator dies: the worker joins the
+        /// next one and delivers again what was not durable; what that one has already, it calls repeated.
         async fn complete(
             &self,
             request: tonic::Request<tonic::Streaming<super::CompletePart>>,
@@ -1655,7 +1717,8 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Pause"));
             self.inner.unary(req, path, codec).await
         }
-        /// Ends a run without a result. Written to its journal before it is answered; submitting it again goes on with it.
+        /// Ends a run without a result, and the parts of a study with it. Written to its journal before it is answered;
+        /// submitting it again continues it.
         pub async fn cancel(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelRequest>,
@@ -1672,6 +1735,26 @@ pub mod operator_client {
             let path = http::uri::PathAndQuery::from_static("/atoll.v1.Operator/Cancel");
             let mut req = request.into_request();
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Cancel"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gives a run another budget, longer or shorter than the one it has, but not shorter than what is done. Written to its
+        /// journal before it is answered. A run that has ended continues.
+        pub async fn extend(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ExtendRequest>,
+        ) -> std::result::Result<tonic::Response<super::ExtendReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/atoll.v1.Operator/Extend");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Extend"));
             self.inner.unary(req, path, codec).await
         }
         /// A run's champions and statistics as files, one after the other. Nothing changes.
@@ -1732,11 +1815,18 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::PauseRequest>,
         ) -> std::result::Result<tonic::Response<super::PauseReply>, tonic::Status>;
-        /// Ends a run without a result. Written to its journal before it is answered; submitting it again goes on with it.
+        /// Ends a run without a result, and the parts of a study with it. Written to its journal before it is answered;
+        /// submitting it again continues it.
         async fn cancel(
             &self,
             request: tonic::Request<super::CancelRequest>,
         ) -> std::result::Result<tonic::Response<super::CancelReply>, tonic::Status>;
+        /// Gives a run another budget, longer or shorter than the one it has, but not shorter than what is done. Written to its
+        /// journal before it is answered. A run that has ended continues.
+        async fn extend(
+            &self,
+            request: tonic::Request<super::ExtendRequest>,
+        ) -> std::result::Result<tonic::Response<super::ExtendReply>, tonic::Status>;
         /// Server streaming response type for the Export method.
         type ExportStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ExportPart, tonic::Status>,
@@ -2026,6 +2116,49 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = CancelSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/atoll.v1.Operator/Extend" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExtendSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::ExtendRequest>
+                    for ExtendSvc<T> {
+                        type Response = super::ExtendReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ExtendRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::extend(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExtendSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

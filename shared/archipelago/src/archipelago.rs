@@ -309,6 +309,11 @@ impl Archipelago {
         ready
     }
 
+    /// How many islands may begin their next epoch.
+    pub fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
     /// The first of the islands whose next epoch may begin.
     pub fn next_ready(&self) -> Option<u32> {
         self.ready.first().map(|&(_, island)| island)

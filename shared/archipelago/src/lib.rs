@@ -9,6 +9,7 @@
 
 mod archipelago;
 pub mod cell;
+pub mod job;
 mod progress;
 pub mod schedule;
 pub mod solo;

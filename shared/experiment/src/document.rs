@@ -42,7 +42,7 @@ mod words;
 
 pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
-pub use read::{MAX_BYTES, ReadError, read_limited, read_limited_from};
+pub use read::{MAX_BYTES, MAX_STORED, ReadError, read_limited, read_limited_from};
 pub use report::{MAX_PROBLEMS, Problem, Report};
 
 use node::Node;
@@ -64,11 +64,11 @@ pub struct Document {
 /// Reads a TOML text; `file` is its name in messages.
 ///
 /// # Errors
-/// When it is longer than [`MAX_BYTES`], nested too deeply, not TOML, or holds a number that JSON cannot.
+/// When it is longer than [`MAX_STORED`], nested too deeply, not TOML, or holds a number that JSON cannot.
 /// Several mistakes are reported together where the text can be read on after the first.
 pub fn parse(file: &str, text: &str) -> Result<Document, Report> {
-    if text.len() as u64 > MAX_BYTES {
-        let message = format!("expected at most {MAX_BYTES} bytes, found {}", text.len());
+    if text.len() as u64 > MAX_STORED {
+        let message = format!("expected at most {MAX_STORED} bytes, found {}", text.len());
         return Err(Report::new(file, vec![Problem::new(&Source::new(""), &(0..0), "", &message, None)]));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

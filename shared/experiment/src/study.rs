@@ -64,6 +64,16 @@ impl Study {
         Digest::of_parts("atoll study", words.iter().map(String::as_bytes))
     }
 
+    /// The same study with another tournament after it.
+    #[must_use]
+    pub fn with_tournament(self, tournament: Tournament) -> Self {
+        let mut document: toml::Table = self.text.parse().expect("it was written as TOML");
+        let keys = toml::Value::try_from(tournament.keys()).expect("every tournament can be written as TOML");
+        document.insert("tournament".to_owned(), keys);
+        let text = toml::to_string_pretty(&document).expect("what was read as TOML can be written as TOML");
+        Self { text, tournament: Some(tournament), ..self }
+    }
+
     /// The name of its run.
     pub fn run_id(&self) -> String {
         format!("{}-{}", self.name, &self.digest().to_string()[..8])

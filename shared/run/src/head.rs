@@ -9,13 +9,11 @@ use crate::layout::{ArtifactName, Place, RunId};
 use archipelago::{Archipelago, CompletionError, Mark};
 use bytes::Bytes;
 use codec::Digest;
-use experiment::document::Report;
+use experiment::document::{MAX_STORED, Report};
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan, SEMANTICS};
 use store::{Kind, Store, StoreError};
 
-/// The largest experiment that is read back from a store.
-pub const MAX_EXPERIMENT: u64 = 1 << 20;
 /// The name of the artifact that holds the guests of a run.
 pub(crate) const GUESTS: &str = "guests";
 
@@ -194,7 +192,7 @@ impl RunHead {
 /// The stored experiment, and the digest of its text.
 pub(crate) async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), RunError> {
     let path = Place::Experiment.in_run(run);
-    let text = store.read_text(&path, MAX_EXPERIMENT).await.map_err(|error| match error {
+    let text = store.read_text(&path, MAX_STORED).await.map_err(|error| match error {
         error if error.is_missing() => RunError::Unknown { run: run.clone() },
         error => error.into(),
     })?;

@@ -67,6 +67,6 @@ pub use fold::{Recorded, Status};
 pub use head::{RunError, RunHead};
 pub use journal::{Journal, JournalError};
 pub use layout::{ArtifactName, NameError, Place, RunId};
-pub use open::{Assignment, OpenRun, Opening, create, open};
+pub use open::{Assignment, OpenRun, Opening, create, open, write_experiment};
 pub use pruning::{Pruned, Pruning};
 pub use write_batch::WriteBatch;

@@ -65,22 +65,37 @@ pub async fn create(
     guests: Option<Bytes>,
     opening: Opening,
 ) -> Result<(OpenRun, Journal), RunError> {
+    write_experiment(store, run, experiment, guests).await?;
+    open(store, run, opening).await
+}
+
+/// Writes down what a run is to compute, unless it is there already.
+///
+/// # Errors
+/// If the store fails, or the run id belongs to a different experiment.
+pub async fn write_experiment(
+    store: &Store,
+    run: &RunId,
+    experiment: &Experiment,
+    guests: Option<Bytes>,
+) -> Result<(), RunError> {
     if let Some(guests) = guests {
         let place = Place::Artifact(ArtifactName::new(GUESTS).expect("it is a plain word"));
         store.create(&place.in_run(run), Kind::Artifact, guests).await?;
     }
     match store.create_text(&Place::Experiment.in_run(run), &experiment.to_toml()).await {
-        Ok(_) => {}
+        Ok(_) => Ok(()),
         Err(StoreError::Differs { .. }) => {
             let found = read_experiment(store, run).await?.0.digest();
             let expected = experiment.digest();
-            if found != expected {
-                return Err(RunError::Other { run: run.clone(), expected, found });
+            if found == expected {
+                Ok(())
+            } else {
+                Err(RunError::Other { run: run.clone(), expected, found })
             }
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => Err(error.into()),
     }
-    open(store, run, opening).await
 }
 
 /// Opens a run: a process that had it open before finds out when it writes its next event.
@@ -186,6 +201,11 @@ impl OpenRun {
         Assignment { task, checkpoint }
     }
 
+    /// Takes an epoch back that was assigned, because it is to begin again.
+    pub fn release(&mut self, island: u32) {
+        self.archipelago.release(island);
+    }
+
     /// Takes an epoch's outcome.
     ///
     /// # Errors
@@ -260,11 +280,12 @@ impl OpenRun {
         self.commit.is_settled(&self.archipelago)
     }
 
-    /// The event that gives the run another budget, to be written before [`OpenRun::extend`].
+    /// The event that gives the run another budget, to be written before [`OpenRun::extend`], and the epochs that are
+    /// complete by then.
     ///
     /// # Errors
     /// If the run cannot have this budget.
-    pub fn extension(&self, budget: &BudgetKeys, now: u64) -> Result<RunEvent, RunError> {
+    pub fn extension(&self, budget: &BudgetKeys, now: u64) -> Result<(RunEvent, u64), RunError> {
         let refused = |reason: String| RunError::Budget { run: self.run().clone(), reason };
         let extended = self.experiment.with_budget(budget.clone());
         extended.map_err(|report| refused(report.to_string()))?;
@@ -275,13 +296,14 @@ impl OpenRun {
             )));
         }
         let complete = self.archipelago.complete_epochs();
-        Ok(RunEvent::Extended { budget: serde_json::json!(budget).to_string(), complete, at: now })
+        let budget = serde_json::json!(budget).to_string();
+        Ok((RunEvent::Extended { budget, complete, at: now }, complete))
     }
 
-    /// Gives the run another budget, after the event is written.
-    pub fn extend(&mut self, budget: BudgetKeys) {
-        let Ok(extended) = self.experiment.with_budget(budget) else { return };
-        self.archipelago.extend(self.archipelago.complete_epochs(), *extended.budget());
+    /// Gives the run another budget, after the event is written, which was when so many epochs were complete.
+    pub fn extend(&mut self, budget: &BudgetKeys, complete: u64) {
+        let Ok(extended) = self.experiment.with_budget(budget.clone()) else { return };
+        self.archipelago.extend(complete, *extended.budget());
         self.archipelago.judge_again();
         self.finished = false;
     }

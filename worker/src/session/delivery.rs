@@ -1,8 +1,9 @@
 //! The way back to the coordinator: checkpoints, results, and what cannot be done.
 
 use super::{Answer, PATIENCE, Session};
-use crate::client::Calls;
+use crate::client::{Calls, Delivered};
 use crate::held::Phase;
+use archipelago::job::JobResult;
 use bytes::Bytes;
 use evolution::codec;
 use evolution::epoch::EpochOutcome;
@@ -89,6 +90,20 @@ impl Session {
         }
     }
 
+    pub(super) fn deliver_job(&mut self, work: &Work, result: &JobResult) {
+        let Some(held) = self.held.get(work) else { return };
+        let (inputs, time) = (held.inputs, held.begun.elapsed());
+        match (inputs, codec::encode(result)) {
+            (Some(inputs), Ok(body)) => {
+                let inputs = digest_bytes(&inputs);
+                let what = v1::complete_head::What::Job(v1::JobResult { inputs, length: body.len() as u64 });
+                self.deliver(work, time, what, vec![body]);
+            }
+            (None, _) => self.give_back(work, "expected the digest of its inputs, found none"),
+            (_, Err(error)) => self.give_back(work, &format!("its result {error}")),
+        }
+    }
+
     /// Delivers a piece, and asks for another in its place unless the answer will take long.
     fn deliver(&mut self, work: &Work, time: Duration, what: v1::complete_head::What, bodies: Vec<Bytes>) {
         if let Some(held) = self.held.get_mut(work) {
@@ -111,7 +126,12 @@ impl Session {
                 async move { client.complete(head, bodies).await }
             };
             let result = client.call(DELIVERY, call).await;
-            Answer::Delivered { work, asked, result }
+            // A coordinator that came meanwhile has joined this worker anew, and numbers by itself.
+            let generation = client.generation();
+            if let Ok(reply) = &result {
+                client.keep(generation, reply.delivery, Delivered { head, bodies });
+            }
+            Answer::Delivered { work, asked, generation, result }
         });
     }
 

@@ -6,6 +6,9 @@ use std::path::Path;
 
 /// The longest document that is read, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
+/// The longest text of a plan as it is stored, in bytes: written in full, it is several times as long as the shortest way
+/// to say the same.
+pub const MAX_STORED: u64 = 8 * MAX_BYTES;
 
 /// Why a text could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The coordinator's certificate, and whose certificates it wants to see.
 
-use crate::connections::HANDSHAKE;
+use super::connections::HANDSHAKE;
 use std::fmt;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;

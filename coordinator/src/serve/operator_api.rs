@@ -1,8 +1,11 @@
-//! What operators call, as gRPC.
+//! What operators call over gRPC.
 
-use crate::office::Refusal;
-use crate::service::{Desk, deadline};
+use super::worker_api::Front;
+use crate::cluster::deadline;
+use crate::rejection::Rejection;
+use crate::state::ClusterState;
 use experiment::document::MAX_BYTES;
+use experiment::file::BudgetKeys;
 use proto::chunks;
 use proto::v1;
 use proto::v1::operator_server::Operator;
@@ -13,8 +16,20 @@ use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
+/// The calls of operators.
+#[derive(Clone)]
+pub(crate) struct OperatorApi {
+    front: Front,
+}
+
+impl OperatorApi {
+    pub(crate) fn new(front: Front) -> Self {
+        Self { front }
+    }
+}
+
 #[tonic::async_trait]
-impl Operator for Desk {
+impl Operator for OperatorApi {
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
         let v1::SubmitRequest { file, text, seed, priority, fresh, players } = request.into_inner();
         if seed.is_some_and(|seed| seed > i64::MAX as u64) {
@@ -29,14 +44,12 @@ impl Operator for Desk {
                 "expected a text of at most {MAX_BYTES} bytes, found {found}"
             )));
         }
-        // A sweep of a million cells takes a while to check, and others should not wait for it.
+        // A sweep of a million cells takes a while to check.
         let checked = tokio::task::spawn_blocking(move || experiment::parse(&file, &text, seed)).await;
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
-        let plan = plan.map_err(Refusal::from)?;
-        let mut office = self.office().await;
-        let run = office.submit(plan, players, priority, fresh, self.now()).await?;
-        self.changed(&office);
+        let plan = plan.map_err(Rejection::from)?;
+        let run = self.front.cluster().await.submit(plan, players, priority, fresh).await?;
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -44,36 +57,42 @@ impl Operator for Desk {
         &self,
         _: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsReply>, Status> {
-        Ok(Response::new(v1::ListRunsReply { runs: self.office().await.statuses() }))
+        let runs = self.front.cluster().await.look(ClusterState::statuses);
+        Ok(Response::new(v1::ListRunsReply { runs }))
     }
 
     async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
         let v1::StatusRequest { run, known_version, wait_milliseconds } = request.into_inner();
+        let cluster = self.front.cluster().await;
         let deadline = deadline(wait_milliseconds);
-        let mut bell = self.bell();
-        while self.version() == known_version && Instant::now() < deadline {
-            bell.catch_up();
-            self.wait(&mut bell, deadline).await?;
+        let mut changes = cluster.changes();
+        while cluster.version() == known_version && Instant::now() < deadline {
+            changes.catch_up();
+            cluster.wait(changes.changed(), deadline).await?;
         }
-        let version = self.version();
-        let office = self.office().await;
-        let (status, workers) = (office.status(&run)?, office.members.count() as u32);
+        let version = cluster.version();
+        let (status, workers) =
+            cluster.look(|state| Ok::<_, Rejection>((state.status(&run)?, state.workers.count() as u32)))?;
         Ok(Response::new(v1::StatusReply { status: Some(status), version, workers }))
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::PauseReply>, Status> {
         let v1::PauseRequest { run, paused } = request.into_inner();
-        let mut office = self.office().await;
-        office.pause(&run, paused, self.now()).await?;
-        self.changed(&office);
+        self.front.cluster().await.pause(&run, paused).await?;
         Ok(Response::new(v1::PauseReply {}))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelReply>, Status> {
-        let mut office = self.office().await;
-        office.cancel(&request.into_inner().run, self.now()).await?;
-        self.changed(&office);
+        self.front.cluster().await.cancel(&request.into_inner().run).await?;
         Ok(Response::new(v1::CancelReply {}))
+    }
+
+    async fn extend(&self, request: Request<v1::ExtendRequest>) -> Result<Response<v1::ExtendReply>, Status> {
+        let v1::ExtendRequest { run, budget } = request.into_inner();
+        let budget: BudgetKeys = serde_json::from_str(&budget)
+            .map_err(|error| Status::invalid_argument(format!("expected a budget, found {error}")))?;
+        self.front.cluster().await.extend(&run, budget).await?;
+        Ok(Response::new(v1::ExtendReply {}))
     }
 
     type ExportStream = Pin<Box<dyn Stream<Item = Result<v1::ExportPart, Status>> + Send>>;
@@ -82,10 +101,10 @@ impl Operator for Desk {
         &self,
         request: Request<v1::ExportRequest>,
     ) -> Result<Response<Self::ExportStream>, Status> {
-        let run = RunId::new(&request.into_inner().run).map_err(Refusal::from)?;
+        let run = RunId::new(&request.into_inner().run).map_err(Rejection::from)?;
         // What is stored is exported, so that a run that goes on is not held up.
-        let store = self.office().await.store.clone();
-        let export = export::read(&store, &run).await.map_err(Refusal::from)?;
+        let store = self.front.cluster().await.store();
+        let export = export::read(store, &run).await.map_err(Rejection::from)?;
         let parts = export.files().into_iter().flat_map(|(name, text)| {
             chunks::cut(&text.into())
                 .map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })

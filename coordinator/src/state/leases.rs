@@ -13,6 +13,8 @@ use std::time::Duration;
 pub struct Terms {
     /// How long a lease lasts without a renewal.
     pub lease: Duration,
+    /// How often workers renew, at most three times in a lease.
+    pub renew: Duration,
     /// How long a piece may make no progress at least before it counts as standing still.
     pub stall: Duration,
     /// How old a lease must be before an idle worker repeats its work.
@@ -29,6 +31,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(15),
+            renew: Duration::from_secs(5),
             stall: Duration::from_mins(10),
             hedge_after: Duration::from_secs(10),
             failures: 5,
@@ -225,9 +228,9 @@ impl Leases {
         waiting.find(|work| !self.offers[work].failed_on(worker)).or(any).cloned()
     }
 
-    /// Whether there is work that nobody has.
-    pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// How much work waits for a worker.
+    pub fn count_waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// What a worker has leased.

@@ -1,20 +1,21 @@
-//! The epochs of one run: what is handed out, with what inputs, and what comes back.
+//! The epochs of one run: what is handed out, with what inputs, what comes back, and what of it is written.
 
-use crate::keeper::Keeper;
-use crate::room::Room;
-use archipelago::LeftBehind;
+use super::calls::Fate;
+use super::reply_budget::ReplyBudget;
+use archipelago::{End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};
-use experiment::CheckpointEvery;
+use experiment::file::BudgetKeys;
 use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
+use run::Pruning;
 use run::WriteBatch;
 use run::WriteError;
 use run::epochs;
 use run::record::Labour;
 use run::schedule::{CommitSchedule, Due};
-use run::{Assignment, RunError};
+use run::{Assignment, OpenRun, RunError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ const REMEMBERED: usize = 8;
 const NOBODY: &str = "";
 
 /// A run whose epochs are handed out.
-pub(crate) struct Epochs {
-    keeper: Keeper,
+pub(crate) struct Evolution {
+    open_run: OpenRun,
     text: String,
     plan: Digest,
     open: BTreeMap<u32, Open>,
@@ -36,6 +37,11 @@ pub(crate) struct Epochs {
     /// For how long somebody has worked on it since it was opened.
     worked: Duration,
     due: CommitSchedule,
+    /// Whether something is being written, and whether something is being deleted.
+    writing: bool,
+    pruning: bool,
+    /// Whether a decision that ends the run is being written down.
+    deciding: bool,
 }
 
 /// An epoch that is handed out.
@@ -52,40 +58,50 @@ struct Island {
     /// Who delivered its last state, and so has it at hand.
     holder: Option<String>,
     delivered: VecDeque<(u64, Digest)>,
+    /// Epochs that were delivered and are not known to be written, with who has a receipt for each.
+    unwritten: VecDeque<(u64, Receipt)>,
 }
 
-/// What became of something that was delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    Accepted,
-    Repeated,
-    Unneeded,
+/// What a worker is told about its delivery until that is durable: who it is, and the number of the delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Receipt {
+    pub(crate) worker: String,
+    pub(crate) number: u64,
 }
 
-impl Epochs {
-    pub(crate) fn new(keeper: Keeper) -> Self {
-        let text = keeper.experiment().to_toml();
+impl Evolution {
+    pub(crate) fn new(open_run: OpenRun) -> Self {
+        let text = open_run.experiment().to_toml();
         let plan = Digest::of(text.as_bytes());
         let unborn = Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY };
-        let count = keeper.experiment().setting().islands.len() as u32;
+        let count = open_run.experiment().setting().islands.len() as u32;
         let island = |island: u32| Island {
-            standing: keeper.archipelago().standing(island).unwrap_or(unborn),
+            standing: open_run.archipelago().standing(island).unwrap_or(unborn),
             holder: None,
             delivered: VecDeque::new(),
+            unwritten: VecDeque::new(),
         };
         let islands = (0..count).map(island).collect();
-        let unclaimed = (0..count).map(|island| (keeper.archipelago().done(island), island)).collect();
+        let unclaimed = (0..count).map(|island| (open_run.archipelago().done(island), island)).collect();
         let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
-        let due = CommitSchedule::new(keeper.experiment().checkpoint_every());
-        Self { keeper, text, plan, open: BTreeMap::new(), islands, shelves, worked: Duration::ZERO, due }
+        let due = CommitSchedule::new(open_run.experiment().checkpoint_every());
+        Self {
+            open_run,
+            text,
+            plan,
+            open: BTreeMap::new(),
+            islands,
+            shelves,
+            worked: Duration::ZERO,
+            due,
+            writing: false,
+            pruning: false,
+            deciding: false,
+        }
     }
 
-    pub(crate) fn keeper(&self) -> &Keeper {
-        &self.keeper
-    }
-
-    pub(crate) fn keeper_mut(&mut self) -> &mut Keeper {
-        &mut self.keeper
+    pub(crate) fn open_run(&self) -> &OpenRun {
+        &self.open_run
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -99,7 +115,7 @@ impl Epochs {
 
     /// For how long the run has been worked on, in milliseconds, restarts included.
     pub(crate) fn elapsed(&self) -> u64 {
-        self.keeper.elapsed_before() + self.worked.as_millis() as u64
+        self.open_run.elapsed_before() + self.worked.as_millis() as u64
     }
 
     /// Where the run stands as far as its workers have told.
@@ -109,28 +125,23 @@ impl Epochs {
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
-        let first = self.keeper.archipelago().next_ready()?;
-        let epoch = self.keeper.archipelago().done(first);
+        let first = self.open_run.archipelago().next_ready()?;
+        let epoch = self.open_run.archipelago().done(first);
         let at_hand = self.ready_on_shelf(worker, epoch);
         let island = at_hand.or_else(|| self.ready_on_shelf(NOBODY, epoch)).unwrap_or(first);
-        let assignment = self.keeper.assign_ready(island);
+        let assignment = self.open_run.assign_ready(island);
         Some(self.hand_out(assignment))
     }
 
     /// The first island of a shelf whose next epoch is this one and may begin.
     fn ready_on_shelf(&self, holder: &str, epoch: u64) -> Option<u32> {
         let of_epoch = self.shelves.get(holder)?.range((epoch, 0)..=(epoch, u32::MAX));
-        of_epoch.map(|&(_, island)| island).find(|&island| self.keeper.archipelago().is_ready(island))
-    }
-
-    /// Whether something could be handed out.
-    pub(crate) fn has_work(&self) -> bool {
-        self.keeper.archipelago().next_ready().is_some()
+        of_epoch.map(|&(_, island)| island).find(|&island| self.open_run.archipelago().is_ready(island))
     }
 
     fn hand_out(&mut self, Assignment { task, checkpoint }: Assignment) -> Piece {
         let EpochTask { island, epoch, .. } = task;
-        let archipelago = self.keeper.archipelago();
+        let archipelago = self.open_run.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
         let checkpoint = checkpoint.map(|bytes| (0, bytes));
         let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
@@ -152,7 +163,7 @@ impl Epochs {
         if island as usize >= self.islands.len() {
             return false;
         }
-        let assignment = self.keeper.assign_known(island, epoch, inputs);
+        let assignment = self.open_run.assign_known(island, epoch, inputs);
         assignment.map(|assignment| self.hand_out(assignment)).is_some()
     }
 
@@ -161,14 +172,20 @@ impl Epochs {
     }
 
     /// An epoch that is handed out, as a worker is told of it.
-    pub(crate) fn grant(&self, island: u32, epoch: u64, worker: &str, room: &mut Room) -> Option<v1::Task> {
+    pub(crate) fn grant(
+        &self,
+        island: u32,
+        epoch: u64,
+        worker: &str,
+        budget: &mut ReplyBudget,
+    ) -> Option<v1::Task> {
         let Open { task, inputs, before, checkpoint } = self.open_at(island, epoch)?;
         let at_hand = self.islands[island as usize].holder.as_deref() == Some(worker);
         let resumed = checkpoint.is_some();
         let packets = task.packets.iter().map(|packet| v1::Packet {
             from: packet.from,
             epoch: packet.epoch,
-            departure: Some(body(&packet.departure, !resumed && room.takes(packet.departure.len()))),
+            departure: Some(body(&packet.departure, !resumed && budget.takes(packet.departure.len()))),
         });
         let packets = packets.collect();
         // Whoever begins at a checkpoint needs no state.
@@ -176,10 +193,10 @@ impl Epochs {
             digest: digest_bytes(digest),
             state_length: state.len() as u64,
             departure_length: departure.len() as u64,
-            inline: (!at_hand && !resumed && room.takes(state.len() + departure.len()))
+            inline: (!at_hand && !resumed && budget.takes(state.len() + departure.len()))
                 .then(|| joined(state, departure)),
         });
-        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, room.takes(bytes.len())));
+        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, budget.takes(bytes.len())));
         Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, before, packets, checkpoint })
     }
 
@@ -217,10 +234,14 @@ impl Epochs {
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
-        self.keeper.complete(task, outcome, labour)?;
+        self.open_run.complete(task, outcome, labour)?;
         self.open.remove(&island);
         self.progress(island, standing);
-        self.due.note(island, self.keeper.commit().at_stake(island), self.worked);
+        let at_stake = self.open_run.commit().at_stake(island) + self.ahead(epoch);
+        self.due.note(island, at_stake, self.worked);
+        if self.open_run.commit().is_heavy() {
+            self.due.add_everything();
+        }
         self.put_on_shelf(island, epoch + 1, worker);
         let delivered = &mut self.islands[island as usize].delivered;
         delivered.push_back((epoch, *inputs));
@@ -228,6 +249,14 @@ impl Epochs {
             delivered.pop_front();
         }
         Ok(Fate::Accepted)
+    }
+
+    /// How many generations the epoch after this one may do before anything of it is kept.
+    fn ahead(&self, epoch: u64) -> u64 {
+        let schedule = self.open_run.archipelago().schedule();
+        let length =
+            schedule.end_of(epoch + 1).zip(schedule.end_of(epoch)).map_or(0, |(next, end)| next - end);
+        length.saturating_sub(1)
     }
 
     /// Notes who has an island's state at hand.
@@ -249,7 +278,7 @@ impl Epochs {
             return Ok(Fate::Unneeded);
         }
         let task = EpochTask { island, epoch, until: 0, state: None, packets: vec![] };
-        self.keeper.complete(&task, outcome, labour)?;
+        self.open_run.complete(&task, outcome, labour)?;
         Ok(Fate::Repeated)
     }
 
@@ -262,7 +291,7 @@ impl Epochs {
         standing: Standing,
         bytes: Bytes,
     ) -> bool {
-        if self.keeper.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
+        if self.open_run.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
             return false;
         }
         let elapsed = self.elapsed();
@@ -270,36 +299,59 @@ impl Epochs {
         if open.checkpoint.as_ref().is_some_and(|(generation, _)| *generation >= standing.generation) {
             return false;
         }
-        self.keeper.note_checkpoint(&open.task, standing, &bytes, elapsed);
+        self.open_run.note_checkpoint(&open.task, standing, &bytes, elapsed);
         open.checkpoint = Some((standing.generation, bytes));
         self.progress(island, standing);
         self.due.add([island]);
         true
     }
 
-    /// Whether a delivered epoch, or a checkpoint in one, is still to be written at once.
-    pub(crate) fn is_urgent(&self, island: u32, epoch: u64) -> bool {
-        let commit = self.keeper.commit();
-        let every = self.keeper.experiment().checkpoint_every();
-        let too_much = |limit| commit.written(island) <= epoch && commit.at_stake(island) >= limit;
-        commit.has_checkpoint_waiting(island)
-            || matches!(every, CheckpointEvery::Generations(limit) if too_much(limit))
-    }
-
     /// Has everything written at once, and all deleted that nobody needs any more.
     pub(crate) fn hurry(&mut self) {
         self.due.add_everything();
-        self.keeper.prune_everything();
+        self.open_run.prune_everything();
     }
 
-    /// What is to be written now, if there is something.
-    pub(crate) fn write_batch(&mut self) -> Option<WriteBatch> {
+    /// Notes that a delivered epoch is not durable yet.
+    pub(crate) fn expect_written(&mut self, island: u32, epoch: u64, receipt: Receipt) {
+        self.islands[island as usize].unwritten.push_back((epoch, receipt));
+    }
+
+    /// What is to be written now, if there is something and nothing is being written.
+    pub(crate) fn next_batch(&mut self) -> Option<WriteBatch> {
+        if self.writing {
+            return None;
+        }
+        let batch = self.pages();
+        self.writing = batch.is_some();
+        batch
+    }
+
+    /// What is to be deleted now, if there is something and nothing is being deleted.
+    pub(crate) fn next_pruning(&mut self) -> Option<Pruning> {
+        if self.pruning {
+            return None;
+        }
+        let pruning = self.open_run.pruning();
+        self.pruning = pruning.is_some();
+        pruning
+    }
+
+    /// Whether everything is written and deleted, so that the run can be finished.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        !self.writing && !self.pruning && !self.deciding && self.open_run.is_settled()
+    }
+
+    /// Whether nothing is on its way to the store, and nothing is left to be written.
+    pub(crate) fn is_written(&self) -> bool {
+        let ledger = self.open_run.commit();
+        !self.writing && (0..self.islands.len() as u32).all(|island| !ledger.is_unwritten(island))
+    }
+
+    fn pages(&mut self) -> Option<WriteBatch> {
         let writing = match self.due.take(self.worked) {
-            Due::Everything => self.keeper.take_everything(),
-            Due::Islands(islands) => {
-                let islands = self.with_senders(islands);
-                self.keeper.take_batch(islands)
-            }
+            Due::Everything => self.open_run.take_everything(),
+            Due::Islands(islands) => self.open_run.take_batch(self.with_senders(islands)),
         };
         (!writing.is_empty()).then_some(writing)
     }
@@ -310,8 +362,8 @@ impl Epochs {
         let mut all: BTreeSet<u32> = islands.iter().copied().collect();
         let mut added = islands;
         while let Some(island) = added.pop() {
-            for &sender in self.keeper.archipelago().senders(island) {
-                if self.keeper.commit().is_unwritten(sender) && all.insert(sender) {
+            for &sender in self.open_run.archipelago().senders(island) {
+                if self.open_run.commit().is_unwritten(sender) && all.insert(sender) {
                     added.push(sender);
                 }
             }
@@ -319,23 +371,84 @@ impl Epochs {
         all
     }
 
-    /// Notes what became of pages. What a store could not write for now is tried again.
-    pub(crate) fn settle(&mut self, writing: &WriteBatch, written: &Result<(), WriteError>) {
+    /// Notes what became of a batch; returns the receipts of what is durable now. What a store could not write for now
+    /// is tried again.
+    pub(crate) fn settle(&mut self, writing: &WriteBatch, written: &Result<(), WriteError>) -> Vec<Receipt> {
+        self.writing = false;
         match written {
-            Ok(()) => self.keeper.settle(writing),
+            Ok(()) => self.open_run.settle(writing),
             Err(error) if error.may_pass() => self.due.add(writing.islands()),
             Err(_) => {}
         }
+        let mut durable = vec![];
+        for island in writing.islands() {
+            let written = self.open_run.commit().written(island);
+            let unwritten = &mut self.islands[island as usize].unwritten;
+            while let Some((_, receipt)) = unwritten.pop_front_if(|(epoch, _)| *epoch < written) {
+                durable.push(receipt);
+            }
+        }
+        durable
     }
 
-    /// Notes that time has passed while somebody worked on it: time to end, perhaps.
-    pub(crate) async fn pass(&mut self, time: Duration, now: u64) -> Result<(), RunError> {
-        self.worked += time;
-        let limit = self.keeper.archipelago().budget().wall_time;
-        if limit.is_some_and(|limit| Duration::from_millis(self.elapsed()) >= limit) {
-            self.keeper.end_now(now).await?;
+    /// The receipts of everything that was delivered and is not written.
+    pub(crate) fn take_receipts(&mut self) -> Vec<Receipt> {
+        self.islands
+            .iter_mut()
+            .flat_map(|island| island.unwritten.drain(..))
+            .map(|(_, receipt)| receipt)
+            .collect()
+    }
+
+    /// Notes what became of a deletion.
+    pub(crate) fn pruned(&mut self, pruning: &Pruning, deleted: bool) {
+        self.pruning = false;
+        if deleted {
+            self.open_run.settle_pruning(pruning);
         }
-        Ok(())
+    }
+
+    /// Notes that time has passed while somebody worked on it. Returns where the run is to end because its time is up,
+    /// which has to be written down first.
+    pub(crate) fn pass(&mut self, time: Duration) -> Option<End> {
+        self.worked += time;
+        let limit = self.open_run.archipelago().budget().wall_time?;
+        let is_up = Duration::from_millis(self.elapsed()) >= limit;
+        if !is_up || self.deciding || self.open_run.archipelago().end().is_some() {
+            return None;
+        }
+        let end = self.open_run.archipelago().ending_now();
+        self.deciding = end.is_some();
+        end
+    }
+
+    /// Acts on another budget, now that it is written down. Returns the epochs that were handed out and end elsewhere now:
+    /// they begin again.
+    pub(crate) fn extended(&mut self, budget: &BudgetKeys, complete: u64) -> Vec<Piece> {
+        self.open_run.extend(budget, complete);
+        let archipelago = self.open_run.archipelago();
+        let is_stale = |open: &Open| archipelago.schedule().end_of(open.task.epoch) != Some(open.task.until);
+        let stale: Vec<(u32, u64)> = self
+            .open
+            .iter()
+            .filter(|(_, open)| is_stale(open))
+            .map(|(&island, open)| (island, open.task.epoch))
+            .collect();
+        for &(island, epoch) in &stale {
+            self.open.remove(&island);
+            self.open_run.release(island);
+            let holder = self.islands[island as usize].holder.clone().unwrap_or_else(|| NOBODY.to_owned());
+            self.shelves.entry(holder).or_default().insert((epoch, island));
+        }
+        stale.into_iter().map(|(island, epoch)| Piece::Epoch { island, epoch }).collect()
+    }
+
+    /// Ends the run where it was decided, now that this is written down.
+    pub(crate) fn decide(&mut self, end: Option<End>) {
+        self.deciding = false;
+        if let Some(end) = end.filter(|_| self.open_run.archipelago().end().is_none()) {
+            self.open_run.decide(end);
+        }
     }
 }
 

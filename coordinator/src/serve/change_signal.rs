@@ -1,28 +1,28 @@
-//! A bell that rings when something has changed.
+//! A signal that something has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tokio::sync::Notify;
 
-/// A bell. Clones are the same bell.
+/// A signal. Clones are the same signal.
 ///
 /// Whoever waits wakes in the order of waiting. A `watch` channel would wake them at random, and a simulation would not
 /// repeat itself.
 #[derive(Clone)]
-pub(crate) struct Bell(Arc<Rings>);
+pub(crate) struct ChangeSignal(Arc<Rings>);
 
 struct Rings {
     count: AtomicU64,
     waiting: Notify,
 }
 
-/// Somebody who listens for a bell.
+/// Somebody who listens for a signal.
 pub(crate) struct Listener {
-    bell: Bell,
+    signal: ChangeSignal,
     heard: u64,
 }
 
-impl Bell {
+impl ChangeSignal {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Rings { count: AtomicU64::new(1), waiting: Notify::new() }))
     }
@@ -38,26 +38,26 @@ impl Bell {
     }
 
     pub(crate) fn listen(&self) -> Listener {
-        Listener { bell: self.clone(), heard: self.count() }
+        Listener { signal: self.clone(), heard: self.count() }
     }
 }
 
 impl Listener {
     /// Waits until it rings, or has rung since it was last heard.
-    pub(crate) async fn rung(&mut self) {
-        let bell = self.bell.clone();
-        let mut ring = std::pin::pin!(bell.0.waiting.notified());
+    pub(crate) async fn changed(&mut self) {
+        let signal = self.signal.clone();
+        let mut ring = std::pin::pin!(signal.0.waiting.notified());
         // From here on no ring is missed; the one before is in the count.
         ring.as_mut().enable();
-        if bell.count() == self.heard {
+        if signal.count() == self.heard {
             ring.await;
         }
-        self.heard = bell.count();
+        self.heard = signal.count();
     }
 
     /// Takes note of all rings so far.
     pub(crate) fn catch_up(&mut self) {
-        self.heard = self.bell.count();
+        self.heard = self.signal.count();
     }
 }
 
@@ -69,31 +69,31 @@ mod tests {
 
     #[test]
     fn no_ring_is_missed() {
-        let bell = Bell::new();
-        let mut listener = bell.listen();
-        assert!(listener.rung().now_or_never().is_none());
-        bell.ring();
-        assert!(listener.rung().now_or_never().is_some(), "it rang before somebody waited");
-        assert!(listener.rung().now_or_never().is_none(), "once");
-        bell.ring();
+        let signal = ChangeSignal::new();
+        let mut listener = signal.listen();
+        assert!(listener.changed().now_or_never().is_none());
+        signal.ring();
+        assert!(listener.changed().now_or_never().is_some(), "it rang before somebody waited");
+        assert!(listener.changed().now_or_never().is_none(), "once");
+        signal.ring();
         listener.catch_up();
-        assert!(listener.rung().now_or_never().is_none());
+        assert!(listener.changed().now_or_never().is_none());
     }
 
     #[tokio::test]
     async fn those_who_wait_wake_in_their_order() {
-        let (bell, woken) = (Bell::new(), Arc::new(Mutex::new(vec![])));
+        let (signal, woken) = (ChangeSignal::new(), Arc::new(Mutex::new(vec![])));
         let waiting: Vec<_> = (0..20)
             .map(|number| {
-                let (mut listener, woken) = (bell.listen(), woken.clone());
+                let (mut listener, woken) = (signal.listen(), woken.clone());
                 tokio::spawn(async move {
-                    listener.rung().await;
+                    listener.changed().await;
                     woken.lock().unwrap().push(number);
                 })
             })
             .collect();
         tokio::task::yield_now().await;
-        bell.ring();
+        signal.ring();
         for task in waiting {
             task.await.unwrap();
         }

@@ -92,7 +92,7 @@ pub(crate) enum Right {
 
 /// Who may do what. Without any token everybody may do everything.
 #[derive(Clone, Debug, Default)]
-pub struct Guard {
+pub struct Permissions {
     /// The tokens of workers.
     pub workers: Tokens,
     /// The tokens of operators, who may read the metrics as well.
@@ -103,7 +103,7 @@ pub struct Guard {
     pub requests_per_second: u32,
 }
 
-impl Guard {
+impl Permissions {
     /// Whether a token is needed.
     pub fn wants_tokens(&self) -> bool {
         ![&self.workers, &self.operators, &self.metrics].iter().all(|tokens| tokens.is_empty())
@@ -153,7 +153,7 @@ impl From<Refused> for Status {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::OtherRight(Right::Operate) => Self::permission_denied(refused.to_string()),
-            // A worker that was put aside is denied; one with a wrong token has to tell that from it.
+            // A worker that was quarantined is denied; one with a wrong token has to tell that from it.
             _ => Self::unauthenticated(refused.to_string()),
         }
     }
@@ -162,26 +162,26 @@ impl From<Refused> for Status {
 /// What every call of one service has to pass.
 #[derive(Clone)]
 pub(crate) struct Gate {
-    guard: Arc<Guard>,
+    permissions: Arc<Permissions>,
     right: Right,
     pace: Arc<Pace>,
 }
 
 impl Gate {
-    pub(crate) fn new(guard: &Arc<Guard>, right: Right, pace: &Arc<Pace>) -> Self {
-        Self { guard: guard.clone(), right, pace: pace.clone() }
+    pub(crate) fn new(permissions: &Arc<Permissions>, right: Right, pace: &Arc<Pace>) -> Self {
+        Self { permissions: permissions.clone(), right, pace: pace.clone() }
     }
 }
 
 impl Interceptor for Gate {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(peer) = request.remote_addr()
-            && !self.pace.admits(peer.ip(), self.guard.requests_per_second, Instant::now())
+            && !self.pace.admits(peer.ip(), self.permissions.requests_per_second, Instant::now())
         {
             return Err(Status::resource_exhausted("too many calls from one address: slow down"));
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
-        self.guard.check(self.right, header).inspect_err(|refused| {
+        self.permissions.check(self.right, header).inspect_err(|refused| {
             tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
         })?;
         Ok(request)
@@ -230,8 +230,8 @@ mod tests {
     const OPERATOR: &str = "operator-token-01";
     const METRICS: &str = "metrics-token-001";
 
-    fn guard() -> Guard {
-        Guard {
+    fn guard() -> Permissions {
+        Permissions {
             workers: Tokens::parse(&format!("# old and new\n{WORKER}\n{NEW_WORKER}\n")).unwrap(),
             operators: Tokens::parse(OPERATOR).unwrap(),
             metrics: Tokens::parse(METRICS).unwrap(),
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn each_right_has_its_own_tokens() {
-        let guard = guard();
-        let check = |right, token: &str| guard.check(right, Some(&format!("Bearer {token}")));
+        let permissions = guard();
+        let check = |right, token: &str| permissions.check(right, Some(&format!("Bearer {token}")));
         for (token, right) in [(WORKER, Right::Work), (NEW_WORKER, Right::Work), (OPERATOR, Right::Operate)] {
             for asked in [Right::Work, Right::Operate] {
                 let expected = if asked == right { Ok(()) } else { Err(Refused::OtherRight(asked)) };
@@ -254,9 +254,9 @@ mod tests {
         assert_eq!(check(Right::Measure, WORKER), Err(Refused::OtherRight(Right::Measure)));
         assert_eq!(check(Right::Work, "worker-token-0003"), Err(Refused::Unknown));
         assert_eq!(check(Right::Work, &WORKER[..16]), Err(Refused::Unknown), "a beginning is not enough");
-        assert_eq!(guard.check(Right::Work, None), Err(Refused::NoToken(Right::Work)));
-        assert_eq!(guard.check(Right::Work, Some(WORKER)), Err(Refused::NoToken(Right::Work)));
-        assert_eq!(Guard::default().check(Right::Operate, None), Ok(()));
+        assert_eq!(permissions.check(Right::Work, None), Err(Refused::NoToken(Right::Work)));
+        assert_eq!(permissions.check(Right::Work, Some(WORKER)), Err(Refused::NoToken(Right::Work)));
+        assert_eq!(Permissions::default().check(Right::Operate, None), Ok(()));
     }
 
     #[test]

@@ -1,0 +1,588 @@
+//! A running coordinator: its state behind one short lock, the writer beside it, and what workers and operators call.
+//!
+//! Nothing waits while the lock is held. Bodies are assembled, hashed and decoded before a call reaches the state; what
+//! has to be written goes to the writer. Workers in the same process call [`Cluster`] directly, others over gRPC.
+
+use crate::rejection::Rejection;
+use crate::serve::change_signal::{ChangeSignal, Listener};
+use crate::state::reply_budget::ReplyBudget;
+use crate::state::{ClusterState, Delivery, Done, Fate, Instruction, Moment, Renewal, Rules, Ticket};
+use crate::write::open::Opener;
+use crate::write::{Order, Writer};
+use archipelago::cell::CellResult;
+use archipelago::job::JobResult;
+use bytes::Bytes;
+use evolution::codec;
+use evolution::epoch::outcome_digest;
+use experiment::Plan;
+use experiment::file::BudgetKeys;
+use proto::calls::WorkerCalls;
+use proto::convert::{self, WireError, Work};
+use proto::v1;
+use proto::v1::complete_reply::Fate as WireFate;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use store::{Claim, Store};
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tonic::Status;
+
+/// The longest that a call waits for something to happen.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How often a worker that waits is looked at again: what others have had for long is repeated without a call.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most pieces of one call.
+const MOST_PIECES: usize = 4096;
+/// How often time passes.
+const TICK: Duration = Duration::from_millis(100);
+/// Bodies larger than this are hashed and decoded where blocking harms no other call.
+const LARGE: usize = 256 << 10;
+/// The most workers that are woken at once.
+const MOST_WOKEN: usize = 256;
+
+/// A running coordinator. Clones are the same one.
+#[derive(Clone)]
+pub struct Cluster(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<ClusterState>,
+    store: Store,
+    claim: Option<Claim>,
+    orders: UnboundedSender<Order>,
+    tickets: Mutex<BTreeMap<Ticket, oneshot::Sender<Result<String, Rejection>>>>,
+    next_ticket: AtomicU64,
+    /// Rings at every change.
+    changed: ChangeSignal,
+    /// Wakes workers that wait for work, as many as there is work for.
+    work: Notify,
+    closing: AtomicBool,
+    closed: Notify,
+    clock: Clock,
+    /// Whether everything is computed where it is asked for, as simulations need.
+    inline: bool,
+}
+
+/// What time it is.
+#[derive(Clone)]
+pub(crate) struct Clock {
+    start: Instant,
+    unix: fn() -> u64,
+}
+
+impl Clock {
+    pub(crate) fn new(unix: fn() -> u64) -> Self {
+        Self { start: Instant::now(), unix }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        Moment { elapsed: self.start.elapsed(), unix: (self.unix)() }
+    }
+}
+
+/// What runs beside a cluster, and ends with it.
+pub struct Background {
+    ticking: JoinHandle<()>,
+    writing: JoinHandle<()>,
+}
+
+impl Background {
+    /// Ends everything at once, as a crash would.
+    pub fn abort(self) {
+        self.ticking.abort();
+        self.writing.abort();
+    }
+}
+
+impl Cluster {
+    /// Starts a coordinator: reads all runs of the store if it has claimed it, and none otherwise.
+    pub(crate) async fn start(
+        store: Store,
+        claim: Option<Claim>,
+        rules: Rules,
+        clock: Clock,
+        inline: bool,
+    ) -> Result<(Self, Background), Rejection> {
+        let opener = Opener {
+            store: store.clone(),
+            nonce: rules.nonce,
+            version: rules.version.clone(),
+            claim: claim.clone(),
+        };
+        let now = clock.now();
+        let (orders, receiver) = mpsc::unbounded_channel();
+        let cluster = Self(Arc::new(Inner {
+            state: Mutex::new(ClusterState::new(rules, now)),
+            store: store.clone(),
+            claim: claim.clone(),
+            orders,
+            tickets: Mutex::default(),
+            next_ticket: AtomicU64::new(1),
+            changed: ChangeSignal::new(),
+            work: Notify::new(),
+            closing: AtomicBool::new(false),
+            closed: Notify::new(),
+            clock,
+            inline,
+        }));
+        let opened = if claim.is_some() { opener.read_all(now).await? } else { vec![] };
+        let writer = Writer::new(cluster.clone(), store, claim, opener, receiver);
+        let writing = tokio::spawn(writer.run());
+        for (opened, journal) in opened {
+            if let Some(journal) = journal {
+                let (run, id) = (opened.id.to_string(), opened.id.clone());
+                cluster.order(Order::Opened { run, id, journal });
+            }
+            cluster.apply(|state, _| state.insert(opened, None));
+        }
+        cluster.apply(ClusterState::begin);
+        let ticking = tokio::spawn(tick(cluster.clone()));
+        Ok((cluster, Background { ticking, writing }))
+    }
+
+    /// Applies something to the state, and has its effects carried out.
+    pub(crate) fn apply<T>(&self, change: impl FnOnce(&mut ClusterState, Moment) -> T) -> T {
+        let out = self.apply_quietly(change);
+        self.0.changed.ring();
+        out
+    }
+
+    /// The same where nothing changes that is shown.
+    fn apply_quietly<T>(&self, change: impl FnOnce(&mut ClusterState, Moment) -> T) -> T {
+        let now = self.now();
+        let mut state = self.lock();
+        let before = state.available();
+        let out = change(&mut state, now);
+        // Effects are handed over in the order of the changes that they follow from.
+        for effect in state.take_effects() {
+            self.order(Order::Effect(effect));
+        }
+        let more = state.available().saturating_sub(before);
+        let done = state.is_done();
+        drop(state);
+        for _ in 0..more.min(MOST_WOKEN) {
+            self.0.work.notify_one();
+        }
+        if done {
+            self.0.work.notify_waiters();
+        }
+        out
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ClusterState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the state.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&ClusterState) -> T) -> T {
+        look(&self.lock())
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.0.clock.now()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn claim(&self) -> Option<&Claim> {
+        self.0.claim.as_ref()
+    }
+
+    /// Gives the writer something to do. Once it has ended, nothing is written any more.
+    pub(crate) fn order(&self, order: Order) {
+        let _ = self.0.orders.send(order);
+    }
+
+    /// Feeds back what became of an effect.
+    pub(crate) fn feed(&self, done: Done) {
+        self.apply(|state, now| state.done(done, now));
+    }
+
+    /// Answers a call that has waited.
+    pub(crate) fn answer(&self, ticket: Ticket, answer: Result<String, Rejection>) {
+        let waiting = self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.0.closing.load(SeqCst)
+    }
+
+    /// Tells all calls that wait to end.
+    pub(crate) fn begin_closing(&self) {
+        self.0.closing.store(true, SeqCst);
+        self.0.closed.notify_waiters();
+    }
+
+    /// The number of changes so far.
+    pub(crate) fn version(&self) -> u64 {
+        self.0.changed.count()
+    }
+
+    pub(crate) fn changes(&self) -> Listener {
+        self.0.changed.listen()
+    }
+
+    /// Waits for something until a moment. An error if the coordinator goes away.
+    pub(crate) async fn wait(&self, event: impl Future<Output = ()>, until: Instant) -> Result<(), Status> {
+        let mut closed = std::pin::pin!(self.0.closed.notified());
+        closed.as_mut().enable();
+        if self.is_closing() {
+            return Err(going_away());
+        }
+        tokio::select! {
+            biased;
+            () = closed => Err(going_away()),
+            () = event => Ok(()),
+            () = tokio::time::sleep_until(until) => Ok(()),
+        }
+    }
+
+    /// Makes a change that is answered once it is durable.
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut ClusterState, Ticket, Moment),
+    ) -> Result<String, Rejection> {
+        let ticket = Ticket(self.0.next_ticket.fetch_add(1, SeqCst));
+        let (sender, answer) = oneshot::channel();
+        self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, sender);
+        self.apply(|state, now| change(state, ticket, now));
+        answer.await.unwrap_or(Err(Rejection::Succeeded))
+    }
+
+    /// Submits a plan; returns the run. Player files that it names by their digests come along.
+    pub async fn submit(
+        &self,
+        plan: Plan,
+        files: Vec<Bytes>,
+        priority: i32,
+        fresh: bool,
+    ) -> Result<String, Rejection> {
+        let files = files.into_iter().map(|bytes| (evolution::digest::Digest::of(&bytes), bytes)).collect();
+        self.change(|state, ticket, now| state.submit(plan, files, (priority, fresh), ticket, now)).await
+    }
+
+    /// Pauses a run, or continues it.
+    pub async fn pause(&self, run: &str, paused: bool) -> Result<(), Rejection> {
+        self.change(|state, ticket, now| state.pause(run, paused, ticket, now)).await.map(|_| ())
+    }
+
+    /// Cancels a run, and the parts of a study with it.
+    pub async fn cancel(&self, run: &str) -> Result<(), Rejection> {
+        self.change(|state, ticket, now| state.cancel(run, ticket, now)).await.map(|_| ())
+    }
+
+    /// Gives a run another budget.
+    pub async fn extend(&self, run: &str, budget: BudgetKeys) -> Result<(), Rejection> {
+        self.change(|state, ticket, now| state.extend(run, budget, ticket, now)).await.map(|_| ())
+    }
+
+    /// Opens a run of the store that this coordinator does not have yet, and continues it if it had stopped.
+    pub async fn resume(&self, run: &run::RunId) -> Result<(), Rejection> {
+        self.change(|state, ticket, now| state.resume(run, ticket, now)).await.map(|_| ())
+    }
+
+    /// Reads a run of the store that this coordinator does not have yet, as it is.
+    pub async fn list(&self, run: &run::RunId) -> Result<(), Rejection> {
+        self.change(|state, ticket, _| state.list(run, ticket)).await.map(|_| ())
+    }
+
+    /// Where a run stands.
+    pub fn status(&self, run: &str) -> Result<v1::RunStatus, Rejection> {
+        self.look(|state| state.status(run))
+    }
+
+    /// Why the store could not write something, in a coordinator that does not wait for its store.
+    pub fn take_trouble(&self) -> Option<run::RunError> {
+        self.lock().trouble.take()
+    }
+
+    /// Computes something apart from the calls, if it is large.
+    async fn compute<T: Send + 'static>(
+        &self,
+        size: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        if self.0.inline || size < LARGE {
+            return Ok(work());
+        }
+        let computed = tokio::task::spawn_blocking(work).await;
+        computed.map_err(|error| Status::internal(format!("a check of what was delivered: {error}")))
+    }
+
+    /// Stops: what was delivered is written, as far as the store takes it in time.
+    pub async fn stop(&self, background: Background, longest: Duration) -> bool {
+        self.begin_closing();
+        background.ticking.abort();
+        let all = async {
+            let mut changes = self.changes();
+            self.apply(ClusterState::write_everything);
+            while !self.look(|state| state.is_written() || state.trouble.is_some()) {
+                changes.changed().await;
+            }
+            self.order(Order::Close);
+            let _ = background.writing.await;
+        };
+        tokio::time::timeout(longest, all).await.is_ok()
+    }
+
+    pub(crate) async fn acquire_with(
+        &self,
+        request: v1::AcquireRequest,
+        direct: bool,
+    ) -> Result<v1::AcquireReply, Status> {
+        let v1::AcquireRequest { worker, slots, holding, wait_milliseconds } = request;
+        check_count(holding.len())?;
+        let holding = holding.into_iter().map(Work::try_from).collect::<Result<BTreeSet<Work>, _>>();
+        let holding = holding.map_err(invalid)?;
+        let slots = slots.min(MOST_PIECES as u32);
+        let deadline = deadline(wait_milliseconds);
+        loop {
+            let mut work = std::pin::pin!(self.0.work.notified());
+            // From here on no call is missed.
+            work.as_mut().enable();
+            let (grants, done, durable) = self.apply_quietly(|state, now| {
+                let grants = state.acquire(&worker, slots, &holding, &mut budget(direct), now)?;
+                Ok::<_, Rejection>((grants, state.is_done(), state.workers.durable(&worker)))
+            })?;
+            if !grants.is_empty() || done || slots == 0 || Instant::now() >= deadline {
+                let done = done && grants.is_empty();
+                return Ok(v1::AcquireReply { grants, done, durable });
+            }
+            self.wait(work, deadline.min(Instant::now() + LOOK_AGAIN)).await?;
+        }
+    }
+
+    /// Takes what a worker delivers. What came over a network is hashed and checked first.
+    pub(crate) async fn complete_with(
+        &self,
+        head: v1::CompleteHead,
+        bodies: Vec<Bytes>,
+        direct: bool,
+    ) -> Result<v1::CompleteReply, Status> {
+        use v1::complete_head::What;
+        let v1::CompleteHead { worker, piece, milliseconds, what, slots } = head;
+        let work = convert::work(piece).map_err(invalid)?;
+        let slots = slots.min(MOST_PIECES as u32);
+        let size = bodies.iter().map(Bytes::len).sum();
+        let more = |state: &mut ClusterState, now: Moment, fate: Fate, delivery: u64| v1::CompleteReply {
+            fate: match fate {
+                Fate::Accepted => WireFate::Accepted,
+                Fate::Repeated => WireFate::Repeated,
+                Fate::Unneeded => WireFate::Unneeded,
+            }
+            .into(),
+            grants: state.more(&worker, slots, &mut budget(direct), now),
+            delivery,
+            durable: state.workers.durable(&worker),
+        };
+        let reply = match what.ok_or_else(|| invalid(WireError::Missing("head.what")))? {
+            What::Epoch(epoch) => {
+                let delivery = self.compute(size, move || deliver(&epoch, bodies, direct)).await??;
+                self.apply(|state, now| {
+                    let (fate, delivery) =
+                        state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;
+                    Ok::<_, Rejection>(more(state, now, fate, delivery))
+                })?
+            }
+            What::Cells(_) => {
+                let plan = self.apply_quietly(|state, now| state.cell_plan(&worker, &work, now))?;
+                let check = move || check_cells(plan.as_deref(), &bodies);
+                let results = self.compute(if direct { 0 } else { LARGE }, check).await??;
+                self.apply(|state, now| {
+                    let (fate, delivery) = state.complete_cells(&worker, &work, results, now)?;
+                    Ok::<_, Rejection>(more(state, now, fate, delivery))
+                })?
+            }
+            What::Job(job) => {
+                let inputs = convert::digest("inputs", &job.inputs).map_err(invalid)?;
+                let result: JobResult = codec::decode(&joined(&bodies)).map_err(Rejection::from)?;
+                self.apply(|state, now| {
+                    let fate = state.complete_job(&worker, &work, &inputs, result, now)?;
+                    Ok::<_, Rejection>(more(state, now, fate, 0))
+                })?
+            }
+        };
+        Ok(reply)
+    }
+}
+
+fn going_away() -> Status {
+    Status::unavailable("the coordinator is going away")
+}
+
+fn budget(direct: bool) -> ReplyBudget {
+    if direct { ReplyBudget::unlimited() } else { ReplyBudget::new() }
+}
+
+/// When a call that may wait has to answer.
+pub(crate) fn deadline(wait_milliseconds: u64) -> Instant {
+    Instant::now() + Duration::from_millis(wait_milliseconds).min(LONGEST_WAIT)
+}
+
+pub(crate) fn invalid(error: WireError) -> Status {
+    Rejection::from(error).into()
+}
+
+fn check_count(pieces: usize) -> Result<(), Status> {
+    if pieces <= MOST_PIECES {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!("expected at most {MOST_PIECES} pieces, found {pieces}")))
+}
+
+fn joined(bodies: &[Bytes]) -> Bytes {
+    match bodies {
+        [one] => one.clone(),
+        several => several.concat().into(),
+    }
+}
+
+/// An epoch as it was delivered, from its head and its bytes: one body for each part, or all in one.
+fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>, direct: bool) -> Result<Delivery, Status> {
+    let [state, departure, statistics] = match <[Bytes; 3]>::try_from(bodies) {
+        Ok(parts) => parts,
+        Err(bodies) => {
+            let body = joined(&bodies);
+            let (state, departure) = (epoch.state_length as usize, epoch.departure_length as usize);
+            let ends = state.checked_add(departure).filter(|end| *end <= body.len());
+            let end = ends.ok_or_else(|| Status::invalid_argument("expected bodies as long as announced"))?;
+            [body.slice(..state), body.slice(state..end), body.slice(end..)]
+        }
+    };
+    let reported = convert::digest("digest", &epoch.digest).map_err(invalid)?;
+    Ok(Delivery {
+        inputs: convert::digest("inputs", &epoch.inputs).map_err(invalid)?,
+        reported,
+        // What never left this process needs no second look.
+        digest: if direct { reported } else { outcome_digest(&state, &departure) },
+        standing: convert::standing(epoch.standing).map_err(invalid)?,
+        state,
+        departure,
+        statistics,
+    })
+}
+
+/// Results of cells as they were delivered; the number of one that cannot be right.
+fn check_cells(
+    plan: Option<&archipelago::cell::CellPlan>,
+    bodies: &[Bytes],
+) -> Result<Result<Vec<(u32, CellResult)>, u32>, Status> {
+    let results: Vec<(u32, CellResult)> = codec::decode(&joined(bodies)).map_err(Rejection::from)?;
+    let unsound =
+        |(number, result): &&(u32, CellResult)| plan.is_some_and(|plan| !plan.is_sound(*number, result));
+    let unsound = results.iter().find(unsound).map(|(number, _)| *number);
+    Ok(unsound.map_or(Ok(results), Err))
+}
+
+fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
+    let v1::Renewal { piece, inputs, standing, progress, token } = wire;
+    Ok(Renewal {
+        work: convert::work(piece)?,
+        token,
+        inputs: convert::digest("inputs", &inputs).ok(),
+        standing: standing.map(|standing| convert::standing(Some(standing))).transpose()?,
+        progress,
+    })
+}
+
+/// Workers of the same process.
+#[tonic::async_trait]
+impl WorkerCalls for Cluster {
+    async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
+        Ok(self.apply(|state, now| state.join(&request, now))?)
+    }
+
+    async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
+        self.acquire_with(request, true).await
+    }
+
+    async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
+        let v1::PlanRequest { worker, run } = request;
+        let (text, files) = self.apply_quietly(|state, now| state.text(&worker, &run, now))?;
+        let players = files.values().map(|bytes| convert::body(bytes, false)).collect();
+        Ok(v1::PlanReply { text, players })
+    }
+
+    async fn fetch(&self, request: v1::FetchRequest, _length: u64) -> Result<Bytes, Status> {
+        let v1::FetchRequest { worker, piece, digest } = request;
+        let work = convert::work(piece).map_err(invalid)?;
+        let digest = convert::digest("digest", &digest).map_err(invalid)?;
+        Ok(self.apply_quietly(|state, now| state.body(&worker, &work, &digest, now))?)
+    }
+
+    async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
+        let v1::RenewRequest { worker, renewals } = request;
+        check_count(renewals.len())?;
+        let renewals = renewals.into_iter().map(renewal).collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+        Ok(self.apply(|state, now| {
+            let mut reply = v1::RenewReply::default();
+            // A worker that holds nothing still says that it is there.
+            state.workers.see(&worker, now.elapsed).map_err(Rejection::from)?;
+            for renewal in renewals {
+                match state.renew(&worker, &renewal, now)? {
+                    Instruction::GoOn => {}
+                    Instruction::HandBack => reply.hand_back.push(renewal.token),
+                    Instruction::Stop => reply.lost.push(renewal.token),
+                }
+            }
+            reply.durable = state.workers.durable(&worker);
+            Ok::<_, Rejection>(reply)
+        })?)
+    }
+
+    async fn checkpoint(
+        &self,
+        head: v1::CheckpointHead,
+        bytes: Bytes,
+    ) -> Result<v1::CheckpointReply, Status> {
+        let work = convert::work(head.piece).map_err(invalid)?;
+        let inputs = convert::digest("inputs", &head.inputs).map_err(invalid)?;
+        let standing = convert::standing(head.standing).map_err(invalid)?;
+        self.apply(|state, now| state.checkpoint(&head.worker, &work, &inputs, (standing, bytes), now))?;
+        Ok(v1::CheckpointReply {})
+    }
+
+    async fn complete(
+        &self,
+        head: v1::CompleteHead,
+        bodies: Vec<Bytes>,
+    ) -> Result<v1::CompleteReply, Status> {
+        self.complete_with(head, bodies, true).await
+    }
+
+    async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
+        let v1::ReleaseRequest { worker, piece, failure, token } = request;
+        let work = convert::work(piece).map_err(invalid)?;
+        self.apply(|state, now| state.release(&worker, (&work, token), &failure, now))?;
+        Ok(v1::ReleaseReply {})
+    }
+
+    async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
+        self.apply(|state, _| state.leave(&request.worker, &request.reason));
+        Ok(v1::LeaveReply {})
+    }
+}
+
+async fn tick(cluster: Cluster) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let changed = cluster.apply_quietly(|state, now| {
+            let before = (state.queue.active(), state.counters.expired);
+            state.tick(now);
+            before != (state.queue.active(), state.counters.expired)
+        });
+        if changed {
+            cluster.0.changed.ring();
+        }
+    }
+}

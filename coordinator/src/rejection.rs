@@ -1,0 +1,121 @@
+//! Why calls are rejected.
+
+use crate::state::queue::QueueError;
+use crate::state::workers::WorkerError;
+use evolution::codec::CodecError;
+use experiment::document::Report;
+use proto::convert::{WireError, Work};
+use run::NameError;
+use run::RunError;
+use run::players::LookUpError;
+use store::StoreError;
+use tonic::Status;
+
+/// Why a call was rejected.
+#[derive(Debug, thiserror::Error)]
+pub enum Rejection {
+    /// The worker.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The state of the run.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The message.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The bytes in it.
+    #[error("the delivered bytes: {0}")]
+    Codec(#[from] CodecError),
+    /// What was delivered cannot be right.
+    #[error("{0}")]
+    Corrupt(String),
+    /// The experiment.
+    #[error(transparent)]
+    Report(#[from] Report),
+    /// A player of a tournament.
+    #[error(transparent)]
+    Player(Box<LookUpError>),
+    /// A name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Too much of something.
+    #[error("expected at most {most} {what}, found one more")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many are allowed.
+        most: usize,
+    },
+    /// The run has no work any more.
+    #[error("run `{0}` has no work any more")]
+    Over(String),
+    /// The run cannot be changed like this.
+    #[error("run `{run}`: {reason}")]
+    Unsuitable {
+        /// The run.
+        run: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The piece is not needed.
+    #[error("{0} is not handed out")]
+    NotOut(Work),
+    /// What another caller was rejected for, who asked for the same.
+    #[error("{0}")]
+    Repeated(String),
+    /// Another coordinator has the store by now.
+    #[error("another coordinator has taken this store over: ask that one")]
+    Succeeded,
+    /// The store, or the run in it.
+    #[error(transparent)]
+    Keep(#[from] RunError),
+}
+
+impl From<LookUpError> for Rejection {
+    fn from(error: LookUpError) -> Self {
+        match error {
+            LookUpError::Run(error) => Self::Keep(error),
+            error => Self::Player(Box::new(error)),
+        }
+    }
+}
+
+impl From<StoreError> for Rejection {
+    fn from(error: StoreError) -> Self {
+        Self::Keep(error.into())
+    }
+}
+
+impl From<Rejection> for Status {
+    fn from(rejection: Rejection) -> Self {
+        let text = rejection.to_string();
+        match rejection {
+            // It should begin again: join, and then repeat what it asked.
+            Rejection::Worker(WorkerError::Unknown(_)) => Self::aborted(text),
+            Rejection::Queue(QueueError::Unknown(_))
+            | Rejection::NotOut(_)
+            | Rejection::Over(_)
+            | Rejection::Keep(RunError::Unknown { .. }) => Self::not_found(text),
+            Rejection::Worker(WorkerError::Quarantined { .. }) | Rejection::Corrupt(_) => {
+                Self::permission_denied(text)
+            }
+            Rejection::Worker(WorkerError::TooMany) | Rejection::TooMany { .. } => {
+                Self::resource_exhausted(text)
+            }
+            Rejection::Worker(WorkerError::Semantics { .. })
+            | Rejection::Queue(QueueError::Ended(_))
+            | Rejection::Unsuitable { .. }
+            | Rejection::Repeated(_)
+            | Rejection::Keep(RunError::Budget { .. }) => Self::failed_precondition(text),
+            Rejection::Worker(WorkerError::Name(_))
+            | Rejection::Wire(_)
+            | Rejection::Codec(_)
+            | Rejection::Report(_)
+            | Rejection::Player(_)
+            | Rejection::Name(_) => Self::invalid_argument(text),
+            Rejection::Succeeded => Self::unavailable(text),
+            Rejection::Keep(RunError::Write(error)) if error.may_pass() => Self::unavailable(text),
+            Rejection::Keep(_) => Self::internal(text),
+        }
+    }
+}

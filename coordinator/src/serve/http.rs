@@ -1,0 +1,47 @@
+//! Health and metrics over HTTP, for orchestrators and dashboards.
+
+use super::metrics;
+use super::permissions::{Permissions, Right};
+use super::worker_api::Front;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::sync::Arc;
+
+/// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
+pub(crate) fn router(front: Front, permissions: Arc<Permissions>) -> Router {
+    let metrics =
+        Router::new().route("/metrics", get(measure)).route_layer(from_fn_with_state(permissions, check));
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .merge(metrics)
+        .with_state(front)
+}
+
+async fn check(State(permissions): State<Arc<Permissions>>, request: Request, next: Next) -> Response {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match permissions.check(Right::Measure, header) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => {
+            let wanted = [(header::WWW_AUTHENTICATE, "Bearer")];
+            (StatusCode::UNAUTHORIZED, wanted, format!("{refused}\n")).into_response()
+        }
+    }
+}
+
+async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
+    match front.get() {
+        None => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
+        Some(cluster) if cluster.is_closing() => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
+        Some(_) => (StatusCode::OK, "ready\n"),
+    }
+}
+
+async fn measure(State(front): State<Front>) -> impl IntoResponse {
+    let text = front.get().map(|cluster| cluster.look(metrics::page)).unwrap_or_default();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+}

@@ -1,0 +1,355 @@
+//! The coordinator as a server: from its listeners to its last word.
+
+use super::change_signal::Listener;
+use super::connections::{HEAD, serve_http};
+use super::http;
+use super::operator_api::OperatorApi;
+use super::permissions::{Gate, Pace, Permissions, Right};
+use super::tls::Tls;
+use super::worker_api::{Front, WorkerApi};
+use crate::cluster::{Background, Clock, Cluster};
+use crate::rejection::Rejection;
+use crate::state::leases::Terms;
+use crate::state::{ClusterState, Rules};
+use proto::v1::operator_server::OperatorServer;
+use proto::v1::worker_server::WorkerServer;
+use proto::{MAX_MESSAGE, MAX_SUBMISSION};
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use store::promises::{self, BrokenPromise, Trial};
+use store::{Claim, Nonce, Store};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_stream::Stream;
+use tonic::server::NamedService;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+use tonic::transport::server::{Connected, Router};
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+/// How often workers are looked at that have to learn of the end.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long open calls may take to end. Waiting calls are told to; a silent connection is not waited for.
+const CLOSING: Duration = Duration::from_secs(2);
+/// How long to wait for workers to learn that there is nothing left to do.
+const LINGERING: Duration = Duration::from_secs(10);
+/// How often to look whether another coordinator has begun.
+const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
+/// How long the store may take to write what is not written yet. What it does not take is computed again.
+const WRITING_UP: Duration = Duration::from_secs(5);
+/// How long to wait for their goodbyes after that.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// How long one call may take, the longest wait included.
+const LONGEST_CALL: Duration = Duration::from_mins(5);
+/// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
+const WINDOW: u32 = 4 << 20;
+/// How much of a body travels in one piece: frames of the usual 16 KiB cost more than what is in them.
+const LARGEST_FRAME: u32 = 1 << 20;
+
+/// What a coordinator is told at its start.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What leases are like.
+    pub terms: Terms,
+    /// Tells this coordinator from all others.
+    pub nonce: Nonce,
+    /// The version of the program.
+    pub version: String,
+    /// Whether workers are told to leave once all runs have ended.
+    pub exit_when_done: bool,
+    /// The most runs at a time.
+    pub max_runs: usize,
+    /// What to begin with, or to continue.
+    pub first: Option<First>,
+    /// How thoroughly the store is tried out first, if at all.
+    pub trial: Option<Trial>,
+    /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
+    pub linger: Duration,
+    /// Who may call.
+    pub permissions: Permissions,
+    /// What calls are encrypted with, if they are.
+    pub tls: Option<Tls>,
+    /// Whether hashing and parsing happen where they are asked for, as simulations need.
+    pub inline: bool,
+}
+
+/// An experiment, a sweep, a study or a tournament that a coordinator begins with.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// The name of the file, for messages about it.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Why a coordinator could not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store.
+    #[error(transparent)]
+    Open(#[from] Rejection),
+    /// The store does not keep what is relied on.
+    #[error("this store cannot keep runs: {0}")]
+    Promise(#[from] BrokenPromise),
+    /// The network.
+    #[error("the coordinator cannot serve: {0}")]
+    Serve(String),
+}
+
+/// How a coordinator came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All runs are finished, and the workers know.
+    Done,
+    /// All runs have ended, but this one without a result.
+    Failed(String),
+    /// It was asked to stop; everything is kept.
+    Stopped,
+    /// Another coordinator has taken the store over, and goes on with its runs.
+    Succeeded,
+}
+
+/// Serves until it is asked to stop, or until all runs have ended if the settings say so.
+///
+/// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` returns
+/// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers and the store do.
+pub async fn run<I, IO>(
+    incoming: I,
+    http: Option<TcpListener>,
+    store: Store,
+    settings: Settings,
+    unix: fn() -> u64,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Ending, ServeError>
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let clock = Clock::new(unix);
+    let permissions = Arc::new(settings.permissions.clone());
+    let (close, closing) = watch::channel(false);
+    let front = Front::default();
+    let _http = http.map(|listener| {
+        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
+        let router = http::router(front.clone(), permissions.clone());
+        Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
+    });
+    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions)?;
+    report(&health, ServingStatus::NotServing).await;
+    let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
+    let mut shutdown = std::pin::pin!(shutdown);
+    let (cluster, background) = tokio::select! {
+        opened = Box::pin(open(store, &settings, clock)) => opened?,
+        served = &mut server.0 => return Err(ended_early(served)),
+        () = &mut shutdown => return Ok(Ending::Stopped),
+    };
+    front.open(cluster.clone());
+    report(&health, ServingStatus::Serving).await;
+    let ending = tokio::select! {
+        served = &mut server.0 => return Err(ended_early(served)),
+        () = &mut shutdown => Ending::Stopped,
+        () = all_done(&cluster, settings.linger) => Ending::Done,
+        () = succeeded(&cluster) => Ending::Succeeded,
+    };
+    cluster.begin_closing();
+    let _ = close.send(true);
+    let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
+    if ending == Ending::Succeeded {
+        // What is not written yet is computed again: the successor has read the store already.
+        return Ok(ending);
+    }
+    if !cluster.stop(background, WRITING_UP).await {
+        tracing::error!("the store does not answer: what it has not taken yet will be computed again");
+    }
+    Ok(match cluster.look(|state| state.failed.clone()) {
+        Some(reason) if ending == Ending::Done => Ending::Failed(reason),
+        _ => ending,
+    })
+}
+
+/// A coordinator without a server, for a worker in the same process: it has the runs that it is asked for, and no others
+/// of the store.
+pub async fn start_local(
+    store: Store,
+    nonce: Nonce,
+    version: &str,
+    unix: fn() -> u64,
+) -> Result<(Cluster, Background), Rejection> {
+    // Its worker lives as long as it does, and tells often how far it is.
+    let lease = Duration::from_hours(24);
+    let terms = Terms { lease, renew: Duration::from_millis(100), hedge_after: lease, ..Terms::default() };
+    let rules = Rules {
+        terms,
+        nonce,
+        version: version.to_owned(),
+        exit_when_done: true,
+        max_runs: usize::MAX,
+        patient: false,
+    };
+    Cluster::start(store, None, rules, Clock::new(unix), false).await
+}
+
+/// A coordinator without a server, which claims the whole store and continues all of its runs.
+pub async fn start(
+    store: Store,
+    settings: &Settings,
+    unix: fn() -> u64,
+) -> Result<(Cluster, Background), ServeError> {
+    open(store, settings, Clock::new(unix)).await
+}
+
+/// Tries the store out, claims it, and reads what is in it.
+async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluster, Background), ServeError> {
+    if let Some(trial) = settings.trial {
+        promises::try_out(&store, settings.nonce, trial).await?;
+    }
+    let claim = Claim::take(&store, settings.nonce).await.map_err(Rejection::from)?;
+    let rules = Rules {
+        terms: settings.terms,
+        nonce: settings.nonce,
+        version: settings.version.clone(),
+        exit_when_done: settings.exit_when_done,
+        max_runs: settings.max_runs,
+        patient: true,
+    };
+    let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
+    if let Some(First { file, text }) = &settings.first {
+        let plan = experiment::parse(file, text, None).map_err(Rejection::from)?;
+        cluster.submit(plan, vec![], 0, false).await?;
+    }
+    Ok((cluster, background))
+}
+
+/// Waits until another coordinator has claimed the store.
+async fn succeeded(cluster: &Cluster) {
+    let Some(claim) = cluster.claim() else { return std::future::pending().await };
+    let mut changes = cluster.changes();
+    loop {
+        let look = tokio::time::Instant::now() + LOOK_FOR_SUCCESSORS;
+        while tokio::time::Instant::now() < look {
+            if cluster.look(|state| state.succeeded) {
+                return;
+            }
+            let _ = tokio::time::timeout_at(look, changes.changed()).await;
+        }
+        match claim.stands().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+        }
+    }
+}
+
+/// A task that ends with its owner.
+struct Aborting<T>(JoinHandle<T>);
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::JoinError>) -> ServeError {
+    let reason = match served {
+        Ok(Ok(())) => "its connections ended".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    ServeError::Serve(reason)
+}
+
+fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
+    let server = Server::builder()
+        .timeout(LONGEST_CALL)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(2 * WINDOW)
+        .max_frame_size(LARGEST_FRAME)
+        .http2_keepalive_interval(Some(Duration::from_secs(10)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .max_concurrent_streams(256);
+    match tls {
+        Some(tls) => server.tls_config(tls.of_calls()).map_err(|error| ServeError::Serve(error.to_string())),
+        None => Ok(server),
+    }
+}
+
+/// All services. Everybody may ask for the health; the protocol's description is for operators.
+fn router(
+    mut server: Server,
+    front: &Front,
+    permissions: &Arc<Permissions>,
+) -> Result<(HealthReporter, Router), ServeError> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
+        .build_v1()
+        .map_err(|error| ServeError::Serve(error.to_string()))?;
+    let worker = WorkerServer::new(WorkerApi::new(front.clone())).max_decoding_message_size(MAX_MESSAGE);
+    let operator =
+        OperatorServer::new(OperatorApi::new(front.clone())).max_decoding_message_size(MAX_SUBMISSION);
+    let pace = Arc::new(Pace::default());
+    let gate = |right| Gate::new(permissions, right, &pace);
+    let router = server
+        .add_service(InterceptedService::new(worker, gate(Right::Work)))
+        .add_service(InterceptedService::new(operator, gate(Right::Operate)))
+        .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
+        .add_service(health_service);
+    Ok((health, router))
+}
+
+/// Sets the health that is reported, of each service and of all.
+async fn report(health: &HealthReporter, status: ServingStatus) {
+    for service in ["", WorkerServer::<WorkerApi>::NAME, OperatorServer::<OperatorApi>::NAME] {
+        health.set_service_status(service, status).await;
+    }
+}
+
+async fn serve<I, IO>(
+    router: Router,
+    incoming: I,
+    mut closing: watch::Receiver<bool>,
+) -> Result<(), tonic::transport::Error>
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let closed = async move {
+        let _ = closing.wait_for(|closing| *closing).await;
+    };
+    router.serve_with_incoming_shutdown(incoming, closed).await
+}
+
+/// Waits until all runs have ended and the workers know, or have had the time to learn it.
+async fn all_done(cluster: &Cluster, linger_at_least: Duration) {
+    let mut changes = cluster.changes();
+    while !cluster.look(ClusterState::is_done) {
+        changes.changed().await;
+    }
+    tokio::time::sleep(linger_at_least).await;
+    let knows = |state: &ClusterState, recently| state.workers.all_know_the_end(recently);
+    linger(cluster, &mut changes, LINGERING, knows).await;
+    // A goodbye that cannot be delivered would only make them wait.
+    linger(cluster, &mut changes, GOODBYE, |state, _| state.workers.count() == 0).await;
+}
+
+/// Waits for the workers, but not for long. The condition is told since when a worker counts as being there.
+async fn linger(
+    cluster: &Cluster,
+    changes: &mut Listener,
+    longest: Duration,
+    is_over: impl Fn(&ClusterState, Duration) -> bool,
+) {
+    let deadline = tokio::time::Instant::now() + longest;
+    while tokio::time::Instant::now() < deadline {
+        let recently = cluster.now().elapsed.saturating_sub(LINGERING);
+        if cluster.look(|state| is_over(state, recently)) {
+            return;
+        }
+        let _ = tokio::time::timeout(LOOK, changes.changed()).await;
+    }
+}

@@ -1,0 +1,178 @@
+//! What workers call over gRPC: bodies are put together from their chunks, and everything else is the cluster's.
+
+use crate::cluster::{Cluster, invalid};
+use bytes::Bytes;
+use evolution::codec::MAX_ENCODED;
+use proto::calls::WorkerCalls;
+use proto::chunks::{self, Assembly, ChunkError};
+use proto::convert::WireError;
+use proto::v1;
+use proto::v1::worker_server::Worker;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
+const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
+
+/// The cluster, once it has read its store. Calls that come before wait: a connection that is answered is not given up.
+#[derive(Clone, Default)]
+pub(crate) struct Front(Arc<SetOnce<Cluster>>);
+
+impl Front {
+    pub(crate) fn open(&self, cluster: Cluster) {
+        assert!(self.0.set(cluster).is_ok(), "a cluster is opened once");
+    }
+
+    pub(crate) async fn cluster(&self) -> &Cluster {
+        self.0.wait().await
+    }
+
+    /// The cluster, if it is open.
+    pub(crate) fn get(&self) -> Option<&Cluster> {
+        self.0.get()
+    }
+}
+
+/// The calls of workers.
+#[derive(Clone)]
+pub(crate) struct WorkerApi {
+    front: Front,
+    /// Memory for large bodies that are on their way, in KiB.
+    memory: Arc<Semaphore>,
+}
+
+impl WorkerApi {
+    pub(crate) fn new(front: Front) -> Self {
+        Self { front, memory: Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize)) }
+    }
+}
+
+fn broken(error: &ChunkError) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+/// A body that has come, and the memory that it takes until it is dropped.
+struct Arrived {
+    bytes: Bytes,
+    _memory: Vec<OwnedSemaphorePermit>,
+}
+
+/// Puts the chunks of a call together.
+async fn assemble<T>(
+    stream: &mut Streaming<T>,
+    length: u64,
+    memory: &Arc<Semaphore>,
+    chunk: impl Fn(T) -> Option<v1::Chunk>,
+) -> Result<Arrived, Status> {
+    let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(|error| broken(&error))?;
+    let mut taken = vec![];
+    while let Some(part) = stream.message().await? {
+        let chunk =
+            chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
+        if length > chunks::CHUNK as u64 {
+            let size = chunk.bytes.len().div_ceil(1 << 10) as u32;
+            let more = memory.clone().try_acquire_many_owned(size);
+            taken.push(
+                more.map_err(|_| Status::resource_exhausted("too much is delivered at once: try again"))?,
+            );
+        }
+        assembly.add(chunk).map_err(|error| broken(&error))?;
+    }
+    Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _memory: taken })
+}
+
+fn no_head() -> Status {
+    Status::invalid_argument("expected a head as the first part, found something else")
+}
+
+#[tonic::async_trait]
+impl Worker for WorkerApi {
+    async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
+        self.front.cluster().await.join(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn acquire(
+        &self,
+        request: Request<v1::AcquireRequest>,
+    ) -> Result<Response<v1::AcquireReply>, Status> {
+        self.front.cluster().await.acquire_with(request.into_inner(), false).await.map(Response::new)
+    }
+
+    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
+        self.front.cluster().await.plan(request.into_inner()).await.map(Response::new)
+    }
+
+    type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;
+
+    async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        let body = self.front.cluster().await.fetch(request.into_inner(), 0).await?;
+        let chunks: Vec<_> = chunks::cut(&body).map(Ok).collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
+    }
+
+    async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewReply>, Status> {
+        self.front.cluster().await.renew(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn checkpoint(
+        &self,
+        request: Request<Streaming<v1::CheckpointPart>>,
+    ) -> Result<Response<v1::CheckpointReply>, Status> {
+        use v1::checkpoint_part::Part;
+        let mut stream = request.into_inner();
+        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+            return Err(no_head());
+        };
+        let chunk = |part: v1::CheckpointPart| match part.part {
+            Some(Part::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        };
+        let arrived = assemble(&mut stream, head.length, &self.memory, chunk).await?;
+        self.front.cluster().await.checkpoint(head, arrived.bytes).await.map(Response::new)
+    }
+
+    async fn complete(
+        &self,
+        request: Request<Streaming<v1::CompletePart>>,
+    ) -> Result<Response<v1::CompleteReply>, Status> {
+        use v1::complete_part::Part;
+        let mut stream = request.into_inner();
+        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+            return Err(no_head());
+        };
+        let chunk = |part: v1::CompletePart| match part.part {
+            Some(Part::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        };
+        let what = head.what.as_ref().ok_or_else(|| invalid(WireError::Missing("head.what")))?;
+        let arrived = assemble(&mut stream, length_of(what)?, &self.memory, chunk).await?;
+        let bodies = vec![arrived.bytes.clone()];
+        self.front.cluster().await.complete_with(head, bodies, false).await.map(Response::new)
+    }
+
+    async fn release(
+        &self,
+        request: Request<v1::ReleaseRequest>,
+    ) -> Result<Response<v1::ReleaseReply>, Status> {
+        self.front.cluster().await.release(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn leave(&self, request: Request<v1::LeaveRequest>) -> Result<Response<v1::LeaveReply>, Status> {
+        self.front.cluster().await.leave(request.into_inner()).await.map(Response::new)
+    }
+}
+
+/// How many bytes follow a head.
+fn length_of(what: &v1::complete_head::What) -> Result<u64, Status> {
+    use v1::complete_head::What;
+    let lengths = match what {
+        What::Epoch(epoch) => [epoch.state_length, epoch.departure_length, epoch.statistics_length],
+        What::Cells(cells) => [cells.length, 0, 0],
+        What::Job(job) => [job.length, 0, 0],
+    };
+    let sum = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
+    sum.ok_or_else(|| broken(&ChunkError::TooLarge { limit: LARGEST_BODY, announced: u64::MAX }))
+}

@@ -1,0 +1,370 @@
+//! Everything that a coordinator knows, as a pure state machine.
+//!
+//! It reads no clock, knows no network and never waits for a store. Each call changes the state, returns its reply, and
+//! may leave [`Effect`]s behind: what is to be written, deleted or read. The writer carries them out, in order for each
+//! run, and feeds back what became of them as [`Done`]. What must be durable before it is acted on (a pause, a decision,
+//! the end of a run) happens when its effect comes back.
+//!
+//! A piece that is handed out has one owner: its run holds the inputs, the lease table holds who has it and until when.
+//! Both forget a run together, in `ClusterState::close`; opening it again begins with what is stored.
+
+mod calls;
+mod cells;
+mod evolution;
+pub mod leases;
+pub(crate) mod queue;
+pub(crate) mod reply_budget;
+mod runs;
+mod study;
+pub(crate) mod workers;
+
+pub(crate) use calls::{Delivery, Fate, Instruction, Renewal};
+pub(crate) use cells::Cells;
+pub(crate) use evolution::{Evolution, Receipt};
+pub(crate) use runs::{Body, Outline, run_name};
+pub use study::part_run;
+
+use crate::rejection::Rejection;
+use ::evolution::digest::Digest;
+use archipelago::End;
+use archipelago::cell::{CellPlan, CellResult};
+use archipelago::job::{Job, JobResult};
+use bytes::Bytes;
+use experiment::file::BudgetKeys;
+use experiment::{Plan, Study};
+use leases::{Leases, Terms, Token};
+use queue::{Queue, RunState};
+use run::RunEvent;
+use run::RunId;
+use run::WriteBatch;
+use run::WriteError;
+use run::players::PlayerFiles;
+use run::{OpenRun, RunError};
+use run::{Pruned, Pruning};
+use runs::Run;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Nonce, StoreError};
+use workers::Workers;
+
+/// When something happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Since the coordinator started: what leases are measured by.
+    pub elapsed: Duration,
+    /// Milliseconds since 1970: what people read.
+    pub unix: u64,
+}
+
+/// A call that is answered once its effect has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+/// Something to be done outside of the state.
+pub(crate) enum Effect {
+    /// Something for one run; each run's steps are carried out one after the other.
+    Step { run: String, step: Step },
+    /// Opens a run. What is opened comes back as [`Done::Opened`].
+    Open { request: OpenRequest, ticket: Option<Ticket> },
+    /// Reads the inputs of a job from another run of the store.
+    ReadInputs { run: String, number: u32, source: Source },
+    /// Answers a call that has waited.
+    Answer { ticket: Ticket, answer: Result<String, Rejection> },
+}
+
+/// A step of one run.
+pub(crate) enum Step {
+    /// Writes records, states and checkpoints together.
+    Commit(WriteBatch),
+    /// Deletes what is not needed any more.
+    Prune(Pruning),
+    /// Appends an event to the journal.
+    Append { event: RunEvent, then: Then },
+    /// Stores results of cells that a worker has delivered.
+    KeepCells { plan: Arc<CellPlan>, receipt: Receipt, results: Vec<(u32, CellResult)> },
+    /// Stores the result of a job.
+    KeepJob { number: u32, result: JobResult },
+    /// The run is not written to any more.
+    Forget,
+}
+
+/// What an event means once it is durable.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    Nothing,
+    Pause { paused: bool, ticket: Ticket },
+    Prioritise { priority: i32, ticket: Ticket },
+    Cancel { ticket: Option<Ticket> },
+    Extend { budget: Box<BudgetKeys>, complete: u64, ticket: Ticket },
+    Decide(End),
+    Fail { reason: String },
+    Finish { digest: Digest, reason: String },
+}
+
+/// A run to be opened.
+pub(crate) enum OpenRequest {
+    /// What an operator submits; `fresh` takes a new name beside what is there.
+    Submit { plan: Box<Plan>, files: PlayerFiles, priority: i32, fresh: bool },
+    /// A run that had ended without a result, or that an operator continues or extends.
+    Again { id: RunId, priority: i32, extend: Option<Box<BudgetKeys>> },
+    /// A run as it is.
+    List { id: RunId },
+    /// A part of a study.
+    Part {
+        study: String,
+        part: Part,
+        id: RunId,
+        plan: Box<Plan>,
+        files: PlayerFiles,
+        guests: Option<Bytes>,
+        priority: i32,
+    },
+}
+
+/// Who else waits for a run that is being opened.
+#[derive(Debug, Default)]
+struct Opening {
+    tickets: Vec<Ticket>,
+    /// The study that it is a part of.
+    part: Option<(String, Part)>,
+}
+
+/// Which part of a study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Part {
+    Experiment(usize),
+    Tournament,
+}
+
+/// Where the inputs of a job come from, and what is to be made of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The states at the end of a finished run, as guests of an experiment.
+    Guests { run: String, experiment: String },
+    /// The states that a reference names: for the champion, or for species by these settings, with an ensemble or not.
+    Players { reference: String, species: Option<(String, bool)> },
+}
+
+/// A run as it was opened.
+pub(crate) struct Opened {
+    pub(crate) id: RunId,
+    pub(crate) body: OpenedBody,
+    pub(crate) state: RunState,
+    pub(crate) priority: i32,
+    pub(crate) created: u64,
+}
+
+/// What a run consists of.
+pub(crate) enum OpenedBody {
+    Evolution(Box<OpenRun>),
+    Cells {
+        progress: Box<archipelago::Progress>,
+        files: PlayerFiles,
+    },
+    Study {
+        study: Box<Study>,
+        jobs: BTreeMap<u32, JobResult>,
+        files: PlayerFiles,
+    },
+    /// It has ended: only this is remembered of it.
+    Closed(Outline, Option<Digest>),
+}
+
+/// What became of an effect.
+pub(crate) enum Done {
+    Committed {
+        run: String,
+        batch: WriteBatch,
+        result: Result<(), WriteError>,
+    },
+    Pruned {
+        run: String,
+        pruning: Pruning,
+        result: Result<Pruned, StoreError>,
+    },
+    Appended {
+        run: String,
+        then: Then,
+        result: Result<(), Rejection>,
+    },
+    KeptCells {
+        run: String,
+        receipt: Receipt,
+        kept: KeptCells,
+    },
+    KeptJob {
+        run: String,
+        number: u32,
+        stored: Result<JobResult, StoreError>,
+    },
+    Opened {
+        opened: Result<Opened, (Option<String>, Rejection)>,
+        part: Option<(String, Part)>,
+        ticket: Option<Ticket>,
+    },
+    Inputs {
+        run: String,
+        number: u32,
+        inputs: Result<(Job, Vec<Bytes>), String>,
+    },
+    /// Another coordinator has claimed the store.
+    Succeeded,
+}
+
+/// What is stored after results of cells were delivered, and what was wrong with them.
+#[derive(Default)]
+pub(crate) struct KeptCells {
+    pub(crate) stored: Vec<(u32, CellResult)>,
+    /// Cells that could not be stored for now.
+    pub(crate) lost: Vec<u32>,
+    pub(crate) error: Option<StoreError>,
+}
+
+/// What a coordinator is told at its start, as far as its state depends on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) terms: Terms,
+    pub(crate) nonce: Nonce,
+    pub(crate) version: String,
+    pub(crate) exit_when_done: bool,
+    pub(crate) max_runs: usize,
+    /// Whether a store that fails is waited for.
+    pub(crate) patient: bool,
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) granted: u64,
+    pub(crate) hedged: u64,
+    pub(crate) expired: u64,
+    pub(crate) accepted: u64,
+    pub(crate) repeated: u64,
+    pub(crate) unneeded: u64,
+    pub(crate) failures: u64,
+    pub(crate) quarantined: u64,
+    pub(crate) checkpoints: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) store_errors: u64,
+    pub(crate) stalled: u64,
+}
+
+/// All that a coordinator knows.
+pub(crate) struct ClusterState {
+    pub(crate) rules: Rules,
+    pub(crate) queue: Queue,
+    pub(crate) leases: Leases,
+    pub(crate) workers: Workers,
+    pub(crate) runs: BTreeMap<String, Run>,
+    /// Runs that are being opened, as far as their names are known; and how many.
+    opening: BTreeMap<String, Opening>,
+    openings: usize,
+    pub(crate) counters: Counters,
+    /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
+    pub(crate) begun: bool,
+    /// A run that ended without a result since this coordinator started, and why.
+    pub(crate) failed: Option<String>,
+    /// Why the store could not write something, if that is not waited for.
+    pub(crate) trouble: Option<RunError>,
+    /// Whether another coordinator has the store by now: nothing that comes here would be written any more.
+    pub(crate) succeeded: bool,
+    ticked: Duration,
+    effects: Vec<Effect>,
+}
+
+impl ClusterState {
+    /// A coordinator without runs.
+    pub(crate) fn new(rules: Rules, now: Moment) -> Self {
+        Self {
+            leases: Leases::new(rules.terms, first_token(rules.nonce)),
+            rules,
+            queue: Queue::default(),
+            workers: Workers::default(),
+            runs: BTreeMap::new(),
+            opening: BTreeMap::new(),
+            openings: 0,
+            counters: Counters::default(),
+            begun: false,
+            failed: None,
+            trouble: None,
+            succeeded: false,
+            ticked: now.elapsed,
+            effects: vec![],
+        }
+    }
+
+    /// What is to be done outside, since this was last asked.
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Takes what became of an effect.
+    pub(crate) fn done(&mut self, done: Done, now: Moment) {
+        match done {
+            Done::Committed { run, batch, result } => self.committed(&run, &batch, result, now),
+            Done::Pruned { run, pruning, result } => self.pruned(&run, &pruning, result, now),
+            Done::Appended { run, then, result } => self.appended(&run, then, result, now),
+            Done::KeptCells { run, receipt, kept } => self.kept_cells(&run, &receipt, kept, now),
+            Done::KeptJob { run, number, stored } => self.kept_job(&run, number, stored, now),
+            Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
+            Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
+            Done::Succeeded => self.succeeded = true,
+        }
+    }
+
+    fn step(&mut self, run: &str, step: Step) {
+        self.effects.push(Effect::Step { run: run.to_owned(), step });
+    }
+
+    /// Asks for a run to be opened.
+    fn ask_to_open(&mut self, request: OpenRequest, ticket: Option<Ticket>) {
+        self.openings += 1;
+        self.effects.push(Effect::Open { request, ticket });
+    }
+
+    fn append(&mut self, run: &str, event: RunEvent, then: Then) {
+        self.step(run, Step::Append { event, then });
+    }
+
+    fn answer(&mut self, ticket: Option<Ticket>, answer: Result<String, Rejection>) {
+        self.effects.extend(ticket.map(|ticket| Effect::Answer { ticket, answer }));
+    }
+
+    /// Begins with the runs that were read: studies look for their parts, and what had ended is finished.
+    pub(crate) fn begin(&mut self, now: Moment) {
+        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
+            self.pump(&run, now);
+        }
+        for run in self.queue.open() {
+            self.advance_study_of(&run, now);
+        }
+        self.begun = self.queue.has_open_runs();
+        self.failed = None;
+    }
+
+    /// Has everything written now.
+    pub(crate) fn write_everything(&mut self, now: Moment) {
+        for run in self.queue.open() {
+            self.hurry(&run);
+            self.pump(&run, now);
+        }
+    }
+
+    /// Whether everything that was delivered is written.
+    pub(crate) fn is_written(&self) -> bool {
+        self.runs.values().all(Run::is_written)
+    }
+
+    /// Whether there is nothing left to do, and workers may know.
+    pub(crate) fn is_done(&self) -> bool {
+        let is_idle = self.openings == 0 && !self.queue.has_open_runs();
+        self.rules.exit_when_done && self.begun && is_idle
+    }
+}
+
+/// Tokens of different coordinators are far from each other, because a worker may still have one from another.
+fn first_token(nonce: Nonce) -> Token {
+    let digest = Digest::of(&nonce.0.to_le_bytes());
+    digest.0[..8].iter().fold(0, |token, &byte| token << 8 | u64::from(byte))
+}

@@ -1,0 +1,624 @@
+//! What workers call, and what time does: work is handed out, renewed, delivered, given back, and lost.
+
+use super::leases::{Expired, Stalled, Token, Verdict};
+use super::queue::{QueueError, RunState};
+use super::reply_budget::ReplyBudget;
+use super::workers::WorkerError;
+use super::{Body, Cells, ClusterState, Evolution, KeptCells, Moment, Receipt, Step, Then};
+use crate::rejection::Rejection;
+use archipelago::cell::{CellPlan, CellResult};
+use archipelago::job::JobResult;
+use bytes::Bytes;
+use evolution::codec;
+use evolution::digest::Digest;
+use evolution::epoch::{EpochOutcome, Standing};
+use experiment::SEMANTICS;
+use proto::convert::{Piece, Work, digest_bytes};
+use proto::v1;
+use run::RunError;
+use run::RunEvent;
+use run::event::Loss;
+use run::players::PlayerFiles;
+use run::record::Labour;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use store::StoreError;
+
+/// A worker that has been silent for so many leases is forgotten.
+const SILENT_LEASES: u32 = 20;
+
+/// What became of something that was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Accepted,
+    Repeated,
+    Unneeded,
+}
+
+/// An epoch as it was delivered.
+pub(crate) struct Delivery {
+    pub(crate) inputs: Digest,
+    /// The digest that the worker reported, and that of the bytes that came.
+    pub(crate) reported: Digest,
+    pub(crate) digest: Digest,
+    pub(crate) standing: Standing,
+    pub(crate) state: Bytes,
+    pub(crate) departure: Bytes,
+    pub(crate) statistics: Bytes,
+}
+
+/// A lease that a worker wants to keep.
+pub(crate) struct Renewal {
+    pub(crate) work: Work,
+    pub(crate) token: Token,
+    /// Of an epoch or a job: its inputs; of an epoch also where its island stands.
+    pub(crate) inputs: Option<Digest>,
+    pub(crate) standing: Option<Standing>,
+    /// Evaluations and games that its threads have done of it.
+    pub(crate) progress: u64,
+}
+
+/// What a worker that renews a lease should do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    GoOn,
+    /// Stop at the next generation, keep a checkpoint, and give the piece back: its run is paused.
+    HandBack,
+    /// Stop: the piece is not needed.
+    Stop,
+}
+
+impl ClusterState {
+    pub(crate) fn join(
+        &mut self,
+        request: &v1::JoinRequest,
+        now: Moment,
+    ) -> Result<v1::JoinReply, Rejection> {
+        let v1::JoinRequest { worker, name, version, semantics, threads } = request;
+        if *semantics != SEMANTICS {
+            let (ours, theirs) = (self.rules.version.clone(), version.chars().take(40).collect());
+            let error = WorkerError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
+            return Err(error.into());
+        }
+        if self.workers.is_full() {
+            // A worker that is there renews within a lease: a flood that never does blocks others for no longer.
+            self.workers.forget_silent(now.elapsed.saturating_sub(self.rules.terms.lease));
+        }
+        self.workers.join(worker, name, *threads, now.elapsed)?;
+        tracing::info!(worker = %name, version = %version, threads, "joined");
+        let lease = self.rules.terms.lease;
+        Ok(v1::JoinReply {
+            version: self.rules.version.clone(),
+            lease_milliseconds: lease.as_millis() as u64,
+            renew_milliseconds: self.rules.terms.renew.min(lease / 3).as_millis() as u64,
+            coordinator: Bytes::copy_from_slice(&self.rules.nonce.0.to_le_bytes()),
+        })
+    }
+
+    /// Work for a worker: first what it was granted and does not know of, then what waits, then what is new, and if
+    /// it would have nothing at all, what another worker has had for long.
+    pub(crate) fn acquire(
+        &mut self,
+        worker: &str,
+        slots: u32,
+        holding: &BTreeSet<Work>,
+        budget: &mut ReplyBudget,
+        now: Moment,
+    ) -> Result<Vec<v1::Grant>, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let lost = self.leases.held_by(worker).filter(|work| !holding.contains(work));
+        let lost: Vec<Work> = lost.cloned().collect();
+        let grants = self.hand_out((worker, slots), lost, holding.is_empty(), budget, now);
+        if grants.is_empty() && self.is_done() {
+            self.workers.tell_the_end(worker);
+        }
+        Ok(grants)
+    }
+
+    /// More work for a worker that has just delivered some.
+    pub(crate) fn more(
+        &mut self,
+        worker: &str,
+        slots: u32,
+        budget: &mut ReplyBudget,
+        now: Moment,
+    ) -> Vec<v1::Grant> {
+        self.hand_out((worker, slots), vec![], false, budget, now)
+    }
+
+    fn hand_out(
+        &mut self,
+        (worker, slots): (&str, u32),
+        lost: Vec<Work>,
+        idle: bool,
+        budget: &mut ReplyBudget,
+        now: Moment,
+    ) -> Vec<v1::Grant> {
+        let mut lost = lost.into_iter();
+        let mut grants = vec![];
+        while grants.len() < slots as usize && (grants.is_empty() || budget.is_left()) {
+            let idle = idle && grants.is_empty();
+            let work = lost.next().or_else(|| self.next(worker)).or_else(|| self.hedge(worker, idle, now));
+            let Some(work) = work else { break };
+            let token = self.leases.grant(&work, worker, now.elapsed);
+            match self.grant(&work, worker, token, budget) {
+                Some(grant) => grants.push(grant),
+                // Its run has ended meanwhile.
+                None => self.leases.remove(&work),
+            }
+        }
+        self.counters.granted += grants.len() as u64;
+        grants
+    }
+
+    fn next(&mut self, worker: &str) -> Option<Work> {
+        for run in self.queue.active() {
+            if !self.is_active(&run) {
+                continue;
+            }
+            if let Some(work) = self.leases.waiting_for(worker, &run) {
+                return Some(work);
+            }
+            let piece = match &mut self.runs.get_mut(&run)?.body {
+                Body::Evolution(evolution) => evolution.next(worker),
+                Body::Cells(cells) => cells.next(),
+                Body::Study(study) => study.next_job(),
+                Body::Closed(_) => None,
+            };
+            if let Some(piece) = piece {
+                return Some(Work { run, piece });
+            }
+        }
+        None
+    }
+
+    fn hedge(&mut self, worker: &str, idle: bool, now: Moment) -> Option<Work> {
+        if !idle {
+            return None;
+        }
+        let work = self.leases.hedge(worker, now.elapsed, |run| self.is_active(run))?;
+        self.counters.hedged += 1;
+        tracing::info!(
+            run = work.run,
+            island = work.island(),
+            epoch = work.epoch(),
+            worker = %self.workers.name(worker),
+            "repeated by an idle worker"
+        );
+        Some(work)
+    }
+
+    fn grant(&self, work: &Work, worker: &str, token: Token, budget: &mut ReplyBudget) -> Option<v1::Grant> {
+        let mut grant =
+            v1::Grant { piece: Some(work.into()), plan: Bytes::new(), task: None, token, job: None };
+        match (&self.runs.get(&work.run)?.body, work.piece) {
+            (Body::Evolution(evolution), Piece::Epoch { island, epoch }) => {
+                grant.task = Some(evolution.grant(island, epoch, worker, budget)?);
+                grant.plan = digest_bytes(evolution.plan());
+            }
+            (Body::Cells(cells), Piece::Cells { first, count }) if cells.wants(first, count) => {
+                grant.plan = digest_bytes(cells.text_digest());
+            }
+            (Body::Study(study), Piece::Job { number }) => grant.job = Some(study.grant(number, budget)?),
+            _ => return None,
+        }
+        Some(grant)
+    }
+
+    /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.
+    pub(crate) fn available(&self) -> usize {
+        let mut available = self.leases.count_waiting();
+        for (run, _) in self.queue.all().filter(|(_, state)| **state == RunState::Active) {
+            available += match self.runs.get(run).map(|run| &run.body) {
+                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Cells(cells)) => usize::from(cells.has_work()) * 256,
+                Some(Body::Study(study)) => study.jobs_ready(),
+                _ => 0,
+            };
+        }
+        available
+    }
+
+    /// The text of a run's plan, and the player files that it names.
+    pub(crate) fn text(
+        &mut self,
+        worker: &str,
+        run: &str,
+        now: Moment,
+    ) -> Result<(String, PlayerFiles), Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let unknown = || QueueError::Unknown(run.to_owned());
+        match &self.runs.get(run).ok_or_else(unknown)?.body {
+            Body::Evolution(evolution) => Ok((evolution.text().to_owned(), PlayerFiles::new())),
+            Body::Cells(cells) => Ok((cells.text().to_owned(), cells.files().clone())),
+            Body::Study(_) | Body::Closed(_) => Err(Rejection::Over(run.to_owned())),
+        }
+    }
+
+    /// A body that a grant only named.
+    pub(crate) fn body(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        digest: &Digest,
+        now: Moment,
+    ) -> Result<Bytes, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let body = match (self.runs.get(&work.run).map(|run| &run.body), work.piece) {
+            (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
+                evolution.body(island, epoch, digest)
+            }
+            (Some(Body::Cells(cells)), Piece::Cells { .. }) => cells.file(digest),
+            (Some(Body::Study(study)), Piece::Job { number }) => study.input(number, digest),
+            _ => None,
+        };
+        body.ok_or_else(|| Rejection::NotOut(work.clone()))
+    }
+
+    pub(crate) fn evolution(&mut self, run: &str) -> Option<&mut Evolution> {
+        match &mut self.runs.get_mut(run)?.body {
+            Body::Evolution(evolution) => Some(evolution),
+            _ => None,
+        }
+    }
+
+    fn cells(&mut self, run: &str) -> Option<&mut Cells> {
+        match &mut self.runs.get_mut(run)?.body {
+            Body::Cells(cells) => Some(cells),
+            _ => None,
+        }
+    }
+
+    /// Renews a lease; returns what the worker should do.
+    pub(crate) fn renew(
+        &mut self,
+        worker: &str,
+        renewal: &Renewal,
+        now: Moment,
+    ) -> Result<Instruction, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let Renewal { work, token, inputs, standing, progress } = renewal;
+        let instruction = match self.state_of(&work.run) {
+            Some(RunState::Active) => Instruction::GoOn,
+            Some(RunState::Paused) => Instruction::HandBack,
+            _ => Instruction::Stop,
+        };
+        if instruction == Instruction::Stop || !self.wants(work, inputs.as_ref()) {
+            self.leases.release(work, worker, *token);
+            return Ok(Instruction::Stop);
+        }
+        if !self.leases.knows(work) {
+            tracing::info!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.workers.name(worker),
+                lease = token,
+                "lease adopted again"
+            );
+        }
+        if let (Piece::Epoch { island, .. }, Some(standing), Some(evolution)) =
+            (work.piece, standing, self.evolution(&work.run))
+        {
+            evolution.progress(island, *standing);
+        }
+        let renewed = self.leases.renew(work, worker, *token, *progress, now.elapsed);
+        Ok(if renewed { instruction } else { Instruction::Stop })
+    }
+
+    /// Takes up a piece of which something came before its lease was renewed. If nothing follows, it waits for another
+    /// worker.
+    fn expect(&mut self, work: &Work, inputs: &Digest) {
+        if self.wants(work, Some(inputs)) {
+            self.leases.offer(work);
+        }
+    }
+
+    /// Whether a worker that computes this, from these inputs, does something useful.
+    fn wants(&mut self, work: &Work, inputs: Option<&Digest>) -> bool {
+        match (self.runs.get_mut(&work.run).map(|run| &mut run.body), work.piece) {
+            (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
+                inputs.is_some_and(|inputs| evolution.adopt(island, epoch, inputs))
+            }
+            (Some(Body::Cells(cells)), Piece::Cells { first, count }) => cells.wants(first, count),
+            (Some(Body::Study(study)), Piece::Job { number }) => study.wants(number, inputs),
+            _ => false,
+        }
+    }
+
+    /// Takes a checkpoint inside an epoch, to be written at once.
+    pub(crate) fn checkpoint(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: &Digest,
+        (standing, bytes): (Standing, Bytes),
+        now: Moment,
+    ) -> Result<(), Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let Piece::Epoch { island, epoch } = work.piece else { return Ok(()) };
+        if !self.is_open(&work.run) {
+            return Ok(());
+        }
+        self.expect(work, inputs);
+        let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
+        if evolution.checkpoint((island, epoch), inputs, standing, bytes) {
+            self.counters.checkpoints += 1;
+            self.leases.advanced(work);
+        }
+        self.pump(&work.run, now);
+        Ok(())
+    }
+
+    /// Takes an epoch that was delivered. Returns what becomes of it, and its number among the deliveries of the worker.
+    pub(crate) fn complete_epoch(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        delivery: Delivery,
+        milliseconds: u64,
+        now: Moment,
+    ) -> Result<(Fate, u64), Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let Piece::Epoch { island, epoch } = work.piece else { return Ok((Fate::Unneeded, 0)) };
+        let Delivery { inputs, reported, digest, standing, state, departure, statistics } = delivery;
+        if reported != digest {
+            let reason = format!("{work}: expected bytes with the digest {reported}, found {digest}");
+            return Err(self.corrupt(worker, &reason));
+        }
+        if !self.is_open(&work.run) {
+            return Ok((self.count(Fate::Unneeded), 0));
+        }
+        let statistics = codec::decode(&statistics)?;
+        self.expect(work, &inputs);
+        let name = self.workers.name(worker);
+        let Some(evolution) = self.evolution(&work.run) else { return Ok((self.count(Fate::Unneeded), 0)) };
+        let labour = Labour { worker: name, milliseconds, elapsed: evolution.elapsed() };
+        let outcome = EpochOutcome { state, departure, digest, standing, statistics };
+        let fate = match evolution.complete((island, epoch), &inputs, &outcome, worker, labour) {
+            Err(RunError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
+            fate => fate?,
+        };
+        let mut number = 0;
+        if fate == Fate::Accepted {
+            number = self.workers.receive(worker);
+            if let Some(evolution) = self.evolution(&work.run) {
+                evolution.expect_written(island, epoch, Receipt { worker: worker.to_owned(), number });
+                if evolution.open_run().archipelago().end().is_some() {
+                    evolution.hurry();
+                }
+            }
+            self.leases.complete(work, now.elapsed);
+        }
+        self.pump(&work.run, now);
+        Ok((self.count(fate), number))
+    }
+
+    /// The plan by which delivered cells are checked, if they are needed.
+    pub(crate) fn cell_plan(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        now: Moment,
+    ) -> Result<Option<Arc<CellPlan>>, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        Ok(self.cells(&work.run).map(|cells| cells.plan()))
+    }
+
+    /// Takes results of cells, to be stored. An unsound one was found by whoever looked at them.
+    pub(crate) fn complete_cells(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        results: Result<Vec<(u32, CellResult)>, u32>,
+        now: Moment,
+    ) -> Result<(Fate, u64), Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let results = match results {
+            Ok(results) => results,
+            Err(number) => {
+                let reason = format!("{work}: expected the result of cell {number}, found another");
+                return Err(self.corrupt(worker, &reason));
+            }
+        };
+        let is_open = self.is_open(&work.run);
+        let Some(cells) = self.cells(&work.run).filter(|_| is_open) else {
+            return Ok((self.count(Fate::Unneeded), 0));
+        };
+        let plan = cells.plan();
+        let (results, fate) = cells.receive(results);
+        let mut number = 0;
+        if !results.is_empty() {
+            number = self.workers.receive(worker);
+            let receipt = Receipt { worker: worker.to_owned(), number };
+            self.step(&work.run.clone(), Step::KeepCells { plan, receipt, results });
+        }
+        if !self.wants(work, None) {
+            self.leases.complete(work, now.elapsed);
+        }
+        Ok((self.count(fate), number))
+    }
+
+    /// Takes what is stored of cells.
+    pub(super) fn kept_cells(&mut self, run: &str, receipt: &Receipt, kept: KeptCells, now: Moment) {
+        self.workers.settle(&receipt.worker, receipt.number);
+        let Some(cells) = self.cells(run) else { return };
+        for (number, result) in kept.stored {
+            cells.complete(number, result);
+        }
+        for &number in &kept.lost {
+            cells.lose(number);
+        }
+        for first in kept.lost {
+            self.leases.offer(&Work { run: run.to_owned(), piece: Piece::Cells { first, count: 1 } });
+        }
+        match kept.error {
+            None => {}
+            Some(error @ StoreError::Differs { .. }) => {
+                drop(self.corrupt(&receipt.worker, &error.to_string()));
+            }
+            Some(error) => self.note_trouble(run, Err(error.into()), now),
+        }
+        self.pump(run, now);
+    }
+
+    /// Takes the result of a job, to be stored.
+    pub(crate) fn complete_job(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: &Digest,
+        result: JobResult,
+        now: Moment,
+    ) -> Result<Fate, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let Piece::Job { number } = work.piece else { return Ok(Fate::Unneeded) };
+        if !self.is_open(&work.run) || !self.wants(work, Some(inputs)) {
+            return Ok(self.count(Fate::Unneeded));
+        }
+        self.leases.complete(work, now.elapsed);
+        if let Some(Body::Study(study)) = self.runs.get_mut(&work.run).map(|run| &mut run.body) {
+            study.storing(number);
+        }
+        self.step(&work.run.clone(), Step::KeepJob { number, result });
+        Ok(self.count(Fate::Accepted))
+    }
+
+    fn count(&mut self, fate: Fate) -> Fate {
+        match fate {
+            Fate::Accepted => self.counters.accepted += 1,
+            Fate::Repeated => self.counters.repeated += 1,
+            Fate::Unneeded => self.counters.unneeded += 1,
+        }
+        fate
+    }
+
+    /// Quarantines a worker that delivered what cannot be.
+    fn corrupt(&mut self, worker: &str, reason: &str) -> Rejection {
+        tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
+        self.counters.quarantined += 1;
+        self.workers.quarantine(worker, reason);
+        self.leases.release_all(worker);
+        Rejection::Corrupt(format!("corruption: {reason}; this worker is quarantined"))
+    }
+
+    /// Takes work back, because its worker leaves it or cannot do it.
+    pub(crate) fn release(
+        &mut self,
+        worker: &str,
+        (work, token): (&Work, Token),
+        failure: &str,
+        now: Moment,
+    ) -> Result<(), Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        if failure.is_empty() {
+            self.leases.release(work, worker, token);
+            return Ok(());
+        }
+        self.counters.failures += 1;
+        tracing::warn!(
+            run = work.run,
+            island = work.island(),
+            epoch = work.epoch(),
+            worker = %self.workers.name(worker),
+            lease = token,
+            reason = failure,
+            "failed"
+        );
+        let reason: String = failure.chars().take(1000).collect();
+        if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed)
+            && let Some(Loss { island, epoch, worker, held }) = self.loss(work, worker, held)
+        {
+            let event = RunEvent::Lost { island, epoch, worker, held, reason: reason.clone(), at: now.unix };
+            self.append(&work.run.clone(), event, Then::Nothing);
+        }
+        if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
+            self.fail(&work.run.clone(), &reason, now);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self, worker: &str, reason: &str) {
+        tracing::info!(worker = %self.workers.name(worker), reason = %reason.chars().take(200).collect::<String>(), "left");
+        self.leases.release_all(worker);
+        self.workers.leave(worker);
+    }
+
+    /// Lets time pass: leases expire, budgets end.
+    pub(crate) fn tick(&mut self, now: Moment) {
+        let passed = now.elapsed.saturating_sub(self.ticked);
+        self.ticked = now.elapsed;
+        self.expire(now);
+        for Stalled { work, worker, for_how_long } in self.leases.find_stalled(now.elapsed) {
+            self.counters.stalled += 1;
+            tracing::warn!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.workers.name(&worker),
+                seconds = for_how_long.as_secs(),
+                "no progress: the worker renews its lease, but has evaluated nothing"
+            );
+        }
+        let silence = SILENT_LEASES * self.rules.terms.lease;
+        for worker in self.workers.forget_silent(now.elapsed.saturating_sub(silence)) {
+            self.counters.forgotten += 1;
+            tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
+        }
+        for run in self.queue.active() {
+            if self.leases.count(&run) > 0 {
+                self.pass(&run, passed, now);
+            }
+            self.pump(&run, now);
+        }
+    }
+
+    fn expire(&mut self, now: Moment) {
+        let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
+        let mut losses: BTreeMap<String, Vec<Loss>> = BTreeMap::new();
+        let mut poisoned = vec![];
+        for Expired { work, worker, token, held, verdict } in self.leases.expire(now.elapsed) {
+            self.counters.expired += 1;
+            tracing::warn!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.workers.name(&worker),
+                lease = token,
+                reason,
+                "lease expired"
+            );
+            if let Some(loss) = self.loss(&work, &worker, held) {
+                losses.entry(work.run.clone()).or_default().push(loss);
+            }
+            if let Verdict::Poison(reason) = verdict {
+                poisoned.push((work.run, reason));
+            }
+        }
+        // However many workers are lost at once, it is one event for each run.
+        for (run, losses) in losses {
+            let event = RunEvent::Expired { losses, reason: reason.to_owned(), at: now.unix };
+            self.append(&run, event, Then::Nothing);
+        }
+        for (run, reason) in poisoned {
+            self.fail(&run, &reason, now);
+        }
+    }
+
+    /// An epoch that was held in vain.
+    fn loss(&self, work: &Work, worker: &str, held: Duration) -> Option<Loss> {
+        let Piece::Epoch { island, epoch } = work.piece else { return None };
+        Some(Loss { island, epoch, worker: self.workers.name(worker), held: held.as_millis() as u64 })
+    }
+
+    fn pass(&mut self, run: &str, time: Duration, now: Moment) {
+        if let Some(cells) = self.cells(run) {
+            cells.pass(time);
+        }
+        if let Some(end) = self.evolution(run).and_then(|evolution| evolution.pass(time)) {
+            let event = RunEvent::Decided { end: end.clone(), at: now.unix };
+            self.append(run, event, Then::Decide(end));
+        }
+    }
+}

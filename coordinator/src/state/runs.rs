@@ -1,0 +1,694 @@
+//! Runs as a coordinator has them: opened, submitted, paused, extended, cancelled, finished, and listed.
+
+use super::queue::{QueueError, RunState};
+use super::study::StudyRun;
+use super::{
+    Cells, ClusterState, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part, Step, Then,
+    Ticket,
+};
+use crate::rejection::Rejection;
+use evolution::digest::Digest;
+use evolution::epoch::Standing;
+use experiment::Plan;
+use experiment::file::BudgetKeys;
+use proto::convert::{Work, digest_bytes};
+use proto::v1;
+use proto::v1::run_status::{Kind, State};
+use run::RunError;
+use run::RunEvent;
+use run::RunId;
+use run::WriteBatch;
+use run::WriteError;
+use run::players::PlayerFiles;
+use run::{Pruned, Pruning};
+use store::StoreError;
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    pub(crate) body: Body,
+    created: u64,
+    digest: Option<Digest>,
+    /// The study that it is a part of.
+    study: Option<String>,
+    /// Events of operators that are being written: until they are, the run does not end.
+    changing: u32,
+    ending: Option<Ending>,
+}
+
+/// What a run consists of.
+pub(crate) enum Body {
+    Evolution(Box<Evolution>),
+    Cells(Box<Cells>),
+    Study(Box<StudyRun>),
+    /// It has ended, and only this is remembered of it.
+    Closed(Outline),
+}
+
+/// How a run is about to end.
+enum Ending {
+    /// Its last event is being written.
+    Written,
+    /// It is cancelled once everything that was delivered is written.
+    Cancelling(Option<Ticket>),
+}
+
+/// What is listed of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outline {
+    pub(crate) kind: Kind,
+    pub(crate) standing: Option<Standing>,
+    pub(crate) goal: Option<u64>,
+    pub(crate) islands: u32,
+    pub(crate) elapsed: u64,
+}
+
+impl Outline {
+    /// Of a run that cannot be read.
+    pub(crate) const UNREADABLE: Self =
+        Self { kind: Kind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
+}
+
+impl Run {
+    pub(super) fn is_written(&self) -> bool {
+        match &self.body {
+            Body::Evolution(evolution) => evolution.is_written(),
+            Body::Cells(cells) => cells.is_written(),
+            Body::Study(_) | Body::Closed(_) => true,
+        }
+    }
+
+    fn outline(&self) -> Outline {
+        match &self.body {
+            Body::Closed(outline) => *outline,
+            Body::Evolution(evolution) => Outline {
+                kind: Kind::Evolution,
+                standing: Some(evolution.standing()),
+                goal: evolution.open_run().archipelago().generations(),
+                islands: evolution.open_run().experiment().setting().islands.len() as u32,
+                elapsed: evolution.elapsed(),
+            },
+            Body::Cells(cells) => Outline {
+                kind: if cells.is_tournament() { Kind::Tournament } else { Kind::Sweep },
+                standing: Some(cells.standing()),
+                goal: Some(u64::from(cells.len())),
+                islands: cells.len(),
+                elapsed: cells.elapsed(),
+            },
+            Body::Study(study) => study.outline(),
+        }
+    }
+}
+
+/// The name of the run of a plan. The players of a tournament must have been looked up.
+pub(crate) fn run_name(plan: &Plan) -> String {
+    match plan {
+        Plan::Single(experiment) => experiment.run_id(),
+        Plan::Sweep(sweep) => sweep.run_id(),
+        Plan::Study(study) => study.run_id(),
+        Plan::Tournament(games) => games.run_id(),
+    }
+}
+
+impl ClusterState {
+    /// What a run is doing: a part of a study does nothing while that is held back.
+    pub(crate) fn state_of(&self, run: &str) -> Option<&RunState> {
+        let own = self.queue.state(run)?;
+        let study = self.runs.get(run).and_then(|run| run.study.as_deref());
+        match study.and_then(|study| self.queue.state(study)) {
+            Some(RunState::Paused) if *own == RunState::Active => Some(&RunState::Paused),
+            _ => Some(own),
+        }
+    }
+
+    pub(crate) fn is_active(&self, run: &str) -> bool {
+        let is_ending = self.runs.get(run).is_some_and(|run| run.ending.is_some());
+        self.state_of(run) == Some(&RunState::Active) && !is_ending
+    }
+
+    /// Whether the run may still be worked on, now or later.
+    pub(crate) fn is_open(&self, run: &str) -> bool {
+        self.queue.state(run).is_some_and(RunState::is_open)
+    }
+
+    /// Takes a run that an operator asks for: a new one, or one that is there and continues if it had stopped.
+    pub(crate) fn submit(
+        &mut self,
+        plan: Plan,
+        files: PlayerFiles,
+        (priority, fresh): (i32, bool),
+        ticket: Ticket,
+        now: Moment,
+    ) {
+        let name = run_name(&plan);
+        self.begun = true;
+        if !fresh {
+            if let Some(opening) = self.opening.get_mut(&name) {
+                return opening.tickets.push(ticket);
+            }
+            if let Some(state) = self.queue.state(&name).cloned() {
+                return self.submit_again(&name, &state, priority, ticket, now);
+            }
+        }
+        let open = self.queue.all().filter(|(_, state)| state.is_open()).count();
+        let most = self.rules.max_runs;
+        if open >= most {
+            return self.answer(Some(ticket), Err(Rejection::TooMany { what: "unfinished runs", most }));
+        }
+        let request = OpenRequest::Submit { plan: Box::new(plan), files, priority, fresh };
+        self.open(request, ticket);
+    }
+
+    /// Has a run opened, unless that is under way for another reason.
+    fn open(&mut self, request: OpenRequest, ticket: Ticket) {
+        if let Some(name) = request.name() {
+            if self.opening.contains_key(&name) {
+                let reason = "it is just being opened: try again".to_owned();
+                return self.answer(Some(ticket), Err(Rejection::Unsuitable { run: name, reason }));
+            }
+            self.opening.insert(name, Opening::default());
+        }
+        self.ask_to_open(request, Some(ticket));
+    }
+
+    fn submit_again(&mut self, name: &str, state: &RunState, priority: i32, ticket: Ticket, now: Moment) {
+        match state {
+            RunState::Cancelled | RunState::Failed(_) => self.open_again(name, priority, None, ticket),
+            RunState::Active | RunState::Paused
+                if priority != self.queue.priority(name) && !self.is_ending(name) =>
+            {
+                let event = RunEvent::Prioritised { priority, at: now.unix };
+                self.change(name, event, Then::Prioritise { priority, ticket });
+            }
+            _ => self.answer(Some(ticket), Ok(name.to_owned())),
+        }
+    }
+
+    /// Opens a run that has ended.
+    fn open_again(&mut self, name: &str, priority: i32, extend: Option<Box<BudgetKeys>>, ticket: Ticket) {
+        let Some(id) = self.runs.get(name).map(|run| run.id.clone()) else {
+            return self.answer(Some(ticket), Err(QueueError::Unknown(name.to_owned()).into()));
+        };
+        self.open(OpenRequest::Again { id, priority, extend }, ticket);
+    }
+
+    /// Opens a run of the store, or continues it.
+    pub(crate) fn resume(&mut self, id: &RunId, ticket: Ticket, now: Moment) {
+        let name = id.as_str();
+        self.begun = true;
+        match self.queue.state(name).cloned() {
+            Some(state) => self.submit_again(name, &state, self.queue.priority(name), ticket, now),
+            None => self.open(OpenRequest::Again { id: id.clone(), priority: 0, extend: None }, ticket),
+        }
+    }
+
+    /// Reads a run of the store as it is, to be changed.
+    pub(crate) fn list(&mut self, id: &RunId, ticket: Ticket) {
+        self.open(OpenRequest::List { id: id.clone() }, ticket);
+    }
+
+    /// Appends an event of an operator: until it is written, the run does not end.
+    fn change(&mut self, name: &str, event: RunEvent, then: Then) {
+        if let Some(run) = self.runs.get_mut(name) {
+            run.changing += 1;
+        }
+        self.append(name, event, then);
+    }
+
+    /// Rejects a change of a run whose last event is being written; returns whether it did.
+    fn reject_ending(&mut self, name: &str, ticket: Option<Ticket>) -> bool {
+        let is_ending = self.is_ending(name);
+        if is_ending {
+            let reason = "it is just ending: try again".to_owned();
+            self.answer(ticket, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
+        }
+        is_ending
+    }
+
+    /// Takes a run that was opened, or could not be.
+    pub(super) fn opened(
+        &mut self,
+        opened: Result<Opened, (Option<String>, Rejection)>,
+        part: Option<(String, Part)>,
+        ticket: Option<Ticket>,
+        now: Moment,
+    ) {
+        self.openings = self.openings.saturating_sub(1);
+        let known = match &opened {
+            Ok(opened) => Some(opened.id.to_string()),
+            Err((name, _)) => name.clone(),
+        };
+        let Opening { tickets, part: other } =
+            known.and_then(|name| self.opening.remove(&name)).unwrap_or_default();
+        let part = part.or(other);
+        let name = match opened {
+            Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
+            Err((_, rejection)) => {
+                self.succeeded |= matches!(rejection, Rejection::Succeeded);
+                if let Some((study, part)) = part {
+                    let part = self.part_name(&study, part);
+                    self.fail(&study, &format!("{part}: {rejection}"), now);
+                }
+                for waiting in tickets {
+                    let reason = Rejection::Repeated(rejection.to_string());
+                    self.answer(Some(waiting), Err(reason));
+                }
+                return self.answer(ticket, Err(rejection));
+            }
+        };
+        for waiting in tickets.into_iter().chain(ticket) {
+            self.answer(Some(waiting), Ok(name.clone()));
+        }
+        if let Some((study, part)) = part {
+            self.begin_part(&study, part, &name);
+            // The study may have ended, or be about to, since it asked for this part.
+            if (!self.is_open(&study) || self.is_ending(&study)) && self.is_open(&name) {
+                self.begin_cancel(&name, None, now);
+            }
+        }
+        self.pump(&name, now);
+        self.advance_study_of(&name, now);
+    }
+
+    /// Adds a run that was opened; returns its name.
+    pub(crate) fn insert(&mut self, opened: Opened, study: Option<String>) -> String {
+        let Opened { id, body, state, priority, created } = opened;
+        let name = id.to_string();
+        let mut digest = None;
+        let body = match body {
+            OpenedBody::Evolution(open_run) => Body::Evolution(Box::new(Evolution::new(*open_run))),
+            OpenedBody::Cells { progress, files } => Body::Cells(Box::new(Cells::new(*progress, files))),
+            OpenedBody::Study { study, jobs, files } => {
+                Body::Study(Box::new(StudyRun::new(*study, jobs, files)))
+            }
+            OpenedBody::Closed(outline, known) => {
+                digest = known;
+                Body::Closed(outline)
+            }
+        };
+        tracing::info!(run = name, priority, state = ?state, "opened");
+        let is_open = state.is_open();
+        self.begun |= is_open;
+        self.queue.add(&name, priority, state);
+        self.failed = None;
+        let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
+        let mut run = Run { id, body, created, digest, study, changing: 0, ending: None };
+        if !is_open {
+            run.body = Body::Closed(run.outline());
+        }
+        self.runs.insert(name.clone(), run);
+        name
+    }
+
+    /// Names the study that a run belongs to.
+    pub(super) fn adopt_part(&mut self, name: &str, study: &str) {
+        if let Some(run) = self.runs.get_mut(name) {
+            run.study = Some(study.to_owned());
+        }
+    }
+
+    /// Holds a run's work back, or continues with it.
+    pub(crate) fn pause(&mut self, run: &str, paused: bool, ticket: Ticket, now: Moment) {
+        let wanted = if paused { RunState::Paused } else { RunState::Active };
+        match self.queue.open_state(run).cloned() {
+            Err(error) => self.answer(Some(ticket), Err(error.into())),
+            Ok(state) if state == wanted => self.answer(Some(ticket), Ok(run.to_owned())),
+            Ok(_) if self.reject_ending(run, Some(ticket)) => {}
+            Ok(_) => {
+                let at = now.unix;
+                let event = if paused { RunEvent::Paused { at } } else { RunEvent::Continued { at } };
+                self.change(run, event, Then::Pause { paused, ticket });
+                self.hurry(run);
+                self.pump(run, now);
+            }
+        }
+    }
+
+    /// Ends a run without a result, and its parts with it.
+    pub(crate) fn cancel(&mut self, name: &str, ticket: Ticket, now: Moment) {
+        if let Err(error) = self.queue.open_state(name) {
+            return self.answer(Some(ticket), Err(error.into()));
+        }
+        for part in self.parts_of(name) {
+            if self.is_open(&part) {
+                self.begin_cancel(&part, None, now);
+            }
+        }
+        self.begin_cancel(name, Some(ticket), now);
+    }
+
+    fn begin_cancel(&mut self, name: &str, ticket: Option<Ticket>, now: Moment) {
+        if self.reject_ending(name, ticket) {
+            return;
+        }
+        let Some(run) = self.runs.get_mut(name) else { return };
+        run.ending = Some(Ending::Cancelling(ticket));
+        self.hurry(name);
+        self.pump(name, now);
+    }
+
+    /// Gives a run another budget.
+    pub(crate) fn extend(&mut self, name: &str, budget: BudgetKeys, ticket: Ticket, now: Moment) {
+        let Some(state) = self.queue.state(name).cloned() else {
+            return self.answer(Some(ticket), Err(QueueError::Unknown(name.to_owned()).into()));
+        };
+        if !state.is_open() {
+            let priority = self.queue.priority(name);
+            return self.open_again(name, priority, Some(Box::new(budget)), ticket);
+        }
+        if self.reject_ending(name, Some(ticket)) {
+            return;
+        }
+        let Some(evolution) = self.evolution(name) else {
+            let reason = "expected a single experiment: only its budget can be changed".to_owned();
+            return self.answer(Some(ticket), Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
+        };
+        match evolution.open_run().extension(&budget, now.unix) {
+            Err(error) => self.answer(Some(ticket), Err(error.into())),
+            Ok((event, complete)) => {
+                self.change(name, event, Then::Extend { budget: Box::new(budget), complete, ticket });
+            }
+        }
+    }
+
+    pub(super) fn hurry(&mut self, run: &str) {
+        if let Some(evolution) = self.evolution(run) {
+            evolution.hurry();
+        }
+    }
+
+    /// Takes what became of an event.
+    pub(super) fn appended(&mut self, name: &str, then: Then, result: Result<(), Rejection>, now: Moment) {
+        let is_change = matches!(then, Then::Pause { .. } | Then::Prioritise { .. } | Then::Extend { .. });
+        if let Some(run) = self.runs.get_mut(name).filter(|_| is_change) {
+            run.changing = run.changing.saturating_sub(1);
+        }
+        match result {
+            Ok(()) => self.act(name, then, now),
+            Err(error) => self.undo(name, then, error, now),
+        }
+        self.pump(name, now);
+    }
+
+    /// Acts on an event that is written.
+    fn act(&mut self, name: &str, then: Then, now: Moment) {
+        match then {
+            Then::Nothing => {}
+            Then::Pause { paused, ticket } => {
+                if self.is_open(name) {
+                    self.queue.set(name, if paused { RunState::Paused } else { RunState::Active });
+                }
+                self.answer(Some(ticket), Ok(name.to_owned()));
+            }
+            Then::Prioritise { priority, ticket } => {
+                if let Some(state) = self.queue.state(name).cloned() {
+                    self.queue.add(name, priority, state);
+                }
+                self.answer(Some(ticket), Ok(name.to_owned()));
+            }
+            Then::Extend { budget, complete, ticket } => {
+                let extended = self.evolution(name).map(|evolution| evolution.extended(&budget, complete));
+                // As its journal says from now on: a run that is extended continues.
+                if self.is_open(name) {
+                    self.queue.set(name, RunState::Active);
+                }
+                for piece in extended.unwrap_or_default() {
+                    self.leases.remove(&Work { run: name.to_owned(), piece });
+                }
+                self.answer(Some(ticket), Ok(name.to_owned()));
+            }
+            Then::Decide(end) => {
+                if let Some(evolution) = self.evolution(name) {
+                    evolution.decide(Some(end));
+                }
+            }
+            Then::Cancel { ticket } => {
+                tracing::info!(run = name, "cancelled");
+                self.failed = Some(format!("run {name} was cancelled"));
+                self.close(name, RunState::Cancelled, None);
+                self.answer(ticket, Ok(name.to_owned()));
+                self.advance_study_of(name, now);
+            }
+            Then::Fail { reason } => {
+                self.close(name, RunState::Failed(reason), None);
+                self.advance_study_of(name, now);
+            }
+            Then::Finish { digest, reason } => {
+                tracing::info!(run = name, %digest, reason, "finished");
+                self.close(name, RunState::Finished(reason), Some(digest));
+                self.advance_study_of(name, now);
+            }
+        }
+    }
+
+    /// An event could not be written: what depends on it does not happen, for now.
+    fn undo(&mut self, name: &str, then: Then, error: Rejection, now: Moment) {
+        match then {
+            Then::Nothing => {}
+            Then::Decide(_) => {
+                if let Some(evolution) = self.evolution(name) {
+                    evolution.decide(None);
+                }
+            }
+            // It fails all the same, at least until this coordinator ends.
+            Then::Fail { reason } => {
+                self.counters.store_errors += 1;
+                tracing::error!(run = name, %error, "that it failed cannot be written");
+                return self.act(name, Then::Fail { reason }, now);
+            }
+            Then::Finish { .. } => {
+                if let Some(run) = self.runs.get_mut(name) {
+                    run.ending = None;
+                }
+            }
+            Then::Cancel { ticket } => {
+                if let Some(run) = self.runs.get_mut(name) {
+                    run.ending = None;
+                }
+                self.counters.store_errors += 1;
+                return self.answer(ticket, Err(error));
+            }
+            Then::Pause { ticket, .. } | Then::Prioritise { ticket, .. } | Then::Extend { ticket, .. } => {
+                self.counters.store_errors += 1;
+                return self.answer(Some(ticket), Err(error));
+            }
+        }
+        if let Rejection::Keep(error) = error {
+            self.note_trouble(name, Err(error), now);
+        }
+    }
+
+    /// Takes what became of a batch.
+    pub(super) fn committed(
+        &mut self,
+        name: &str,
+        batch: &WriteBatch,
+        result: Result<(), WriteError>,
+        now: Moment,
+    ) {
+        let durable = self.evolution(name).map(|evolution| evolution.settle(batch, &result));
+        for receipt in durable.unwrap_or_default() {
+            self.workers.settle(&receipt.worker, receipt.number);
+        }
+        self.note_trouble(name, result.map_err(RunError::from), now);
+        self.pump(name, now);
+    }
+
+    /// Takes what became of a deletion. What could not be deleted is tried again with what is written next.
+    pub(super) fn pruned(
+        &mut self,
+        name: &str,
+        pruning: &Pruning,
+        result: Result<Pruned, StoreError>,
+        now: Moment,
+    ) {
+        if let Some(evolution) = self.evolution(name) {
+            evolution.pruned(pruning, matches!(result, Ok(Pruned::Yes)));
+        }
+        self.note_trouble(name, result.map(|_| ()).map_err(RunError::from), now);
+        self.pump(name, now);
+    }
+
+    /// A store that fails may recover; a run that is damaged, or belongs to another coordinator by now, does not.
+    pub(super) fn note_trouble(&mut self, run: &str, result: Result<(), RunError>, now: Moment) {
+        match result {
+            Ok(()) => {}
+            Err(RunError::Write(error)) if error.may_pass() => {
+                self.counters.store_errors += 1;
+                if !self.rules.patient {
+                    self.trouble.get_or_insert(RunError::Write(error));
+                    return;
+                }
+                tracing::error!(run, %error, "cannot be written; trying again");
+            }
+            Err(error) => self.fail(run, &error.to_string(), now),
+        }
+    }
+
+    /// Has the next things done for a run: written, deleted, ended.
+    pub(crate) fn pump(&mut self, name: &str, now: Moment) {
+        if !self.is_open(name) {
+            return;
+        }
+        let parts_are_over = self.parts_of(name).iter().all(|part| !self.is_open(part));
+        let Some(run) = self.runs.get_mut(name) else { return };
+        let is_cancelling = matches!(run.ending, Some(Ending::Cancelling(_)));
+        let mut steps = vec![];
+        let mut finished = None;
+        let is_written = match &mut run.body {
+            Body::Evolution(evolution) => {
+                let end = evolution.open_run().archipelago().end().cloned();
+                // There may be ten thousand islands: they are looked at only when that decides something.
+                let is_awaited = is_cancelling && !evolution.is_written();
+                if is_awaited || end.is_some() && !evolution.is_settled() {
+                    evolution.hurry();
+                }
+                steps.extend(evolution.next_batch().map(Step::Commit));
+                steps.extend(evolution.next_pruning().map(Step::Prune));
+                if let Some(end) = end.filter(|_| evolution.is_settled()) {
+                    let digest = evolution.open_run().archipelago().digest();
+                    let elapsed = evolution.elapsed();
+                    finished = digest.map(|digest| {
+                        let reason = end.reason.to_string();
+                        let event = RunEvent::Finished { end, digest, at: now.unix, elapsed };
+                        (Some(event), digest, reason)
+                    });
+                }
+                is_cancelling && evolution.is_written()
+            }
+            Body::Cells(cells) => {
+                let what = if cells.is_tournament() { "all games are played" } else { "all cells are done" };
+                finished = cells.digest().map(|digest| (None, digest, what.to_owned()));
+                true
+            }
+            Body::Study(study) => {
+                finished = study.digest().map(|digest| (None, digest, "all experiments are done".to_owned()));
+                parts_are_over
+            }
+            Body::Closed(_) => return,
+        };
+        let cancelled = match &mut run.ending {
+            Some(Ending::Cancelling(ticket)) => is_written
+                .then(|| (RunEvent::Cancelled { at: now.unix }, Then::Cancel { ticket: ticket.take() })),
+            Some(Ending::Written) | None => None,
+        };
+        let is_ready = run.ending.is_none() && run.changing == 0;
+        let finished = finished.filter(|_| is_ready);
+        if cancelled.is_some() || finished.is_some() {
+            run.ending = Some(Ending::Written);
+        }
+        for step in steps {
+            self.step(name, step);
+        }
+        if let Some((event, then)) = cancelled {
+            self.append(name, event, then);
+        }
+        match finished {
+            Some((Some(event), digest, reason)) => self.append(name, event, Then::Finish { digest, reason }),
+            Some((None, digest, reason)) => self.act(name, Then::Finish { digest, reason }, now),
+            None => {}
+        }
+    }
+
+    /// Ends a run that cannot continue, and its parts with it.
+    pub(crate) fn fail(&mut self, name: &str, reason: &str, now: Moment) {
+        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written));
+        // Once another coordinator has the store, the run continues there.
+        if self.succeeded || !self.is_open(name) || self.runs.get(name).is_some_and(is_over) {
+            return;
+        }
+        tracing::error!(run = name, reason, "failed");
+        self.failed = Some(format!("run {name} failed: {reason}"));
+        for part in self.parts_of(name) {
+            if self.is_open(&part) {
+                self.begin_cancel(&part, None, now);
+            }
+        }
+        let ending = self.runs.get_mut(name).and_then(|run| run.ending.replace(Ending::Written));
+        if let Some(Ending::Cancelling(ticket)) = ending {
+            let reason = "it has just failed".to_owned();
+            self.answer(ticket, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
+        }
+        let reason = reason.to_owned();
+        let event = RunEvent::Failed { reason: reason.clone(), at: now.unix };
+        self.append(name, event, Then::Fail { reason });
+    }
+
+    /// Forgets what a run consists of, and who has work of it.
+    fn close(&mut self, name: &str, state: RunState, digest: Option<Digest>) {
+        let receipts = self.evolution(name).map(Evolution::take_receipts).unwrap_or_default();
+        for receipt in receipts {
+            self.workers.settle(&receipt.worker, receipt.number);
+        }
+        let mut waiting = None;
+        if let Some(run) = self.runs.get_mut(name) {
+            run.body = Body::Closed(run.outline());
+            run.digest = digest;
+            run.changing = 0;
+            if let Some(Ending::Cancelling(ticket)) = run.ending.take() {
+                waiting = ticket;
+            }
+        }
+        let reason = "it has just ended".to_owned();
+        self.answer(waiting, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
+        self.leases.remove_run(name);
+        self.queue.set(name, state);
+        self.step(name, Step::Forget);
+    }
+
+    /// All runs.
+    pub(crate) fn statuses(&self) -> Vec<v1::RunStatus> {
+        self.runs.keys().filter_map(|run| self.status(run).ok()).collect()
+    }
+
+    /// Where a run stands.
+    pub(crate) fn status(&self, name: &str) -> Result<v1::RunStatus, Rejection> {
+        let unknown = || QueueError::Unknown(name.to_owned());
+        let run = self.runs.get(name).ok_or_else(unknown)?;
+        let Outline { kind, standing, goal, islands, elapsed } = run.outline();
+        let leases = self.leases.count(name) as u32;
+        let (state, reason) = match self.state_of(name).ok_or_else(unknown)? {
+            RunState::Active if leases > 0 || kind == Kind::Study => {
+                let stalled = self.leases.stalled(name).map(|(work, worker)| {
+                    format!("{} makes no progress on worker {}", work.piece, self.workers.name(worker))
+                });
+                (State::Running, stalled.unwrap_or_default())
+            }
+            RunState::Active if self.workers.count() == 0 => {
+                (State::Waiting, "no worker has joined".to_owned())
+            }
+            RunState::Active => (State::Waiting, "all workers are busy".to_owned()),
+            RunState::Paused => (State::Paused, String::new()),
+            RunState::Finished(reason) => (State::Finished, reason.clone()),
+            RunState::Cancelled => (State::Cancelled, String::new()),
+            RunState::Failed(reason) => (State::Failed, reason.clone()),
+        };
+        Ok(v1::RunStatus {
+            run: name.to_owned(),
+            kind: kind.into(),
+            state: state.into(),
+            priority: self.queue.priority(name),
+            reason,
+            standing: standing.as_ref().map(v1::Standing::from),
+            goal,
+            islands,
+            leases,
+            digest: run.digest.as_ref().map(digest_bytes),
+            elapsed_milliseconds: elapsed,
+            created: run.created,
+        })
+    }
+
+    /// Whether a run is about to end.
+    pub(super) fn is_ending(&self, name: &str) -> bool {
+        self.runs.get(name).is_some_and(|run| run.ending.is_some())
+    }
+
+    pub(super) fn digest_of(&self, name: &str) -> Option<Digest> {
+        self.runs.get(name).and_then(|run| run.digest)
+    }
+
+    pub(super) fn study_of(&self, name: &str) -> Option<String> {
+        self.runs.get(name).and_then(|run| run.study.clone())
+    }
+}

@@ -1,0 +1,319 @@
+//! The writer: it carries out what the state asks for, and feeds back what became of it.
+//!
+//! The steps of one run are carried out one after the other, by a task of its own; a store call that hangs holds up that
+//! run and no other. Runs are opened one after the other, so that two submissions cannot take the same name.
+
+pub(crate) mod open;
+
+use crate::cluster::Cluster;
+use crate::rejection::Rejection;
+use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, Step, Ticket};
+use archipelago::cell::{CellPlan, CellResult};
+use futures::{StreamExt, stream};
+use open::Opener;
+use run::jobs;
+use run::{ArtifactName, Journal, JournalError, Place, RunError, RunEvent, RunId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::{Claim, Kind, Path, Store, StoreError};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How long to wait with what the store could not write.
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
+/// How many results of cells are written at a time.
+const CELLS_AT_A_TIME: usize = 32;
+/// How many results of cells are collected before they are written.
+const CELLS_AT_ONCE: usize = 1024;
+
+/// What the writer is told.
+pub(crate) enum Order {
+    Effect(Effect),
+    /// A run was opened: its events go to this journal.
+    Opened {
+        run: String,
+        id: RunId,
+        journal: Journal,
+    },
+    /// Nothing more comes: whatever is under way is finished.
+    Close,
+}
+
+/// Carries out effects until it is told to close; then everything that was asked for is done.
+pub(crate) struct Writer {
+    cluster: Cluster,
+    store: Store,
+    claim: Option<Claim>,
+    orders: UnboundedReceiver<Order>,
+    runs: BTreeMap<String, RunTask>,
+    /// Tasks of runs that are closed, and still finish what was asked for.
+    closing: BTreeMap<String, JoinHandle<()>>,
+    reading: JoinSet<()>,
+    opener: UnboundedSender<Opening>,
+}
+
+struct RunTask {
+    steps: UnboundedSender<Step>,
+    task: JoinHandle<()>,
+}
+
+/// A run to be opened, after an earlier one of the same name is closed.
+struct Opening {
+    request: OpenRequest,
+    ticket: Option<Ticket>,
+    after: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        cluster: Cluster,
+        store: Store,
+        claim: Option<Claim>,
+        opener: Opener,
+        orders: UnboundedReceiver<Order>,
+    ) -> Self {
+        let (sender, openings) = mpsc::unbounded_channel();
+        let mut reading = JoinSet::new();
+        reading.spawn(open_all(opener, cluster.clone(), openings));
+        let (runs, closing) = (BTreeMap::new(), BTreeMap::new());
+        Self { cluster, store, claim, orders, runs, closing, reading, opener: sender }
+    }
+
+    pub(crate) async fn run(mut self) {
+        while let Some(order) = self.orders.recv().await {
+            match order {
+                Order::Effect(effect) => self.carry_out(effect),
+                Order::Opened { run, id, journal } => self.begin(run, id, journal),
+                Order::Close => break,
+            }
+            while self.reading.try_join_next().is_some() {}
+        }
+        let tasks: Vec<RunTask> = std::mem::take(&mut self.runs).into_values().collect();
+        let tasks: Vec<JoinHandle<()>> = tasks.into_iter().map(|RunTask { task, .. }| task).collect();
+        for task in tasks.into_iter().chain(self.closing.into_values()) {
+            let _ = task.await;
+        }
+    }
+
+    fn begin(&mut self, run: String, id: RunId, journal: Journal) {
+        let (steps, receiver) = mpsc::unbounded_channel();
+        let writer = RunWriter {
+            run: run.clone(),
+            id,
+            journal,
+            cluster: self.cluster.clone(),
+            store: self.store.clone(),
+            claim: self.claim.clone(),
+        };
+        self.runs.insert(run, RunTask { steps, task: tokio::spawn(writer.write_all(receiver)) });
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Step { run, step: Step::Forget } => {
+                if let Some(RunTask { task, .. }) = self.runs.remove(&run) {
+                    self.closing.insert(run, task);
+                }
+            }
+            Effect::Step { run, step } => {
+                // What comes for a run that has been closed meanwhile is not needed.
+                if let Some(task) = self.runs.get(&run) {
+                    let _ = task.steps.send(step);
+                }
+            }
+            Effect::Open { request, ticket } => {
+                let after = request.name().and_then(|name| self.closing.remove(&name));
+                let _ = self.opener.send(Opening { request, ticket, after });
+            }
+            Effect::ReadInputs { run, number, source } => {
+                let (cluster, store, claim) = (self.cluster.clone(), self.store.clone(), self.claim.clone());
+                self.reading.spawn(async move {
+                    let inputs = open::read_inputs(&store, source).await;
+                    if inputs.is_err() && is_lost(claim.as_ref()).await {
+                        cluster.feed(Done::Succeeded);
+                    }
+                    cluster.feed(Done::Inputs { run, number, inputs });
+                });
+            }
+            Effect::Answer { ticket, answer } => self.cluster.answer(ticket, answer),
+        }
+    }
+}
+
+/// Opens runs one after the other.
+async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedReceiver<Opening>) {
+    while let Some(Opening { request, ticket, after }) = openings.recv().await {
+        if let Some(after) = after {
+            let _ = after.await;
+        }
+        let (name, part) = (request.name(), request.part());
+        let opened = match opener.open(request, cluster.now()).await {
+            Ok((opened, journal)) => {
+                if let Some(journal) = journal {
+                    let (run, id) = (opened.id.to_string(), opened.id.clone());
+                    cluster.order(Order::Opened { run, id, journal });
+                }
+                Ok(opened)
+            }
+            Err(rejection) => Err((name, rejection)),
+        };
+        cluster.feed(Done::Opened { opened, part, ticket });
+    }
+}
+
+/// Writes what belongs to one run.
+struct RunWriter {
+    run: String,
+    id: RunId,
+    journal: Journal,
+    cluster: Cluster,
+    store: Store,
+    claim: Option<Claim>,
+}
+
+impl RunWriter {
+    async fn write_all(mut self, mut steps: UnboundedReceiver<Step>) {
+        while let Some(step) = steps.recv().await {
+            let mut next = Some(step);
+            while let Some(step) = next.take() {
+                next = self.write(step, &mut steps).await;
+            }
+        }
+    }
+
+    /// Carries out a step; returns another that was taken from the queue meanwhile.
+    async fn write(&mut self, step: Step, steps: &mut UnboundedReceiver<Step>) -> Option<Step> {
+        let run = self.run.clone();
+        match step {
+            Step::Commit(batch) => {
+                if self.is_succeeded().await {
+                    self.cluster.feed(Done::Succeeded);
+                    return None;
+                }
+                let result = batch.write(&self.store).await;
+                self.pause_after(result.is_err()).await;
+                self.cluster.feed(Done::Committed { run, batch, result });
+            }
+            Step::Prune(pruning) => {
+                let result = pruning.delete(&self.store, self.claim.as_ref()).await;
+                self.pause_after(result.is_err()).await;
+                self.cluster.feed(Done::Pruned { run, pruning, result });
+            }
+            Step::Append { event, then } => {
+                let result = self.append(&event).await;
+                if matches!(result, Err(Rejection::Succeeded)) {
+                    self.cluster.feed(Done::Succeeded);
+                }
+                self.pause_after(result.is_err()).await;
+                self.cluster.feed(Done::Appended { run, then, result });
+            }
+            Step::KeepCells { plan, receipt, results } => {
+                // What several workers have delivered is written together.
+                let mut count = results.len();
+                let mut deliveries = vec![(receipt, results)];
+                let mut next = None;
+                while count < CELLS_AT_ONCE && next.is_none() {
+                    match steps.try_recv() {
+                        Ok(Step::KeepCells { receipt, results, .. }) => {
+                            count += results.len();
+                            deliveries.push((receipt, results));
+                        }
+                        Ok(step) => next = Some(step),
+                        Err(_) => break,
+                    }
+                }
+                self.keep_cells(&plan, deliveries).await;
+                return next;
+            }
+            Step::KeepJob { number, result } => {
+                let path = job_path(&self.id, number);
+                let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
+                    Ok(_) => Ok(result),
+                    // Whatever is stored counts: nothing replaces it.
+                    Err(StoreError::Differs { .. }) => self.store.read_value(&path, Kind::Artifact).await,
+                    Err(error) => Err(error),
+                };
+                self.pause_after(stored.is_err()).await;
+                self.cluster.feed(Done::KeptJob { run, number, stored });
+            }
+            Step::Forget => {}
+        }
+        None
+    }
+
+    /// Appends an event, unless another coordinator has the store.
+    async fn append(&mut self, event: &RunEvent) -> Result<(), Rejection> {
+        if self.is_succeeded().await {
+            return Err(Rejection::Succeeded);
+        }
+        match self.journal.append(event).await {
+            Ok(_) => Ok(()),
+            Err(JournalError::Fenced { .. }) if self.is_succeeded().await => Err(Rejection::Succeeded),
+            Err(error) => Err(RunError::from(error).into()),
+        }
+    }
+
+    async fn is_succeeded(&self) -> bool {
+        is_lost(self.claim.as_ref()).await
+    }
+
+    async fn pause_after(&self, failure: bool) {
+        if failure && !self.cluster.is_closing() {
+            tokio::time::sleep(WRITE_AGAIN).await;
+        }
+    }
+
+    async fn keep_cells(&self, plan: &Arc<CellPlan>, deliveries: Vec<(Receipt, Vec<(u32, CellResult)>)>) {
+        let (mut receipts, mut all) = (vec![], vec![]);
+        for (at, (receipt, results)) in deliveries.into_iter().enumerate() {
+            receipts.push((receipt, KeptCells::default()));
+            all.extend(results.into_iter().map(|(number, result)| (at, number, result)));
+        }
+        let keep = |(at, number, result): (usize, u32, CellResult)| async move {
+            let kept = jobs::keep(&self.store, &self.id, plan, number, result).await;
+            let stored = match &kept {
+                // Whatever is stored counts: nothing replaces it.
+                Err(StoreError::Differs { .. }) => {
+                    jobs::stored(&self.store, &self.id, plan, number).await.ok().flatten()
+                }
+                _ => None,
+            };
+            (at, number, kept, stored)
+        };
+        let mut keeping = stream::iter(all).map(keep).buffered(CELLS_AT_A_TIME);
+        while let Some((at, number, kept, stored)) = keeping.next().await {
+            let cells = &mut receipts[at].1;
+            match (kept, stored) {
+                (Ok(result), _) => cells.stored.push((number, result)),
+                (Err(error), Some(stored)) => {
+                    cells.stored.push(stored);
+                    cells.error = Some(error);
+                }
+                (Err(error), None) => {
+                    cells.lost.push(number);
+                    cells.error = Some(error);
+                }
+            }
+        }
+        drop(keeping);
+        self.pause_after(receipts.iter().any(|(_, kept)| kept.error.is_some())).await;
+        for (receipt, kept) in receipts {
+            self.cluster.feed(Done::KeptCells { run: self.run.clone(), receipt, kept });
+        }
+    }
+}
+
+/// Whether another coordinator has claimed the store. While the store cannot say, this one has it.
+async fn is_lost(claim: Option<&Claim>) -> bool {
+    match claim {
+        Some(claim) => !claim.stands().await.unwrap_or(true),
+        None => false,
+    }
+}
+
+/// Where the result of a job lies.
+pub(crate) fn job_path(run: &RunId, number: u32) -> Path {
+    let name = ArtifactName::new(format!("job-{number:010}")).expect("it is a plain word");
+    Place::Artifact(name).in_run(run)
+}

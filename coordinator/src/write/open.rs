@@ -1,0 +1,417 @@
+//! Opens runs: what is submitted is written down, and what is stored is read.
+
+use super::{is_lost, job_path};
+use crate::rejection::Rejection;
+use crate::state::queue::RunState;
+use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Outline, Part, Source, run_name};
+use archipelago::cell::CellPlan;
+use archipelago::job::{self, Job, JobResult};
+use bytes::Bytes;
+use experiment::document::MAX_STORED;
+use experiment::file::BudgetKeys;
+use experiment::{Plan, Study};
+use futures::{StreamExt, stream};
+use proto::v1::run_status::Kind;
+use run::RunEvent;
+use run::epochs;
+use run::jobs;
+use run::players::{self, PlayerFiles, Reference};
+use run::states::States;
+use run::{Journal, Place, Recorded, RunId, Status};
+use run::{Opening, RunError, RunHead};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use store::{Claim, Kind as ObjectKind, Nonce, Store, StoreError};
+
+/// How many runs are opened at a time when a coordinator starts.
+const AT_A_TIME: usize = 16;
+/// How often opening a run is tried that another coordinator still writes, and how long to wait in between: it notices
+/// within seconds.
+const TRIES: usize = 10;
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// A run and its journal, unless it has ended.
+pub(crate) type OpenedRun = (Opened, Option<Journal>);
+
+/// What runs are opened with.
+pub(crate) struct Opener {
+    pub(crate) store: Store,
+    pub(crate) nonce: Nonce,
+    pub(crate) version: String,
+    pub(crate) claim: Option<Claim>,
+}
+
+impl OpenRequest {
+    /// The name of the run, if it is known yet.
+    pub(crate) fn name(&self) -> Option<String> {
+        match self {
+            Self::Submit { fresh: true, .. } => None,
+            Self::Submit { plan, .. } => Some(run_name(plan)),
+            Self::Again { id, .. } | Self::Part { id, .. } | Self::List { id } => Some(id.to_string()),
+        }
+    }
+
+    pub(crate) fn part(&self) -> Option<(String, Part)> {
+        match self {
+            Self::Part { study, part, .. } => Some((study.clone(), *part)),
+            Self::Submit { .. } | Self::Again { .. } | Self::List { .. } => None,
+        }
+    }
+}
+
+/// What a run is doing, by its journal.
+fn state_of(recorded: &Recorded) -> RunState {
+    match &recorded.status {
+        Status::Open => RunState::Active,
+        Status::Paused => RunState::Paused,
+        Status::Cancelled => RunState::Cancelled,
+        Status::Failed(reason) => RunState::Failed(reason.clone()),
+        Status::Finished => {
+            let reason = recorded.finished.as_ref().map(|finished| finished.end.reason.to_string());
+            RunState::Finished(reason.unwrap_or_default())
+        }
+    }
+}
+
+/// Why a run is opened.
+#[derive(Clone, Debug, PartialEq)]
+enum Why {
+    /// A coordinator starts.
+    Start,
+    /// An operator or a study asks for it: it continues if it had stopped, perhaps with another budget.
+    Asked { priority: i32, extend: Option<Box<BudgetKeys>> },
+}
+
+impl Opener {
+    fn opening(&self, now: Moment) -> Opening {
+        let (nonce, version, claim) = (self.nonce, self.version.clone(), self.claim.clone());
+        Opening { nonce, now: now.unix, version, claim }
+    }
+
+    /// Opens a run for an operator or a study.
+    pub(crate) async fn open(&self, request: OpenRequest, now: Moment) -> Result<OpenedRun, Rejection> {
+        if is_lost(self.claim.as_ref()).await {
+            return Err(Rejection::Succeeded);
+        }
+        let opened = self.open_or_create(request, now).await;
+        // A successor claims the store before it reads the runs: if the claim stands now, it will find this one.
+        if is_lost(self.claim.as_ref()).await { Err(Rejection::Succeeded) } else { opened }
+    }
+
+    async fn open_or_create(&self, request: OpenRequest, now: Moment) -> Result<OpenedRun, Rejection> {
+        match request {
+            OpenRequest::Submit { plan, mut files, priority, fresh } => {
+                let plan = match *plan {
+                    Plan::Tournament(games) => {
+                        let games = players::look_up(&self.store, &games, &mut files).await?;
+                        Plan::Tournament(Box::new(games))
+                    }
+                    plan => plan,
+                };
+                let id = self.free_id(&run_name(&plan), fresh).await?;
+                self.create(&id, &plan, &files, None).await?;
+                self.read(&id, Why::Asked { priority, extend: None }, now).await
+            }
+            OpenRequest::Part { id, plan, files, guests, priority, .. } => {
+                self.create(&id, &plan, &files, guests).await?;
+                self.read(&id, Why::Asked { priority, extend: None }, now).await
+            }
+            OpenRequest::List { id } => self.read(&id, Why::Start, now).await,
+            OpenRequest::Again { id, priority, extend } => {
+                self.read(&id, Why::Asked { priority, extend }, now).await
+            }
+        }
+    }
+
+    /// Writes a plan down, unless it is there.
+    async fn create(
+        &self,
+        id: &RunId,
+        plan: &Plan,
+        files: &PlayerFiles,
+        guests: Option<Bytes>,
+    ) -> Result<(), Rejection> {
+        match plan {
+            Plan::Single(experiment) => Ok(run::write_experiment(&self.store, id, experiment, guests).await?),
+            Plan::Sweep(sweep) => self.create_text(id, &sweep.text).await,
+            Plan::Study(study) => {
+                if let Some(games) = &study.tournament {
+                    players::keep(&self.store, id, games, files).await?;
+                }
+                self.create_text(id, &study.text).await
+            }
+            Plan::Tournament(games) => {
+                // First those who play, then the plan that promises them.
+                players::keep(&self.store, id, games, files).await?;
+                self.create_text(id, games.text()).await
+            }
+        }
+    }
+
+    async fn create_text(&self, id: &RunId, text: &str) -> Result<(), Rejection> {
+        match self.store.create_text(&Place::Experiment.in_run(id), text).await {
+            // What differs in its words may be the same plan: its name says so.
+            Ok(_) | Err(StoreError::Differs { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads every run of the store. One that cannot be read is listed as failed, and the others all the same.
+    pub(crate) async fn read_all(&self, now: Moment) -> Result<Vec<OpenedRun>, Rejection> {
+        let folders = self.store.folders(&run::layout::runs()).await?;
+        let ids: Vec<RunId> = folders.iter().filter_map(run::layout::run_of_folder).collect();
+        let read = |id: RunId| async move {
+            match self.read_patiently(&id, now).await {
+                Ok(opened) => opened,
+                Err(error) => {
+                    tracing::error!(run = %id, %error, "cannot be opened");
+                    let body = OpenedBody::Closed(Outline::UNREADABLE, None);
+                    let state = RunState::Failed(error.to_string());
+                    Some((Opened { id, body, state, priority: 0, created: 0 }, None))
+                }
+            }
+        };
+        let opened: Vec<Option<OpenedRun>> = stream::iter(ids).map(read).buffered(AT_A_TIME).collect().await;
+        Ok(opened.into_iter().flatten().collect())
+    }
+
+    /// Reads a run, even while another coordinator that has not noticed yet still writes and deletes.
+    async fn read_patiently(&self, id: &RunId, now: Moment) -> Result<Option<OpenedRun>, Rejection> {
+        for _ in 0..TRIES {
+            match self.read_if_there(id, now).await {
+                Err(Rejection::Keep(RunError::Write(error))) if error.is_of_another() => {
+                    tracing::info!(run = %id, %error, "another coordinator is still at it; trying again");
+                    tokio::time::sleep(AGAIN).await;
+                }
+                read => return read,
+            }
+        }
+        self.read_if_there(id, now).await
+    }
+
+    async fn read_if_there(&self, id: &RunId, now: Moment) -> Result<Option<OpenedRun>, Rejection> {
+        match self.read(id, Why::Start, now).await {
+            Err(Rejection::Keep(RunError::Unknown { .. })) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    async fn read(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
+        let path = Place::Experiment.in_run(id);
+        let text = match self.store.read_text(&path, MAX_STORED).await {
+            Err(error) if error.is_missing() => return Err(RunError::Unknown { run: id.clone() }.into()),
+            text => text?,
+        };
+        match experiment::parse(path.as_ref(), &text, None)? {
+            Plan::Single(_) => self.read_evolution(id, why, now).await,
+            Plan::Sweep(sweep) => {
+                self.read_cells(id, CellPlan::Sweep(sweep), PlayerFiles::new(), why, now).await
+            }
+            Plan::Study(study) => self.read_study(id, *study, why, now).await,
+            Plan::Tournament(games) => {
+                let files = players::read(&self.store, id, &games).await?;
+                self.read_cells(id, CellPlan::Tournament(games), files, why, now).await
+            }
+        }
+    }
+
+    async fn read_evolution(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
+        let head = RunHead::read(&self.store, id).await?;
+        let recorded = head.recorded();
+        let (state, known) = (state_of(&recorded), recorded.priority);
+        let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
+        let (priority, extend, is_asked) = match why {
+            Why::Start => (known, None, false),
+            Why::Asked { priority, extend } => (priority, extend, true),
+        };
+        let is_finished = matches!(state, RunState::Finished(_));
+        if !state.is_open() && !is_asked {
+            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await, None));
+        }
+        let (mut open_run, mut journal) = run::open(&self.store, id, self.opening(now)).await?;
+        if open_run.is_finished() && extend.is_none() {
+            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await, None));
+        }
+        let mut events = vec![];
+        let mut extension = None;
+        if let Some(budget) = &extend {
+            let (event, complete) = open_run.extension(budget, now.unix)?;
+            events.push(event);
+            extension = Some((budget, complete));
+        } else if is_asked && !state.is_open() && !is_finished {
+            events.push(RunEvent::Continued { at: now.unix });
+        }
+        if is_asked && priority != known {
+            events.push(RunEvent::Prioritised { priority, at: now.unix });
+        }
+        for event in &events {
+            journal.append(event).await.map_err(RunError::from)?;
+        }
+        if let Some((budget, complete)) = extension {
+            open_run.extend(budget, complete);
+        }
+        let state = if state.is_open() { state } else { RunState::Active };
+        let body = OpenedBody::Evolution(Box::new(open_run));
+        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(journal)))
+    }
+
+    /// A run that has ended, as it is listed.
+    async fn list_evolution(
+        &self,
+        id: &RunId,
+        head: &RunHead,
+        recorded: &Recorded,
+        state: RunState,
+        priority: i32,
+    ) -> Opened {
+        let end = recorded.finished.as_ref().map(|finished| finished.end.epoch);
+        let standings = epochs::standings(&self.store, id, end).await.unwrap_or_else(|error| {
+            tracing::warn!(run = %id, %error, "what it came to cannot be read");
+            vec![]
+        });
+        let outline = Outline {
+            kind: Kind::Evolution,
+            standing: (!standings.is_empty()).then(|| epochs::total(standings.into_iter())),
+            goal: head.experiment.budget().generations,
+            islands: head.experiment.setting().islands.len() as u32,
+            elapsed: recorded.finished.as_ref().map_or(0, |finished| finished.elapsed),
+        };
+        let digest = recorded.finished.as_ref().map(|finished| finished.digest);
+        let created = recorded.created.as_ref().map_or(0, |created| created.at);
+        let body = OpenedBody::Closed(outline, digest);
+        Opened { id: id.clone(), body, state, priority, created }
+    }
+
+    async fn read_cells(
+        &self,
+        id: &RunId,
+        plan: CellPlan,
+        files: PlayerFiles,
+        why: Why,
+        now: Moment,
+    ) -> Result<OpenedRun, Rejection> {
+        let progress = jobs::read(&self.store, id, plan).await?;
+        let is_done = progress.is_complete();
+        let body = OpenedBody::Cells { progress: Box::new(progress), files };
+        self.read_journal(id, body, is_done, why, now).await
+    }
+
+    async fn read_study(
+        &self,
+        id: &RunId,
+        study: Study,
+        why: Why,
+        now: Moment,
+    ) -> Result<OpenedRun, Rejection> {
+        let look_ups = study.tournament.as_ref().map(job::look_ups).unwrap_or_default().len();
+        let mut jobs = BTreeMap::new();
+        for number in 0..(study.parts.len() + look_ups) as u32 {
+            let result: Result<JobResult, StoreError> =
+                self.store.read_value(&job_path(id, number), ObjectKind::Artifact).await;
+            match result {
+                Ok(result) => drop(jobs.insert(number, result)),
+                Err(error) if error.is_missing() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let files = match &study.tournament {
+            Some(games) => players::read(&self.store, id, games).await?,
+            None => PlayerFiles::new(),
+        };
+        let body = OpenedBody::Study { study: Box::new(study), jobs, files };
+        self.read_journal(id, body, false, why, now).await
+    }
+
+    /// Sweeps, tournaments and studies have a journal for what operators do to them.
+    async fn read_journal(
+        &self,
+        id: &RunId,
+        body: OpenedBody,
+        is_done: bool,
+        why: Why,
+        now: Moment,
+    ) -> Result<OpenedRun, Rejection> {
+        let opened = Journal::open::<RunEvent>(&self.store, id, self.nonce).await;
+        let (mut journal, events) = opened.map_err(RunError::from)?;
+        let events: Vec<RunEvent> = events.into_iter().map(|event| event.body).collect();
+        let recorded = Recorded::of(&events);
+        let (mut state, known) = (state_of(&recorded), recorded.priority);
+        let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
+        let mut priority = known;
+        if let Why::Asked { priority: asked, extend } = why {
+            if extend.is_some() {
+                let reason = "expected a single experiment: only its budget can be changed".to_owned();
+                return Err(Rejection::Unsuitable { run: id.to_string(), reason });
+            }
+            priority = asked;
+            if !state.is_open() {
+                journal.append(&RunEvent::Continued { at: now.unix }).await.map_err(RunError::from)?;
+                state = RunState::Active;
+            }
+        }
+        if state.is_open() && !is_done && (events.is_empty() || priority != known) {
+            let event = RunEvent::Prioritised { priority, at: now.unix };
+            journal.append(&event).await.map_err(RunError::from)?;
+        }
+        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(journal)))
+    }
+
+    /// The run's name, or the first free one beside it.
+    async fn free_id(&self, name: &str, fresh: bool) -> Result<RunId, Rejection> {
+        let mut id = RunId::new(name)?;
+        let mut number = 1;
+        while fresh && !self.store.list(&id.folder()).await?.is_empty() {
+            number += 1;
+            id = RunId::new(format!("{name}.{number}"))?;
+        }
+        Ok(id)
+    }
+}
+
+/// The inputs of a job, and the job itself.
+pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, Vec<Bytes>), String> {
+    match source {
+        Source::Guests { run, experiment } => {
+            let run = RunId::new(&run).map_err(|error| error.to_string())?;
+            let states = final_states(store, &run).await.map_err(|error| error.to_string())?;
+            Ok((Job::Guests { experiment }, states))
+        }
+        Source::Players { reference, species } => {
+            let read = read_players(store, &reference, species.is_some()).await;
+            let (experiment, islands, states) = read.map_err(|error| format!("{reference}: {error}"))?;
+            let job = match species {
+                None => Job::Champion { experiment },
+                Some((settings, ensemble)) => Job::Species { experiment, islands, settings, ensemble },
+            };
+            Ok((job, states))
+        }
+    }
+}
+
+async fn final_states(store: &Store, run: &RunId) -> Result<Vec<Bytes>, RunError> {
+    let head = RunHead::read(store, run).await?;
+    let (archipelago, _, _) = head.restore(store, run).await?;
+    let states = archipelago.final_states().ok_or_else(|| RunError::Unknown { run: run.clone() })?;
+    Ok(states.into_iter().map(|(state, _)| state).collect())
+}
+
+/// The states that a reference names: of one island, or of all where species are looked for.
+async fn read_players(
+    store: &Store,
+    text: &str,
+    all: bool,
+) -> Result<(String, Vec<u32>, Vec<Bytes>), Rejection> {
+    let reference: Reference = text.parse()?;
+    let run = RunId::new(&reference.run)?;
+    let states = States::open(store, &run).await?;
+    let islands: Vec<u32> = match reference.island {
+        None if all && reference.epoch.is_none() => (0..states.islands()).collect(),
+        _ => vec![reference.island(&states)?],
+    };
+    let mut bodies = vec![];
+    for &island in &islands {
+        let epoch = reference.epoch(&states, island)?;
+        bodies.push(epochs::read_remains(store, &run, island, epoch).await?.state.into());
+    }
+    Ok((states.experiment.to_toml(), islands, bodies))
+}

@@ -1,0 +1,540 @@
+//! Random sequences of what operators do and what breaks, over all kinds of plans, against a small reference model: the
+//! real coordinator and the real worker, with a store in memory and a clock that nobody waits for.
+//!
+//! `ATOLL_MODEL_CASES` says how many sequences. A sequence that fails is shrunk to the fewest steps that still fail.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use bytes::Bytes;
+use coordinator::leases::Terms;
+use coordinator::{Background, Cluster, Permissions, Settings};
+use evolution::digest::Digest;
+use evolution::epoch::{EpochOutcome, EpochTask, Packet};
+use experiment::Plan;
+use experiment::file::BudgetKeys;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proto::calls::WorkerCalls;
+use proto::v1;
+use proto::v1::run_status::State;
+use run::{RunHead, RunId};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+use store::{Nonce, Store};
+use tokio::task::JoinHandle;
+use tonic::Status;
+
+/// Longer than anything takes after all has healed, in virtual time.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+const PLANS: [(&str, &str); 5] = [
+    (
+        "evolution",
+        r#"
+        name = "evolution"
+        seed = 3
+        problem = { kind = "onemax", length = 12 }
+        algorithm = { kind = "ga", population = 4 }
+        islands = { count = 3 }
+        migration = { interval = 2, count = 1 }
+        budget = { generations = 12 }
+        checkpoint = { every = 5 }
+        "#,
+    ),
+    (
+        "asynchronous",
+        r#"
+        name = "asynchronous"
+        problem = { kind = "onemax", length = 12 }
+        algorithm = { kind = "ga", population = 4 }
+        islands = { count = 3 }
+        migration = { interval = 2, count = 1, mode = "asynchronous" }
+        budget = { generations = 8 }
+        "#,
+    ),
+    (
+        "sweep",
+        r#"
+        name = "sweep"
+        problem = { kind = "onemax", length = 10 }
+        algorithm = { kind = "ga", population = 4 }
+        islands = { count = 1 }
+        budget = { generations = 2 }
+        sweep = { repeats = 3, axis = [{ keys = ["problem.length"], values = [10, 12] }] }
+        "#,
+    ),
+    (
+        "tournament",
+        r#"
+        name = "tournament"
+        [tournament]
+        openings = 1
+        players = [{ name = "one", player = "random" }, { name = "other", player = "random" }]
+        "#,
+    ),
+    (
+        "study",
+        r#"
+        name = "study"
+        problem = { kind = "onemax", length = 12 }
+        algorithm = { kind = "ga", population = 4 }
+        islands = { count = 2 }
+        budget = { generations = 4 }
+        study = { first = {}, second = { guests = "first" }, third = { seed = 5 } }
+        [tournament]
+        openings = 1
+        players = [{ name = "one", player = "random" }, { name = "other", player = "random" }]
+        "#,
+    ),
+];
+
+/// The plan whose digest depends on what was there when its epochs began.
+const ASYNCHRONOUS: usize = 1;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Submit(usize),
+    Pause(usize),
+    Resume(usize),
+    Cancel(usize),
+    Extend(usize, u64),
+    Fail(usize),
+    StartWorker,
+    KillWorker,
+    Restart,
+    TakeOver,
+    Wait(u64),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let plan = 0..PLANS.len();
+    prop_oneof![
+        4 => plan.clone().prop_map(Op::Submit),
+        2 => plan.clone().prop_map(Op::Pause),
+        2 => plan.clone().prop_map(Op::Resume),
+        3 => plan.clone().prop_map(Op::Cancel),
+        2 => (0..2_usize, 1..24_u64).prop_map(|(plan, generations)| Op::Extend(plan, generations)),
+        1 => plan.prop_map(Op::Fail),
+        2 => Just(Op::StartWorker),
+        1 => Just(Op::KillWorker),
+        2 => Just(Op::Restart),
+        1 => Just(Op::TakeOver),
+        4 => (0..4_000_u64).prop_map(Op::Wait),
+    ]
+}
+
+/// The coordinator that workers call just now.
+#[derive(Clone, Default)]
+struct Line(Arc<Mutex<Option<Cluster>>>);
+
+impl Line {
+    fn cluster(&self) -> Result<Cluster, Status> {
+        self.0.lock().unwrap().clone().ok_or_else(|| Status::unavailable("there is none"))
+    }
+}
+
+#[tonic::async_trait]
+impl WorkerCalls for Line {
+    async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
+        self.cluster()?.join(request).await
+    }
+    async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
+        self.cluster()?.acquire(request).await
+    }
+    async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
+        self.cluster()?.plan(request).await
+    }
+    async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
+        self.cluster()?.fetch(request, length).await
+    }
+    async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
+        self.cluster()?.renew(request).await
+    }
+    async fn checkpoint(
+        &self,
+        head: v1::CheckpointHead,
+        bytes: Bytes,
+    ) -> Result<v1::CheckpointReply, Status> {
+        self.cluster()?.checkpoint(head, bytes).await
+    }
+    async fn complete(
+        &self,
+        head: v1::CompleteHead,
+        bodies: Vec<Bytes>,
+    ) -> Result<v1::CompleteReply, Status> {
+        self.cluster()?.complete(head, bodies).await
+    }
+    async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
+        self.cluster()?.release(request).await
+    }
+    async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
+        self.cluster()?.leave(request).await
+    }
+}
+
+/// What the reference model knows of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Open,
+    Paused,
+    Cancelled,
+    Failed,
+}
+
+#[derive(Clone, Debug)]
+struct Reference {
+    run: String,
+    state: Expected,
+    /// The last budget that it was given, if it was given another.
+    extended: Option<u64>,
+}
+
+struct World {
+    store: Store,
+    line: Line,
+    background: Option<Background>,
+    workers: Vec<JoinHandle<()>>,
+    lives: u64,
+    runs: BTreeMap<usize, Reference>,
+}
+
+fn settings(life: u64) -> Settings {
+    Settings {
+        terms: Terms { vanished: 1000, ..Terms::default() },
+        nonce: Nonce(u128::from(life) + 1),
+        version: "model".to_owned(),
+        exit_when_done: false,
+        max_runs: 100,
+        first: None,
+        trial: None,
+        linger: Duration::ZERO,
+        permissions: Permissions::default(),
+        tls: None,
+        inline: true,
+    }
+}
+
+fn plan(number: usize) -> Plan {
+    experiment::parse(PLANS[number].0, PLANS[number].1, None).unwrap()
+}
+
+impl World {
+    async fn new() -> Self {
+        let (store, line) = (Store::memory(), Line::default());
+        let mut world =
+            Self { store, line, background: None, workers: vec![], lives: 0, runs: BTreeMap::new() };
+        world.start().await;
+        world
+    }
+
+    /// Starts a coordinator; another one that is there notices.
+    async fn start(&mut self) {
+        self.lives += 1;
+        let (cluster, background) =
+            coordinator::start(self.store.clone(), &settings(self.lives), || 0).await.unwrap();
+        *self.line.0.lock().unwrap() = Some(cluster);
+        self.background = Some(background);
+    }
+
+    fn cluster(&self) -> Cluster {
+        self.line.cluster().unwrap()
+    }
+
+    fn start_worker(&mut self) {
+        self.lives += 1;
+        let id = format!("worker-{}", self.lives);
+        let identity = worker::Identity {
+            id: id.clone(),
+            name: id,
+            version: "model".to_owned(),
+            give_up_after: None,
+            seed: self.lives,
+            look: None,
+        };
+        let config = worker::Config {
+            identity,
+            cache_bytes: 1 << 20,
+            memory_bytes: u64::MAX,
+            engines: BTreeMap::new(),
+        };
+        let calls = Arc::new(self.line.clone());
+        self.workers.push(tokio::spawn(async move {
+            let _ = worker::run(config, calls, worker::Pool::inline(), std::future::pending()).await;
+        }));
+    }
+
+    /// Has the pieces of a run fail until it does; whether it did.
+    async fn fail(&mut self, run: &str) -> bool {
+        let cluster = self.cluster();
+        for number in 0..3 {
+            self.lives += 1;
+            let worker = format!("saboteur-{number}-{}", self.lives);
+            let join = v1::JoinRequest {
+                worker: worker.clone(),
+                name: worker.clone(),
+                version: "model".to_owned(),
+                semantics: experiment::SEMANTICS,
+                threads: 1,
+            };
+            cluster.join(join).await.unwrap();
+            let request = v1::AcquireRequest {
+                worker: worker.clone(),
+                slots: 1000,
+                holding: vec![],
+                wait_milliseconds: 0,
+            };
+            let grants = cluster.acquire(request).await.unwrap().grants;
+            let is_of_run = |grant: &v1::Grant| {
+                let of = &grant.piece.as_ref().unwrap().run;
+                of.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let grants = grants.into_iter().filter(is_of_run);
+            if let Some(grant) = grants.into_iter().next() {
+                let failure = "on purpose".to_owned();
+                let (piece, token) = (grant.piece, grant.token);
+                let request = v1::ReleaseRequest { worker: worker.clone(), piece, failure, token };
+                cluster.release(request).await.unwrap();
+            }
+            let leave = v1::LeaveRequest { worker, reason: "done".to_owned() };
+            cluster.leave(leave).await.unwrap();
+        }
+        // That it failed is written first.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        cluster.status(run).unwrap().state() == State::Failed
+    }
+
+    async fn apply(&mut self, op: Op) -> Result<(), TestCaseError> {
+        match op {
+            Op::Submit(number) => {
+                let run = self.cluster().submit(plan(number), vec![], 0, false).await;
+                let run = run.map_err(|error| TestCaseError::fail(format!("submit: {error}")))?;
+                let known = self.runs.entry(number).or_insert_with(|| Reference {
+                    run: run.clone(),
+                    state: Expected::Open,
+                    extended: None,
+                });
+                prop_assert_eq!(&known.run, &run);
+                if matches!(known.state, Expected::Cancelled | Expected::Failed) {
+                    known.state = Expected::Open;
+                }
+            }
+            Op::Pause(number) => self.change(number, true).await,
+            Op::Resume(number) => self.change(number, false).await,
+            Op::Cancel(number) => {
+                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
+                if self.cluster().cancel(&known.run).await.is_ok() {
+                    self.runs.get_mut(&number).unwrap().state = Expected::Cancelled;
+                }
+            }
+            Op::Extend(number, generations) => {
+                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
+                let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
+                if self.cluster().extend(&known.run, budget).await.is_ok() {
+                    let known = self.runs.get_mut(&number).unwrap();
+                    known.extended = Some(generations);
+                    known.state = Expected::Open;
+                }
+            }
+            Op::Fail(number) => {
+                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
+                if known.state == Expected::Open && self.fail(&known.run).await {
+                    self.runs.get_mut(&number).unwrap().state = Expected::Failed;
+                }
+            }
+            Op::StartWorker => self.start_worker(),
+            Op::KillWorker => {
+                if let Some(worker) = self.workers.pop() {
+                    worker.abort();
+                }
+            }
+            Op::Restart => {
+                *self.line.0.lock().unwrap() = None;
+                if let Some(background) = self.background.take() {
+                    background.abort();
+                }
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                self.start().await;
+            }
+            Op::TakeOver => {
+                // The old one goes on until it notices.
+                let old = self.background.take();
+                self.start().await;
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                if let Some(old) = old {
+                    old.abort();
+                }
+            }
+            Op::Wait(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+        }
+        self.compare()
+    }
+
+    async fn change(&mut self, number: usize, paused: bool) {
+        let Some(known) = self.runs.get(&number).cloned() else { return };
+        let changed = self.cluster().pause(&known.run, paused).await;
+        if changed.is_ok() && !self.is_finished(&known.run) {
+            let known = self.runs.get_mut(&number).unwrap();
+            known.state = if paused { Expected::Paused } else { Expected::Open };
+        }
+    }
+
+    fn is_finished(&self, run: &str) -> bool {
+        self.cluster().status(run).is_ok_and(|status| status.state() == State::Finished)
+    }
+
+    /// The coordinator agrees with the model.
+    fn compare(&self) -> Result<(), TestCaseError> {
+        for known in self.runs.values() {
+            let status = self.cluster().status(&known.run);
+            let status = status.map_err(|error| TestCaseError::fail(format!("{}: {error}", known.run)))?;
+            let (state, reason) = (status.state(), &status.reason);
+            let agrees = match known.state {
+                Expected::Open => matches!(state, State::Waiting | State::Running | State::Finished),
+                Expected::Paused => matches!(state, State::Paused | State::Finished),
+                Expected::Cancelled => matches!(state, State::Cancelled),
+                Expected::Failed => state == State::Failed,
+            };
+            prop_assert!(agrees, "{known:?} is {state:?}: {reason}");
+        }
+        Ok(())
+    }
+
+    /// After everything has healed, every open run comes to its end, with the digest of an undisturbed one.
+    async fn conclude(&mut self) -> Result<(), TestCaseError> {
+        self.start_worker();
+        for number in 0..PLANS.len() {
+            self.change(number, false).await;
+        }
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        for (number, known) in self.runs.clone() {
+            if known.state != Expected::Open {
+                continue;
+            }
+            loop {
+                let status = self.cluster().status(&known.run).unwrap();
+                prop_assert!(
+                    !matches!(status.state(), State::Failed | State::Cancelled),
+                    "{known:?}: {}",
+                    status.reason
+                );
+                if status.state() == State::Finished {
+                    let digest = status.digest.unwrap();
+                    if let Some(generations) = known.extended {
+                        prop_assert_eq!(status.standing.unwrap().generation, generations, "{:?}", known);
+                    }
+                    if known.extended.is_some() || number == ASYNCHRONOUS {
+                        let replayed = replay(&self.store, &known.run).await;
+                        let replayed = replayed.map_err(|error| TestCaseError::fail(error.to_string()))?;
+                        prop_assert_eq!(&digest[..], &replayed.0[..], "{:?}", known);
+                    } else {
+                        prop_assert_eq!(&digest[..], &DIGESTS[number][..], "{:?}", known);
+                    }
+                    break;
+                }
+                prop_assert!(tokio::time::Instant::now() < deadline, "{known:?} stands still: {status:?}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+        self.compare()
+    }
+}
+
+/// Computes a finished evolution again from what is recorded of it: each epoch with what it took, up to where it was
+/// decided to end. Returns its digest.
+async fn replay(store: &Store, run: &str) -> Result<Digest, Box<dyn Error>> {
+    let run = RunId::new(run)?;
+    let head = RunHead::read(store, &run).await?;
+    let (archipelago, past, _) = head.restore(store, &run).await?;
+    let evolver = head.experiment.evolver();
+    let mut known: BTreeMap<(u32, u64), EpochOutcome> = BTreeMap::new();
+    let mut next = vec![0; past.records.len()];
+    let mut is_over = false;
+    while !is_over {
+        is_over = true;
+        for (island, records) in (0..).zip(&past.records) {
+            let epoch: u64 = next[island as usize];
+            let Some(record) = records.get(epoch as usize) else { continue };
+            let packet = |&(from, epoch): &(u32, u64)| {
+                let departure = known.get(&(from, epoch))?.departure.clone();
+                Some(Packet { from, epoch, departure })
+            };
+            let packets: Option<Vec<Packet>> = record.mark.took.iter().map(packet).collect();
+            let (Some(packets), Some(until)) = (packets, archipelago.schedule().end_of(epoch)) else {
+                continue;
+            };
+            let before = epoch.checked_sub(1).map(|before| known[&(island, before)].state.clone());
+            let task = EpochTask { island, epoch, until, state: before, packets };
+            let outcome = evolution::epoch::run(&*evolver, &task)?;
+            if outcome.digest != record.mark.digest {
+                return Err(format!("island {island}, epoch {epoch} comes out otherwise").into());
+            }
+            known.insert((island, epoch), outcome);
+            next[island as usize] += 1;
+            is_over = false;
+        }
+    }
+    if let Some(island) = (0..next.len()).find(|&island| next[island] < archipelago.done(island as u32)) {
+        return Err(format!("what island {island} took for epoch {} is not recorded", next[island]).into());
+    }
+    archipelago.digest().ok_or_else(|| "the run is not finished".into())
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for worker in &self.workers {
+            worker.abort();
+        }
+        if let Some(background) = self.background.take() {
+            background.abort();
+        }
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+/// The digest of each plan when nothing happens to it.
+static DIGESTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let digest = |number: usize| {
+        runtime().block_on(async {
+            let mut world = World::new().await;
+            world.start_worker();
+            let run = world.cluster().submit(plan(number), vec![], 0, false).await.unwrap();
+            while !world.is_finished(&run) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            world.cluster().status(&run).unwrap().digest.unwrap().to_vec()
+        })
+    };
+    (0..PLANS.len()).map(digest).collect()
+});
+
+fn run(ops: &[Op]) -> Result<(), TestCaseError> {
+    runtime().block_on(async {
+        let mut world = World::new().await;
+        for op in ops {
+            world.apply(*op).await?;
+        }
+        world.conclude().await
+    })
+}
+
+#[test]
+fn every_sequence_comes_to_its_end() {
+    let cases = std::env::var("ATOLL_MODEL_CASES").map_or(2000, |cases| cases.parse().unwrap());
+    LazyLock::force(&DIGESTS);
+    let config = Config { cases, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() };
+    let sequences = prop::collection::vec(op(), 1..14);
+    let result = TestRunner::new(config).run(&sequences, |ops| {
+        if std::env::var("ATOLL_MODEL_SHOW").is_ok() {
+            eprintln!("{ops:?}");
+        }
+        run(&ops)
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}

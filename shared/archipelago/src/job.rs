@@ -1,0 +1,215 @@
+//! Jobs beside epochs and cells: what a plan needs from what another run has evolved. Each is a pure function of its
+//! description and of inputs that are named by their digests, so any worker may compute it, however often.
+
+use bincode::{Decode, Encode};
+use bytes::Bytes;
+use checkers::{Ensemble, Network};
+use ensembles::{Distance, Settings, Speciation};
+use evolution::codec;
+use evolution::digest::Digest;
+use experiment::document::Report;
+use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
+use experiment::{Experiment, Plan, Tournament};
+use problems::ProblemSpec;
+use species::Noise;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a job makes of its inputs, which are states of islands.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Job {
+    /// The champions of all states as guests of an experiment.
+    Guests {
+        /// The experiment whose islands they visit.
+        experiment: String,
+    },
+    /// The player file of the champion of one state.
+    Champion {
+        /// The experiment that evolved it.
+        experiment: String,
+    },
+    /// The player file of the best of each species of all states together; then, if it is wanted, that of their
+    /// ensemble.
+    Species {
+        /// The experiment that evolved them.
+        experiment: String,
+        /// The island of each state.
+        islands: Vec<u32>,
+        /// How species are told apart, as the `[tournament.species]` table in JSON.
+        settings: String,
+        /// Whether the ensemble is wanted.
+        ensemble: bool,
+    },
+}
+
+/// What a job came to: files, in order.
+pub type JobResult = Vec<Vec<u8>>;
+
+/// A job that cannot be computed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct JobError(String);
+
+fn wrong(error: impl std::fmt::Display) -> JobError {
+    JobError(error.to_string())
+}
+
+impl Job {
+    /// The digest of the job and its inputs: what its result depends on.
+    pub fn inputs(&self, inputs: &[Bytes]) -> Digest {
+        let own = codec::encode(self).expect("a description is far below any limit");
+        let inputs: Vec<Digest> = inputs.iter().map(|input| Digest::of(input)).collect();
+        let parts = std::iter::once(&own[..]).chain(inputs.iter().map(|digest| &digest.0[..]));
+        Digest::of_parts("atoll job inputs", parts)
+    }
+
+    /// Computes the job.
+    ///
+    /// # Errors
+    /// If the inputs do not fit the experiment, or no player can be made of them.
+    pub fn compute(&self, inputs: &[Bytes]) -> Result<JobResult, JobError> {
+        match self {
+            Self::Guests { experiment } => {
+                let guests = single(experiment)?.evolver().guests(inputs).map_err(wrong)?;
+                Ok(vec![guests.to_vec()])
+            }
+            Self::Champion { experiment } => {
+                let experiment = single(experiment)?;
+                let state = inputs.first().ok_or_else(|| wrong("expected a state, found none"))?;
+                let genome = experiment.evolver().champion(state).map_err(wrong)?.genome;
+                let file = experiment.file().problem.player_file(&genome);
+                Ok(vec![file.ok_or_else(|| no_players(&experiment))?])
+            }
+            Self::Species { experiment, islands, settings, ensemble } => {
+                let networks = population(&single(experiment)?, islands, inputs)?;
+                let keys: SpeciesKeys = serde_json::from_str(settings).map_err(wrong)?;
+                let found = Speciation::of(&networks, &speciation_settings(&keys)).map_err(wrong)?;
+                let best: Vec<Arc<Network>> =
+                    found.representatives().into_iter().map(|best| networks[best].clone()).collect();
+                let mut files: JobResult = best.iter().map(|network| network.to_player_file()).collect();
+                if *ensemble {
+                    files.push(Ensemble::new(best).map_err(wrong)?.to_player_file());
+                }
+                Ok(files)
+            }
+        }
+    }
+}
+
+fn single(text: &str) -> Result<Experiment, JobError> {
+    match experiment::parse("experiment.toml", text, None).map_err(wrong)? {
+        Plan::Single(experiment) => Ok(*experiment),
+        _ => Err(wrong("expected one experiment, found another plan")),
+    }
+}
+
+fn no_players(experiment: &Experiment) -> JobError {
+    let name = experiment.name();
+    wrong(format!("expected a run of the problem `checkers`, found the experiment {name} of another"))
+}
+
+/// The networks of all individuals.
+fn population(
+    experiment: &Experiment,
+    islands: &[u32],
+    states: &[Bytes],
+) -> Result<Vec<Arc<Network>>, JobError> {
+    let ProblemSpec::Checkers(checkers) = &experiment.file().problem else {
+        return Err(no_players(experiment));
+    };
+    let evolver = experiment.evolver();
+    let mut networks = vec![];
+    for (island, state) in islands.iter().zip(states) {
+        for resident in evolver.residents(*island, state).map_err(wrong)? {
+            let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();
+            networks.push(Arc::new(Network::new(checkers.nodes.kind(), &weights).map_err(wrong)?));
+        }
+    }
+    Ok(networks)
+}
+
+/// How species are told apart.
+pub fn speciation_settings(keys: &SpeciesKeys) -> Settings {
+    Settings {
+        distance: match keys.distance {
+            DistanceKey::Weights => Distance::Weights,
+            DistanceKey::Behaviour => Distance::BEHAVIOUR,
+        },
+        epsilon: keys.epsilon,
+        min_points: keys.min_points as usize,
+        noise: match keys.noise {
+            NoiseKey::Drop => Noise::Drop,
+            NoiseKey::Own => Noise::Own,
+            NoiseKey::Nearest => Noise::Nearest,
+        },
+        depth: keys.depth,
+        pairs: keys.pairs as usize,
+        ..Settings::default()
+    }
+}
+
+/// What a tournament has to look up: a champion, or the species of a population, each once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LookUp {
+    /// `RUN`, `RUN/ISLAND` or `RUN/ISLAND@EPOCH`, as the tournament names it.
+    pub reference: String,
+    /// Whether the species are wanted, rather than the champion.
+    pub species: bool,
+}
+
+/// What a tournament has to look up before its first game, in a fixed order.
+pub fn look_ups(tournament: &Tournament) -> Vec<LookUp> {
+    let mut wanted: Vec<LookUp> = tournament.players().iter().filter_map(look_up).collect();
+    wanted.sort();
+    wanted.dedup();
+    wanted
+}
+
+fn look_up(player: &PlayerKeys) -> Option<LookUp> {
+    if !player.is_looked_up() || player.digest().is_some() {
+        return None;
+    }
+    let population = player.representatives.as_ref().or(player.ensemble.as_ref());
+    let reference = population.or(player.player.as_ref())?.clone();
+    Some(LookUp { reference, species: population.is_some() })
+}
+
+/// Whether an ensemble is made of a population.
+pub fn wants_ensemble(tournament: &Tournament, look_up: &LookUp) -> bool {
+    let mut players = tournament.players().iter();
+    look_up.species && players.any(|player| player.ensemble.as_ref() == Some(&look_up.reference))
+}
+
+/// The tournament with everybody looked up, and their player files by their digests.
+///
+/// # Errors
+/// If the tournament does not allow these players.
+pub fn resolve(
+    tournament: &Tournament,
+    found: &BTreeMap<LookUp, JobResult>,
+) -> Result<(Tournament, BTreeMap<Digest, Bytes>), Box<Report>> {
+    let mut files = BTreeMap::new();
+    let mut players = vec![];
+    for player in tournament.players() {
+        let Some((look_up, result)) = look_up(player).and_then(|one| found.get_key_value(&one)) else {
+            players.push(player.clone());
+            continue;
+        };
+        let mut known = |bytes: &[u8]| {
+            let digest = Digest::of(bytes);
+            files.insert(digest, Bytes::copy_from_slice(bytes));
+            PlayerKeys { digest: Some(digest.to_string()), ..player.clone() }
+        };
+        if player.representatives.is_some() {
+            let best = result.len() - usize::from(wants_ensemble(tournament, look_up));
+            players.extend(result[..best].iter().zip(1..).map(|(file, number)| PlayerKeys {
+                name: format!("{}.{number}", player.name),
+                team: Some(player.team().to_owned()),
+                ..known(file)
+            }));
+        } else {
+            players.extend(result.last().map(|file| known(file)));
+        }
+    }
+    Ok((tournament.with_players(players).map_err(Box::new)?, files))
+}

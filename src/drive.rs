@@ -1,0 +1,204 @@
+//! A run driven to its end in this process: a coordinator without a server, and a worker that calls it directly.
+//!
+//! It is the state machine that `atoll coordinator` serves, so whatever happens to a run here and there is the same.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::run::How;
+use crate::signals::Signals;
+use crate::store_argument::run_id;
+use coordinator::{Cluster, Rejection};
+use evolution::epoch::Standing;
+use experiment::Plan;
+use experiment::file::BudgetKeys;
+use proto::convert;
+use proto::v1;
+use proto::v1::run_status::{Kind, State};
+use run::RunId;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store::{Nonce, Store};
+use tokio::sync::oneshot;
+use worker::{Config, Departed, Identity, WorkerError};
+
+/// How often progress is shown.
+const SHOW: Duration = Duration::from_millis(100);
+/// How long the store may take to write what is not written yet.
+const WRITING_UP: Duration = Duration::from_secs(30);
+
+/// What is to be done.
+pub(crate) enum Wish {
+    /// A plan; the players of a tournament were looked up, and their files come along.
+    Submit { plan: Box<Plan>, files: Vec<bytes::Bytes>, fresh: bool },
+    /// A run of the store.
+    Resume(RunId),
+    /// A run of the store, with another budget.
+    Extend(RunId, BudgetKeys),
+}
+
+/// How a drive came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The run is finished.
+    Finished,
+    /// A signal stopped it; what was done is kept.
+    Stopped,
+}
+
+/// What driving a run came to.
+pub(crate) struct Driven {
+    pub(crate) run: RunId,
+    pub(crate) ending: Ending,
+    /// How long it took this time.
+    pub(crate) time: Duration,
+    /// The evaluations of this time.
+    pub(crate) evaluations: u64,
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Report(report) => Self::Report(report),
+            Rejection::Player(error) => Self::LookUp(error),
+            Rejection::Name(error) => Self::Name(error),
+            Rejection::Keep(error) => Self::Keep(error),
+            Rejection::Unsuitable { .. } => Self::Usage(rejection.to_string()),
+            Rejection::Succeeded => Self::Succeeded,
+            rejection => Self::Other(rejection.to_string()),
+        }
+    }
+}
+
+/// Drives a run in this process, until it has ended or a signal comes.
+pub(crate) async fn here(
+    store: &Store,
+    wish: Wish,
+    how: &How,
+    signals: &mut Signals,
+) -> Result<Driven, Failure> {
+    let start = Instant::now();
+    let nonce = Nonce(rand::random());
+    let version = env!("CARGO_PKG_VERSION");
+    let (cluster, background) = coordinator::start_local(store.clone(), nonce, version, clock::now).await?;
+    let run = begin(&cluster, wish).await?;
+    let before = cluster.status(run.as_str())?;
+    announce(&before, how);
+    let was_open = !has_ended(&before);
+    let worked = if was_open { work(&cluster, &run, how, signals).await } else { Ok(()) };
+    if let Err(failure) = worked {
+        background.abort();
+        return Err(failure);
+    }
+    let is_stopped = cluster.stop(background, WRITING_UP).await;
+    if let Some(error) = cluster.take_trouble() {
+        return Err(error.into());
+    }
+    if !is_stopped {
+        return Err(Failure::Other("the store does not answer: run the same command again".to_owned()));
+    }
+    let after = cluster.status(run.as_str())?;
+    let ending = match after.state() {
+        State::Finished => Ending::Finished,
+        State::Failed => return Err(Failure::Other(format!("run {run} failed: {}", after.reason))),
+        State::Cancelled => return Err(Failure::Other(format!("run {run} was cancelled"))),
+        _ => Ending::Stopped,
+    };
+    let evaluations = |status: &v1::RunStatus| status.standing.map_or(0, |standing| standing.evaluations);
+    let evaluations = evaluations(&after).saturating_sub(evaluations(&before));
+    Ok(Driven { run, ending, time: start.elapsed(), evaluations })
+}
+
+async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {
+    match wish {
+        Wish::Submit { plan, files, fresh } => run_id(&cluster.submit(*plan, files, 0, fresh).await?),
+        Wish::Resume(run) => {
+            cluster.resume(&run).await?;
+            Ok(run)
+        }
+        Wish::Extend(run, budget) => {
+            cluster.list(&run).await?;
+            cluster.extend(run.as_str(), budget).await?;
+            Ok(run)
+        }
+    }
+}
+
+fn has_ended(status: &v1::RunStatus) -> bool {
+    matches!(status.state(), State::Finished | State::Failed | State::Cancelled)
+}
+
+/// Shows what is about to happen.
+fn announce(status: &v1::RunStatus, how: &How) {
+    let (run, folder) = (&status.run, how.store.folder.display());
+    let done = status.standing.map_or(0, |standing| standing.generation);
+    let goal = status.goal.unwrap_or(0);
+    match status.kind() {
+        Kind::Sweep => eprintln!("sweep {run}: {goal} cells, {done} done"),
+        Kind::Tournament => eprintln!("tournament {run}: {goal} batches of games, {done} done"),
+        _ if status.state() == State::Finished => eprintln!("run {run} in {folder} is finished already"),
+        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: going on from generation {done}"),
+        _ => eprintln!("run {run} in {folder}"),
+    }
+}
+
+/// Has a worker in this process work until the run has ended, or a signal comes.
+async fn work(cluster: &Cluster, run: &RunId, how: &How, signals: &mut Signals) -> Result<(), Failure> {
+    let memory_bytes = crate::worker::memory_for_work();
+    let config = Config {
+        identity: Identity {
+            id: "local".to_owned(),
+            name: "local".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            give_up_after: None,
+            seed: 0,
+            look: None,
+        },
+        cache_bytes: (memory_bytes / 8).min(256 << 20) as usize,
+        memory_bytes,
+        engines: crate::engines::read(how.engines.as_deref())?,
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async move { drop(stopped.await) };
+    let calls = Arc::new(cluster.clone());
+    let mut working = tokio::spawn(worker::run(config, calls, how.pool()?, shutdown));
+    let status = cluster.status(run.as_str())?;
+    let mut progress = Progress::new(status.islands as usize, status.goal);
+    let mut stop = Some(stop);
+    let ended = loop {
+        tokio::select! {
+            ended = &mut working => break ended,
+            () = tokio::time::sleep(SHOW) => {
+                if let Some(error) = cluster.take_trouble() {
+                    working.abort();
+                    progress.clear();
+                    return Err(error.into());
+                }
+                show(cluster, run, &mut progress);
+            }
+            () = signals.asked_or_again(stop.is_none()) => {
+                let Some(stop) = stop.take() else {
+                    // The second signal does not wait.
+                    working.abort();
+                    progress.clear();
+                    return Ok(());
+                };
+                progress.say("stopping at the next generation …");
+                drop(stop);
+            }
+        }
+    };
+    show(cluster, run, &mut progress);
+    progress.clear();
+    let departed: Result<Departed, WorkerError> =
+        ended.map_err(|error| Failure::Other(format!("the worker of this process: {error}")))?;
+    departed.map(|_| ()).map_err(Failure::from)
+}
+
+fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {
+    let standing: Option<Standing> =
+        cluster.status(run.as_str()).ok().and_then(|status| convert::standing(status.standing).ok());
+    if let Some(standing) = standing {
+        progress.show(&standing);
+    }
+}
