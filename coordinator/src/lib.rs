@@ -29,7 +29,7 @@ pub use cluster::{Background, Cluster};
 pub use rejection::Rejection;
 pub use serve::{
     Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,
-    connections, run, start, start_local,
+    connections, run, serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

@@ -1,7 +1,7 @@
 //! The coordinator as a server: from its listeners to its last word.
 
 use super::change_signal::Listener;
-use super::connections::{HEAD, serve_http};
+use super::connections::{HEAD, Limits, connections, serve_http};
 use super::http;
 use super::operator_api::OperatorApi;
 use super::permissions::{Gate, Pace, Permissions, Right};
@@ -11,6 +11,7 @@ use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
 use crate::state::{ClusterState, Rules};
+use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
@@ -114,6 +115,19 @@ pub enum Ending {
     Succeeded,
 }
 
+/// As [`run`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
+pub fn serve_listener<'a>(
+    listener: TcpListener,
+    limits: Limits,
+    http: Option<TcpListener>,
+    store: Store,
+    settings: Settings,
+    unix: fn() -> u64,
+    shutdown: BoxFuture<'a, ()>,
+) -> BoxFuture<'a, Result<Ending, ServeError>> {
+    Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
+}
+
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
 ///
 /// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` returns
@@ -174,12 +188,12 @@ where
 
 /// A coordinator without a server, for a worker in the same process: it has the runs that it is asked for, and no others
 /// of the store.
-pub async fn start_local(
+pub fn start_local(
     store: Store,
     nonce: Nonce,
     version: &str,
     unix: fn() -> u64,
-) -> Result<(Cluster, Background), Rejection> {
+) -> BoxFuture<'static, Result<(Cluster, Background), Rejection>> {
     // Its worker lives as long as it does, and tells often how far it is.
     let lease = Duration::from_hours(24);
     let terms = Terms { lease, renew: Duration::from_millis(100), hedge_after: lease, ..Terms::default() };
@@ -191,7 +205,7 @@ pub async fn start_local(
         max_runs: usize::MAX,
         patient: false,
     };
-    Cluster::start(store, None, rules, Clock::new(unix), false).await
+    Box::pin(Cluster::start(store, None, rules, Clock::new(unix), false))
 }
 
 /// A coordinator without a server, which claims the whole store and continues all of its runs.
