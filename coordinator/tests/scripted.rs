@@ -224,10 +224,11 @@ async fn work_that_fails_everywhere_fails_its_run_until_it_is_submitted_again() 
         let request = v1::ReleaseRequest { worker, piece: grant.piece, failure, token: grant.token };
         script.cluster.release(request).await.unwrap();
     }
+    // That it failed is written first.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let status = script.cluster.status(&script.run).unwrap();
     assert_eq!(status.state(), State::Failed);
     assert!(status.reason.ends_with("failed 3 times on 3 workers: it broke"), "{}", status.reason);
-    tokio::time::sleep(Duration::from_secs(1)).await;
     script.restart().await;
     assert_eq!(script.state(), State::Failed, "it is written down");
     let run = script.cluster.submit(parse(EXPERIMENT), vec![], 0, false).await.unwrap();
