@@ -229,6 +229,26 @@ fn topologies() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just("ring"), Just("isolated"), Just("star"), Just("fully-connected"), Just("two-way-ring")]
 }
 
+#[test]
+fn what_arrives_after_the_end_is_late() {
+    let mut ended = Drive::new(&experiment("synchronous", "isolated", 3, "{ stagnation = 1 }", 30));
+    ended.run_out();
+    let result = ended.result();
+    let end = result.0.clone().expect("it ends");
+    // The same run as it would have gone on.
+    let mut longer = Drive::new(&experiment("synchronous", "isolated", 3, "{ generations = 20 }", 30));
+    while let Some(&island) = longer.archipelago.ready().first() {
+        let task = longer.archipelago.begin(island);
+        let outcome = epoch::run(&*longer.evolver, &task).expect("its inputs are right");
+        longer.deliver(&task, &outcome);
+        if task.epoch > end.epoch {
+            assert!(matches!(ended.archipelago.complete(&task, &outcome), Ok(Completion::Late)));
+        }
+    }
+    assert!(longer.result().0.expect("it ends").epoch > end.epoch);
+    assert_eq!(ended.result(), result);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
