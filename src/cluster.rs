@@ -52,10 +52,10 @@ pub(crate) async fn work_off(
         linger: Duration::ZERO,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let shutdown = async move { drop(stopped.await) };
-    let incoming = coordinator::connections(listener, Limits::default());
-    let coordinator = coordinator::run(incoming, None, store.clone(), settings, clock::now, shutdown);
-    let mut coordinator = std::pin::pin!(coordinator);
+    let shutdown = Box::pin(async move { drop(stopped.await) });
+    let (limits, store) = (Limits::default(), store.clone());
+    let mut coordinator =
+        coordinator::serve_listener(listener, limits, None, store, settings, clock::now, shutdown);
     let mut remote = Remote::new(&url, &Credentials::default())?;
     let run = tokio::select! {
         run = remote.submit(request) => run?,

@@ -193,8 +193,10 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     if let Some(http) = &http {
         eprintln!("health and metrics at {scheme}://{}", address(http)?);
     }
-    let incoming = coordinator::connections(listener, limits(settings)?);
-    let ending = coordinator::run(incoming, http, store, office, clock::now, signals.asked()).await?;
+    let asked = Box::pin(signals.asked());
+    let limits = limits(settings)?;
+    let ending =
+        coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
     Ok(match ending {
         Ending::Done => ExitCode::SUCCESS,
         Ending::Failed(reason) => return Err(Failure::Other(reason)),

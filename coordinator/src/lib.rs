@@ -44,5 +44,5 @@ pub use connections::{Connection, Limits, connections};
 pub use guard::{Guard, TokenError, Tokens};
 pub use members::MemberError;
 pub use office::{First, Moment, Refusal, Settings};
-pub use serve::{Ending, ServeError, run};
+pub use serve::{Ending, ServeError, run, serve_listener};
 pub use tls::{Tls, TlsError};

@@ -1,12 +1,13 @@
 //! The coordinator as a server: from its listeners to its last word.
 
 use crate::bell::Listener;
-use crate::connections::{HEAD, serve_http};
+use crate::connections::{HEAD, Limits, connections, serve_http};
 use crate::guard::{Gate, Guard, Pace, Right};
 use crate::http;
 use crate::office::{Office, Refusal, Settings};
 use crate::service::{Clock, Desk};
 use crate::tls::Tls;
+use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
@@ -74,6 +75,19 @@ pub enum Ending {
     Stopped,
     /// Another coordinator has taken the store over, and goes on with its runs.
     Succeeded,
+}
+
+/// As [`run`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
+pub fn serve_listener(
+    listener: TcpListener,
+    limits: Limits,
+    http: Option<TcpListener>,
+    store: Store,
+    settings: Settings,
+    unix: fn() -> u64,
+    shutdown: BoxFuture<'_, ()>,
+) -> BoxFuture<'_, Result<Ending, ServeError>> {
+    Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
 }
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.

@@ -17,6 +17,7 @@ use proto::v1;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -73,7 +74,26 @@ pub enum WorkerError {
 
 /// Works for a coordinator until there is nothing left to do, or until it is asked to stop. Calls travel over gRPC
 /// ([`Grpc`](crate::Grpc)), or directly to a coordinator in the same process.
-pub async fn run(
+pub fn run<'a>(
+    config: Config,
+    calls: Arc<dyn WorkerCalls>,
+    pool: Pool,
+    shutdown: impl Future<Output = ()> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
+    boxed(config, calls, pool, Box::pin(shutdown))
+}
+
+/// The session is compiled here and not in the command, which is not optimised.
+fn boxed(
+    config: Config,
+    calls: Arc<dyn WorkerCalls>,
+    pool: Pool,
+    shutdown: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
+) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + '_>> {
+    Box::pin(join_and_work(config, calls, pool, shutdown))
+}
+
+async fn join_and_work(
     config: Config,
     calls: Arc<dyn WorkerCalls>,
     pool: Pool,
