@@ -153,7 +153,7 @@ impl From<Refused> for Status {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::OtherRight(Right::Operate) => Self::permission_denied(refused.to_string()),
-            // A worker that was put aside is denied; one with a wrong token has to tell that from it.
+            // A quarantined worker is denied; a wrong token must look different to it.
             _ => Self::unauthenticated(refused.to_string()),
         }
     }

@@ -102,7 +102,7 @@ impl Members {
     }
 
     pub(crate) fn leave(&mut self, worker: &str) {
-        // One that was put aside stays known as such, or it would only have to leave and come back.
+        // A quarantined worker stays known: otherwise it could leave and join again.
         self.0.retain(|id, member| id != worker || member.aside.is_some());
     }
 
