@@ -1,8 +1,9 @@
-//! The hybrid, through the engine: what it reaches in the CPU time that it is allowed.
+//! The hybrid, through the engine: what it reaches, which is the same everywhere.
 //!
-//! `ATOLL_MAZE_BOARDS` says how many other boards of each size are tried, and that every run goes to its end; without,
-//! it is one board, and all runs but the first stop when they have what they look for. With `--nocapture` it prints what
-//! it found as tables in Markdown: see `tests/long maze-hybrid`.
+//! `ATOLL_MAZE_BOARDS` says how many other boards of each size are tried. Then every run is repeated ten times, goes to
+//! its end, and must be done within the CPU time that it is allowed: see `tests/long maze-hybrid`, which also prints what
+//! was found as tables in Markdown (`--nocapture`). Without it there is one other board and three repeats, runs after the
+//! first stop when they have what they look for, and no time is judged: other tests run beside it.
 
 use archipelago::solo;
 use experiment::file::BudgetKeys;
@@ -83,9 +84,10 @@ impl Cell {
         Self { side, turns, wanted, evolved }
     }
 
-    /// Repeats that reached what was wanted within the time.
+    /// Repeats that reached what was wanted, within the time if it is judged.
     fn successes(&self) -> usize {
-        let allowed = ALLOWED * (self.turns * self.turns) as f64;
+        let allowed =
+            if boards().is_some() { ALLOWED * (self.turns * self.turns) as f64 } else { f64::INFINITY };
         self.evolved.iter().filter(|one| one.last >= self.wanted && one.seconds <= allowed).count()
     }
 
@@ -132,10 +134,11 @@ fn the_optimum_of_the_published_boards() {
     on_one_thread(|| {
         head("Published boards");
         let mut sure = 0;
+        let repeats = if boards().is_some() { 10 } else { 3 };
         for (side, turns, wanted, is_optimum) in published() {
-            let cell = Cell::new(side, 0, turns, wanted, 10);
+            let cell = Cell::new(side, 0, turns, wanted, repeats);
             cell.print();
-            let is_reached = cell.successes() >= 9;
+            let is_reached = cell.successes() as u64 * 10 >= repeats * 9;
             assert!(is_optimum || is_reached, "{side} at {turns}: the known bound is not reached");
             sure += usize::from(is_optimum && is_reached);
         }
