@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::run::How;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
+use experiment::Plan;
 use rayon::prelude::*;
 use run::{Place, RunId};
 use run::{jobs, players};
@@ -13,15 +14,38 @@ use std::time::Duration;
 use store::Store;
 use tournament::{Contestant, EngineCommand};
 
-/// The plan of cells that a run holds, if it is one.
-pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<CellPlan>, Failure> {
+/// The plan that a run holds, if it is there.
+async fn plan(store: &Store, run: &RunId) -> Result<Option<Plan>, Failure> {
     let path = Place::Experiment.in_run(run);
     let text = match store.read_text(&path, experiment::document::MAX_STORED).await {
         Ok(text) => text,
         Err(error) if error.is_missing() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    Ok(CellPlan::of(experiment::parse(path.as_ref(), &text, None)?))
+    Ok(Some(experiment::parse(path.as_ref(), &text, None)?))
+}
+
+/// The plan of cells that a run holds, if it is one.
+pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<CellPlan>, Failure> {
+    Ok(plan(store, run).await?.and_then(CellPlan::of))
+}
+
+/// Checks that everybody who plays can be had here, before the first game, and before the first part of a study.
+pub(crate) async fn check_players(
+    store: &Store,
+    run: &RunId,
+    engines: &BTreeMap<String, EngineCommand>,
+) -> Result<(), Failure> {
+    match plan(store, run).await? {
+        Some(Plan::Tournament(games)) => {
+            contestants(store, run, &CellPlan::Tournament(games), engines).await.map(|_| ())
+        }
+        Some(Plan::Study(study)) => {
+            let checked = study.tournament.as_ref().map_or(Ok(()), |games| games.check_engines(engines));
+            checked.map_err(|error| Failure::Config(error.to_string()))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) async fn is_finished(store: &Store, run: &RunId, plan: CellPlan) -> Result<bool, Failure> {

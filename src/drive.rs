@@ -2,6 +2,7 @@
 //!
 //! It is the state machine that `atoll coordinator` serves, so whatever happens to a run here and there is the same.
 
+use crate::cells;
 use crate::clock;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -85,7 +86,7 @@ pub(crate) async fn here(
     let before = cluster.status(run.as_str())?;
     announce(&before, how);
     let was_open = !has_ended(&before);
-    let worked = if was_open { work(&cluster, &run, how, signals).await } else { Ok(()) };
+    let worked = if was_open { work(store, &cluster, &run, how, signals).await } else { Ok(()) };
     if let Err(failure) = worked {
         background.abort();
         return Err(failure);
@@ -143,8 +144,16 @@ fn announce(status: &v1::RunStatus, how: &How) {
 }
 
 /// Has a worker in this process work until the run has ended, or a signal comes.
-async fn work(cluster: &Cluster, run: &RunId, how: &How, signals: &mut Signals) -> Result<(), Failure> {
+async fn work(
+    store: &Store,
+    cluster: &Cluster,
+    run: &RunId,
+    how: &How,
+    signals: &mut Signals,
+) -> Result<(), Failure> {
     let memory_bytes = crate::worker::memory_for_work();
+    let engines = crate::engines::read(how.engines.as_deref())?;
+    cells::check_players(store, run, &engines).await?;
     let config = Config {
         identity: Identity {
             id: "local".to_owned(),
@@ -155,8 +164,10 @@ async fn work(cluster: &Cluster, run: &RunId, how: &How, signals: &mut Signals) 
             look: None,
         },
         cache_bytes: (memory_bytes / 8).min(256 << 20) as usize,
+        // The coordinator ends with this process: there is no other one to deliver to.
+        undurable_bytes: 0,
         memory_bytes,
-        engines: crate::engines::read(how.engines.as_deref())?,
+        engines,
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };

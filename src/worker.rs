@@ -12,6 +12,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool};
 
+/// At least so many bytes are kept of what was delivered and is not durable yet.
+const LEAST_UNDURABLE: usize = 64 << 20;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -146,9 +149,10 @@ fn config(settings: &Settings, look: Look) -> Result<Config, Failure> {
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
     // What is kept at hand must not crowd out what is worked on.
     let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
+    let undurable_bytes = cache_bytes.max(LEAST_UNDURABLE);
     let engines = settings.text("engines")?;
     let engines = engines::read((!engines.is_empty()).then(|| Path::new(&engines)))?;
-    Ok(Config { identity, cache_bytes, memory_bytes, engines })
+    Ok(Config { identity, cache_bytes, undurable_bytes, memory_bytes, engines })
 }
 
 /// Three quarters of what there is: there is more to a process than the work it does.

@@ -133,6 +133,7 @@ async fn work(number: u64, seed: u64) -> turmoil::Result {
     let config = worker::Config {
         identity,
         cache_bytes: 1 << 20,
+        undurable_bytes: 1 << 20,
         memory_bytes: u64::MAX,
         engines: std::collections::BTreeMap::new(),
     };

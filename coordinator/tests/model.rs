@@ -256,6 +256,7 @@ impl World {
         let config = worker::Config {
             identity,
             cache_bytes: 1 << 20,
+            undurable_bytes: 1 << 20,
             memory_bytes: u64::MAX,
             engines: BTreeMap::new(),
         };

@@ -297,7 +297,13 @@ async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
         look: None,
     };
     let engines = BTreeMap::new();
-    let config = worker::Config { identity, cache_bytes: 1 << 20, memory_bytes: u64::MAX, engines };
+    let config = worker::Config {
+        identity,
+        cache_bytes: 1 << 20,
+        undurable_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
+        engines,
+    };
     // It computes an epoch now and then, so that the coordinator is lost in the middle.
     let working =
         tokio::spawn(worker::run(config, line.clone(), worker::Pool::inline(), std::future::pending()));

@@ -38,9 +38,6 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// Epochs shorter than this are fetched ahead, so that no core waits for the network between two of them.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// At least so many bytes are kept of what was delivered and is not durable yet.
-const LEAST_UNDURABLE: usize = 64 << 20;
-
 /// What a worker is told at its start.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -48,6 +45,8 @@ pub struct Config {
     pub identity: Identity,
     /// How many bytes of states are kept at hand.
     pub cache_bytes: usize,
+    /// How many bytes are kept of what was delivered and is not durable yet.
+    pub undurable_bytes: usize,
     /// About how many bytes all work together may take at a time.
     pub memory_bytes: u64,
     /// How engines are started that take part in tournaments, by their names.
@@ -104,7 +103,7 @@ async fn join_and_work(
     pool: Pool,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Departed, WorkerError> {
-    let client = Client::new(calls, config.identity, pool.threads(), config.cache_bytes.max(LEAST_UNDURABLE));
+    let client = Client::new(calls, config.identity, pool.threads(), config.undurable_bytes);
     let mut shutdown = std::pin::pin!(shutdown);
     let renew_every = tokio::select! {
         every = client.join() => every?,

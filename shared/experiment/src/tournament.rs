@@ -296,6 +296,16 @@ impl Tournament {
         self.players().iter().map(|player| self.contestant(player, files, engines)).collect()
     }
 
+    /// Whether all engines that play are among those that there are.
+    pub fn check_engines(&self, engines: &BTreeMap<String, EngineCommand>) -> Result<(), ContestantError> {
+        for player in self.players() {
+            if let Some(engine) = &player.engine {
+                find_engine(&player.name, engine, engines)?;
+            }
+        }
+        Ok(())
+    }
+
     fn contestant<B: AsRef<[u8]>>(
         &self,
         player: &PlayerKeys,
@@ -304,12 +314,7 @@ impl Tournament {
     ) -> Result<Contestant, ContestantError> {
         let (name, depth) = (player.name.clone(), player.depth.unwrap_or(self.file.tournament.depth));
         if let Some(engine) = &player.engine {
-            let known = || match engines.len() {
-                0 => "there is none".to_owned(),
-                _ => engines.keys().cloned().collect::<Vec<_>>().join(", "),
-            };
-            let missing = || ContestantError::Engine { name, engine: engine.clone(), known: known() };
-            let command = engines.get(engine).ok_or_else(missing)?.clone();
+            let command = find_engine(&name, engine, engines)?.clone();
             return Ok(Contestant::Engine { command, depth });
         }
         let own = match player.player.as_deref() {
@@ -533,6 +538,21 @@ fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedul
         _ => return vec![],
     };
     vec![document.problem("tournament.players", message, None)]
+}
+
+/// The engine that a player names.
+fn find_engine<'a>(
+    name: &str,
+    engine: &str,
+    engines: &'a BTreeMap<String, EngineCommand>,
+) -> Result<&'a EngineCommand, ContestantError> {
+    engines.get(engine).ok_or_else(|| {
+        let known = match engines.len() {
+            0 => "there is none".to_owned(),
+            _ => engines.keys().cloned().collect::<Vec<_>>().join(", "),
+        };
+        ContestantError::Engine { name: name.to_owned(), engine: engine.to_owned(), known }
+    })
 }
 
 #[cfg(test)]
