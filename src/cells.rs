@@ -6,8 +6,9 @@ use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use rayon::prelude::*;
+use run::jobs::StoredJobs;
+use run::players;
 use run::{Place, RunId};
-use run::{jobs, players};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +50,8 @@ pub(crate) async fn check_players(
 }
 
 pub(crate) async fn is_finished(store: &Store, run: &RunId, plan: CellPlan) -> Result<bool, Failure> {
-    Ok(jobs::read(store, run, plan).await?.is_complete())
+    let stored = StoredJobs::read(store, run, plan).await?;
+    Ok(stored.damage.is_empty() && stored.progress.is_complete())
 }
 
 /// Who plays in a tournament; nobody in a sweep.

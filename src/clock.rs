@@ -1,5 +1,6 @@
 //! The wall clock, read in one place.
 
+use chrono::{DateTime, Datelike, Utc};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
@@ -9,29 +10,19 @@ pub(crate) fn now() -> u64 {
 
 /// A time as `2026-11-16 05:20:00` in UTC.
 pub(crate) fn show(milliseconds: u64) -> String {
-    let seconds = milliseconds / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    calendar(milliseconds).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The year, month and day of a time in UTC.
 pub(crate) fn date(milliseconds: u64) -> (u64, u64, u64) {
-    civil(milliseconds / 86_400_000)
+    let date = calendar(milliseconds);
+    (u64::from(date.year().unsigned_abs()), date.month().into(), date.day().into())
 }
 
-/// The date of a day since 1970 in the Gregorian calendar: whole 400-year cycles first, then years from March, so
-/// that the leap day is the last of its year.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let from_march_0 = days + 719_468;
-    let (cycle, day_of_cycle) = (from_march_0 / 146_097, from_march_0 % 146_097);
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (cycle * 400 + year_of_cycle + u64::from(month <= 2), month, day)
+/// A time that is later than the calendar goes is its last.
+fn calendar(milliseconds: u64) -> DateTime<Utc> {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    DateTime::from_timestamp_millis(milliseconds).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 #[cfg(test)]

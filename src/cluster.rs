@@ -14,6 +14,7 @@ use crate::store_argument::run_id;
 use coordinator::leases::Terms;
 use coordinator::{Ending, Limits, Permissions, Settings};
 use proto::v1;
+use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
 use std::process::Stdio;
@@ -39,13 +40,19 @@ pub(crate) async fn work_off(
     signals: &mut Signals,
 ) -> Result<Option<Driven>, Failure> {
     let start = Instant::now();
+    if let Some(server) = Lock::server(store)? {
+        let folder = how.store.folder.display();
+        return Err(Failure::Other(format!(
+            "the store {folder} is served by the coordinator, {server}: submit the run there, or stop it first"
+        )));
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
     let settings = Settings {
         terms: Terms::default(),
         nonce: opening.nonce,
-        version: opening.version,
+        version: opening.owner.version,
         exit_when_done: true,
         max_runs: MAX_RUNS,
         permissions: Permissions::default(),
@@ -62,11 +69,18 @@ pub(crate) async fn work_off(
     let mut coordinator =
         coordinator::serve_listener(listener, limits, None, store.clone(), settings, clock::now, shutdown);
     let mut remote = Remote::new(&url, &Credentials::default())?;
+    let mut submitting = Box::pin(remote.submit(request));
     let run = tokio::select! {
-        run = remote.submit(request) => run?,
-        ending = &mut coordinator => return Err(gone_early(ending?)),
+        run = &mut submitting => run?,
+        ending = &mut coordinator => {
+            let ending = ending?;
+            // A run that is refused leaves nothing to do: the reason is on its way.
+            let refused = tokio::time::timeout(LEAVING, submitting).await.ok().and_then(Result::err);
+            return Err(refused.unwrap_or_else(|| gone_early(ending)));
+        }
         () = signals.asked() => return Ok(None),
     };
+    drop(submitting);
     eprintln!("run {run} in {}", how.store.folder.display());
     // Workers come after the run: before it, they would be told that there is nothing to do.
     let mut children = start_workers(&url, how, workers)?;

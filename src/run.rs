@@ -11,7 +11,7 @@ use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
-use run::{Opening, Place, RunError, RunHead, RunId};
+use run::{Opening, Owner, Place, RunError, RunHead, RunId};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Nonce, Store};
@@ -205,8 +205,9 @@ async fn conclude(
 }
 
 pub(crate) fn opening() -> Opening {
-    let nonce = Nonce(rand::random());
-    Opening { nonce, now: clock::now(), version: env!("CARGO_PKG_VERSION").to_owned(), claim: None }
+    let (nonce, now) = (Nonce(rand::random()), clock::now());
+    let owner = Owner::this_process(env!("CARGO_PKG_VERSION"), now);
+    Opening { nonce, now, owner, claim: None }
 }
 
 async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {

@@ -10,12 +10,13 @@ use crate::tournament::Outcome;
 use crate::{cells, remote, summary};
 use archipelago::Progress;
 use archipelago::cell::CellPlan;
+use codec::Standing;
 use experiment::document;
 use report::text::shortened;
-use run::epochs::StoredEpochs;
-use run::jobs;
-use run::journal::read_all;
-use run::{Place, Recorded, RunError, RunEvent, RunHead, RunId, Status, layout};
+use run::epochs::total;
+use run::jobs::StoredJobs;
+use run::reader::Reader;
+use run::{Damage, Place, RunId, layout};
 use std::process::ExitCode;
 use store::Store;
 
@@ -147,29 +148,28 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             CellPlan::Sweep(_) => "sweep",
             CellPlan::Tournament(_) => "tournament",
         };
-        let progress = jobs::read(store, run, plan).await?;
-        let events = read_all::<RunEvent>(store, run).await.map_err(RunError::from)?;
-        let recorded = Recorded::of(events.iter().map(|event| &event.body));
-        let state = match recorded.status {
-            _ if progress.is_complete() => "finished".to_owned(),
-            Status::Cancelled | Status::Failed(_) => recorded.status.to_string(),
-            _ => format!("{}/{}", progress.done().len(), progress.plan().len()),
-        };
+        let stored = StoredJobs::read(store, run, plan).await?;
+        tell(run, &stored.damage);
+        let (state, progress) = (stored.state(), stored.progress);
         let digest = progress.digest().map(|digest| digest.to_string());
         let (run, created) = (run.to_string(), kind.to_owned());
         return Ok(Row { run, state, reached: reached(&progress), created, digest });
     }
-    let head = RunHead::read(store, run).await?;
-    let past = StoredEpochs::read(store, run, head.experiment.setting().islands.len() as u32).await?;
-    let last = || past.records.iter().filter_map(|records| records.last());
-    let generations = last().map(|record| record.mark.standing.generation).min().unwrap_or(0);
-    let best = last().map(|record| record.mark.standing.best).fold(f64::NEG_INFINITY, f64::max);
-    let recorded = head.recorded();
+    let reader = Reader::read(store, run).await?;
+    tell(run, &reader.damage);
+    let Standing { generation: generations, best, .. } = total(reader.stored().standings());
+    let (state, recorded) = (reader.state(), reader.recorded);
     let created = recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at));
-    let state = recorded.status.to_string();
     let digest = recorded.finished.map(|finished| finished.digest.to_string());
     let reached = Reached::Fitness { generations, best };
     Ok(Row { run: run.to_string(), state, reached, created, digest })
+}
+
+/// Says what is wrong with a run.
+fn tell(run: &RunId, damage: &[Damage]) {
+    for damage in damage {
+        eprintln!("{run}: {damage}");
+    }
 }
 
 /// What the cells of a sweep or a tournament came to.

@@ -12,7 +12,7 @@ use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep, duration};
 use run::RunId;
-use run::jobs;
+use run::jobs::StoredJobs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::Store;
@@ -25,7 +25,8 @@ pub(crate) async fn present(
     how: &How,
 ) -> Result<ExitCode, Failure> {
     let (run, time) = (&driven.run, driven.time);
-    let progress = jobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
+    let stored = StoredJobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
+    let progress = stored.sound(run)?.progress;
     let digest = progress.digest().expect("all cells are done");
     let results: Vec<Evolved> = progress.evolved().into_iter().cloned().collect();
     let report = report(run, plan, &results, how)?;

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use clap::Subcommand;
 use experiment::{Plan, duration};
 use run::RunId;
-use run::jobs;
+use run::jobs::StoredJobs;
 use run::players::PlayerFiles;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -189,7 +189,8 @@ impl PlayedTournament {
     pub(crate) async fn read(store: &Store, run: &RunId, time: Duration) -> Result<Self, Failure> {
         match cells::stored(store, run).await? {
             Some(plan @ CellPlan::Tournament(_)) => {
-                let progress = Box::new(jobs::read(store, run, plan).await?);
+                let stored = StoredJobs::read(store, run, plan).await?.sound(run)?;
+                let progress = Box::new(stored.progress);
                 Ok(Self { run: run.clone(), progress, time })
             }
             _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),

@@ -9,17 +9,17 @@ use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::{self, EpochTask, Evolver, Packet};
+use evolution::epoch::{self, EpochTask, Evolver, Packet, Standing};
 use experiment::document::MAX_STORED;
-use run::RunEvent;
-use run::RunHead;
-use run::epochs::{StoredEpochs, read_remains};
-use run::fold::Finished;
-use run::jobs;
-use run::{Place, RunId};
+use run::epochs::StoredEpochs;
+use run::fold::{Created, Finished};
+use run::head::Restored;
+use run::jobs::StoredJobs;
+use run::reader::Reader;
+use run::{Place, RunEvent, RunHead, RunId};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use store::{Kind, Store};
+use store::{Damage, Kind, Store, StoreError};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -50,8 +50,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let pool = arguments.how.pool()?;
         match cells::stored(&store, &run).await {
             Ok(Some(plan)) => check_cells(&store, &run, plan, &arguments.how, &mut findings).await?,
-            Ok(None) => match RunHead::read(&store, &run).await {
-                Ok(head) => check_history(&store, &run, &head, &pool, &mut findings).await?,
+            Ok(None) if is_study(&store, &run).await => check_study(&store, &run, &mut findings).await,
+            Ok(None) => match Reader::read(&store, &run).await {
+                Ok(reader) => check_history(&store, &run, reader, &pool, &mut findings).await?,
                 Err(error) => findings.problems.push(error.to_string()),
             },
             Err(error) => findings.problems.push(error.to_string()),
@@ -73,7 +74,15 @@ async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> R
                 None => continue,
             },
             None => {
-                findings.problems.push(format!("{path}: expected an object of a run, found an unknown name"));
+                let unknown = format!("{path}: expected an object of a run, found an unknown name");
+                // What another version wrote is named otherwise, but it says so.
+                let found = match store.read(&path, Kind::Event).await {
+                    Err(error @ StoreError::Damaged { damage: Damage::UnknownVersion { .. }, .. }) => {
+                        error.to_string()
+                    }
+                    _ => unknown,
+                };
+                findings.problems.push(found);
                 continue;
             }
         };
@@ -100,7 +109,13 @@ async fn check_cells(
             .problems
             .push(format!("experiment.toml: expected the plan of `{run}`, found that of `{name}`"));
     }
-    let progress = jobs::read(store, run, plan).await?;
+    let StoredJobs { progress, recorded, damage, .. } = StoredJobs::read(store, run, plan).await?;
+    findings.problems.extend(damage.iter().map(ToString::to_string));
+    if let Some(found) = recorded.finished.map(|finished| finished.digest)
+        && let Some(expected) = progress.digest().filter(|expected| *expected != found)
+    {
+        findings.problems.push(format!("the run's digest: expected {expected}, found {found}"));
+    }
     findings.epochs += progress.done().len() as u64;
     for (number, again) in cells::compute_again(store, run, &progress, how).await? {
         findings.recomputed += 1;
@@ -120,33 +135,52 @@ async fn check_cells(
 async fn check_history(
     store: &Store,
     run: &RunId,
-    head: &RunHead,
+    reader: Reader,
     pool: &worker::Pool,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
-    let experiment = head.experiment.digest();
-    if let Some(RunEvent::Created { experiment: created, text, .. }) = head.events.first() {
+    findings.problems.extend(reader.damage.iter().map(ToString::to_string));
+    let experiment = reader.experiment.digest();
+    if let Some(Created { experiment: created, text, .. }) = &reader.recorded.created {
         if *created != experiment {
             findings
                 .problems
                 .push(format!("experiment.toml: expected the digest {created}, found {experiment}"));
             return Ok(());
         }
-        if *text != head.text {
-            let found = head.text;
+        if *text != reader.text {
+            let found = reader.text;
             findings
                 .problems
                 .push(format!("experiment.toml was altered: expected the checksum {text}, found {found}"));
         }
     }
-    let past = StoredEpochs::read(store, run, head.experiment.setting().islands.len() as u32).await?;
-    for (island, records) in past.records.iter().enumerate() {
+    for (island, records) in reader.stored().records.iter().enumerate() {
         findings.epochs += records.len() as u64;
         check_chain(island, &experiment, records.iter().map(|record| &record.mark), findings);
     }
-    let archipelago = check_digest(store, run, head, findings).await?;
-    let recomputation = Recomputation { store, run, head, past: &past, archipelago: &archipelago };
+    if !reader.damage.is_empty() {
+        return Ok(());
+    }
+    let head = RunHead::read(store, run).await?;
+    let Some(archipelago) = check_digest(store, run, &head, findings).await else { return Ok(()) };
+    let past = reader.stored();
+    let recomputation = Recomputation { store, run, head: &head, past, archipelago: &archipelago };
     recomputation.run(pool, findings).await
+}
+
+/// Whether a run is a study, of which nothing is stored but its text and its journal.
+async fn is_study(store: &Store, run: &RunId) -> bool {
+    let path = Place::Experiment.in_run(run);
+    let Ok(text) = store.read_text(&path, MAX_STORED).await else { return false };
+    matches!(experiment::parse(path.as_ref(), &text, None), Ok(experiment::Plan::Study(_)))
+}
+
+/// Reads the journal of a study; its parts are runs of their own.
+async fn check_study(store: &Store, run: &RunId, findings: &mut Findings) {
+    if let Err(error) = run::journal::read_all::<RunEvent>(store, run).await {
+        findings.problems.push(error.to_string());
+    }
 }
 
 fn check_chain<'a>(
@@ -174,9 +208,15 @@ async fn check_digest(
     run: &RunId,
     head: &RunHead,
     findings: &mut Findings,
-) -> Result<Archipelago, Failure> {
-    let (archipelago, ..) = head.restore(store, run).await?;
-    if let Some(Finished { end, digest, .. }) = head.recorded().finished {
+) -> Option<Archipelago> {
+    let archipelago = match head.restore(store, run).await {
+        Ok(Restored { archipelago, .. }) => archipelago,
+        Err(error) => {
+            findings.problems.push(error.to_string());
+            return None;
+        }
+    };
+    if let Some(Finished { end: Some(end), digest, .. }) = head.recorded().finished {
         let found = archipelago.digest();
         if found != Some(digest) {
             let found = found.map_or("an unfinished run".to_owned(), |digest| digest.to_string());
@@ -185,7 +225,7 @@ async fn check_digest(
                 .push(format!("the run's digest: expected {digest} at epoch {}, found {found}", end.epoch));
         }
     }
-    Ok(archipelago)
+    Some(archipelago)
 }
 
 /// How many epochs behind the slowest island are remembered, in case somebody took them late.
@@ -273,13 +313,16 @@ impl Recomputation<'_> {
         findings: &mut Findings,
     ) -> Result<(), Failure> {
         let epoch = mark.epoch;
-        if !self.past.states[island].contains(&epoch) {
+        if !self.past.states[island].contains_key(&epoch) {
             return Ok(());
         }
-        let remains = read_remains(self.store, self.run, island as u32, epoch).await?;
-        if epoch::outcome_digest(&remains.state, &remains.departure) != mark.digest {
-            findings.problems.push(format!("island {island}, epoch {epoch}: its state is not its record's"));
-        }
+        let remains = match self.past.remains(self.store, self.run, island as u32, epoch).await {
+            Ok(remains) => remains,
+            Err(error) => {
+                findings.problems.push(error.to_string());
+                return Ok(());
+            }
+        };
         let kept = Known { state: remains.state.into(), departure: remains.departure.into() };
         known.entry((epoch, island)).or_insert(kept);
         Ok(())
@@ -290,14 +333,20 @@ impl Recomputation<'_> {
 fn compare(
     island: usize,
     mark: &Mark,
-    outcome: Result<(Digest, Known), String>,
+    outcome: Result<(Digest, Standing, Known), String>,
     known: &mut BTreeMap<(u64, usize), Known>,
     findings: &mut Findings,
 ) {
     findings.recomputed += 1;
     let Mark { epoch, digest: expected, .. } = mark;
     match outcome {
-        Ok((digest, kept)) => {
+        Ok((digest, standing, kept)) => {
+            if standing != mark.standing {
+                findings.problems.push(format!(
+                    "island {island}, epoch {epoch}: expected the standing {standing:?}, found {:?}",
+                    mark.standing
+                ));
+            }
             if digest != *expected {
                 findings.problems.push(format!(
                     "island {island}, epoch {epoch}: expected the digest {expected}, computed {digest}"
@@ -312,11 +361,12 @@ fn compare(
 fn compute(
     evolver: &dyn Evolver,
     tasks: &[(usize, &Mark, EpochTask)],
-) -> Vec<Result<(Digest, Known), String>> {
+) -> Vec<Result<(Digest, Standing, Known), String>> {
     use rayon::prelude::*;
     let compute = |(_, _, task): &(usize, &Mark, EpochTask)| {
         let outcome = epoch::run(evolver, task).map_err(|error| error.to_string())?;
-        Ok((outcome.digest, Known { state: outcome.state, departure: outcome.departure }))
+        let known = Known { state: outcome.state, departure: outcome.departure };
+        Ok((outcome.digest, outcome.standing, known))
     };
     tasks.par_iter().map(compute).collect()
 }

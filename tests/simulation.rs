@@ -258,7 +258,7 @@ fn simulate(seed: u64) -> Course {
 fn create(seed: u64) -> (Store, RunId) {
     let (store, run) = (Store::memory(), RunId::new("simulated").unwrap());
     let opening =
-        Opening { nonce: Nonce(u128::from(seed)), now: 0, version: "simulated".to_owned(), claim: None };
+        Opening { nonce: Nonce(u128::from(seed)), now: 0, owner: run::Owner::default(), claim: None };
     let experiment = experiment();
     let created = run::create(&store, &run, &experiment, None, opening);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

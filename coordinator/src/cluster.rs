@@ -13,13 +13,14 @@ use archipelago::cell::CellResult;
 use archipelago::job::JobResult;
 use bytes::Bytes;
 use evolution::codec;
-use evolution::epoch::outcome_digest;
+use evolution::epoch::EpochOutcome;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::calls::WorkerCalls;
 use proto::convert::{self, WireError, Work};
 use proto::v1;
 use proto::v1::complete_reply::Fate as WireFate;
+use run::{Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,6 +65,8 @@ struct Inner {
     clock: Clock,
     /// Whether everything is computed where it is asked for, as simulations need.
     inline: bool,
+    /// Shows that a coordinator serves the store.
+    _serving: Option<Lock>,
 }
 
 /// What time it is.
@@ -106,13 +109,14 @@ impl Cluster {
         clock: Clock,
         inline: bool,
     ) -> Result<(Self, Background), Rejection> {
-        let opener = Opener {
-            store: store.clone(),
-            nonce: rules.nonce,
-            version: rules.version.clone(),
-            claim: claim.clone(),
-        };
         let now = clock.now();
+        let owner = Owner::this_process(&rules.version, now.unix);
+        // Processes that work on runs of their own see that it is there.
+        let serving = match claim {
+            Some(_) => Some(Lock::serve(&store, &owner)?),
+            None => None,
+        };
+        let opener = Opener { store: store.clone(), nonce: rules.nonce, owner, claim: claim.clone() };
         let (orders, receiver) = mpsc::unbounded_channel();
         let cluster = Self(Arc::new(Inner {
             state: Mutex::new(ClusterState::new(rules, now)),
@@ -127,14 +131,15 @@ impl Cluster {
             closed: Notify::new(),
             clock,
             inline,
+            _serving: serving,
         }));
         let opened = if claim.is_some() { opener.read_all(now).await? } else { vec![] };
         let writer = Writer::new(cluster.clone(), store, claim, opener, receiver);
         let writing = tokio::spawn(writer.run());
-        for (opened, journal) in opened {
-            if let Some(journal) = journal {
+        for (opened, files) in opened {
+            if let Some(files) = files {
                 let (run, id) = (opened.id.to_string(), opened.id.clone());
-                cluster.order(Order::Opened { run, id, journal });
+                cluster.order(Order::Opened { run, id, files });
             }
             cluster.apply(|state, _| state.insert(opened, None));
         }
@@ -385,7 +390,7 @@ impl Cluster {
         };
         let reply = match what.ok_or_else(|| invalid(WireError::Missing("head.what")))? {
             What::Epoch(epoch) => {
-                let delivery = self.compute(size, move || deliver(&epoch, bodies, direct)).await??;
+                let delivery = self.compute(size, move || deliver(&epoch, bodies)).await??;
                 self.apply(|state, now| {
                     let (fate, delivery) =
                         state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;
@@ -446,7 +451,7 @@ fn joined(bodies: &[Bytes]) -> Bytes {
 }
 
 /// An epoch as it was delivered, from its head and its bytes: one body for each part, or all in one.
-fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>, direct: bool) -> Result<Delivery, Status> {
+fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>) -> Result<Delivery, Status> {
     let [state, departure, statistics] = match <[Bytes; 3]>::try_from(bodies) {
         Ok(parts) => parts,
         Err(bodies) => {
@@ -457,17 +462,10 @@ fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>, direct: bool) -> Result<
             [body.slice(..state), body.slice(state..end), body.slice(end..)]
         }
     };
+    let inputs = convert::digest("inputs", &epoch.inputs).map_err(invalid)?;
     let reported = convert::digest("digest", &epoch.digest).map_err(invalid)?;
-    Ok(Delivery {
-        inputs: convert::digest("inputs", &epoch.inputs).map_err(invalid)?,
-        reported,
-        // What never left this process needs no second look.
-        digest: if direct { reported } else { outcome_digest(&state, &departure) },
-        standing: convert::standing(epoch.standing).map_err(invalid)?,
-        state,
-        departure,
-        statistics,
-    })
+    let (digest, outcome) = EpochOutcome::of_bytes(state, departure, &statistics);
+    Ok(Delivery { inputs, reported, digest, outcome })
 }
 
 /// Results of cells as they were delivered; the number of one that cannot be right.

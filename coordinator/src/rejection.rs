@@ -106,7 +106,9 @@ impl From<Rejection> for Status {
             | Rejection::Queue(QueueError::Ended(_))
             | Rejection::Unsuitable { .. }
             | Rejection::Repeated(_)
-            | Rejection::Keep(RunError::Budget { .. }) => Self::failed_precondition(text),
+            | Rejection::Keep(RunError::Budget { .. } | RunError::Busy { .. }) => {
+                Self::failed_precondition(text)
+            }
             Rejection::Worker(WorkerError::Name(_))
             | Rejection::Wire(_)
             | Rejection::Codec(_)

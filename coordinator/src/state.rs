@@ -21,7 +21,7 @@ pub(crate) mod workers;
 pub(crate) use calls::{Delivery, Fate, Instruction, Renewal};
 pub(crate) use cells::Cells;
 pub(crate) use evolution::{Evolution, Receipt};
-pub(crate) use runs::{Body, Outline, run_name};
+pub(crate) use runs::{Body, run_name};
 pub use study::part_run;
 
 use crate::rejection::Rejection;
@@ -39,7 +39,8 @@ use run::RunId;
 use run::WriteBatch;
 use run::WriteError;
 use run::players::PlayerFiles;
-use run::{OpenRun, RunError};
+use run::summary::Outline;
+use run::{JournalHead, OpenRun, RunError};
 use run::{Pruned, Pruning};
 use runs::Run;
 use std::collections::BTreeMap;
@@ -80,13 +81,21 @@ pub(crate) enum Step {
     /// Deletes what is not needed any more.
     Prune(Pruning),
     /// Appends an event to the journal.
-    Append { event: RunEvent, then: Then },
+    Append { event: RunEvent, then: Then, ending: Option<RunEnding> },
     /// Stores results of cells that a worker has delivered.
     KeepCells { plan: Arc<CellPlan>, receipt: Receipt, results: Vec<(u32, CellResult)> },
     /// Stores the result of a job.
     KeepJob { number: u32, result: JobResult },
     /// The run is not written to any more.
     Forget,
+}
+
+/// What is listed of a run from its end on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunEnding {
+    pub(crate) outline: Outline,
+    pub(crate) created: u64,
+    pub(crate) priority: i32,
 }
 
 /// What an event means once it is durable.
@@ -186,7 +195,7 @@ pub(crate) enum Done {
     Appended {
         run: String,
         then: Then,
-        result: Result<(), Rejection>,
+        result: Result<JournalHead, Rejection>,
     },
     KeptCells {
         run: String,
@@ -324,7 +333,12 @@ impl ClusterState {
     }
 
     fn append(&mut self, run: &str, event: RunEvent, then: Then) {
-        self.step(run, Step::Append { event, then });
+        let ending = self.runs.get(run).filter(|_| event.ends()).map(|one| RunEnding {
+            outline: one.outline(),
+            created: one.created,
+            priority: self.queue.priority(run),
+        });
+        self.step(run, Step::Append { event, then, ending });
     }
 
     fn answer(&mut self, ticket: Option<Ticket>, answer: Result<String, Rejection>) {

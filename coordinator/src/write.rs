@@ -7,13 +7,12 @@ pub(crate) mod open;
 
 use crate::cluster::Cluster;
 use crate::rejection::Rejection;
-use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, Step, Ticket};
+use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
-use futures::{StreamExt, stream};
 use open::Opener;
-use run::jobs;
-use run::{ArtifactName, Journal, JournalError, Place, RunError, RunEvent, RunId};
-use std::collections::BTreeMap;
+use run::jobs::{JobLog, Kept};
+use run::{ArtifactName, Journal, JournalError, JournalHead, Place, RunError, RunEvent, RunId, Summary};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Claim, Kind, Path, Store, StoreError};
@@ -22,8 +21,6 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// How long to wait with what the store could not write.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
-/// How many results of cells are written at a time.
-const CELLS_AT_A_TIME: usize = 32;
 /// How many results of cells are collected before they are written.
 const CELLS_AT_ONCE: usize = 1024;
 
@@ -34,10 +31,17 @@ pub(crate) enum Order {
     Opened {
         run: String,
         id: RunId,
-        journal: Journal,
+        files: RunFiles,
     },
     /// Nothing more comes: whatever is under way is finished.
     Close,
+}
+
+/// Where a run is written to.
+pub(crate) struct RunFiles {
+    pub(crate) journal: Journal,
+    /// The results of cells, if it consists of cells.
+    pub(crate) jobs: Option<JobLog>,
 }
 
 /// Carries out effects until it is told to close; then everything that was asked for is done.
@@ -84,7 +88,7 @@ impl Writer {
         while let Some(order) = self.orders.recv().await {
             match order {
                 Order::Effect(effect) => self.carry_out(effect),
-                Order::Opened { run, id, journal } => self.begin(run, id, journal),
+                Order::Opened { run, id, files } => self.begin(run, id, files),
                 Order::Close => break,
             }
             while self.reading.try_join_next().is_some() {}
@@ -96,12 +100,12 @@ impl Writer {
         }
     }
 
-    fn begin(&mut self, run: String, id: RunId, journal: Journal) {
+    fn begin(&mut self, run: String, id: RunId, files: RunFiles) {
         let (steps, receiver) = mpsc::unbounded_channel();
         let writer = RunWriter {
             run: run.clone(),
             id,
-            journal,
+            files,
             cluster: self.cluster.clone(),
             store: self.store.clone(),
             claim: self.claim.clone(),
@@ -149,10 +153,10 @@ async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedRecei
         }
         let (name, part) = (request.name(), request.part());
         let opened = match opener.open(request, cluster.now()).await {
-            Ok((opened, journal)) => {
-                if let Some(journal) = journal {
+            Ok((opened, files)) => {
+                if let Some(files) = files {
                     let (run, id) = (opened.id.to_string(), opened.id.clone());
-                    cluster.order(Order::Opened { run, id, journal });
+                    cluster.order(Order::Opened { run, id, files });
                 }
                 Ok(opened)
             }
@@ -166,7 +170,7 @@ async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedRecei
 struct RunWriter {
     run: String,
     id: RunId,
-    journal: Journal,
+    files: RunFiles,
     cluster: Cluster,
     store: Store,
     claim: Option<Claim>,
@@ -200,8 +204,8 @@ impl RunWriter {
                 self.pause_after(result.is_err()).await;
                 self.cluster.feed(Done::Pruned { run, pruning, result });
             }
-            Step::Append { event, then } => {
-                let result = self.append(&event).await;
+            Step::Append { event, then, ending } => {
+                let result = self.append(&event, ending).await;
                 if matches!(result, Err(Rejection::Succeeded)) {
                     self.cluster.feed(Done::Succeeded);
                 }
@@ -223,7 +227,12 @@ impl RunWriter {
                         Err(_) => break,
                     }
                 }
-                self.keep_cells(&plan, deliveries).await;
+                if self.is_succeeded().await {
+                    // What is written now would not count.
+                    self.cluster.feed(Done::Succeeded);
+                } else {
+                    self.keep_cells(&plan, deliveries).await;
+                }
                 return next;
             }
             Step::KeepJob { number, result } => {
@@ -242,16 +251,33 @@ impl RunWriter {
         None
     }
 
-    /// Appends an event, unless another coordinator has the store.
-    async fn append(&mut self, event: &RunEvent) -> Result<(), Rejection> {
+    /// Appends an event, unless another coordinator has the store; and the summary of the run if it is its last.
+    async fn append(
+        &mut self,
+        event: &RunEvent,
+        ending: Option<RunEnding>,
+    ) -> Result<JournalHead, Rejection> {
         if self.is_succeeded().await {
             return Err(Rejection::Succeeded);
         }
-        match self.journal.append(event).await {
-            Ok(_) => Ok(()),
-            Err(JournalError::Fenced { .. }) if self.is_succeeded().await => Err(Rejection::Succeeded),
-            Err(error) => Err(RunError::from(error).into()),
+        match self.files.journal.append(event).await {
+            Ok(_) => {}
+            Err(JournalError::Fenced { .. }) if self.is_succeeded().await => {
+                return Err(Rejection::Succeeded);
+            }
+            Err(error) => return Err(RunError::from(error).into()),
         }
+        let head = self.files.journal.head();
+        let summary = ending.and_then(|RunEnding { outline, created, priority }| {
+            Summary::of(event, outline, (created, priority), head)
+        });
+        if let Some(summary) = summary
+            && let Err(error) = summary.write(&self.store, &self.id).await
+        {
+            // Lists read the run instead.
+            tracing::warn!(run = self.run, %error, "its summary cannot be written");
+        }
+        Ok(head)
     }
 
     async fn is_succeeded(&self) -> bool {
@@ -264,43 +290,31 @@ impl RunWriter {
         }
     }
 
-    async fn keep_cells(&self, plan: &Arc<CellPlan>, deliveries: Vec<(Receipt, Vec<(u32, CellResult)>)>) {
-        let (mut receipts, mut all) = (vec![], vec![]);
-        for (at, (receipt, results)) in deliveries.into_iter().enumerate() {
-            receipts.push((receipt, KeptCells::default()));
-            all.extend(results.into_iter().map(|(number, result)| (at, number, result)));
+    async fn keep_cells(&mut self, plan: &Arc<CellPlan>, deliveries: Vec<(Receipt, Vec<(u32, CellResult)>)>) {
+        let Some(log) = &mut self.files.jobs else { return };
+        let mut all = vec![];
+        let mut receipts = vec![];
+        for (receipt, results) in deliveries {
+            receipts.push((receipt, results.iter().map(|(number, _)| *number).collect::<BTreeSet<u32>>()));
+            all.extend(results);
         }
-        let keep = |(at, number, result): (usize, u32, CellResult)| async move {
-            let kept = jobs::keep(&self.store, &self.id, plan, number, result).await;
-            let stored = match &kept {
-                // Whatever is stored counts: nothing replaces it.
-                Err(StoreError::Differs { .. }) => {
-                    jobs::stored(&self.store, &self.id, plan, number).await.ok().flatten()
-                }
-                _ => None,
-            };
-            (at, number, kept, stored)
-        };
-        let mut keeping = stream::iter(all).map(keep).buffered(CELLS_AT_A_TIME);
-        while let Some((at, number, kept, stored)) = keeping.next().await {
-            let cells = &mut receipts[at].1;
-            match (kept, stored) {
-                (Ok(result), _) => cells.stored.push((number, result)),
-                (Err(error), Some(stored)) => {
-                    cells.stored.push(stored);
-                    cells.error = Some(error);
-                }
-                (Err(error), None) => {
-                    cells.lost.push(number);
-                    cells.error = Some(error);
-                }
-            }
+        let Kept { mut new, mut differing, mut error } = log.keep(plan, all).await;
+        let failed = error.is_some();
+        let mut done = vec![];
+        for (receipt, numbers) in receipts {
+            let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number)).last();
+            let lost = numbers.into_iter().filter(|&number| failed && !log.has(number)).collect();
+            // What an earlier call could not write comes with the first delivery, and so does a failure of the store.
+            let stored = std::mem::take(&mut new);
+            let error = wrong.map(|(_, error)| error).or_else(|| error.take());
+            done.push(Done::KeptCells {
+                run: self.run.clone(),
+                receipt,
+                kept: KeptCells { stored, lost, error },
+            });
         }
-        drop(keeping);
-        self.pause_after(receipts.iter().any(|(_, kept)| kept.error.is_some())).await;
-        for (receipt, kept) in receipts {
-            self.cluster.feed(Done::KeptCells { run: self.run.clone(), receipt, kept });
-        }
+        self.pause_after(failed).await;
+        done.into_iter().for_each(|done| self.cluster.feed(done));
     }
 }
 

@@ -239,7 +239,7 @@ impl Simulated {
         outcome: EpochOutcome,
     ) -> Result<Fate, Status> {
         use v1::complete_part::Part;
-        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
+        let EpochOutcome { state, departure, digest, standing, statistics, .. } = outcome;
         let statistics = codec::encode(&statistics).map_err(|error| Status::internal(error.to_string()))?;
         let result = v1::EpochResult {
             inputs,

@@ -273,7 +273,7 @@ async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
     let islands = reader.islands();
     let most = (POPULATION / islands.max(1) as usize).max(1);
     for island in 0..islands.min(POPULATION as u32) {
-        let Some(state) = reader.state(island).await else { continue };
+        let Some(state) = reader.newest_state(island).await else { continue };
         for at in thinned(state.residents.len(), most) {
             let resident = &state.residents[at];
             let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();

@@ -14,7 +14,7 @@ const SHOWN: usize = 24;
 pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result<Vec<Block>, Failure> {
     let mut states = vec![];
     for island in 0..reader.islands() {
-        states.extend(reader.state(island).await.map(|state| (island, state)));
+        states.extend(reader.newest_state(island).await.map(|state| (island, state)));
     }
     let levels = ladder::best(problem, states)?;
     if levels.is_empty() {

@@ -57,9 +57,10 @@ impl Read {
     pub(super) fn run(self) -> Run {
         let Self { id, reader, champions, flag } = self;
         let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
-        let Reader { experiment, events, records, damage, .. } = reader;
+        let state = reader.state();
+        let Reader { experiment, events, records, damage, recorded, .. } = reader;
         let file = experiment.file();
-        let (state, reason, digest) = standing(&events);
+        let (reason, digest) = ending(&recorded);
         let elapsed = elapsed(&events, &records);
         let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
         let islands = islands.map(|((records, champion), setting)| Island {
@@ -84,10 +85,10 @@ impl Read {
             topology: (word(&serde_json::json!(file.islands.topology)), edges),
             islands: islands.collect(),
             elapsed,
-            restarts: events.iter().filter(|event| matches!(event, RunEvent::Opened { .. })).count() as u64,
+            restarts: recorded.restarts(),
             losses: events.iter().flat_map(losses).collect(),
             events: events.iter().filter_map(told).collect(),
-            damage,
+            damage: damage.iter().map(ToString::to_string).collect(),
             id: id.to_string(),
         };
         run.next = next_steps(&run, (&file.problem, best), &flag);
@@ -125,14 +126,15 @@ pub(super) fn word(value: &Value) -> String {
     value.as_str().or(value["kind"].as_str()).unwrap_or("").to_owned()
 }
 
-/// How a run stands, why, and its digest.
-fn standing(events: &[RunEvent]) -> (String, Option<String>, Option<String>) {
-    let Recorded { status, finished, .. } = Recorded::of(events);
-    let reason = match &status {
+/// Why a run ended, and its digest.
+fn ending(recorded: &Recorded) -> (Option<String>, Option<String>) {
+    let Recorded { status, finished, .. } = recorded;
+    let end = finished.as_ref().and_then(|finished| finished.end.as_ref());
+    let reason = match status {
         Status::Failed(reason) => Some(reason.clone()),
-        _ => finished.as_ref().map(|finished| finished.end.reason.to_string()),
+        _ => end.map(|end| end.reason.to_string()),
     };
-    (status.to_string(), reason, finished.map(|finished| finished.digest.to_string()))
+    (reason, finished.as_ref().map(|finished| finished.digest.to_string()))
 }
 
 fn elapsed(events: &[RunEvent], records: &[Vec<EpochRecord>]) -> u64 {
@@ -147,7 +149,12 @@ fn elapsed(events: &[RunEvent], records: &[Vec<EpochRecord>]) -> u64 {
 fn versions(events: &[RunEvent]) -> Vec<String> {
     let mut versions: Vec<String> = vec![];
     for event in events {
-        if let RunEvent::Created { version, .. } | RunEvent::Opened { version, .. } = event
+        let version = match event {
+            RunEvent::Created { version, .. } => Some(version),
+            RunEvent::Opened { owner, .. } => Some(&owner.version),
+            _ => None,
+        };
+        if let Some(version) = version
             && !versions.contains(version)
         {
             versions.push(version.clone());
@@ -182,12 +189,16 @@ fn told(event: &RunEvent) -> Option<(String, String)> {
         RunEvent::Created { version, semantics, at, .. } => {
             (at, format!("begun by version {version}, semantics {semantics}"))
         }
-        RunEvent::Opened { version, at } => (at, format!("taken up again by version {version}")),
+        RunEvent::Opened { owner, at, .. } => (at, format!("opened by {owner}, version {}", owner.version)),
+        RunEvent::Retracted { reason, at, .. } => (at, format!("results were retracted: {reason}")),
         RunEvent::Extended { budget, at, .. } => (at, format!("its budget was changed to `{budget}`")),
         RunEvent::Decided { end, at } => {
             (at, format!("decided to end after epoch {}: {}", end.epoch, end.reason))
         }
-        RunEvent::Finished { end, at, .. } => (at, format!("finished: {}", end.reason)),
+        RunEvent::Finished { end, at, .. } => {
+            let reason = end.as_ref().map_or("all jobs are done".to_owned(), |end| end.reason.to_string());
+            (at, format!("finished: {reason}"))
+        }
         RunEvent::Prioritised { priority, at } => (at, format!("its priority became {priority}")),
         RunEvent::Paused { at } => (at, "paused".to_owned()),
         RunEvent::Continued { at } => (at, "went on".to_owned()),

@@ -13,10 +13,11 @@ use report::chart::Picture;
 use report::sweep::{Axis, Cell};
 use report::text::number;
 use report::{Block, Gallery, Section, Step};
-use run::{Place, RunId};
+use run::RunId;
+use run::jobs::StoredJobs;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use store::{Kind, Store};
+use store::Store;
 
 /// Walks that are drawn.
 const SHOWN: usize = 12;
@@ -27,7 +28,7 @@ pub(super) async fn report(
     plan: &Sweep,
     place: &StoreArgument,
 ) -> Result<Report, Failure> {
-    let (cells, damage) = read_cells(store, run).await?;
+    let (cells, damage) = read_cells(store, run, plan).await?;
     let is_final = cells.len() == plan.len() as usize;
     let digest = digest(plan, &cells);
     let flag = place.flag();
@@ -63,17 +64,17 @@ fn digest(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Option<String> {
 }
 
 /// The cells that are done and whole, and what is wrong with the others.
-async fn read_cells(store: &Store, run: &RunId) -> Result<(BTreeMap<u32, Evolved>, Vec<String>), Failure> {
-    let (mut cells, mut damage) = (BTreeMap::new(), vec![]);
-    for path in store.list(&run.cells()).await? {
-        if let Some((_, Place::Cell(number))) = Place::of(&path) {
-            match store.read_value(&path, Kind::Cell).await {
-                Ok(cell) => drop(cells.insert(number, cell)),
-                Err(error) => damage.push(error.to_string()),
-            }
-        }
-    }
-    Ok((cells, damage))
+async fn read_cells(
+    store: &Store,
+    run: &RunId,
+    plan: &Sweep,
+) -> Result<(BTreeMap<u32, Evolved>, Vec<String>), Failure> {
+    let stored = StoredJobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
+    let evolved = stored.progress.done().iter().filter_map(|(number, result)| match result {
+        CellResult::Evolved(evolved) => Some((*number, evolved.clone())),
+        CellResult::Played(_) => None,
+    });
+    Ok((evolved.collect(), stored.damage.iter().map(ToString::to_string).collect()))
 }
 
 fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
@@ -167,9 +168,14 @@ fn is_same_game(one: &Maze, other: &Maze) -> bool {
 fn object(sweep: &report::sweep::Sweep) -> Value {
     let cells = || sweep.points.iter().flatten();
     let best = cells().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
+    let state = match &sweep.digest {
+        _ if !sweep.damage.is_empty() => "damaged",
+        Some(_) => "finished",
+        None => "unfinished",
+    };
     serde_json::json!({
         "run": sweep.id, "problem": sweep.problem, "digest": sweep.digest,
-        "state": if sweep.digest.is_some() { "finished" } else { "unfinished" },
+        "state": state,
         "combinations": sweep.points.len(), "repeats": sweep.repeats, "cells": cells().count(),
         "best_fitness": crate::summary::finite(best), "damage": sweep.damage,
     })

@@ -184,7 +184,7 @@ fn a_run_with_workers_is_stopped_and_goes_on() {
     let stored = folder.path().join("atoll-store/runs");
     wait_until("the first stored epochs", || {
         let runs = std::fs::read_dir(&stored).into_iter().flatten().flatten();
-        runs.into_iter().any(|run| run.path().join("islands").exists())
+        runs.into_iter().any(|run| run.path().join("commits").exists())
     });
     first.signal(Signal::TERM);
     let code = first.ended();

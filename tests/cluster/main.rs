@@ -10,6 +10,7 @@ mod faults;
 mod games;
 mod lifecycle;
 mod maze_study;
+mod one_writer;
 mod process;
 mod proxy;
 mod report;

@@ -22,7 +22,7 @@ fn reduced() -> String {
 fn cells(folder: &Folder) -> usize {
     let runs = std::fs::read_dir(folder.path().join("atoll-store/runs")).into_iter().flatten().flatten();
     let cells =
-        runs.flat_map(|run| std::fs::read_dir(run.path().join("cells")).into_iter().flatten().flatten());
+        runs.flat_map(|run| std::fs::read_dir(run.path().join("jobs")).into_iter().flatten().flatten());
     cells.filter(|cell| !cell.file_name().to_string_lossy().contains('#')).count()
 }
 

@@ -127,7 +127,8 @@ async fn rogue_workers_do_not_harm_a_run() {
     let mut inventor = Rogue::new(&coordinator, "inventor").await;
     inventor.join(experiment::SEMANTICS).await.unwrap();
     let mut invented = result(&[5; 32], [1, 0, 1]);
-    let digest = evolution::epoch::outcome_digest(b"x", b"");
+    let left = evolution::epoch::left_digest(b"x", b"");
+    let digest = evolution::epoch::outcome_digest(&left, b"\0");
     invented.digest = digest.0.to_vec().into();
     let delivered = inventor.deliver(Some(piece(&run)), invented, b"x\0").await;
     assert!(

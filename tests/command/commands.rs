@@ -234,14 +234,16 @@ values = [[8, 1], [12, 2]]
 
 #[test]
 fn a_sweep_goes_on_after_a_crash() {
+    // Cells of about half a second each: shorter ones are delivered together.
+    let slow = SWEEP.replace("work = 200000", "work = 1500000");
     let calm = Place::new();
-    calm.write("sweep.toml", SWEEP);
+    calm.write("sweep.toml", &slow);
     let expected = calm.json(&["run", "sweep.toml", "--json"]);
     assert_eq!(expected["cells"].as_array().map(Vec::len), Some(12));
     assert_eq!(expected["cells"][4]["seed"], 1);
 
     let place = Place::new();
-    place.write("sweep.toml", SWEEP);
+    place.write("sweep.toml", &slow);
     let sweep = place.start(&["run", "sweep.toml", "--json", "--threads", "1"]);
     until("two cells are done", || {
         let begun = std::fs::read_dir(place.store().join("runs")).is_ok_and(|mut runs| runs.next().is_some());
@@ -258,8 +260,9 @@ fn a_sweep_goes_on_after_a_crash() {
     assert_eq!(table.expect(0).stdout.lines().filter(|line| line.starts_with('|')).count(), 2 + 4);
 }
 
+/// How many batches of cells are stored.
 fn count_cells(place: &Place) -> u64 {
-    let cells = place.store().join("runs").join(place.only_run()).join("cells");
+    let cells = place.store().join("runs").join(place.only_run()).join("jobs");
     let names =
         std::fs::read_dir(cells).into_iter().flatten().map(|entry| entry.expect("a cell").file_name());
     names.filter(|name| !name.to_string_lossy().contains('#')).count() as u64

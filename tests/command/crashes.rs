@@ -45,7 +45,7 @@ fn survive(checkpoint: &str, interval: u64, generations: u64, kills: u32, seed: 
         let run = place.start(&["run", "experiment.toml", "--threads", "2"]);
         go_on_for(Duration::from_millis(moments.below(40)));
         killed += u32::from(run.kill().was_killed());
-        let now = place.kept(interval);
+        let now = place.kept();
         assert!(kept.iter().all(|(island, before)| now[island] >= *before), "{kept:?}, then {now:?}");
         kept = now;
     }
@@ -83,7 +83,7 @@ const SELF_PLAY: &str = r#"
 
 /// The process is frozen; what is kept then is what a crash would leave. Then it is let go and asked to stop, and what
 /// it keeps at the next generation is how far it was. Answers with the most that an island would have lost.
-fn lost_most(experiment: &str, interval: u64, rounds: u32) -> u64 {
+fn lost_most(experiment: &str, rounds: u32) -> u64 {
     let place = Place::new();
     place.write("experiment.toml", experiment);
     let mut moments = Seeded::new(9);
@@ -91,15 +91,15 @@ fn lost_most(experiment: &str, interval: u64, rounds: u32) -> u64 {
     for _ in 0..rounds {
         let mut run = place.start(&["run", "experiment.toml", "--threads", "2"]);
         run.wait_for("run crashes");
-        let before = place.kept(interval);
-        until("more is kept", || place.kept(interval) != before);
+        let before = place.kept();
+        until("more is kept", || place.kept() != before);
         go_on_for(Duration::from_millis(moments.below(600)));
         run.signal("STOP");
-        let frozen = place.kept(interval);
+        let frozen = place.kept();
         run.signal("INT");
         run.signal("CONT");
         run.finish().expect(130);
-        let reached = place.kept(interval);
+        let reached = place.kept();
         let lost = |(island, reached): (&u64, &u64)| reached - frozen.get(island).copied().unwrap_or(0);
         lost_most = reached.iter().map(lost).max().unwrap_or(0).max(lost_most);
     }
@@ -110,13 +110,13 @@ fn lost_most(experiment: &str, interval: u64, rounds: u32) -> u64 {
 #[test]
 fn a_crash_costs_no_more_than_checkpoint_every() {
     // Epochs are shorter than checkpoints are apart, so that both share what may be lost.
-    let lost = lost_most(&experiment("20", 19, 1_000_000, 500_000), 19, 12);
+    let lost = lost_most(&experiment("20", 19, 1_000_000, 500_000), 12);
     // Some generations go on while the signal is on its way.
     assert!(lost <= 20 + 6, "an island would have lost {lost} generations");
 }
 
 #[test]
 fn a_crash_of_self_play_costs_one_generation_and_the_one_under_way() {
-    let lost = lost_most(SELF_PLAY, 5, 8);
+    let lost = lost_most(SELF_PLAY, 8);
     assert!(lost <= 1 + 1, "an island would have lost {lost} generations");
 }

@@ -1,14 +1,22 @@
-//! A run that was stored with format version 1 is read, verified and exported by every later version.
+//! A stored run of format version 2 is read, verified and exported by every later version, and by a reader that was
+//! written from `docs/format.md` alone. A store of version 1 is refused by name.
 
-use std::path::Path;
+use crate::referee;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const RUN: &str = "golden-3d4e7144";
-const DIGEST: &str = "a0a8d350103cdc81450c51189bb51cc57ca1e485734e3dee58e663f07e785b98";
+const RUN: &str = "golden-aa062d6d";
+const DIGEST: &str = "66562b67bf514c7db1e873336dc59b2f1d585a382f64afe432f16e8c6d6ff4eb";
+const SWEEP: &str = "golden-sweep-802584f1";
+const TOURNAMENT: &str = "golden-games-50a88128";
 
-fn atoll(arguments: &[&str]) -> Output {
-    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/store-v1");
-    Command::new(env!("CARGO_BIN_EXE_atoll")).args(arguments).arg("--store").arg(store).output().unwrap()
+fn store(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version)
+}
+
+fn atoll(arguments: &[&str], version: &str) -> Output {
+    let command = env!("CARGO_BIN_EXE_atoll");
+    Command::new(command).args(arguments).arg("--store").arg(store(version)).output().unwrap()
 }
 
 fn json(output: &Output) -> serde_json::Value {
@@ -17,15 +25,66 @@ fn json(output: &Output) -> serde_json::Value {
 }
 
 #[test]
-fn a_stored_run_of_version_1_is_verified() {
-    let found = json(&atoll(&["verify", RUN, "--json"]));
+fn a_stored_run_of_version_2_is_verified() {
+    let found = json(&atoll(&["verify", RUN, "--json"], "store-v2"));
     assert_eq!(found["ok"], true, "{found}");
     assert!(found["recomputed"].as_u64().unwrap() >= 4, "{found}");
 }
 
 #[test]
-fn a_stored_run_of_version_1_is_exported() {
-    let found = json(&atoll(&["export", RUN, "--json"]));
+fn a_stored_run_of_version_2_is_exported() {
+    let found = json(&atoll(&["export", RUN, "--json"], "store-v2"));
     assert_eq!(found["digest"], DIGEST);
     assert_eq!(found["champions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_stored_sweep_and_tournament_of_version_2_are_verified() {
+    for run in [SWEEP, TOURNAMENT] {
+        let found = json(&atoll(&["verify", run, "--json"], "store-v2"));
+        assert_eq!(found["ok"], true, "{found}");
+    }
+}
+
+/// What a reader that was written from the format's page finds of a run.
+fn read(run: &str) -> serde_json::Value {
+    let read = referee::script("blake3", "read_store").arg(store("store-v2")).output().unwrap();
+    assert!(read.status.success(), "{read:?}");
+    let lines = String::from_utf8(read.stdout).unwrap();
+    let mut runs = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    runs.find(|found| found["run"] == run).expect("the run is found")
+}
+
+#[test]
+fn a_reader_of_the_formats_page_finds_the_same() {
+    let found = read(RUN);
+    assert_eq!(found["state"], "finished");
+    assert_eq!((&found["digest"], &found["records"]), (&DIGEST.into(), &DIGEST.into()));
+    let exported = json(&atoll(&["export", RUN, "--json"], "store-v2"));
+    for (island, champion) in
+        found["islands"].as_array().unwrap().iter().zip(exported["champions"].as_array().unwrap())
+    {
+        assert_eq!(island["standing"]["best"], champion["fitness"]);
+        let genome = |value: &serde_json::Value| -> Vec<f64> {
+            value["genome"].as_array().unwrap().iter().map(|gene| gene.as_f64().unwrap()).collect()
+        };
+        assert_eq!(genome(island), genome(champion));
+    }
+}
+
+#[test]
+fn a_reader_of_the_formats_page_finds_the_results_of_jobs() {
+    for (run, jobs) in [(SWEEP, 4), (TOURNAMENT, 1)] {
+        let found = read(run);
+        assert_eq!((&found["state"], &found["jobs"]), (&"finished".into(), &jobs.into()));
+        assert_eq!(found["digest"], found["records"], "{found}");
+    }
+}
+
+#[test]
+fn a_store_of_version_1_is_refused_by_name() {
+    let refused = atoll(&["verify", "golden-3d4e7144"], "store-v1");
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stdout);
+    assert!(said.contains("format version `1`, expected `2`"), "{said}");
 }

@@ -102,18 +102,19 @@ fn whatever_epoch_is_damaged_the_report_is_written_and_says_so() {
         }
         let object = place.json(&["report", &run, "--json"]);
         let name = path.to_string_lossy();
-        // A state that is gone is not missed: old ones are thinned out.
-        let is_thinned = name.ends_with(".state") && !path.exists();
-        if !is_thinned && !name.contains("events") {
+        // Old states may be pruned, and a summary only saves reading.
+        let is_pruned = (name.contains("/states/") || name.contains("/summaries/")) && !path.exists();
+        if !is_pruned && !name.contains("events") {
             assert_ne!(object["damage"], Value::Array(vec![]), "{}: {object}", path.display());
             damaged += 1;
         }
         std::fs::write(path, whole).unwrap();
     }
-    assert!(damaged >= 8, "only {damaged} of {} objects", objects.len());
-    let record =
-        objects.iter().find(|path| path.to_string_lossy().contains("islands") && path.extension().is_none());
-    std::fs::write(record.unwrap(), b"nonsense").unwrap();
+    assert!(damaged >= 5, "only {damaged} of {} objects", objects.len());
+    let commits = objects.iter().filter(|path| path.to_string_lossy().contains("/commits/"));
+    for commit in commits {
+        std::fs::write(commit, b"nonsense").unwrap();
+    }
     written(&place.run(&["report", &run]));
     let page = read(&place, format!("{run}-report/report.html"));
     assert!(page.contains("What is missing") && page.contains("are missing"));
@@ -163,10 +164,12 @@ plain = {}
     let object = place.json(&["report", "sweep.toml", "--json"]);
     assert_eq!(object["cells"], 12);
     let run = place.only_run();
-    let cell = place.objects(&run).into_iter().find(|path| path.to_string_lossy().contains("cells")).unwrap();
+    let cell =
+        place.objects(&run).into_iter().find(|path| path.to_string_lossy().contains("/jobs/")).unwrap();
     std::fs::write(cell, b"nonsense").unwrap();
     let object = place.json(&["report", "sweep.toml", "--json"]);
-    assert_eq!((&object["cells"], object["damage"].as_array().unwrap().len()), (&Value::from(11), 1));
+    assert!(object["cells"].as_u64().unwrap() < 12, "{object}");
+    assert_eq!(object["damage"].as_array().unwrap().len(), 2, "{object}");
     place.run(&["report", "sweep.toml", "sweep.toml"]).expect_error(2, &["sweep"]);
 }
 
@@ -211,11 +214,8 @@ retention = { milestones = 1 }
     place.run(&["run", "players.toml"]).expect(0);
     let run = place.only_run();
     assert_eq!(place.json(&["report", &run, "--json"])["damage"], Value::Array(vec![]));
-    let states: Vec<_> = place
-        .objects(&run)
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|e| e == "state"))
-        .collect();
+    let states: Vec<_> =
+        place.objects(&run).into_iter().filter(|path| path.to_string_lossy().contains("/states/")).collect();
     assert_eq!(states.len(), 5, "{states:?}");
     std::fs::write(&states[2], b"nonsense").unwrap();
     let damage = place.json(&["report", &run, "--json"])["damage"].clone();
@@ -252,7 +252,7 @@ fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
     crate::support::finish(&mut place.command_of("chmod", &["+x", "browser"])).expect(0);
     let mut run = place.start(&["run", "slow.toml"]);
     run.wait_for("run ");
-    until("something is stored", || place.store().join("runs").is_dir() && !place.kept(10).is_empty());
+    until("something is stored", || place.store().join("runs").is_dir() && !place.kept().is_empty());
     let name = place.only_run();
     let mut command = place.command(&["report", &name, "--watch", "--open", "--to", "page"]);
     let mut watching = crate::support::Running::start(command.env("BROWSER", place.path().join("browser")));

@@ -78,11 +78,11 @@ fn asynchronous_runs_can_be_verified() {
         "#,
     );
     for _ in 0..5 {
-        let before = place.kept(10);
+        let before = place.kept();
         let inside = |kept: &BTreeMap<u64, u64>| kept.get(&0).is_some_and(|generation| generation % 10 > 3);
         let run = place.start(&["run", "experiment.toml", "--threads", "2"]);
         until("the slow island is inside an epoch", || {
-            let kept = place.kept(10);
+            let kept = place.kept();
             inside(&kept) && kept.get(&0) != before.get(&0)
         });
         assert!(run.kill().was_killed());
@@ -115,6 +115,68 @@ fn every_flipped_bit_is_found() {
 }
 
 /// The experiment is text without a header, so every kind of change to it is tried.
+/// Writes a commit of a run anew with other records, whole and with the right checksum.
+fn alter_records(place: &Place, run: &str, alter: impl Fn(&mut run::record::EpochRecord)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let location = store::Location::Folder(place.store());
+        let store = store::Store::open_at(&location).await.expect("a store");
+        let id = run::RunId::new(run).expect("a run");
+        for path in store.list(&id.commits()).await.expect("commits") {
+            let mut commit: run::record::Commit =
+                store.read_value(&path, store::Kind::Commit).await.expect("a commit");
+            commit.islands.iter_mut().flat_map(|(_, records)| records).for_each(&alter);
+            store.delete(&path).await.expect("it is deleted");
+            store.create_value(&path, store::Kind::Commit, &commit).await.expect("it is written");
+        }
+    });
+}
+
+#[test]
+fn a_flipped_bit_in_a_standing_is_found_though_the_object_is_whole() {
+    type Alter = fn(&mut run::record::EpochRecord);
+    let alterations: [(u64, Alter); 4] = [
+        (4, |record| {
+            let best = &mut record.mark.standing.best;
+            *best = f64::from_bits(best.to_bits() ^ 1);
+        }),
+        (4, |record| record.mark.standing.evaluations ^= 1),
+        // Of this epoch no state is kept.
+        (1, |record| record.mark.standing.evaluations ^= 1),
+        (4, |record| record.statistics.rows[0].evaluations ^= 1),
+    ];
+    for (epoch, alter) in alterations {
+        let (place, run) = small_run();
+        alter_records(&place, &run, |record| {
+            if record.mark.epoch == epoch {
+                alter(record);
+            }
+        });
+        let finished = verify(&place, &run);
+        finished.expect(1);
+        let problems = finished.json()["problems"].to_string();
+        assert!(problems.contains(&format!("epoch {epoch}")), "{problems}");
+    }
+}
+
+#[test]
+fn damage_is_told_alike_by_runs_report_and_verify() {
+    let (place, run) = small_run();
+    let whole: Vec<_> = place.objects(&run);
+    let last = |path: &Path, folder: &str| path.to_string_lossy().contains(folder);
+    let state = whole.iter().rfind(|path| last(path, "/states/00000000000000000002/")).expect("a state");
+    std::fs::remove_file(state).expect("it is deleted");
+    let said = "island 2: the state of its last epoch 4 is missing";
+    let listed = place.run(&["runs", "--json"]);
+    assert_eq!(listed.json()[0]["state"], "damaged");
+    assert!(listed.stderr.contains(said), "{}", listed.stderr);
+    let found = verify(&place, &run);
+    assert!(found.expect(1).json()["problems"].to_string().contains(said), "{found:?}");
+    let report = place.json(&["report", &run, "--json"]);
+    assert_eq!(report["state"], "damaged", "{report}");
+    assert!(report["damage"].to_string().contains(said), "{report}");
+}
+
 #[test]
 fn an_altered_experiment_is_found() {
     let (place, run) = small_run();
@@ -155,30 +217,29 @@ fn cut_and_appended_bytes_are_found() {
 /// What is gone is missed, unless nobody needs it, and whatever can be computed again is.
 #[test]
 fn deleted_objects_are_missed_and_computed_again() {
-    let (place, run) = small_run();
-    let digest = place.json(&["resume", &run, "--json"])["digest"].clone();
-    let objects = place.objects(&run);
-    let last_event = objects.iter().rfind(|path| path.display().to_string().contains("events"));
-    for path in &objects {
+    // What is computed again lies elsewhere, so that each object is deleted from a run of its own.
+    for at in 0.. {
+        let (place, run) = small_run();
+        let objects = place.objects(&run);
+        let Some(path) = objects.get(at) else { break };
+        let digest = place.json(&["resume", &run, "--json"])["digest"].clone();
+        let last_event = objects.iter().rfind(|path| path.display().to_string().contains("events"));
         let text = path.display().to_string();
-        let right = std::fs::read(path).expect("an object");
         std::fs::remove_file(path).expect("it can be deleted");
-        // States of the past can be thinned out, and without its last event a run is one that was not finished yet.
-        let is_old_state = text.contains(".state") && !text.contains("0000000004.state");
-        let is_whole = is_old_state || Some(path) == last_event;
+        // States of the past may be pruned, and a summary only saves reading.
+        let is_old_state = text.contains("/states/") && !text.contains("/00000000000000000004-");
+        let is_whole = is_old_state || text.contains("/summaries/");
         verify(&place, &run).expect(i32::from(!is_whole));
-        if Some(path) == last_event {
-            assert_eq!(place.json(&["runs", "--json"])[0]["state"], "unfinished");
+        if !is_whole && !text.ends_with("experiment.toml") {
+            assert_eq!(place.json(&["runs", "--json"])[0]["state"], "damaged", "without {text}");
         }
-        if text.contains("islands") || Some(path) == last_event {
+        if Some(path) == last_event {
+            place.run(&["resume", &run]).expect_error(1, &["the journal"]);
+        }
+        if text.contains("/states/") || text.contains("/commits/") {
             assert_eq!(place.json(&["resume", &run, "--json"])["digest"], digest, "without {text}");
-            assert_eq!(
-                place.json(&["verify", &run, "--json"])["ok"],
-                true,
-                "after {text} was computed again"
-            );
-        } else {
-            std::fs::write(path, &right).expect("it can be restored");
+            let found = place.json(&["verify", &run, "--json"]);
+            assert_eq!(found["ok"], true, "after {text} was computed again: {found}");
         }
     }
 }
@@ -186,7 +247,7 @@ fn deleted_objects_are_missed_and_computed_again() {
 #[test]
 fn strangers_in_the_store_are_told() {
     let (place, run) = small_run();
-    let stranger = place.store().join("runs").join(&run).join("islands/notes.txt");
+    let stranger = place.store().join("runs").join(&run).join("states/notes.txt");
     std::fs::write(&stranger, "hello").expect("it can be written");
     finds(&place, &run, &stranger);
 }
@@ -218,7 +279,7 @@ fn sweeps_can_be_verified() {
     let found = place.json(&["verify", &run, "--json"]);
     assert_eq!(found["ok"], true, "{found}");
     assert_eq!(found["recomputed"], 4);
-    let cell = place.objects(&run).into_iter().find(|path| path.display().to_string().contains("cells"));
+    let cell = place.objects(&run).into_iter().find(|path| path.display().to_string().contains("/jobs/"));
     let cell = cell.expect("cells are stored");
     let mut bytes = std::fs::read(&cell).expect("a cell");
     *bytes.last_mut().expect("it is not empty") ^= 1;

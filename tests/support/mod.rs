@@ -94,30 +94,30 @@ impl Place {
         runs.into_iter().next().unwrap()
     }
 
-    /// The generation up to which each island of the only run is kept, by the names of its objects.
-    pub(crate) fn kept(&self, interval: u64) -> BTreeMap<u64, u64> {
-        let islands = match std::fs::read_dir(self.store().join("runs")).map(Iterator::count) {
-            Ok(1) => self.store().join("runs").join(self.only_run()).join("islands"),
+    /// The generation up to which each island of the only run is kept: by its records, or a checkpoint after them.
+    pub(crate) fn kept(&self) -> BTreeMap<u64, u64> {
+        match std::fs::read_dir(self.store().join("runs")).map(Iterator::count) {
+            Ok(1) => {}
             _ => return BTreeMap::new(),
-        };
-        let kept = |island: std::io::Result<std::fs::DirEntry>| {
-            let island = island.unwrap();
-            let number: u64 = island.file_name().to_string_lossy().parse().unwrap();
-            let names = std::fs::read_dir(island.path()).into_iter().flatten();
-            let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-            let generation = names.filter_map(|name| generation_of(&name, interval)).max();
-            (number, generation.unwrap_or(0))
-        };
-        std::fs::read_dir(islands).into_iter().flatten().map(kept).collect()
+        }
+        let (store, run) = (self.store(), run::RunId::new(self.only_run()).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(kept(&store, &run)).unwrap_or_default()
     }
 }
 
-/// The generation up to which an object of an island goes: a record, or a checkpoint inside an epoch.
-fn generation_of(name: &str, interval: u64) -> Option<u64> {
-    match name.split_once(".g") {
-        Some((_, generation)) => generation.parse().ok(),
-        None => name.parse().ok().map(|epoch: u64| (epoch + 1) * interval),
-    }
+async fn kept(folder: &Path, run: &run::RunId) -> Option<BTreeMap<u64, u64>> {
+    let location = store::Location::Folder(folder.to_path_buf());
+    let store = store::Store::open_at(&location).await.ok()?;
+    let head = run::RunHead::read(&store, run).await.ok()?;
+    let epochs = run::epochs::StoredEpochs::read(&store, run, &head).await.ok()?;
+    let records = epochs.records.iter().map(|records| records.last());
+    let kept = records.zip(&epochs.checkpoints).map(|(last, checkpoints)| {
+        let recorded = last.map_or(0, |last| last.mark.standing.generation);
+        checkpoints.last_key_value().map_or(recorded, |(generation, _)| recorded.max(*generation))
+    });
+    let kept: BTreeMap<u64, u64> = (0..).zip(kept).collect();
+    kept.values().any(|&generation| generation > 0).then_some(kept)
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

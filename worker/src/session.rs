@@ -397,7 +397,7 @@ impl Session {
                 let (reporter, supply, work) = (self.reporter.clone(), self.supply.clone(), work.clone());
                 self.pool.run(job, move |message| {
                     if let Message::Done { task, outcome, .. } = &message {
-                        supply.keep(&work.run, task.island, outcome.digest, &outcome.state);
+                        supply.keep(&work.run, task.island, outcome.left, &outcome.state);
                     }
                     let _ = reporter.send(Report::Epoch {
                         work: work.clone(),

@@ -8,7 +8,7 @@ use archipelago::job::Job;
 use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
-use evolution::epoch::{EpochTask, Evolver, Packet, outcome_digest};
+use evolution::epoch::{EpochTask, Evolver, Packet, left_digest};
 use experiment::{CheckpointEvery, Experiment, Plan};
 use proto::convert::{self, Piece, Work};
 use proto::v1;
@@ -238,7 +238,7 @@ impl Supply {
         let Some((state, departure)) = bytes.split_at_checked(state_length as usize) else {
             return Err(wrong(format!("expected a state of {state_length} bytes, found {}", bytes.len())));
         };
-        check(&digest, outcome_digest(state, departure))?;
+        check(&digest, left_digest(state, departure))?;
         Ok(bytes.slice(..state.len()))
     }
 

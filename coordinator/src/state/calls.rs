@@ -9,7 +9,7 @@ use crate::rejection::Rejection;
 use archipelago::cell::{CellPlan, CellResult};
 use archipelago::job::JobResult;
 use bytes::Bytes;
-use evolution::codec;
+use evolution::codec::CodecError;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, Standing};
 use experiment::SEMANTICS;
@@ -42,10 +42,8 @@ pub(crate) struct Delivery {
     /// The digest that the worker reported, and that of the bytes that came.
     pub(crate) reported: Digest,
     pub(crate) digest: Digest,
-    pub(crate) standing: Standing,
-    pub(crate) state: Bytes,
-    pub(crate) departure: Bytes,
-    pub(crate) statistics: Bytes,
+    /// What the bytes hold.
+    pub(crate) outcome: Result<EpochOutcome, CodecError>,
 }
 
 /// A lease that a worker wants to keep.
@@ -342,8 +340,9 @@ impl ClusterState {
             return Ok(());
         }
         self.expect(work, inputs);
+        let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
-        if evolution.checkpoint((island, epoch), inputs, standing, bytes) {
+        if evolution.checkpoint((island, epoch), inputs, standing, bytes, name) {
             self.counters.checkpoints += 1;
             self.leases.advanced(work);
         }
@@ -362,7 +361,7 @@ impl ClusterState {
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok((Fate::Unneeded, 0)) };
-        let Delivery { inputs, reported, digest, standing, state, departure, statistics } = delivery;
+        let Delivery { inputs, reported, digest, outcome } = delivery;
         if reported != digest {
             let reason = format!("{work}: expected bytes with the digest {reported}, found {digest}");
             return Err(self.corrupt(worker, &reason));
@@ -370,12 +369,11 @@ impl ClusterState {
         if !self.is_open(&work.run) {
             return Ok((self.count(Fate::Unneeded), 0));
         }
-        let statistics = codec::decode(&statistics)?;
+        let outcome = outcome?;
         self.expect(work, &inputs);
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok((self.count(Fate::Unneeded), 0)) };
         let labour = Labour { worker: name, milliseconds, elapsed: evolution.elapsed() };
-        let outcome = EpochOutcome { state, departure, digest, standing, statistics };
         let fate = match evolution.complete((island, epoch), &inputs, &outcome, worker, labour) {
             Err(RunError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
             fate => fate?,

@@ -5,9 +5,9 @@ use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::Standing;
 use proto::convert::Piece;
 use run::players::PlayerFiles;
+use run::summary::Outline;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,10 +53,6 @@ impl Cells {
         self.progress.plan().len()
     }
 
-    pub(crate) fn is_tournament(&self) -> bool {
-        matches!(self.progress.plan(), CellPlan::Tournament(_))
-    }
-
     /// The player files that its games need.
     pub(crate) fn files(&self) -> &PlayerFiles {
         &self.files
@@ -67,21 +63,9 @@ impl Cells {
         self.files.get(digest).cloned()
     }
 
-    /// Cells that are done; of a sweep also what they came to, of a tournament the games.
-    pub(crate) fn standing(&self) -> Standing {
-        let done = self.progress.done().values();
-        let mut standing =
-            Standing { generation: done.len() as u64, evaluations: 0, best: f64::NEG_INFINITY };
-        for result in done {
-            match result {
-                CellResult::Evolved(evolved) => {
-                    standing.evaluations += evolved.evaluations;
-                    standing.best = standing.best.max(evolved.best);
-                }
-                CellResult::Played(pairs) => standing.evaluations += 2 * pairs.len() as u64,
-            }
-        }
-        standing
+    /// How far it is.
+    pub(crate) fn outline(&self) -> Outline {
+        run::jobs::outline(&self.progress, self.elapsed())
     }
 
     fn is_open(&self, number: u32) -> bool {

@@ -15,7 +15,8 @@ use run::WriteError;
 use run::epochs;
 use run::record::Labour;
 use run::schedule::{CommitSchedule, Due};
-use run::{Assignment, OpenRun, RunError};
+use run::summary::Outline;
+use run::{Assignment, JournalHead, OpenRun, RunError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -121,6 +122,20 @@ impl Evolution {
     /// Where the run stands as far as its workers have told.
     pub(crate) fn standing(&self) -> Standing {
         epochs::total(self.islands.iter().map(|island| island.standing))
+    }
+
+    /// How far it is: once it has ended, what it ended with.
+    pub(crate) fn outline(&self) -> Outline {
+        let outline = self.open_run.outline(self.elapsed());
+        match self.open_run.archipelago().end() {
+            Some(_) => outline,
+            None => Outline { standing: Some(self.standing()), ..outline },
+        }
+    }
+
+    /// Notes the end of the journal after an event was written.
+    pub(crate) fn note_event(&mut self, journal: JournalHead) {
+        self.open_run.note_event(journal);
     }
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
@@ -290,16 +305,17 @@ impl Evolution {
         inputs: &Digest,
         standing: Standing,
         bytes: Bytes,
+        worker: String,
     ) -> bool {
         if self.open_run.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
             return false;
         }
-        let elapsed = self.elapsed();
+        let labour = Labour { worker, milliseconds: 0, elapsed: self.elapsed() };
         let open = self.open.get_mut(&island).expect("it was just adopted");
         if open.checkpoint.as_ref().is_some_and(|(generation, _)| *generation >= standing.generation) {
             return false;
         }
-        self.open_run.note_checkpoint(&open.task, standing, &bytes, elapsed);
+        self.open_run.note_checkpoint(&open.task, standing, &bytes, labour);
         open.checkpoint = Some((standing.generation, bytes));
         self.progress(island, standing);
         self.due.add([island]);

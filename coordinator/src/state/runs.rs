@@ -8,7 +8,6 @@ use super::{
 };
 use crate::rejection::Rejection;
 use evolution::digest::Digest;
-use evolution::epoch::Standing;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::convert::{Work, digest_bytes};
@@ -20,14 +19,15 @@ use run::RunId;
 use run::WriteBatch;
 use run::WriteError;
 use run::players::PlayerFiles;
-use run::{Pruned, Pruning};
+use run::summary::{Outline, RunKind};
+use run::{JournalHead, Pruned, Pruning};
 use store::StoreError;
 
 /// One run.
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) body: Body,
-    created: u64,
+    pub(super) created: u64,
     digest: Option<Digest>,
     /// The study that it is a part of.
     study: Option<String>,
@@ -53,22 +53,6 @@ enum Ending {
     Cancelling(Option<Ticket>),
 }
 
-/// What is listed of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outline {
-    pub(crate) kind: Kind,
-    pub(crate) standing: Option<Standing>,
-    pub(crate) goal: Option<u64>,
-    pub(crate) islands: u32,
-    pub(crate) elapsed: u64,
-}
-
-impl Outline {
-    /// Of a run that cannot be read.
-    pub(crate) const UNREADABLE: Self =
-        Self { kind: Kind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
-}
-
 impl Run {
     pub(super) fn is_written(&self) -> bool {
         match &self.body {
@@ -78,25 +62,22 @@ impl Run {
         }
     }
 
-    fn outline(&self) -> Outline {
+    pub(super) fn outline(&self) -> Outline {
         match &self.body {
             Body::Closed(outline) => *outline,
-            Body::Evolution(evolution) => Outline {
-                kind: Kind::Evolution,
-                standing: Some(evolution.standing()),
-                goal: evolution.open_run().archipelago().generations(),
-                islands: evolution.open_run().experiment().setting().islands.len() as u32,
-                elapsed: evolution.elapsed(),
-            },
-            Body::Cells(cells) => Outline {
-                kind: if cells.is_tournament() { Kind::Tournament } else { Kind::Sweep },
-                standing: Some(cells.standing()),
-                goal: Some(u64::from(cells.len())),
-                islands: cells.len(),
-                elapsed: cells.elapsed(),
-            },
+            Body::Evolution(evolution) => evolution.outline(),
+            Body::Cells(cells) => cells.outline(),
             Body::Study(study) => study.outline(),
         }
+    }
+}
+
+fn kind_of(kind: RunKind) -> Kind {
+    match kind {
+        RunKind::Evolution => Kind::Evolution,
+        RunKind::Sweep => Kind::Sweep,
+        RunKind::Tournament => Kind::Tournament,
+        RunKind::Study => Kind::Study,
     }
 }
 
@@ -378,13 +359,24 @@ impl ClusterState {
     }
 
     /// Takes what became of an event.
-    pub(super) fn appended(&mut self, name: &str, then: Then, result: Result<(), Rejection>, now: Moment) {
+    pub(super) fn appended(
+        &mut self,
+        name: &str,
+        then: Then,
+        result: Result<JournalHead, Rejection>,
+        now: Moment,
+    ) {
         let is_change = matches!(then, Then::Pause { .. } | Then::Prioritise { .. } | Then::Extend { .. });
         if let Some(run) = self.runs.get_mut(name).filter(|_| is_change) {
             run.changing = run.changing.saturating_sub(1);
         }
         match result {
-            Ok(()) => self.act(name, then, now),
+            Ok(journal) => {
+                if let Some(evolution) = self.evolution(name) {
+                    evolution.note_event(journal);
+                }
+                self.act(name, then, now);
+            }
             Err(error) => self.undo(name, then, error, now),
         }
         self.pump(name, now);
@@ -550,19 +542,25 @@ impl ClusterState {
                     let elapsed = evolution.elapsed();
                     finished = digest.map(|digest| {
                         let reason = end.reason.to_string();
-                        let event = RunEvent::Finished { end, digest, at: now.unix, elapsed };
-                        (Some(event), digest, reason)
+                        let event = RunEvent::Finished { end: Some(end), digest, at: now.unix, elapsed };
+                        (event, digest, reason)
                     });
                 }
                 is_cancelling && evolution.is_written()
             }
             Body::Cells(cells) => {
-                let what = if cells.is_tournament() { "all games are played" } else { "all cells are done" };
-                finished = cells.digest().map(|digest| (None, digest, what.to_owned()));
+                let Outline { kind, elapsed, .. } = cells.outline();
+                finished = cells.digest().map(|digest| {
+                    let event = RunEvent::Finished { end: None, digest, at: now.unix, elapsed };
+                    (event, digest, kind.completion().to_owned())
+                });
                 true
             }
             Body::Study(study) => {
-                finished = study.digest().map(|digest| (None, digest, "all experiments are done".to_owned()));
+                finished = study.digest().map(|digest| {
+                    let event = RunEvent::Finished { end: None, digest, at: now.unix, elapsed: 0 };
+                    (event, digest, RunKind::Study.completion().to_owned())
+                });
                 parts_are_over
             }
             Body::Closed(_) => return,
@@ -583,10 +581,8 @@ impl ClusterState {
         if let Some((event, then)) = cancelled {
             self.append(name, event, then);
         }
-        match finished {
-            Some((Some(event), digest, reason)) => self.append(name, event, Then::Finish { digest, reason }),
-            Some((None, digest, reason)) => self.act(name, Then::Finish { digest, reason }, now),
-            None => {}
+        if let Some((event, digest, reason)) = finished {
+            self.append(name, event, Then::Finish { digest, reason });
         }
     }
 
@@ -646,6 +642,7 @@ impl ClusterState {
         let unknown = || QueueError::Unknown(name.to_owned());
         let run = self.runs.get(name).ok_or_else(unknown)?;
         let Outline { kind, standing, goal, islands, elapsed } = run.outline();
+        let kind = kind_of(kind);
         let leases = self.leases.count(name) as u32;
         let (state, reason) = match self.state_of(name).ok_or_else(unknown)? {
             RunState::Active if leases > 0 || kind == Kind::Study => {

@@ -6,7 +6,6 @@
 
 use super::queue::RunState;
 use super::reply_budget::ReplyBudget;
-use super::runs::Outline;
 use super::{Body, ClusterState, Effect, Moment, OpenRequest, Part, Source};
 use archipelago::job::{self, Job, JobResult, LookUp};
 use bytes::Bytes;
@@ -16,9 +15,9 @@ use evolution::epoch::Standing;
 use experiment::{Plan, Study};
 use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
-use proto::v1::run_status::Kind;
 use run::RunId;
 use run::players::PlayerFiles;
+use run::summary::{Outline, RunKind};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use store::StoreError;
@@ -86,7 +85,7 @@ impl StudyRun {
         let standing =
             Standing { generation: self.digests.len() as u64, evaluations: 0, best: f64::NEG_INFINITY };
         Outline {
-            kind: Kind::Study,
+            kind: RunKind::Study,
             standing: Some(standing),
             goal: Some(parts as u64),
             islands: parts as u32,

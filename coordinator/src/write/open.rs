@@ -1,24 +1,26 @@
 //! Opens runs: what is submitted is written down, and what is stored is read.
 
-use super::{is_lost, job_path};
+use super::{RunFiles, is_lost, job_path};
 use crate::rejection::Rejection;
 use crate::state::queue::RunState;
-use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Outline, Part, Source, run_name};
+use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Part, Source, part_run, run_name};
 use archipelago::cell::CellPlan;
 use archipelago::job::{self, Job, JobResult};
 use bytes::Bytes;
+use evolution::digest::Digest;
+use evolution::epoch::Standing;
 use experiment::document::MAX_STORED;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
 use futures::{StreamExt, stream};
-use proto::v1::run_status::Kind;
 use run::RunEvent;
-use run::epochs;
-use run::jobs;
+use run::epochs::{self, StoredEpochs};
+use run::jobs::{self, JobLog, StoredJobs};
+use run::plan::PlanJournal;
 use run::players::{self, PlayerFiles, Reference};
 use run::states::States;
-use run::{Journal, Place, Recorded, RunId, Status};
-use run::{Opening, RunError, RunHead};
+use run::summary::{Ended, Outline, RunKind};
+use run::{Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, Summary};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{Claim, Kind as ObjectKind, Nonce, Store, StoreError};
@@ -30,14 +32,18 @@ const AT_A_TIME: usize = 16;
 const TRIES: usize = 10;
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// A run and its journal, unless it has ended.
-pub(crate) type OpenedRun = (Opened, Option<Journal>);
+/// How a run is listed that cannot be read.
+const UNREADABLE: Outline =
+    Outline { kind: RunKind::Evolution, standing: None, goal: None, islands: 0, elapsed: 0 };
+
+/// A run and where it is written to, unless it has ended.
+pub(crate) type OpenedRun = (Opened, Option<RunFiles>);
 
 /// What runs are opened with.
 pub(crate) struct Opener {
     pub(crate) store: Store,
     pub(crate) nonce: Nonce,
-    pub(crate) version: String,
+    pub(crate) owner: Owner,
     pub(crate) claim: Option<Claim>,
 }
 
@@ -59,18 +65,42 @@ impl OpenRequest {
     }
 }
 
-/// What a run is doing, by its journal.
-fn state_of(recorded: &Recorded) -> RunState {
+/// What its journal is to know of a sweep, a tournament or a study.
+#[derive(Clone, Copy)]
+struct PlanFacts<'a> {
+    digest: Digest,
+    text: &'a str,
+    outline: Outline,
+    /// How many batches of results the term before has stored.
+    batches: u64,
+    /// Whether all results are there.
+    is_whole: bool,
+}
+
+/// What a run of this kind is doing, by its journal.
+fn state_of(recorded: &Recorded, kind: RunKind) -> RunState {
     match &recorded.status {
         Status::Open => RunState::Active,
         Status::Paused => RunState::Paused,
         Status::Cancelled => RunState::Cancelled,
         Status::Failed(reason) => RunState::Failed(reason.clone()),
         Status::Finished => {
-            let reason = recorded.finished.as_ref().map(|finished| finished.end.reason.to_string());
-            RunState::Finished(reason.unwrap_or_default())
+            let end = recorded.finished.as_ref().and_then(|finished| finished.end.as_ref());
+            RunState::Finished(end.map_or(kind.completion().to_owned(), |end| end.reason.to_string()))
         }
     }
+}
+
+/// A run that has ended, as its summary lists it.
+fn listed(id: &RunId, summary: Summary) -> Opened {
+    let digest = summary.digest();
+    let Summary { outline, ended, created, priority, .. } = summary;
+    let state = match ended {
+        Ended::Finished(reason, _) => RunState::Finished(reason),
+        Ended::Cancelled => RunState::Cancelled,
+        Ended::Failed(reason) => RunState::Failed(reason),
+    };
+    Opened { id: id.clone(), body: OpenedBody::Closed(outline, digest), state, priority, created }
 }
 
 /// Why a run is opened.
@@ -84,8 +114,8 @@ enum Why {
 
 impl Opener {
     fn opening(&self, now: Moment) -> Opening {
-        let (nonce, version, claim) = (self.nonce, self.version.clone(), self.claim.clone());
-        Opening { nonce, now: now.unix, version, claim }
+        let (nonce, owner, claim) = (self.nonce, self.owner.clone(), self.claim.clone());
+        Opening { nonce, now: now.unix, owner, claim }
     }
 
     /// Opens a run for an operator or a study.
@@ -165,7 +195,7 @@ impl Opener {
                 Ok(opened) => opened,
                 Err(error) => {
                     tracing::error!(run = %id, %error, "cannot be opened");
-                    let body = OpenedBody::Closed(Outline::UNREADABLE, None);
+                    let body = OpenedBody::Closed(UNREADABLE, None);
                     let state = RunState::Failed(error.to_string());
                     Some((Opened { id, body, state, priority: 0, created: 0 }, None))
                 }
@@ -197,6 +227,12 @@ impl Opener {
     }
 
     async fn read(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
+        // What has ended is listed without being read. A summary that cannot be read is not needed.
+        if why == Why::Start
+            && let Ok(Some(summary)) = Summary::read(&self.store, id).await
+        {
+            return Ok((listed(id, summary), None));
+        }
         let path = Place::Experiment.in_run(id);
         let text = match self.store.read_text(&path, MAX_STORED).await {
             Err(error) if error.is_missing() => return Err(RunError::Unknown { run: id.clone() }.into()),
@@ -218,7 +254,7 @@ impl Opener {
     async fn read_evolution(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
         let head = RunHead::read(&self.store, id).await?;
         let recorded = head.recorded();
-        let (state, known) = (state_of(&recorded), recorded.priority);
+        let (state, known) = (state_of(&recorded, RunKind::Evolution), recorded.priority);
         let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
         let (priority, extend, is_asked) = match why {
             Why::Start => (known, None, false),
@@ -248,11 +284,17 @@ impl Opener {
             journal.append(event).await.map_err(RunError::from)?;
         }
         if let Some((budget, complete)) = extension {
+            if let Some(opening) = open_run.opening(now.unix) {
+                let term = journal.append(&opening).await.map_err(RunError::from)?;
+                open_run.begin_term(term);
+            }
             open_run.extend(budget, complete);
         }
+        open_run.note_event(journal.head());
         let state = if state.is_open() { state } else { RunState::Active };
         let body = OpenedBody::Evolution(Box::new(open_run));
-        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(journal)))
+        let files = RunFiles { journal, jobs: None };
+        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(files)))
     }
 
     /// A run that has ended, as it is listed.
@@ -264,13 +306,13 @@ impl Opener {
         state: RunState,
         priority: i32,
     ) -> Opened {
-        let end = recorded.finished.as_ref().map(|finished| finished.end.epoch);
-        let standings = epochs::standings(&self.store, id, end).await.unwrap_or_else(|error| {
+        let stored = StoredEpochs::read(&self.store, id, head).await.unwrap_or_else(|error| {
             tracing::warn!(run = %id, %error, "what it came to cannot be read");
-            vec![]
+            StoredEpochs::default()
         });
+        let standings: Vec<Standing> = stored.standings().collect();
         let outline = Outline {
-            kind: Kind::Evolution,
+            kind: RunKind::Evolution,
             standing: (!standings.is_empty()).then(|| epochs::total(standings.into_iter())),
             goal: head.experiment.budget().generations,
             islands: head.experiment.setting().islands.len() as u32,
@@ -290,10 +332,24 @@ impl Opener {
         why: Why,
         now: Moment,
     ) -> Result<OpenedRun, Rejection> {
-        let progress = jobs::read(&self.store, id, plan).await?;
-        let is_done = progress.is_complete();
+        let opening = self.opening(now);
+        let mut journal = PlanJournal::open(&self.store, id, &opening).await?;
+        let StoredJobs { progress, batches, .. } =
+            StoredJobs::read(&self.store, id, plan).await?.sound(id)?;
+        let plan = progress.plan();
+        let facts = PlanFacts {
+            digest: plan.digest(),
+            text: plan.text(),
+            outline: jobs::outline(&progress, 0),
+            batches,
+            is_whole: progress.is_complete(),
+        };
+        let (opened, term) = self.begin_plan(id, &mut journal, &facts, &why, &opening).await?;
+        let Some(term) = term else { return Ok((opened, None)) };
+        let log = JobLog::new(&self.store, id, term, &progress);
         let body = OpenedBody::Cells { progress: Box::new(progress), files };
-        self.read_journal(id, body, is_done, why, now).await
+        let files = RunFiles { journal: journal.into_journal(), jobs: Some(log) };
+        Ok((Opened { body, ..opened }, Some(files)))
     }
 
     async fn read_study(
@@ -303,6 +359,23 @@ impl Opener {
         why: Why,
         now: Moment,
     ) -> Result<OpenedRun, Rejection> {
+        let opening = self.opening(now);
+        let mut journal = PlanJournal::open(&self.store, id, &opening).await?;
+        let parts = study.parts.len() + usize::from(study.tournament.is_some());
+        let outline = Outline {
+            kind: RunKind::Study,
+            standing: None,
+            goal: Some(parts as u64),
+            islands: parts as u32,
+            elapsed: 0,
+        };
+        let (digest, text) = (study.digest(), study.text.as_str());
+        let is_whole = self.has_parts(id, &study).await?;
+        let facts = PlanFacts { digest, text, outline, batches: 0, is_whole };
+        let (opened, term) = self.begin_plan(id, &mut journal, &facts, &why, &opening).await?;
+        if term.is_none() {
+            return Ok((opened, None));
+        }
         let look_ups = study.tournament.as_ref().map(job::look_ups).unwrap_or_default().len();
         let mut jobs = BTreeMap::new();
         for number in 0..(study.parts.len() + look_ups) as u32 {
@@ -314,46 +387,68 @@ impl Opener {
                 Err(error) => return Err(error.into()),
             }
         }
-        let files = match &study.tournament {
+        let players = match &study.tournament {
             Some(games) => players::read(&self.store, id, games).await?,
             None => PlayerFiles::new(),
         };
-        let body = OpenedBody::Study { study: Box::new(study), jobs, files };
-        self.read_journal(id, body, false, why, now).await
+        let body = OpenedBody::Study { study: Box::new(study), jobs, files: players };
+        let files = RunFiles { journal: journal.into_journal(), jobs: None };
+        Ok((Opened { body, ..opened }, Some(files)))
     }
 
-    /// Sweeps, tournaments and studies have a journal for what operators do to them.
-    async fn read_journal(
+    /// Whether the parts of a study are there, which are runs of their own.
+    async fn has_parts(&self, id: &RunId, study: &Study) -> Result<bool, Rejection> {
+        let names = study.parts.iter().map(|part| part.name.as_str()).zip(1..);
+        let tournament = study.tournament.as_ref().map(|_| ("tournament", 0));
+        for (name, number) in names.chain(tournament) {
+            let part = part_run(id, name, number)?;
+            match self.store.size(&Place::Experiment.in_run(&part)).await {
+                Ok(_) => {}
+                Err(error) if error.is_missing() => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Opens a term of a plan, unless it has ended and is not to continue. Returns how it is listed, and the term.
+    async fn begin_plan(
         &self,
         id: &RunId,
-        body: OpenedBody,
-        is_done: bool,
-        why: Why,
-        now: Moment,
-    ) -> Result<OpenedRun, Rejection> {
-        let opened = Journal::open::<RunEvent>(&self.store, id, self.nonce).await;
-        let (mut journal, events) = opened.map_err(RunError::from)?;
-        let events: Vec<RunEvent> = events.into_iter().map(|event| event.body).collect();
-        let recorded = Recorded::of(&events);
-        let (mut state, known) = (state_of(&recorded), recorded.priority);
-        let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
-        let mut priority = known;
-        if let Why::Asked { priority: asked, extend } = why {
-            if extend.is_some() {
+        journal: &mut PlanJournal,
+        facts: &PlanFacts<'_>,
+        why: &Why,
+        opening: &Opening,
+    ) -> Result<(Opened, Option<u64>), Rejection> {
+        let PlanFacts { digest, text, outline, batches, is_whole } = *facts;
+        let recorded = journal.recorded();
+        let (state, known) = (state_of(recorded, outline.kind), recorded.priority);
+        let created = recorded.created.as_ref().map_or(opening.now, |created| created.at);
+        let (priority, is_asked) = match why {
+            Why::Start => (known, false),
+            Why::Asked { extend: Some(_), .. } => {
                 let reason = "expected a single experiment: only its budget can be changed".to_owned();
                 return Err(Rejection::Unsuitable { run: id.to_string(), reason });
             }
-            priority = asked;
-            if !state.is_open() {
-                journal.append(&RunEvent::Continued { at: now.unix }).await.map_err(RunError::from)?;
-                state = RunState::Active;
-            }
+            Why::Asked { priority, extend: None } => (*priority, true),
+        };
+        let known_digest = recorded.finished.as_ref().map(|finished| finished.digest);
+        let is_finished = known_digest.is_some();
+        if !state.is_open() && (!is_asked || is_finished && is_whole) {
+            let summary = Summary::read(&self.store, id).await.ok().flatten();
+            let body = OpenedBody::Closed(summary.map_or(outline, |summary| summary.outline), known_digest);
+            return Ok((Opened { id: id.clone(), body, state, priority: known, created }, None));
         }
-        if state.is_open() && !is_done && (events.is_empty() || priority != known) {
-            let event = RunEvent::Prioritised { priority, at: now.unix };
-            journal.append(&event).await.map_err(RunError::from)?;
+        let term = journal.begin(digest, text, opening, batches).await?;
+        if !state.is_open() && !is_finished {
+            journal.log(&RunEvent::Continued { at: opening.now }).await?;
         }
-        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(journal)))
+        if priority != known {
+            journal.log(&RunEvent::Prioritised { priority, at: opening.now }).await?;
+        }
+        let state = if state.is_open() { state } else { RunState::Active };
+        let body = OpenedBody::Closed(outline, None);
+        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(term)))
     }
 
     /// The run's name, or the first free one beside it.
@@ -390,7 +485,7 @@ pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, V
 
 async fn final_states(store: &Store, run: &RunId) -> Result<Vec<Bytes>, RunError> {
     let head = RunHead::read(store, run).await?;
-    let (archipelago, _, _) = head.restore(store, run).await?;
+    let archipelago = head.restore(store, run).await?.archipelago;
     let states = archipelago.final_states().ok_or_else(|| RunError::Unknown { run: run.clone() })?;
     Ok(states.into_iter().map(|(state, _)| state).collect())
 }
@@ -411,7 +506,7 @@ async fn read_players(
     let mut bodies = vec![];
     for &island in &islands {
         let epoch = reference.epoch(&states, island)?;
-        bodies.push(epochs::read_remains(store, &run, island, epoch).await?.state.into());
+        bodies.push(states.remains(island, epoch).await?.state.into());
     }
     Ok((states.experiment.to_toml(), islands, bodies))
 }

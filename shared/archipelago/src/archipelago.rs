@@ -7,7 +7,7 @@ use crate::schedule::Schedule;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing};
+use evolution::epoch::{EpochOutcome, EpochTask, Packet, Standing, left_digest};
 use evolution::island::Setting;
 use experiment::file::Mode;
 use experiment::{Budget, Experiment};
@@ -63,6 +63,8 @@ struct Finished {
     epoch: u64,
     state: Bytes,
     departure: Bytes,
+    /// The digest of state and departure, and that of the whole outcome.
+    left: Digest,
     digest: Digest,
     chain: Digest,
     standing: Standing,
@@ -73,7 +75,7 @@ struct Finished {
 pub struct Mark {
     /// The epoch.
     pub epoch: u64,
-    /// The digest of the island's state and emigrants.
+    /// The digest of the epoch's outcome: state, emigrants and statistics.
     pub digest: Digest,
     /// The digest of all of the island's epochs up to this one.
     pub chain: Digest,
@@ -598,15 +600,15 @@ impl Archipelago {
             packets.extend([u64::from(*from), *epoch].map(u64::to_le_bytes).concat());
             let sender = self.islands.get(*from as usize);
             let sent = sender.and_then(|sender| sender.recent.iter().find(|sent| sent.epoch == *epoch));
-            packets.extend(sent.map_or_else(|| Digest::of(departure), |sent| sent.digest).0);
+            packets.extend(sent.map_or_else(|| Digest::of(departure), |sent| sent.left).0);
         }
         Digest::of_parts("atoll epoch inputs", [&self.experiment.0[..], &numbers, &before.0, &packets])
     }
 
     /// What an island's last epoch left behind.
     pub fn left_behind(&self, island: u32) -> Option<LeftBehind> {
-        let Finished { state, departure, digest, .. } = self.islands[island as usize].recent.back()?.clone();
-        Some(LeftBehind { state, departure, digest })
+        let Finished { state, departure, left, .. } = self.islands[island as usize].recent.back()?.clone();
+        Some(LeftBehind { state, departure, digest: left })
     }
 
     /// The islands whose emigrants arrive at an island.
@@ -617,8 +619,8 @@ impl Archipelago {
     /// What an epoch left behind, while it is remembered.
     pub fn left_by(&self, island: u32, epoch: u64) -> Option<LeftBehind> {
         let found = self.islands[island as usize].recent.iter().find(|finished| finished.epoch == epoch)?;
-        let Finished { state, departure, digest, .. } = found.clone();
-        Some(LeftBehind { state, departure, digest })
+        let Finished { state, departure, left, .. } = found.clone();
+        Some(LeftBehind { state, departure, digest: left })
     }
 
     /// A copy of what an epoch left behind, while it is remembered.
@@ -681,7 +683,7 @@ impl Archipelago {
 impl IslandProgress {
     fn new(setting: &Setting, island: u32) -> Self {
         let senders = setting.senders(island);
-        let receivers = setting.edges.iter().filter(|edge| edge.from == island).map(|edge| edge.to).collect();
+        let receivers = setting.neighbours(island);
         let taken = vec![0; senders.len()];
         Self { senders, receivers, done: 0, running: false, recent: VecDeque::new(), taken }
     }
@@ -695,7 +697,16 @@ impl IslandProgress {
         let finished = |remains: Remains| {
             let Remains { epoch, state, departure } = remains;
             let Mark { digest, chain, standing, .. } = marks[epoch as usize].clone();
-            Finished { epoch, state: state.into(), departure: departure.into(), digest, chain, standing }
+            let left = left_digest(&state, &departure);
+            Finished {
+                epoch,
+                state: state.into(),
+                departure: departure.into(),
+                left,
+                digest,
+                chain,
+                standing,
+            }
         };
         self.recent = recent.into_iter().map(finished).collect();
     }
@@ -732,11 +743,11 @@ impl IslandProgress {
         took: Vec<(u32, u64)>,
     ) -> Mark {
         let before = self.recent.back().map_or(*experiment, |last| last.chain);
-        let EpochOutcome { state, departure, digest, standing, .. } = outcome.clone();
+        let EpochOutcome { state, departure, left, digest, standing, .. } = outcome.clone();
         let mut mark = Mark { epoch, digest, chain: before, standing, took };
         mark.chain = mark.chained_to(&before);
         let chain = mark.chain;
-        self.recent.push_back(Finished { epoch, state, departure, digest, chain, standing });
+        self.recent.push_back(Finished { epoch, state, departure, left, digest, chain, standing });
         self.done += 1;
         self.running = false;
         self.take(&mark.took);

@@ -2,6 +2,7 @@
 
 use crate::cell::{CellPlan, CellResult, Evolved};
 use evolution::digest::Digest;
+use evolution::epoch::Standing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tournament::{CrossTable, PlayedPair, Race};
@@ -112,6 +113,21 @@ impl Progress {
         let parts: Vec<Digest> =
             std::iter::once(self.plan.digest()).chain(counted.map(|(_, result)| result.digest())).collect();
         Some(Digest::of_parts(name, parts.iter().map(|digest| &digest.0[..])))
+    }
+
+    /// Cells that are done; of a sweep also what they came to, of a tournament the games.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing { generation: self.done.len() as u64, ..Standing::UNFOUNDED };
+        for result in self.done.values() {
+            match result {
+                CellResult::Evolved(evolved) => {
+                    standing.evaluations += evolved.evaluations;
+                    standing.best = standing.best.max(evolved.best);
+                }
+                CellResult::Played(pairs) => standing.evaluations += 2 * pairs.len() as u64,
+            }
+        }
+        standing
     }
 
     /// Of a sweep: what its cells came to, in order.

@@ -14,7 +14,7 @@ pub(crate) fn benches() -> Vec<Bench> {
 fn onemax50() -> Figure {
     let problem = OneMax { length: 50, symbols: 4, ..OneMax::default() };
     let own = IslandSetting { algorithm: Algorithm::Ga(Ga::default()), policy: Policy::default() };
-    let setting = Setting { seed: 1, islands: vec![own], edges: vec![] };
+    let setting = Setting { seed: 1, islands: vec![own], edges: vec![], opponents: vec![] };
     let engine = rate(|| {
         let mut island = Island::found(&problem, &setting, 0);
         for _ in 0..200 {

@@ -50,7 +50,7 @@ fn rate(games: impl FnOnce() -> u64) -> f64 {
 
 fn self_play(seed: u64) -> u64 {
     let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
-    let setting = Setting { seed, islands: vec![own], edges: vec![] };
+    let setting = Setting { seed, islands: vec![own], edges: vec![], opponents: vec![] };
     let evolver = ProblemSpec::Checkers(Checkers { history: false, ..Checkers::default() })
         .evolver(setting)
         .expect("the defaults fit together");

@@ -91,6 +91,16 @@ pub fn decode<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
     if used == length { Ok(value) } else { Err(CodecError::BytesLeft { used, length }) }
 }
 
+/// The value that the bytes begin with, whatever follows it. It must be one of fixed or small size.
+///
+/// # Errors
+/// If the bytes do not begin with the encoding of a value of this type.
+pub fn decode_prefix<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
+    let length = body.len();
+    let decoded = bincode::decode_from_slice(body, limited::<MIB>());
+    decoded.map(|(value, _)| value).map_err(|error| refusal(error, length))
+}
+
 fn check_length(length: usize) -> Result<(), CodecError> {
     if length > MAX_ENCODED { Err(CodecError::TooLarge { length }) } else { Ok(()) }
 }

@@ -52,6 +52,11 @@ impl Algorithm {
         }
     }
 
+    /// The most bytes that it remembers beside the population. None of the algorithms keeps any yet.
+    pub fn private_bytes(&self) -> u64 {
+        0
+    }
+
     /// The most individuals an island holds between generations.
     pub fn capacity(&self) -> u64 {
         match self {

@@ -7,7 +7,7 @@ use crate::algorithm::Tally;
 use crate::gene::Gene;
 use crate::island::{self, Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
-use crate::population::{Cost, MisfitError, Population};
+use crate::population::{Cost, MisfitError, PackedPopulation, Population};
 use crate::problem::{Judging, Problem};
 use crate::random::Key;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
@@ -49,12 +49,36 @@ pub struct EpochOutcome {
     pub state: Bytes,
     /// An encoded [`Departure`].
     pub departure: Bytes,
-    /// The digest of both.
+    /// The digest of both: what the next epochs name their inputs by.
+    pub left: Digest,
+    /// The digest of state, departure and statistics; the standing is a part of the state.
     pub digest: Digest,
-    /// What stopping rules look at.
+    /// What stopping rules look at: a copy of what the state begins with.
     pub standing: Standing,
     /// What reports look at.
     pub statistics: EpochStatistics,
+}
+
+impl EpochOutcome {
+    /// An outcome as another process delivers it: digests and standing are derived from the bytes. Tells the digest of
+    /// the bytes also if they hold no outcome.
+    pub fn of_bytes(state: Bytes, departure: Bytes, statistics: &[u8]) -> (Digest, Result<Self, CodecError>) {
+        let left = left_digest(&state, &departure);
+        let digest = outcome_digest(&left, statistics);
+        (digest, Self::decode(state, departure, statistics, left, digest))
+    }
+
+    fn decode(
+        state: Bytes,
+        departure: Bytes,
+        statistics: &[u8],
+        left: Digest,
+        digest: Digest,
+    ) -> Result<Self, CodecError> {
+        let standing = Standing::of_state(&state)?;
+        let statistics = codec::decode(statistics)?;
+        Ok(Self { state, departure, left, digest, standing, statistics })
+    }
 }
 
 /// An epoch that cannot be run, because its inputs do not fit the experiment.
@@ -172,12 +196,35 @@ impl<P: Problem> World<P> {
         })
     }
 
-    /// The immigrants that a packet holds for the task's island.
-    fn unpack(&self, task: &EpochTask, packet: &Packet) -> Result<Immigrants<P::Gene>, EpochError> {
+    /// Whether migrants may come from an island, or from outside, to another.
+    fn sends_migrants(&self, from: u32, to: u32) -> bool {
+        let Setting { islands, edges, opponents, .. } = &self.setting;
+        opponents.is_empty()
+            || from as usize >= islands.len()
+            || edges.iter().any(|edge| (edge.from, edge.to) == (from, to))
+    }
+
+    /// The immigrants and the opponents that a packet holds for the task's island.
+    fn unpack(&self, task: &EpochTask, packet: &Packet) -> Result<[Immigrants<P::Gene>; 2], EpochError> {
         let departure: Departure<P::Gene> = decode(task, &packet.departure)?;
         let share = departure.share_of(task.island).to_vec();
+        let opponents = departure.opponent_share_of(task.island).to_vec();
+        Ok([
+            self.group(task, packet, departure.emigrants, share)?,
+            self.group(task, packet, departure.opponents, opponents)?,
+        ])
+    }
+
+    /// Some of those who left together.
+    fn group(
+        &self,
+        task: &EpochTask,
+        packet: &Packet,
+        left: PackedPopulation<P::Gene>,
+        share: Vec<u32>,
+    ) -> Result<Immigrants<P::Gene>, EpochError> {
         let axes = self.problem.axes().len();
-        let everybody = Population::unpack(departure.emigrants, self.problem.shape(), axes);
+        let everybody = Population::unpack(left, self.problem.shape(), axes);
         let misfit = |error| EpochError::Misfit { island: task.island, epoch: task.epoch, error };
         let everybody = everybody.map_err(misfit)?;
         let mut individuals = Population::empty_like(&everybody);
@@ -204,12 +251,16 @@ impl<P: Problem> Evolver for World<P> {
             return Err(EpochError::Island { island: task.island, last });
         }
         let packets = task.packets.iter().map(|packet| self.unpack(task, packet));
-        let immigrants = packets.collect::<Result<Vec<_>, _>>()?;
+        let arriving = packets.collect::<Result<Vec<_>, _>>()?;
+        let (immigrants, opponents): (Vec<_>, Vec<_>) = arriving.into_iter().map(Into::into).unzip();
         let mut island = match &task.state {
             None => Island::found(&self.problem, &self.setting, task.island),
             Some(state) => self.island(task, decode(task, state)?)?,
         };
-        let arrivals = island.receive(immigrants);
+        island.meet(&opponents);
+        // An island that sends only opponents here is none that migrants come from.
+        let migrate = |group: &Immigrants<P::Gene>| self.sends_migrants(group.from, task.island);
+        let arrivals = island.receive(immigrants.into_iter().filter(migrate).collect());
         let rows = if task.state.is_none() { vec![island.row()] } else { vec![] };
         let statistics = EpochStatistics { rows, arrivals, ..EpochStatistics::default() };
         let (from, epoch, until) = (island.age(), task.epoch, task.until);
@@ -225,7 +276,7 @@ impl<P: Problem> Evolver for World<P> {
 
     fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError> {
         let state: IslandState<P::Gene> = codec::decode(state)?;
-        let Champion { genome, fitness, generation } = state.champion;
+        let Champion { genome, fitness, generation } = state.champion();
         let genome = genome.into_iter().map(Gene::number).collect();
         Ok(ChampionView { fitness, generation, genome })
     }
@@ -248,14 +299,15 @@ impl<P: Problem> Evolver for World<P> {
         for (island, state) in (0..).zip(states) {
             let codec = |error| EpochError::Codec { island, epoch: 0, error };
             let state: IslandState<P::Gene> = codec::decode(state).map_err(codec)?;
-            let (expected, found) = (self.problem.shape().length, state.champion.genome.len());
+            let genome = state.champion.1;
+            let (expected, found) = (self.problem.shape().length, genome.len());
             if found != expected {
                 let error = MisfitError::Count { what: "genes", expected, found };
                 return Err(EpochError::Misfit { island, epoch: 0, error });
             }
             champions.resize(champions.len() + 1);
             let last = champions.len() - 1;
-            champions.genome_mut(last).copy_from_slice(&state.champion.genome);
+            champions.genome_mut(last).copy_from_slice(&genome);
         }
         // They come from another experiment, so what it thought of them does not count here.
         let everybody = 0..champions.len();
@@ -263,11 +315,9 @@ impl<P: Problem> Evolver for World<P> {
         Tally::default().judge(&self.problem, &mut champions, judging);
         let share: Vec<u32> = everybody.map(|index| index as u32).collect();
         let shares = (0..self.setting.islands.len() as u32).map(|island| (island, share.clone())).collect();
-        codec::encode(&Departure { emigrants: champions.pack(), shares }).map_err(|error| EpochError::Codec {
-            island: 0,
-            epoch: 0,
-            error,
-        })
+        let opponents = Population::empty_like(&champions).pack();
+        let departure = Departure { emigrants: champions.pack(), shares, opponents, opponent_shares: vec![] };
+        codec::encode(&departure).map_err(|error| EpochError::Codec { island: 0, epoch: 0, error })
     }
 
     fn setting(&self) -> &Setting {
@@ -315,11 +365,7 @@ impl<P: Problem> Evolving for Underway<'_, P> {
     }
 
     fn standing(&self) -> Standing {
-        Standing {
-            generation: self.island.age(),
-            evaluations: self.island.evaluations(),
-            best: self.island.champion().fitness,
-        }
+        self.island.standing()
     }
 
     fn checkpoint(&self) -> Result<Bytes, CodecError> {
@@ -331,17 +377,23 @@ impl<P: Problem> Evolving for Underway<'_, P> {
         self.island.conclude();
         let departure = codec::encode(&self.island.depart(self.epoch))?;
         let state = codec::encode(&self.island.state())?;
-        let digest = outcome_digest(&state, &departure);
         let standing = self.standing();
         self.statistics.diversity = diversity(self.island.population());
         self.statistics.unjudgeable = self.island.unjudgeable();
-        Ok(EpochOutcome { state, departure, digest, standing, statistics: self.statistics })
+        let left = left_digest(&state, &departure);
+        let digest = outcome_digest(&left, &codec::encode(&self.statistics)?);
+        Ok(EpochOutcome { state, departure, left, digest, standing, statistics: self.statistics })
     }
 }
 
-/// The digest of what an epoch leaves behind.
-pub fn outcome_digest(state: &[u8], departure: &[u8]) -> Digest {
-    Digest::of_parts("atoll epoch outcome", [state, departure])
+/// The digest of what an epoch leaves behind: its state, which begins with its standing, and its departure.
+pub fn left_digest(state: &[u8], departure: &[u8]) -> Digest {
+    Digest::of_parts("atoll epoch left", [state, departure])
+}
+
+/// The digest of an epoch's outcome: of what it leaves behind, and of its encoded statistics.
+pub fn outcome_digest(left: &Digest, statistics: &[u8]) -> Digest {
+    Digest::of_parts("atoll epoch outcome", [&left.0[..], statistics])
 }
 
 /// Runs an epoch to its end: the pure function itself.

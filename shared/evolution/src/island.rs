@@ -2,15 +2,17 @@
 
 use crate::algorithm::{Algorithm, Coming, Spare, Tally};
 use crate::gene::Gene;
-use crate::migration::{self, Departure, Immigrants, Policy, Transfer};
+use crate::migration::{self, Departure, Immigrants, Policy, Shares, Transfer};
 use crate::population::{MisfitError, PackedPopulation, Population};
 use crate::problem::{Founder, Judging, Problem};
 use crate::random::{Key, Purpose};
 use crate::statistics::{Arrival, GenerationRow};
 use crate::topology::Edge;
 use bincode::{Decode, Encode};
+use codec::Standing;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// What all islands of a run have in common, and what each has of its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +23,8 @@ pub struct Setting {
     pub islands: Vec<IslandSetting>,
     /// Who sends migrants to whom.
     pub edges: Vec<Edge>,
+    /// Who sends opponents to whom: migrants of a second kind, which are played against and never bred.
+    pub opponents: Vec<Edge>,
 }
 
 /// How one island evolves and migrates.
@@ -35,18 +39,38 @@ pub struct IslandSetting {
 impl Setting {
     /// The neighbours that an island sends migrants to at the end of an epoch.
     pub fn receivers(&self, island: u32, epoch: u64) -> Vec<u32> {
-        let carrying = self.edges.iter().filter(|edge| edge.from == island && edge.carries(self.seed, epoch));
+        self.ends(&self.edges, island, epoch)
+    }
+
+    /// The neighbours that an island sends opponents to at the end of an epoch.
+    pub fn opponent_receivers(&self, island: u32, epoch: u64) -> Vec<u32> {
+        self.ends(&self.opponents, island, epoch)
+    }
+
+    fn ends(&self, edges: &[Edge], island: u32, epoch: u64) -> Vec<u32> {
+        let carrying = edges.iter().filter(|edge| edge.from == island && edge.carries(self.seed, epoch));
         carrying.map(|edge| edge.to).collect()
     }
 
-    /// The neighbours that may send migrants to an island, in ascending order.
+    /// The islands that may send migrants or opponents to an island, in ascending order.
     pub fn senders(&self, island: u32) -> Vec<u32> {
-        self.edges.iter().filter(|edge| edge.to == island).map(|edge| edge.from).collect()
+        let arriving = self.all_edges().filter(|edge| edge.to == island);
+        arriving.map(|edge| edge.from).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The islands that an island may send migrants or opponents to, in ascending order.
+    pub fn neighbours(&self, island: u32) -> Vec<u32> {
+        let leaving = self.all_edges().filter(|edge| edge.from == island);
+        leaving.map(|edge| edge.to).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn all_edges(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().chain(&self.opponents)
     }
 }
 
 /// The best individual an island has seen.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Champion<G: Gene> {
     /// Its genes.
     pub genome: Vec<G>,
@@ -56,21 +80,35 @@ pub struct Champion<G: Gene> {
     pub generation: u64,
 }
 
+/// The most bytes of an algorithm's private state.
+pub const MAX_PRIVATE: usize = 64 << 20;
+
 /// All that an island remembers between two generations.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct IslandState<G: Gene> {
-    /// The generations it has lived through.
-    pub generation: u64,
-    /// The evaluations it has spent.
-    pub evaluations: u64,
-    /// How many of them gave no number.
+    /// Where it stands. It comes first, so that it can be read without the rest ([`Standing::of_state`]), and is the
+    /// only copy of these numbers.
+    pub standing: Standing,
+    /// How many evaluations gave no number.
     pub unjudgeable: u64,
     /// Its individuals, and behind them the former champions of its hall of fame.
     pub population: PackedPopulation<G>,
-    /// The best it has seen.
-    pub champion: Champion<G>,
+    /// The generation in which the best it has seen first appeared, and its genes.
+    pub champion: (u64, Vec<G>),
     /// The places of those who moved away, until immigrants take them.
     pub departed: Vec<u32>,
+    /// The opponents that arrived last.
+    pub opponents: PackedPopulation<G>,
+    /// What its algorithm remembers beside the population; at most [`MAX_PRIVATE`] bytes.
+    pub private: Vec<u8>,
+}
+
+impl<G: Gene> IslandState<G> {
+    /// The best the island has seen.
+    pub fn champion(self) -> Champion<G> {
+        let (generation, genome) = self.champion;
+        Champion { genome, fitness: self.standing.best, generation }
+    }
 }
 
 /// How many of so many individuals in a state are residents; those behind them are in the hall of fame.
@@ -90,6 +128,8 @@ pub struct Island<'a, P: Problem> {
     /// Former champions, the oldest first.
     hall: Population<P::Gene>,
     departed: Vec<u32>,
+    opponents: Population<P::Gene>,
+    private: Vec<u8>,
     spare: Spare<P>,
 }
 
@@ -121,6 +161,7 @@ impl<'a, P: Problem> Island<'a, P> {
         let spare = Spare::new(&population);
         let champion = Champion { genome: vec![], fitness: f64::NEG_INFINITY, generation: 0 };
         let (hall, departed) = (Population::empty_like(&population), vec![]);
+        let opponents = Population::empty_like(&population);
         let mut island = Self {
             problem,
             setting,
@@ -131,6 +172,8 @@ impl<'a, P: Problem> Island<'a, P> {
             champion,
             hall,
             departed,
+            opponents,
+            private: vec![],
             spare,
         };
         island.crown();
@@ -144,7 +187,13 @@ impl<'a, P: Problem> Island<'a, P> {
         number: u32,
         state: IslandState<P::Gene>,
     ) -> Result<Self, MisfitError> {
-        let mut population = Population::unpack(state.population, problem.shape(), problem.axes().len())?;
+        let (shape, axes) = (problem.shape(), problem.axes().len());
+        let mut population = Population::unpack(state.population, shape, axes)?;
+        let opponents = Population::unpack(state.opponents, shape, axes)?;
+        if state.private.len() > MAX_PRIVATE {
+            let (expected, found) = (MAX_PRIVATE, state.private.len());
+            return Err(MisfitError::Count { what: "bytes of private state", expected, found });
+        }
         let residents = residents(problem, &setting.islands[number as usize].algorithm, population.len());
         let hall = population.split_off(residents);
         let everybody = 0..population.len() as u32;
@@ -156,12 +205,18 @@ impl<'a, P: Problem> Island<'a, P> {
             problem,
             setting,
             number,
-            generation: state.generation,
-            tally: Tally { evaluations: state.evaluations, unjudgeable: state.unjudgeable },
+            generation: state.standing.generation,
+            tally: Tally { evaluations: state.standing.evaluations, unjudgeable: state.unjudgeable },
             population,
-            champion: state.champion,
+            champion: Champion {
+                genome: state.champion.1,
+                fitness: state.standing.best,
+                generation: state.champion.0,
+            },
             hall,
             departed: state.departed,
+            opponents,
+            private: state.private,
             spare,
         })
     }
@@ -169,12 +224,50 @@ impl<'a, P: Problem> Island<'a, P> {
     /// All that has to be remembered.
     pub fn state(&self) -> IslandState<P::Gene> {
         IslandState {
-            generation: self.generation,
-            evaluations: self.tally.evaluations,
+            standing: self.standing(),
             unjudgeable: self.tally.unjudgeable,
             population: self.with_hall().pack(),
-            champion: self.champion.clone(),
+            champion: (self.champion.generation, self.champion.genome.clone()),
             departed: self.departed.clone(),
+            opponents: self.opponents.pack(),
+            private: self.private.clone(),
+        }
+    }
+
+    /// Where it stands.
+    pub fn standing(&self) -> Standing {
+        let (generation, evaluations) = (self.generation, self.tally.evaluations);
+        Standing { generation, evaluations, best: self.champion.fitness }
+    }
+
+    /// What its algorithm remembers beside the population.
+    pub fn private(&self) -> &[u8] {
+        &self.private
+    }
+
+    /// Has its algorithm remember something beside the population, at most [`MAX_PRIVATE`] bytes.
+    pub fn set_private(&mut self, private: Vec<u8>) {
+        assert!(private.len() <= MAX_PRIVATE, "an algorithm's private state is bounded");
+        self.private = private;
+    }
+
+    /// The opponents that arrived last.
+    pub fn opponents(&self) -> &Population<P::Gene> {
+        &self.opponents
+    }
+
+    /// Takes opponents, in the order of the islands they come from, in place of those it had. If none arrive, those
+    /// it had stay.
+    pub fn meet(&mut self, opponents: &[Immigrants<P::Gene>]) {
+        if opponents.iter().all(|group| group.individuals.is_empty()) {
+            return;
+        }
+        self.opponents = Population::empty_like(&self.opponents);
+        let step = self.own().algorithm.default_step();
+        for group in opponents {
+            for index in 0..group.individuals.len() {
+                self.opponents.push_copy(&group.individuals, index, step);
+            }
         }
     }
 
@@ -293,8 +386,9 @@ impl<'a, P: Problem> Island<'a, P> {
         let policy = &self.own().policy;
         let receivers = self.setting.receivers(self.number, epoch);
         let mut emigrants = Population::empty_like(&self.population);
+        let (opponents, opponent_shares) = self.leaving_opponents(epoch);
         if receivers.is_empty() {
-            return Departure { emigrants: emigrants.pack(), shares: vec![] };
+            return Departure { emigrants: emigrants.pack(), shares: vec![], opponents, opponent_shares };
         }
         let mut stream = self.key().stream(0, Purpose::Emigration);
         let chosen = migration::choose_emigrants(self.problem, &self.population, policy, &mut stream);
@@ -305,7 +399,26 @@ impl<'a, P: Problem> Island<'a, P> {
         if policy.transfer == Transfer::Move {
             self.departed = chosen;
         }
-        Departure { emigrants: emigrants.pack(), shares }
+        Departure { emigrants: emigrants.pack(), shares, opponents, opponent_shares }
+    }
+
+    /// The opponents that leave at the end of an epoch, copies for each that gets any: the hall of fame, or the champion
+    /// where there is none.
+    fn leaving_opponents(&self, epoch: u64) -> (PackedPopulation<P::Gene>, Shares) {
+        let receivers = self.setting.opponent_receivers(self.number, epoch);
+        let mut opponents = Population::empty_like(&self.population);
+        if receivers.is_empty() {
+            return (opponents.pack(), vec![]);
+        }
+        if self.hall.is_empty() {
+            opponents.resize(1);
+            opponents.genome_mut(0).copy_from_slice(&self.champion.genome);
+            opponents.fitness_mut()[0] = self.champion.fitness;
+        } else {
+            opponents.append(&self.hall);
+        }
+        let shares = migration::deal(opponents.len(), &receivers, Transfer::Copy);
+        (opponents.pack(), shares)
     }
 
     /// Its statistics now.

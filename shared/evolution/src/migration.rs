@@ -74,20 +74,36 @@ pub enum Transfer {
     Move,
 }
 
+/// For each neighbour that gets any: which of those who left.
+pub type Shares = Vec<(u32, Vec<u32>)>;
+
 /// Who left an island at the end of an epoch.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Departure<G: Gene> {
     /// The emigrants, in the order in which they were chosen.
     pub emigrants: PackedPopulation<G>,
     /// For each neighbour that gets any: which of the emigrants.
-    pub shares: Vec<(u32, Vec<u32>)>,
+    pub shares: Shares,
+    /// Those that other islands play against, and do not breed.
+    pub opponents: PackedPopulation<G>,
+    /// For each neighbour that gets any: which of the opponents.
+    pub opponent_shares: Shares,
 }
 
 impl<G: Gene> Departure<G> {
     /// The positions of the emigrants that go to an island.
     pub fn share_of(&self, island: u32) -> &[u32] {
-        self.shares.iter().find(|(to, _)| *to == island).map_or(&[], |(_, share)| share)
+        share_of(&self.shares, island)
     }
+
+    /// The positions of the opponents that go to an island.
+    pub fn opponent_share_of(&self, island: u32) -> &[u32] {
+        share_of(&self.opponent_shares, island)
+    }
+}
+
+fn share_of(shares: &[(u32, Vec<u32>)], island: u32) -> &[u32] {
+    shares.iter().find(|(to, _)| *to == island).map_or(&[], |(_, share)| share)
 }
 
 /// Chooses `count` different individuals to leave.

@@ -122,7 +122,10 @@ struct Plan {
 fn evolve<P: Problem>(problem: P, plan: &Plan, seed: u64) -> (f64, u64) {
     let own = IslandSetting { algorithm: plan.algorithm.clone(), policy: plan.policy.clone() };
     let edges = plan.topology.edges(plan.islands, seed).unwrap();
-    let world = World::new(problem, Setting { seed, islands: vec![own; plan.islands as usize], edges });
+    let world = World::new(
+        problem,
+        Setting { seed, islands: vec![own; plan.islands as usize], edges, opponents: vec![] },
+    );
     let mut islands: Vec<EpochOutcome> = vec![];
     for epoch in 0..plan.epochs {
         let task = |island: u32| {
@@ -228,7 +231,7 @@ fn the_mean_of_all_parents_sees_through_noise() {
             ..Es::default()
         };
         let own = IslandSetting { algorithm: Algorithm::Es(es), policy: Policy::default() };
-        let setting = Setting { seed: 4, islands: vec![own], edges: vec![] };
+        let setting = Setting { seed: 4, islands: vec![own], edges: vec![], opponents: vec![] };
         let problem = Noisy { deviation: 1.0 };
         let mut island = evolution::island::Island::found(&problem, &setting, 0);
         for _ in 0..generations {

@@ -22,7 +22,9 @@ impl Experiment {
     pub fn epoch_memory(&self, island: u32) -> u64 {
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
         let capacity = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.capacity());
-        capacity.saturating_mul(individual).saturating_mul(4).saturating_add(1 << 20)
+        let private = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.private_bytes());
+        let people = capacity.saturating_mul(individual);
+        people.saturating_add(private).saturating_mul(4).saturating_add(1 << 20)
     }
 
     /// The estimate for so many threads.
@@ -51,7 +53,9 @@ impl Experiment {
         let time = [computing, budget.wall_time].into_iter().flatten().min();
 
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
-        let state: u64 = algorithms().map(|algorithm| algorithm.capacity() * individual + 200).sum();
+        let state: u64 = algorithms()
+            .map(|algorithm| algorithm.capacity() * individual + algorithm.private_bytes() + 200)
+            .sum();
         let generations = budget.generations.or_else(|| evaluations.map(|n| n / births.max(1))).unwrap_or(0);
         let epochs = generations.div_ceil(self.interval()).max(1);
         let retention = &self.file().retention;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The version of what experiments mean: bumped when the golden digests change, and part of every digest.
-pub const SEMANTICS: u32 = 1;
+pub const SEMANTICS: u32 = 2;
 
 /// The most individuals that all islands of an experiment may hold together.
 const MAX_INDIVIDUALS: u64 = 1_000_000_000;
@@ -139,7 +139,7 @@ impl Experiment {
 
     /// The experiment as text, from which it can be read again.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(&self.file).expect("every experiment can be written as TOML")
+        toml::to_string(&self.file).expect("every experiment can be written as TOML")
     }
 
     /// The digest of all keys that affect results. Its name, its budget and what it stores do not.
@@ -319,7 +319,7 @@ impl Findings<'_> {
             }
         }
         match file.islands.topology.topology().edges(file.islands.count, file.seed) {
-            Ok(edges) => Some(Setting { seed: file.seed, islands, edges }),
+            Ok(edges) => Some(Setting { seed: file.seed, islands, edges, opponents: vec![] }),
             Err(error) => {
                 self.add("islands.topology", error.to_string(), None);
                 None

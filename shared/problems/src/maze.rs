@@ -404,7 +404,7 @@ mod tests {
     fn founded(maze: Maze, population: u32) -> f64 {
         let algorithm = Algorithm::Ga(Ga { population, ..Ga::default() });
         let own = IslandSetting { algorithm, policy: Policy::default() };
-        let setting = Setting { seed: 1, islands: vec![own], edges: vec![] };
+        let setting = Setting { seed: 1, islands: vec![own], edges: vec![], opponents: vec![] };
         let evolver = ProblemSpec::Maze(maze).evolver(setting).unwrap();
         let task = EpochTask { island: 0, epoch: 0, until: 0, state: None, packets: vec![] };
         run(&*evolver, &task).unwrap().standing.best

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 fn evolver(problem: &ProblemSpec, algorithm: Algorithm, seed: u64) -> Arc<dyn Evolver> {
     let own = IslandSetting { algorithm, policy: Policy::default() };
-    problem.evolver(Setting { seed, islands: vec![own], edges: vec![] }).unwrap()
+    problem.evolver(Setting { seed, islands: vec![own], edges: vec![], opponents: vec![] }).unwrap()
 }
 
 /// The evaluations spent and the best fitness after each generation, until it is good enough.

@@ -6,15 +6,15 @@
 //! newer results of its islands wait.
 
 use crate::epochs::StoredEpochs;
-use crate::journal::JournalError;
-use crate::layout::{Place, RunId};
+use crate::journal::{JournalError, JournalHead};
+use crate::layout::{Place, RunId, StateName};
 use crate::pruning::Pruning;
-use crate::record::EpochRecord;
-use crate::write_batch::{CheckpointWrite, IslandWrites, RecordBatch, WriteBatch, checkpoint_place};
+use crate::record::{EpochRecord, StoredCheckpoint};
+use crate::write_batch::{CheckpointWrite, CommitWrite, IslandWrites, WriteBatch};
 use archipelago::{Archipelago, LeftBehind};
 use evolution::epoch::EpochOutcome;
 use experiment::file::Retention;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::StoreError;
 
@@ -66,51 +66,108 @@ impl WriteError {
 pub struct GroupCommit {
     run: RunId,
     retention: Retention,
+    names: Names,
+    journal: JournalHead,
     islands: Vec<Kept>,
+    /// Commits that are being written, or could not be, by number: each is written as it is, or not at all.
+    unsettled: BTreeMap<u64, Arc<CommitWrite>>,
+    next: u64,
     /// Islands of which something was written since they were last pruned.
     unpruned: BTreeSet<u32>,
+}
+
+/// What the names of new objects have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Names {
+    /// The number of the event that opened the term.
+    pub term: u64,
+    /// How often results were retracted.
+    pub attempt: u64,
+    /// Whether epochs depend on arrival, so that names of states carry the term.
+    pub asynchronous: bool,
+}
+
+impl Names {
+    fn state(&self, island: u32, epoch: u64) -> StateName {
+        let term = if self.asynchronous { self.term } else { 0 };
+        StateName { island, epoch, attempt: self.attempt, term }
+    }
 }
 
 /// What is kept of one island.
 #[derive(Clone, Debug, Default, Hash)]
 struct Kept {
-    /// Records that are not written yet.
+    /// Records that are not in a commit yet.
     pending: Vec<EpochRecord>,
-    /// States that are to be kept permanently, and are not written yet, by their epochs.
+    /// States that are to be kept permanently, and are not in a commit yet, by their epochs.
     milestones: Vec<(u64, LeftBehind)>,
-    /// A checkpoint that is not written yet.
+    /// A checkpoint that is not in a commit yet.
     inside: Option<CheckpointWrite>,
-    /// What is being written, or could not be: it is written as it is, or not at all.
-    writes: Option<Arc<IslandWrites>>,
-    /// How many batches were made.
-    sequence: u64,
+    /// The unsettled commit that it is in.
+    commit: Option<u64>,
     /// Epochs whose records are written, and the generations that they end with.
     written: u64,
     generation: u64,
+    /// The generation at the end of what is in the unsettled commit, if that holds records.
+    committing: Option<u64>,
     /// Epochs whose states are stored.
-    states: BTreeSet<u64>,
+    states: BTreeMap<u64, StateName>,
     /// The newest checkpoint inside an epoch that is stored, and those before it.
-    checkpoint: Option<(u64, u64)>,
-    superseded: BTreeSet<(u64, u64)>,
+    checkpoint: Option<(u64, StateName)>,
+    superseded: BTreeSet<(u64, StateName)>,
 }
 
 impl GroupCommit {
     /// Continues after stored epochs, which have been cut.
-    pub fn new(run: &RunId, retention: &Retention, stored: &StoredEpochs) -> Self {
-        let islands = (0..stored.records.len()).map(|island| Kept {
-            written: stored.records[island].len() as u64,
-            generation: stored.records[island].last().map_or(0, |last| last.mark.standing.generation),
-            states: stored.states[island].clone(),
-            checkpoint: stored.checkpoints[island].last().copied(),
-            ..Kept::default()
+    pub fn new(
+        run: &RunId,
+        retention: &Retention,
+        names: Names,
+        journal: JournalHead,
+        stored: &StoredEpochs,
+    ) -> Self {
+        let islands = (0..stored.records.len()).map(|island| {
+            let mut checkpoints = stored.checkpoints[island].clone();
+            let checkpoint = checkpoints.pop_last();
+            Kept {
+                written: stored.records[island].len() as u64,
+                generation: stored.records[island].last().map_or(0, |last| last.mark.standing.generation),
+                states: stored.states[island].clone(),
+                checkpoint,
+                superseded: checkpoints.into_iter().collect(),
+                ..Kept::default()
+            }
         });
-        let islands = islands.collect();
-        Self { run: run.clone(), retention: retention.clone(), islands, unpruned: BTreeSet::new() }
+        Self {
+            run: run.clone(),
+            retention: retention.clone(),
+            names,
+            journal,
+            islands: islands.collect(),
+            unsettled: BTreeMap::new(),
+            next: 0,
+            unpruned: BTreeSet::new(),
+        }
     }
 
     /// The run.
     pub fn run(&self) -> &RunId {
         &self.run
+    }
+
+    /// The term in which it writes.
+    pub fn term(&self) -> u64 {
+        self.names.term
+    }
+
+    /// Begins a term. Nothing may be unsettled.
+    pub fn begin_term(&mut self, number: u64) {
+        (self.names.term, self.next) = (number, 0);
+    }
+
+    /// Notes the end of the journal after an event was written.
+    pub fn note_event(&mut self, journal: JournalHead) {
+        self.journal = journal;
     }
 
     /// Takes the record of an epoch, and its state if that is a milestone, to be written with the next batch.
@@ -119,14 +176,15 @@ impl GroupCommit {
         let kept = &mut self.islands[island as usize];
         kept.pending.push(record);
         if is_milestone(&self.retention, epoch) {
-            let EpochOutcome { state, departure, digest, .. } = outcome.clone();
-            kept.milestones.push((epoch, LeftBehind { state, departure, digest }));
+            let EpochOutcome { state, departure, left, .. } = outcome.clone();
+            kept.milestones.push((epoch, LeftBehind { state, departure, digest: left }));
         }
     }
 
     /// Takes a checkpoint inside an epoch, to be written after the epochs before it.
-    pub fn note_checkpoint(&mut self, island: u32, checkpoint: CheckpointWrite) {
-        self.islands[island as usize].inside = Some(checkpoint);
+    pub fn note_checkpoint(&mut self, island: u32, epoch: u64, generation: u64, stored: StoredCheckpoint) {
+        let of = self.names.state(island, epoch);
+        self.islands[island as usize].inside = Some(CheckpointWrite { generation, of, stored });
     }
 
     /// Whether so much is pending that it should be written, however short the time.
@@ -140,7 +198,8 @@ impl GroupCommit {
     /// The generations of an island that a crash would cost now.
     pub fn at_stake(&self, island: u32) -> u64 {
         let kept = &self.islands[island as usize];
-        kept.last_noted().map_or(0, |last| last.mark.standing.generation - kept.generation)
+        let last = kept.pending.last().map(|last| last.mark.standing.generation).or(kept.committing);
+        last.map_or(0, |last| last - kept.generation)
     }
 
     /// How many epochs of an island are durable.
@@ -151,7 +210,9 @@ impl GroupCommit {
     /// Whether a checkpoint of an island waits to be written.
     pub fn has_checkpoint_waiting(&self, island: u32) -> bool {
         let kept = &self.islands[island as usize];
-        kept.inside.is_some() || kept.writes.as_ref().is_some_and(|writes| writes.checkpoint.is_some())
+        let writes = kept.commit.and_then(|number| self.unsettled.get(&number));
+        let mut writes = writes.into_iter().flat_map(|commit| &commit.islands);
+        kept.inside.is_some() || writes.any(|own| own.island == island && own.checkpoint.is_some())
     }
 
     /// Whether something of an island is not written yet.
@@ -170,18 +231,40 @@ impl GroupCommit {
     /// Takes what is to be written of these islands. Until it is settled, nothing newer of them is written; taking
     /// it again before that gives the same objects.
     pub fn take(&mut self, islands: impl IntoIterator<Item = u32>, archipelago: &Archipelago) -> WriteBatch {
+        let mut again = BTreeSet::new();
         let mut writes = vec![];
         for island in islands {
-            writes.extend(self.islands[island as usize].take(island, archipelago));
+            let kept = &mut self.islands[island as usize];
+            match kept.commit {
+                Some(number) => drop(again.insert(number)),
+                None => writes.extend(kept.take(island, self.names, archipelago)),
+            }
         }
-        WriteBatch { run: self.run.clone(), islands: writes }
+        if !writes.is_empty() {
+            let number = self.next;
+            self.next += 1;
+            for own in &writes {
+                self.islands[own.island as usize].commit = Some(number);
+            }
+            let (term, journal) = (self.names.term, self.journal);
+            let commit = CommitWrite { term, number, journal, islands: writes };
+            self.unsettled.insert(number, Arc::new(commit));
+            again.insert(number);
+        }
+        let commits = again.iter().filter_map(|number| self.unsettled.get(number).cloned()).collect();
+        WriteBatch { run: self.run.clone(), commits }
     }
 
     /// Notes that a batch is durable.
     pub fn settle(&mut self, batch: &WriteBatch) {
-        for writes in &batch.islands {
-            self.islands[writes.island as usize].settle(writes);
-            self.unpruned.insert(writes.island);
+        for commit in &batch.commits {
+            if self.unsettled.remove(&commit.number).is_none() {
+                continue;
+            }
+            for writes in &commit.islands {
+                self.islands[writes.island as usize].settle(writes);
+                self.unpruned.insert(writes.island);
+            }
         }
     }
 
@@ -192,7 +275,7 @@ impl GroupCommit {
             let mut places = vec![];
             for _ in 0..PRUNED_AT_ONCE {
                 let Some(island) = self.unpruned.pop_first() else { break };
-                places.extend(self.islands[island as usize].old(island, &self.retention, safe));
+                places.extend(self.islands[island as usize].old(&self.retention, safe));
             }
             if !places.is_empty() {
                 return Some(Pruning { run: self.run.clone(), places });
@@ -209,13 +292,12 @@ impl GroupCommit {
     /// Notes that objects were deleted.
     pub fn settle_pruning(&mut self, pruning: &Pruning) {
         for place in &pruning.places {
-            match *place {
-                Place::State { island, epoch } => {
-                    self.islands[island as usize].states.remove(&u64::from(epoch));
+            match place {
+                Place::State(name) => {
+                    self.islands[name.island as usize].states.remove(&name.epoch);
                 }
-                Place::Checkpoint { island, epoch, generation } => {
-                    let inside = (u64::from(epoch), u64::from(generation));
-                    self.islands[island as usize].superseded.remove(&inside);
+                Place::Checkpoint { generation, of } => {
+                    self.islands[of.island as usize].superseded.remove(&(*generation, *of));
                 }
                 _ => {}
             }
@@ -228,7 +310,7 @@ impl GroupCommit {
         slowest.min(archipelago.complete_epochs()).saturating_sub(1)
     }
 
-    /// Drops what was not written yet of epochs after the last one that counts.
+    /// Drops what is in no commit yet of epochs after the last one that counts.
     pub fn discard_beyond(&mut self, epoch: u64) {
         for kept in &mut self.islands {
             kept.pending.retain(|record| record.mark.epoch <= epoch);
@@ -245,79 +327,64 @@ fn is_milestone(retention: &Retention, epoch: u64) -> bool {
 
 impl Kept {
     fn is_unwritten(&self) -> bool {
-        !self.pending.is_empty() || self.inside.is_some() || self.writes.is_some()
+        !self.pending.is_empty() || self.inside.is_some() || self.commit.is_some()
     }
 
-    /// The last epoch that is done, but not known to be written.
-    fn last_noted(&self) -> Option<&EpochRecord> {
-        let being_written = || self.writes.as_ref()?.batches.last()?.records.last();
-        self.pending.last().or_else(being_written)
-    }
-
-    /// What is being written, or else what is next.
-    fn take(&mut self, island: u32, archipelago: &Archipelago) -> Option<Arc<IslandWrites>> {
-        if self.writes.is_none() {
-            let milestones = std::mem::take(&mut self.milestones);
-            let batches = self.batches(island, archipelago);
-            let written = batches.last().map_or(self.written, |batch| batch.epoch + 1);
-            let checkpoint = self.inside.take().filter(|inside| inside.epoch == written);
-            let is_empty = batches.is_empty() && checkpoint.is_none();
-            if !is_empty {
-                self.sequence += 1;
-                let sequence = self.sequence;
-                let writes = IslandWrites { island, sequence, milestones, batches, checkpoint };
-                self.writes = Some(Arc::new(writes));
+    /// What is next to be written.
+    fn take(&mut self, island: u32, names: Names, archipelago: &Archipelago) -> Option<IslandWrites> {
+        let mut states: BTreeMap<u64, LeftBehind> =
+            std::mem::take(&mut self.milestones).into_iter().collect();
+        let records = std::mem::take(&mut self.pending);
+        // One state at the last epoch that is complete on all islands, and one for each epoch after it, so that every
+        // state the run may end with is there.
+        let last_complete = archipelago.complete_epochs().saturating_sub(1);
+        if let (Some(first), Some(last)) = (records.first(), records.last()) {
+            let first = last_complete.max(first.mark.epoch).min(last.mark.epoch);
+            for epoch in first..=last.mark.epoch {
+                let left = archipelago.left_by(island, epoch);
+                let left = left.expect("epochs since the last complete one are remembered");
+                states.insert(epoch, left);
             }
         }
-        self.writes.clone()
-    }
-
-    /// The pending records: one object for all epochs up to the last that is complete on all islands, and one for each
-    /// epoch after it, so that every state the run may end with is there.
-    fn batches(&mut self, island: u32, archipelago: &Archipelago) -> Vec<RecordBatch> {
-        let last_complete = archipelago.complete_epochs().saturating_sub(1);
-        let mut batches = vec![];
-        while let (Some(first), Some(last)) = (self.pending.first(), self.pending.last()) {
-            let epoch = last_complete.max(first.mark.epoch).min(last.mark.epoch);
-            let count = self.pending.iter().take_while(|record| record.mark.epoch <= epoch).count();
-            let left = archipelago.left_by(island, epoch);
-            let left = left.expect("epochs since the last complete one are remembered");
-            batches.push(RecordBatch { epoch, left, records: self.pending.drain(..count).collect() });
+        let written = records.last().map_or(self.written, |last| last.mark.epoch + 1);
+        let checkpoint = self.inside.take().filter(|inside| inside.of.epoch == written);
+        if records.is_empty() && checkpoint.is_none() {
+            return None;
         }
-        batches
+        self.committing = records.last().map(|last| last.mark.standing.generation);
+        let states = states.into_iter().map(|(epoch, left)| (names.state(island, epoch), left)).collect();
+        Some(IslandWrites { island, states, records, checkpoint })
     }
 
     /// States that retention does not keep: not the newest, not milestones, and none from which the run would have to be
-    /// taken up.
-    fn outdated(&self, retention: &Retention, safe: u64) -> Vec<u64> {
-        let newest = self.states.iter().rev().nth(retention.keep as usize - 1).copied().unwrap_or(0);
-        let old = self.states.range(..safe.min(newest)).copied();
-        old.filter(|&epoch| !is_milestone(retention, epoch)).collect()
+    /// resumed.
+    fn outdated(&self, retention: &Retention, safe: u64) -> Vec<StateName> {
+        let newest = self.states.keys().rev().nth(retention.keep as usize - 1).copied().unwrap_or(0);
+        let old = self.states.range(..safe.min(newest));
+        old.filter(|(epoch, _)| !is_milestone(retention, **epoch)).map(|(_, name)| *name).collect()
     }
 
     /// What retention does not keep.
-    fn old(&self, island: u32, retention: &Retention, safe: u64) -> impl Iterator<Item = Place> {
-        let states = self.outdated(retention, safe).into_iter();
-        let states = states.map(move |epoch| Place::State { island, epoch: epoch as u32 });
-        states.chain(self.superseded.iter().map(move |&inside| checkpoint_place(island, inside)))
+    fn old(&self, retention: &Retention, safe: u64) -> impl Iterator<Item = Place> {
+        let states = self.outdated(retention, safe).into_iter().map(Place::State);
+        let checkpoints = self.superseded.iter();
+        states.chain(checkpoints.map(|&(generation, of)| Place::Checkpoint { generation, of }))
     }
 
     fn settle(&mut self, writes: &IslandWrites) {
-        if self.writes.as_ref().is_none_or(|out| out.sequence != writes.sequence) {
-            return;
+        (self.commit, self.committing) = (None, None);
+        self.states.extend(writes.states.iter().map(|(name, _)| (name.epoch, *name)));
+        if let Some(last) = writes.records.last() {
+            self.written = last.mark.epoch + 1;
+            self.generation = last.mark.standing.generation;
         }
-        self.writes = None;
-        self.states.extend(writes.milestones.iter().map(|(epoch, _)| *epoch));
-        self.states.extend(writes.batches.iter().map(|batch| batch.epoch));
-        if let Some(last) = writes.batches.last() {
-            self.written = last.epoch + 1;
-            self.generation = last.records.last().map_or(0, |last| last.mark.standing.generation);
-        }
-        let newest = writes.checkpoint.as_ref().map(|inside| (inside.epoch, inside.generation));
-        let is_over =
-            |stored: &(u64, u64)| stored.0 < self.written || newest.is_some_and(|new| new != *stored);
+        let newest = writes.checkpoint.as_ref().map(|write| (write.generation, write.of));
+        let is_over = |stored: &(u64, StateName)| {
+            stored.1.epoch < self.written || newest.is_some_and(|new| new != *stored)
+        };
         self.superseded.extend(self.checkpoint.take_if(|stored| is_over(stored)));
         self.checkpoint = newest.or(self.checkpoint);
-        self.superseded.retain(|inside| Some(*inside) != self.checkpoint);
+        let current = self.checkpoint;
+        self.superseded.retain(|inside| Some(*inside) != current);
     }
 }

@@ -20,10 +20,24 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// A coordinator took it up.
+    /// A process opened it for writing: a term begins, whose number is that of this event.
     Opened {
-        /// The version of the program.
-        version: String,
+        /// Which process.
+        owner: Owner,
+        /// Where the term begins: of each island, how many epochs count of those that earlier terms have stored. What
+        /// lies beyond is computed again.
+        cuts: Vec<u64>,
+        /// How many batches of job results count of the term before.
+        batches: u64,
+        /// When.
+        at: u64,
+    },
+    /// Results were found to be wrong, and are computed again in the next term, under names of a new attempt.
+    Retracted {
+        /// Of each island, how many epochs still count.
+        cuts: Vec<u64>,
+        /// Why.
+        reason: String,
         /// When.
         at: u64,
     },
@@ -45,8 +59,8 @@ pub enum RunEvent {
     },
     /// It is finished.
     Finished {
-        /// Where and why.
-        end: End,
+        /// Where and why; nothing of a run that consists of jobs, which ends when all are done.
+        end: Option<End>,
         /// The digest of the run.
         digest: Digest,
         /// When.
@@ -109,6 +123,40 @@ pub enum RunEvent {
     },
 }
 
+impl RunEvent {
+    /// Whether a run has ended with this event, unless it continues later.
+    pub fn ends(&self) -> bool {
+        matches!(self, Self::Finished { .. } | Self::Cancelled { .. } | Self::Failed { .. })
+    }
+}
+
+/// The process that has a run open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode)]
+pub struct Owner {
+    /// The version of the program.
+    pub version: String,
+    /// The host that it runs on.
+    pub host: String,
+    /// Its process id there.
+    pub process: u32,
+    /// When it began, in milliseconds since 1970.
+    pub since: u64,
+}
+
+impl Owner {
+    /// This process, which began at this time.
+    pub fn this_process(version: &str, since: u64) -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { version: version.to_owned(), host, process: std::process::id(), since }
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "process {} on host `{}`", self.process, self.host)
+    }
+}
+
 /// An epoch that was held in vain.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Loss {
@@ -120,11 +168,4 @@ pub struct Loss {
     pub worker: String,
     /// For how long it held the epoch, in milliseconds.
     pub held: u64,
-}
-
-impl RunEvent {
-    /// Whether it changes nothing of how the run stands.
-    pub fn is_aside(&self) -> bool {
-        matches!(self, Self::Opened { .. } | Self::Lost { .. } | Self::Expired { .. })
-    }
 }

@@ -1,7 +1,7 @@
 //! A run's champions and statistics, as JSON and CSV.
 
 use crate::epochs::StoredEpochs;
-use crate::head::{RunError, RunHead};
+use crate::head::{Restored, RunError, RunHead};
 use crate::layout::RunId;
 use evolution::epoch::ChampionView;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ struct Champion {
 /// Reads what is stored of a run.
 pub async fn read(store: &Store, run: &RunId) -> Result<Export, RunError> {
     let head = RunHead::read(store, run).await?;
-    let (archipelago, epochs, _) = head.restore(store, run).await?;
+    let Restored { archipelago, stored: epochs, .. } = head.restore(store, run).await?;
     let evolver = head.experiment.evolver();
     let mut champions = vec![];
     let last = archipelago.complete_epochs().checked_sub(1);
@@ -75,7 +75,7 @@ fn describe(head: &RunHead, run: &RunId, champions: &[Champion]) -> serde_json::
         "run": run.as_str(),
         "experiment": head.experiment.file(),
         "finished": finished.is_some(),
-        "reason": finished.as_ref().map(|finished| finished.end.reason.to_string()),
+        "reason": finished.as_ref().and_then(|finished| finished.end.as_ref().map(|end| end.reason.to_string())),
         "digest": finished.as_ref().map(|finished| finished.digest.to_string()),
         "champions": islands,
     })

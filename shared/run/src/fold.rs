@@ -1,6 +1,6 @@
 //! The fold of a journal into a state: the one place that says what the events of a run add up to.
 
-use crate::event::RunEvent;
+use crate::event::{Owner, RunEvent};
 use archipelago::End;
 use codec::Digest;
 use std::fmt;
@@ -18,8 +18,25 @@ pub struct Recorded {
     pub decisions: Vec<Decision>,
     /// How it finished, if it has.
     pub finished: Option<Finished>,
-    /// How often it was opened again.
-    pub restarts: u64,
+    /// Its terms and retractions, in order.
+    pub terms: Vec<Term>,
+    /// How often results were retracted.
+    pub attempt: u64,
+}
+
+/// A point of the journal from which results begin anew.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Term {
+    /// The number of the event.
+    pub number: u64,
+    /// The process that opened the run; nothing if results were retracted.
+    pub owner: Option<Owner>,
+    /// How often results had been retracted by then, this time included.
+    pub attempt: u64,
+    /// Of each island, how many epochs count of those before.
+    pub cuts: Vec<u64>,
+    /// How many batches of job results count of the term before.
+    pub batches: u64,
 }
 
 /// How a run stands according to its journal.
@@ -71,7 +88,7 @@ pub enum Decision {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Finished {
     /// Where and why.
-    pub end: End,
+    pub end: Option<End>,
     /// The digest of the run.
     pub digest: Digest,
     /// When, in milliseconds since 1970.
@@ -100,22 +117,42 @@ impl fmt::Display for Status {
 }
 
 impl Recorded {
-    /// What these events add up to.
+    /// What these events add up to, which are all from the first on.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
         let mut recorded = Self::default();
-        events.into_iter().for_each(|event| recorded.apply(event));
+        (0..).zip(events).for_each(|(number, event)| recorded.apply(number, event));
         recorded
     }
 
-    /// Adds one event.
-    pub fn apply(&mut self, event: &RunEvent) {
+    /// How often the run was opened again.
+    pub fn restarts(&self) -> u64 {
+        let openings = self.terms.iter().filter(|term| term.owner.is_some()).count() as u64;
+        openings.saturating_sub(1)
+    }
+
+    /// The process that opened the run last.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.terms.iter().rev().find_map(|term| term.owner.as_ref())
+    }
+
+    /// Adds the event of a number.
+    pub fn apply(&mut self, number: u64, event: &RunEvent) {
         match event {
             RunEvent::Created { experiment, text, semantics, version, at } => {
                 let (experiment, text, semantics, at) = (*experiment, *text, *semantics, *at);
                 let created = Created { experiment, text, semantics, version: version.clone(), at };
                 self.created.get_or_insert(created);
             }
-            RunEvent::Opened { .. } => self.restarts += 1,
+            RunEvent::Opened { owner, cuts, batches, .. } => {
+                let (owner, cuts, attempt) = (Some(owner.clone()), cuts.clone(), self.attempt);
+                self.terms.push(Term { number, owner, attempt, cuts, batches: *batches });
+            }
+            RunEvent::Retracted { cuts, .. } => {
+                self.attempt += 1;
+                let (cuts, attempt) = (cuts.clone(), self.attempt);
+                self.terms.push(Term { number, owner: None, attempt, cuts, batches: u64::MAX });
+                self.become_status(Status::Open);
+            }
             RunEvent::Prioritised { priority, .. } => self.priority = *priority,
             RunEvent::Paused { .. } => self.become_status(Status::Paused),
             RunEvent::Continued { .. } => self.become_status(Status::Open),
@@ -149,7 +186,7 @@ mod tests {
 
     fn finished() -> RunEvent {
         let end = End { epoch: 3, reason: Reason::Generations };
-        RunEvent::Finished { end, digest: Digest::of(b"run"), at: 9, elapsed: 5 }
+        RunEvent::Finished { end: Some(end), digest: Digest::of(b"run"), at: 9, elapsed: 5 }
     }
 
     fn status(events: &[RunEvent]) -> Status {
@@ -161,7 +198,7 @@ mod tests {
         let paused = RunEvent::Paused { at: 1 };
         let cancelled = RunEvent::Cancelled { at: 2 };
         let continued = RunEvent::Continued { at: 3 };
-        let opened = RunEvent::Opened { version: "1".to_owned(), at: 4 };
+        let opened = RunEvent::Opened { owner: Owner::default(), cuts: vec![], batches: 0, at: 4 };
         assert_eq!(status(&[]), Status::Open);
         assert_eq!(status(&[paused.clone(), opened.clone()]), Status::Paused);
         assert_eq!(status(&[paused.clone(), cancelled.clone(), opened.clone()]), Status::Cancelled);

@@ -1,6 +1,7 @@
 //! The head of a run: its experiment and its journal, without its islands.
 
 use crate::commit::WriteError;
+use crate::damage::Damage;
 use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
 use crate::fold::{Decision, Recorded};
@@ -63,6 +64,35 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
+    /// Another process works on it.
+    #[error("run `{run}` is being worked on by {owner}: wait for it, or stop it first")]
+    Busy {
+        /// The run.
+        run: RunId,
+        /// Which process, and since when.
+        owner: String,
+    },
+    /// What is stored of it does not fit together.
+    #[error("run `{run}` is damaged: {damage}; `atoll verify {run}` lists everything that is wrong")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A state is not the one that its record names.
+    #[error(
+        "run `{run}`, island {island}, epoch {epoch}: the stored state is not the one that its record names; delete it and \
+         let it be computed again"
+    )]
+    Altered {
+        /// The run.
+        run: RunId,
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+    },
     /// It cannot be given such a budget.
     #[error("run `{run}` cannot be extended: {reason}")]
     Budget {
@@ -108,26 +138,27 @@ pub struct RunHead {
     pub text: Digest,
     /// Its journal.
     pub events: Vec<RunEvent>,
+    /// The digests of its events.
+    pub digests: Vec<Digest>,
 }
 
 impl RunHead {
     /// Reads what is stored of a run.
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
         let (experiment, text) = read_experiment(store, run).await?;
-        let events: Vec<Event<RunEvent>> = journal::read_all(store, run).await?;
-        let head = Self { experiment, text, events: events.into_iter().map(|event| event.body).collect() };
+        let events = journal::read_all(store, run).await?;
+        let head = Self::new(experiment, text, events);
         head.check(run)?;
         Ok(head)
     }
 
+    pub(crate) fn new(experiment: Experiment, text: Digest, events: Vec<Event<RunEvent>>) -> Self {
+        let digests = events.iter().map(|event| event.digest).collect();
+        Self { experiment, text, events: events.into_iter().map(|event| event.body).collect(), digests }
+    }
+
     pub(crate) fn check(&self, run: &RunId) -> Result<(), RunError> {
-        match self.events.first() {
-            Some(RunEvent::Created { semantics, version, .. }) if *semantics != SEMANTICS => {
-                let (found, version) = (*semantics, version.clone());
-                Err(RunError::Semantics { run: run.clone(), found, version })
-            }
-            _ => Ok(()),
-        }
+        self.recorded().check_semantics(run)
     }
 
     /// What the journal adds up to.
@@ -157,25 +188,25 @@ impl RunHead {
         self.experiment.with_budget(keys).ok().map(|experiment| *experiment.budget())
     }
 
-    /// The islands as far as a store knows them, cut to where they fit together; and what lies beyond.
-    pub async fn restore(
-        &self,
-        store: &Store,
-        run: &RunId,
-    ) -> Result<(Archipelago, StoredEpochs, Vec<Place>), RunError> {
+    /// The islands as far as a store knows them, cut to where they fit together.
+    pub async fn restore(&self, store: &Store, run: &RunId) -> Result<Restored, RunError> {
         let guests = self.guests(store, run).await?;
         let mut archipelago = self.archipelago(guests);
-        let mut stored =
-            StoredEpochs::read(store, run, self.experiment.setting().islands.len() as u32).await?;
+        let mut stored = StoredEpochs::read(store, run, self).await?;
+        // What is missing is computed again; what cannot be explained is not built upon.
+        let is_fatal = |damage: &&Damage| !matches!(damage, Damage::Records { .. } | Damage::State { .. });
+        if let Some(damage) = stored.damage.iter().find(is_fatal) {
+            return Err(RunError::Damaged { run: run.clone(), damage: damage.clone() });
+        }
         let mark = |island: usize, epoch: u64| -> Option<&Mark> {
             stored.records[island].get(epoch as usize).map(|record| &record.mark)
         };
         if let Some(end) = archipelago.end_of_marks(mark) {
             stored.limit(end.epoch + 1);
         }
-        let beyond = stored.cut();
+        let (cuts, beyond) = stored.cut();
         archipelago.restore(stored.histories(store, run).await?);
-        Ok((archipelago, stored, beyond))
+        Ok(Restored { archipelago, stored, cuts, beyond })
     }
 
     async fn guests(&self, store: &Store, run: &RunId) -> Result<Option<Bytes>, RunError> {
@@ -187,6 +218,31 @@ impl RunHead {
         }
         Ok(Some(guests))
     }
+}
+
+impl Recorded {
+    /// Whether the run was begun with the semantics of this program.
+    pub(crate) fn check_semantics(&self, run: &RunId) -> Result<(), RunError> {
+        match &self.created {
+            Some(created) if created.semantics != SEMANTICS => {
+                let (found, version) = (created.semantics, created.version.clone());
+                Err(RunError::Semantics { run: run.clone(), found, version })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A run as it was read back.
+pub struct Restored {
+    /// Its islands.
+    pub archipelago: Archipelago,
+    /// Their stored epochs, cut to where all islands fit together.
+    pub stored: StoredEpochs,
+    /// How many epochs are left of each island.
+    pub cuts: Vec<u64>,
+    /// States and checkpoints that lie beyond.
+    pub beyond: Vec<Place>,
 }
 
 /// The stored experiment, and the digest of its text.

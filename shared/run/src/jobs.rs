@@ -1,80 +1,229 @@
 //! The stored results of a plan's jobs: cells of a sweep, batches of games of a tournament.
+//!
+//! Results are written in batches under the term of their writer. A batch that an older writer adds after the run was
+//! opened anew does not count: the opening event says how many do.
 
+use crate::damage::Damage;
+use crate::epochs::is_continued;
+use crate::event::RunEvent;
+use crate::fold::{Recorded, Status, Term};
+use crate::head::RunError;
+use crate::journal;
 use crate::layout::{Place, RunId};
+use crate::summary::{Outline, RunKind, Summary};
 use archipelago::Progress;
-use archipelago::cell::{CellPlan, CellResult, Evolved};
-use store::{Kind, Path, Store, StoreError};
-use tournament::PlayedPair;
+use archipelago::cell::{CellPlan, CellResult};
+use codec::Digest;
+use futures::{StreamExt, stream};
+use std::collections::BTreeMap;
+use store::{Kind, Store, StoreError};
 
-/// Reads what is done of a plan.
-pub async fn read(store: &Store, run: &RunId, plan: CellPlan) -> Result<Progress, StoreError> {
-    let folder = match &plan {
-        CellPlan::Sweep(_) => run.cells(),
-        CellPlan::Tournament(_) => run.matches(),
-    };
-    let mut progress = Progress::new(plan);
-    for path in store.list(&folder).await? {
-        let Some((number, result)) = read_one(store, &path).await? else { continue };
-        if progress.plan().fits(number, &result) {
-            progress.add(number, result);
+/// How many batches are read at once: enough to hide the latency of a remote store.
+const READ_AHEAD: usize = 128;
+
+/// Results by the numbers of their jobs.
+pub type Results = Vec<(u32, CellResult)>;
+
+/// What is stored of a plan's jobs.
+#[derive(Debug)]
+pub struct StoredJobs {
+    /// What is done.
+    pub progress: Progress,
+    /// What the journal adds up to.
+    pub recorded: Recorded,
+    /// How many batches of the last term there are.
+    pub batches: u64,
+    /// What is missing, cannot be read, or does not fit. A plan is whole if there is none.
+    pub damage: Vec<Damage>,
+}
+
+impl StoredJobs {
+    /// Reads what is done of a plan. Whatever cannot be read is told in [`StoredJobs::damage`].
+    ///
+    /// # Errors
+    /// If objects cannot be listed, or the run was begun with other semantics.
+    pub async fn read(store: &Store, run: &RunId, plan: CellPlan) -> Result<Self, RunError> {
+        let events = journal::read_all::<RunEvent>(store, run).await;
+        let (events, damage) = match events {
+            Ok(events) => (events, vec![]),
+            Err(error) => (vec![], vec![error.into()]),
+        };
+        let recorded = Recorded::of(events.iter().map(|event| &event.body));
+        recorded.check_semantics(run)?;
+        let mut jobs = Self::read_batches(store, run, plan, recorded, damage).await?;
+        if jobs.damage.is_empty()
+            && let Ok(Some(summary)) = Summary::newest(store, run).await
+        {
+            let digests: Vec<Digest> = events.iter().map(|event| event.digest).collect();
+            if !is_continued(&summary.journal, &digests) {
+                jobs.damage.push(Damage::Journal { expected: summary.journal.events });
+            }
+        }
+        Ok(jobs)
+    }
+
+    async fn read_batches(
+        store: &Store,
+        run: &RunId,
+        plan: CellPlan,
+        recorded: Recorded,
+        mut damage: Vec<Damage>,
+    ) -> Result<Self, RunError> {
+        let (mut paths, mut last) = (vec![], BTreeMap::new());
+        for path in store.list(&run.jobs()).await? {
+            let Some((_, Place::Jobs { term, number })) = Place::of(&path) else { continue };
+            last.insert(term, number + 1);
+            if counts(&recorded, term, number) {
+                paths.push(path);
+            }
+        }
+        let is_known = |term: &u64| recorded.terms.iter().any(|known| known.number == *term);
+        damage.extend(last.keys().filter(|term| !is_known(term)).map(|&term| Damage::Unexplained { term }));
+        let read = |path: store::Path| async move { store.read_value::<Results>(&path, Kind::Jobs).await };
+        let mut reading = stream::iter(paths).map(read).buffered(READ_AHEAD);
+        let mut progress = Progress::new(plan);
+        while let Some(results) = reading.next().await {
+            match results {
+                Ok(results) => {
+                    for (number, result) in results {
+                        if progress.plan().fits(number, &result) {
+                            progress.add(number, result);
+                        }
+                    }
+                }
+                Err(error) => damage.push(error.into()),
+            }
+        }
+        if recorded.finished.is_some() && !progress.is_complete() {
+            let missing = || (0..progress.plan().len()).filter(|&number| progress.wants(number));
+            let (count, first) = (missing().count() as u64, missing().next().unwrap_or(0));
+            damage.push(Damage::Jobs { count, first });
+        }
+        let newest = recorded.terms.iter().rev().find(|term| term.owner.is_some());
+        let batches = newest.and_then(|term| last.get(&term.number)).copied().unwrap_or(0);
+        Ok(Self { progress, recorded, batches, damage })
+    }
+
+    /// The same, if nothing is wrong with it but that results are missing, which are computed again.
+    ///
+    /// # Errors
+    /// If something cannot be read or explained.
+    pub fn sound(self, run: &RunId) -> Result<Self, RunError> {
+        match self.damage.iter().find(|damage| !matches!(damage, Damage::Jobs { .. })) {
+            Some(damage) => Err(RunError::Damaged { run: run.clone(), damage: damage.clone() }),
+            None => Ok(self),
         }
     }
-    Ok(progress)
-}
 
-async fn read_one(store: &Store, path: &Path) -> Result<Option<(u32, CellResult)>, StoreError> {
-    Ok(match Place::of(path) {
-        Some((_, Place::Cell(number))) => {
-            let evolved: Evolved = store.read_value(path, Kind::Cell).await?;
-            Some((number, CellResult::Evolved(evolved)))
+    /// How the plan stands, in a word: as its journal says, or that it is damaged.
+    pub fn state(&self) -> String {
+        match &self.recorded.status {
+            _ if !self.damage.is_empty() => "damaged".to_owned(),
+            Status::Open => format!("{}/{}", self.progress.done().len(), self.progress.plan().len()),
+            status => status.to_string(),
         }
-        Some((_, Place::Match(number))) => {
-            let pairs: Vec<PlayedPair> = store.read_value(path, Kind::Match).await?;
-            Some((number, CellResult::Played(pairs)))
-        }
-        _ => None,
-    })
-}
-
-/// Keeps what a cell brought. Answers what is kept: of a cell that may bring different things, what came first.
-///
-/// # Errors
-/// If the store fails, or keeps another result of a cell that can have only one.
-pub async fn keep(
-    store: &Store,
-    run: &RunId,
-    plan: &CellPlan,
-    number: u32,
-    result: CellResult,
-) -> Result<CellResult, StoreError> {
-    let path = place(run, plan, number);
-    let created = match &result {
-        CellResult::Evolved(evolved) => store.create_value(&path, Kind::Cell, evolved).await,
-        CellResult::Played(pairs) => store.create_value(&path, Kind::Match, pairs).await,
-    };
-    match created {
-        Err(StoreError::Differs { .. }) if !plan.is_pure(number) => {
-            let first = stored(store, run, plan, number).await?;
-            Ok(first.map_or(result, |(_, first)| first))
-        }
-        created => created.map(|_| result),
     }
 }
 
-/// What is stored of a cell, if that can be its result.
-pub async fn stored(
-    store: &Store,
-    run: &RunId,
-    plan: &CellPlan,
-    number: u32,
-) -> Result<Option<(u32, CellResult)>, StoreError> {
-    let found = read_one(store, &place(run, plan, number)).await?;
-    Ok(found.filter(|(number, result)| plan.fits(*number, result)))
+/// How far a plan is, after it has been worked on for so many milliseconds.
+pub fn outline(progress: &Progress, elapsed: u64) -> Outline {
+    let plan = progress.plan();
+    Outline {
+        kind: match plan {
+            CellPlan::Sweep(_) => RunKind::Sweep,
+            CellPlan::Tournament(_) => RunKind::Tournament,
+        },
+        standing: Some(progress.standing()),
+        goal: Some(u64::from(plan.len())),
+        islands: plan.len(),
+        elapsed,
+    }
 }
 
-fn place(run: &RunId, plan: &CellPlan, number: u32) -> Path {
-    match plan {
-        CellPlan::Sweep(_) => Place::Cell(number).in_run(run),
-        CellPlan::Tournament(_) => Place::Match(number).in_run(run),
+/// Whether a batch was there when the term after its own began.
+fn counts(recorded: &Recorded, term: u64, number: u64) -> bool {
+    let mut openings = recorded.terms.iter().filter(|opening| opening.owner.is_some());
+    let next = openings.find(|opening| opening.number > term);
+    next.is_none_or(|Term { batches, .. }| number < *batches)
+}
+
+/// The one writer of a run's job results in a term.
+#[derive(Debug)]
+pub struct JobLog {
+    store: Store,
+    run: RunId,
+    term: u64,
+    next: u64,
+    stored: BTreeMap<u32, Digest>,
+    /// A batch that may or may not be stored: it is written again as it is, before anything else.
+    unsettled: Results,
+}
+
+/// What became of results that were offered.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// What counts and was not known before.
+    pub new: Results,
+    /// Jobs that can have only one result and had another one before.
+    pub differing: Vec<(u32, StoreError)>,
+    /// Why the rest could not be written: it may or may not be there, and the next call finds out.
+    pub error: Option<StoreError>,
+}
+
+impl JobLog {
+    /// Continues after what is done, in a new term.
+    pub fn new(store: &Store, run: &RunId, term: u64, progress: &Progress) -> Self {
+        let stored = progress.done().iter().map(|(number, result)| (*number, result.digest())).collect();
+        Self { store: store.clone(), run: run.clone(), term, next: 0, stored, unsettled: vec![] }
+    }
+
+    /// Whether the result of a job is stored.
+    pub fn has(&self, number: u32) -> bool {
+        self.stored.contains_key(&number)
+    }
+
+    /// Stores results as one object. Of a job that may have different results, the first one counts.
+    pub async fn keep(&mut self, plan: &CellPlan, results: Results) -> Kept {
+        let mut kept = Kept::default();
+        self.write(&mut kept).await;
+        if kept.error.is_some() {
+            return kept;
+        }
+        let mut new: BTreeMap<u32, CellResult> = BTreeMap::new();
+        for (number, result) in results {
+            let offered = result.digest();
+            match self.stored.get(&number).copied().or_else(|| new.get(&number).map(CellResult::digest)) {
+                Some(kept_digest) if kept_digest != offered && plan.is_pure(number) => {
+                    let path = self.place().in_run(&self.run);
+                    let differs = StoreError::Differs { path, kept: kept_digest, offered };
+                    kept.differing.push((number, differs));
+                }
+                Some(_) => {}
+                None => drop(new.insert(number, result)),
+            }
+        }
+        self.unsettled = new.into_iter().collect();
+        self.write(&mut kept).await;
+        kept
+    }
+
+    fn place(&self) -> Place {
+        Place::Jobs { term: self.term, number: self.next }
+    }
+
+    /// Writes the batch that is not settled.
+    async fn write(&mut self, kept: &mut Kept) {
+        if self.unsettled.is_empty() {
+            return;
+        }
+        let path = self.place().in_run(&self.run);
+        if let Err(error) = self.store.create_value(&path, Kind::Jobs, &self.unsettled).await {
+            kept.error = Some(error);
+            return;
+        }
+        self.next += 1;
+        let new = std::mem::take(&mut self.unsettled);
+        self.stored.extend(new.iter().map(|(number, result)| (*number, result.digest())));
+        kept.new.extend(new);
     }
 }

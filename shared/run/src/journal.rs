@@ -3,18 +3,21 @@
 //! Creating number n has exactly one winner, which is all the locking there is. A coordinator opens the journal,
 //! appends that its term has begun, and has thereby fenced whoever wrote before: the other's next append finds
 //! its number taken. Every event carries its writer's nonce, because a create that was retried after it had in fact
-//! succeeded also finds its number taken, by itself.
+//! succeeded also finds its number taken, by itself. Every event also carries the digest of the one before, so that none
+//! can be altered, doubled or taken out between others.
 
 use crate::layout::{Place, RunId};
+use crate::lock::Lock;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
-use codec::CodecError;
+use codec::{CodecError, Digest};
 use futures::{StreamExt, TryStreamExt, stream};
 use store::{Kind, Nonce, Path, Store, StoreError};
 
 /// How many events are read at once: enough to hide the latency of a remote store.
 const READ_AHEAD: usize = 16;
 const NONCE_LEN: usize = 16;
+const DIGEST_LEN: usize = 32;
 
 /// Why the journal could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +30,7 @@ pub enum JournalError {
         /// The run.
         run: RunId,
         /// The number that was lost.
-        number: u32,
+        number: u64,
         /// Who won it.
         winner: Nonce,
     },
@@ -39,7 +42,18 @@ pub enum JournalError {
         /// The run.
         run: RunId,
         /// The first number that is missing.
-        number: u32,
+        number: u64,
+    },
+    /// An event does not follow the one before it.
+    #[error(
+        "event `{number}` of run `{run}` does not follow the one before it: one of them was altered, doubled or replaced; \
+         restore the journal from a copy"
+    )]
+    Chain {
+        /// The run.
+        run: RunId,
+        /// The event.
+        number: u64,
     },
     /// The store failed.
     #[error(transparent)]
@@ -50,11 +64,31 @@ pub enum JournalError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event<T> {
     /// Its place in the order; the first is 0.
-    pub number: u32,
+    pub number: u64,
     /// Who wrote it.
     pub writer: Nonce,
+    /// The digest of the event before it.
+    pub previous: Digest,
+    /// Its own digest.
+    pub digest: Digest,
     /// What it says.
     pub body: T,
+}
+
+/// The end of a journal: how many events there are, and the digest of the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
+pub struct JournalHead {
+    /// How many events there are.
+    pub events: u64,
+    /// The digest of the last; of an empty journal, that of the run's name.
+    pub last: Digest,
+}
+
+impl JournalHead {
+    /// The end of an empty journal.
+    pub fn empty(run: &RunId) -> Self {
+        Self { events: 0, last: Digest::of_parts("atoll journal", [run.as_str().as_bytes()]) }
+    }
 }
 
 /// The right end of a run's journal, where one writer appends.
@@ -63,7 +97,9 @@ pub struct Journal {
     store: Store,
     run: RunId,
     writer: Nonce,
-    next: u32,
+    head: JournalHead,
+    /// The right to write the run, where a folder gives one: for as long as something may be appended.
+    lock: Option<Lock>,
 }
 
 impl Journal {
@@ -77,8 +113,18 @@ impl Journal {
         writer: Nonce,
     ) -> Result<(Self, Vec<Event<T>>), JournalError> {
         let events = read_all(store, run).await?;
-        let journal = Self { store: store.clone(), run: run.clone(), writer, next: events.len() as u32 };
-        Ok((journal, events))
+        let head = events.last().map_or_else(
+            || JournalHead::empty(run),
+            |last| JournalHead { events: last.number + 1, last: last.digest },
+        );
+        Ok((Self { store: store.clone(), run: run.clone(), writer, head, lock: None }, events))
+    }
+
+    /// The same journal, which has the run locked for as long as it lives.
+    #[must_use]
+    pub fn locked(mut self, lock: Option<Lock>) -> Self {
+        self.lock = lock;
+        self
     }
 
     /// The run.
@@ -86,9 +132,9 @@ impl Journal {
         &self.run
     }
 
-    /// The number that the next event will have.
-    pub fn next(&self) -> u32 {
-        self.next
+    /// The end of the journal.
+    pub fn head(&self) -> JournalHead {
+        self.head
     }
 
     /// Writes the next event, and returns its number once it is durable.
@@ -96,14 +142,15 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Fenced`] if another writer got there first. After a [`JournalError::Store`] the event may or
     /// may not be there: appending the same body again finds out, and another body goes after it.
-    pub async fn append<T: Encode>(&mut self, body: &T) -> Result<u32, JournalError> {
+    pub async fn append<T: Encode>(&mut self, body: &T) -> Result<u64, JournalError> {
         loop {
-            let number = self.next;
+            let number = self.head.events;
             let path = Place::Event(number).in_run(&self.run);
-            let entry = sign(&path, self.writer, body)?;
+            let entry = seal(&path, self.writer, &self.head.last, body)?;
+            let digest = Digest::of(&entry);
             match self.store.create(&path, Kind::Event, entry).await {
                 Ok(_) => {
-                    self.next += 1;
+                    self.head = JournalHead { events: number + 1, last: digest };
                     return Ok(number);
                 }
                 Err(StoreError::Differs { .. }) => self.pass_own(number, &path).await?,
@@ -114,13 +161,25 @@ impl Journal {
 
     /// Goes past an event that has the number which was to be ours, if we wrote it ourselves: by an append that seemed
     /// to fail.
-    async fn pass_own(&mut self, number: u32, path: &Path) -> Result<(), JournalError> {
-        let (winner, _) = read_signed(&self.store, path).await?;
+    async fn pass_own(&mut self, number: u64, path: &Path) -> Result<(), JournalError> {
+        let Entry { writer: winner, digest, .. } = read_entry(&self.store, path).await?;
         if winner != self.writer {
             return Err(JournalError::Fenced { run: self.run.clone(), number, winner });
         }
-        self.next += 1;
+        self.head = JournalHead { events: number + 1, last: digest };
         Ok(())
+    }
+
+    /// Whether no other writer has appended since.
+    ///
+    /// # Errors
+    /// If the store fails: then nobody knows.
+    pub async fn stands(&self) -> Result<bool, StoreError> {
+        match self.store.size(&Place::Event(self.head.events).in_run(&self.run)).await {
+            Ok(_) => Ok(false),
+            Err(error) if error.is_missing() => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -131,11 +190,30 @@ impl Journal {
 pub async fn read_all<T: Decode<()>>(store: &Store, run: &RunId) -> Result<Vec<Event<T>>, JournalError> {
     let count = count_events(store, run).await?;
     let events = stream::iter(0..count).map(|number| read_event(store, run, number)).buffered(READ_AHEAD);
-    Ok(events.try_collect().await?)
+    let events: Vec<Event<T>> = events.try_collect().await?;
+    check_chain(run, &events)?;
+    Ok(events)
 }
 
-async fn count_events(store: &Store, run: &RunId) -> Result<u32, JournalError> {
+/// Whether each event follows the one before it.
+fn check_chain<T>(run: &RunId, events: &[Event<T>]) -> Result<(), JournalError> {
+    let mut last = JournalHead::empty(run).last;
+    for Event { number, previous, digest, .. } in events {
+        if *previous != last {
+            return Err(JournalError::Chain { run: run.clone(), number: *number });
+        }
+        last = *digest;
+    }
+    Ok(())
+}
+
+async fn count_events(store: &Store, run: &RunId) -> Result<u64, JournalError> {
     let paths = store.list(&run.events()).await?;
+    // An older version named its events otherwise: to read one says so.
+    let is_older = |path: &&Path| Place::of(path).is_none() && path.as_ref().ends_with("/0000000000");
+    if let Some(older) = paths.iter().find(is_older) {
+        store.read(older, Kind::Event).await?;
+    }
     let numbers = paths.iter().filter_map(|path| match Place::of(path) {
         Some((_, Place::Event(number))) => Some(number),
         _ => None,
@@ -150,24 +228,40 @@ async fn count_events(store: &Store, run: &RunId) -> Result<u32, JournalError> {
     Ok(count)
 }
 
-async fn read_event<T: Decode<()>>(store: &Store, run: &RunId, number: u32) -> Result<Event<T>, StoreError> {
+async fn read_event<T: Decode<()>>(store: &Store, run: &RunId, number: u64) -> Result<Event<T>, StoreError> {
     let path = Place::Event(number).in_run(run);
-    let (writer, body) = read_signed(store, &path).await?;
+    let Entry { writer, previous, digest, body } = read_entry(store, &path).await?;
     let body = codec::decode(&body).map_err(|problem| StoreError::Body { path, problem })?;
-    Ok(Event { number, writer, body })
+    Ok(Event { number, writer, previous, digest, body })
 }
 
-/// An event's bytes: the nonce, then the body.
-fn sign<T: Encode>(path: &Path, writer: Nonce, body: &T) -> Result<Bytes, StoreError> {
+/// An event's bytes: the nonce, the digest of the event before it, then the body.
+fn seal<T: Encode>(path: &Path, writer: Nonce, previous: &Digest, body: &T) -> Result<Bytes, StoreError> {
     let body = codec::encode(body).map_err(|problem| StoreError::Body { path: path.clone(), problem })?;
-    Ok([&writer.0.to_le_bytes(), &*body].concat().into())
+    Ok([&writer.0.to_le_bytes()[..], &previous.0, &body].concat().into())
 }
 
-async fn read_signed(store: &Store, path: &Path) -> Result<(Nonce, Bytes), StoreError> {
+/// An event whose body is not decoded.
+struct Entry {
+    writer: Nonce,
+    previous: Digest,
+    digest: Digest,
+    body: Bytes,
+}
+
+async fn read_entry(store: &Store, path: &Path) -> Result<Entry, StoreError> {
     let entry = store.read(path, Kind::Event).await?;
-    let Some(nonce) = entry.first_chunk::<NONCE_LEN>() else {
-        let problem = CodecError::EndsEarly { additional: NONCE_LEN - entry.len(), length: entry.len() };
+    let parts = entry.split_first_chunk::<NONCE_LEN>();
+    let parts = parts.and_then(|(nonce, rest)| Some((nonce, rest.first_chunk::<DIGEST_LEN>()?)));
+    let Some((nonce, previous)) = parts else {
+        let (needed, length) = (NONCE_LEN + DIGEST_LEN, entry.len());
+        let problem = CodecError::EndsEarly { additional: needed - length, length };
         return Err(StoreError::Body { path: path.clone(), problem });
     };
-    Ok((Nonce(u128::from_le_bytes(*nonce)), entry.slice(NONCE_LEN..)))
+    Ok(Entry {
+        writer: Nonce(u128::from_le_bytes(*nonce)),
+        previous: Digest(*previous),
+        digest: Digest::of(&entry),
+        body: entry.slice(NONCE_LEN + DIGEST_LEN..),
+    })
 }

@@ -1,20 +1,21 @@
 //! Where everything of a run lies, as typed places in both directions.
 //!
 //! ```text
-//! runs/<run>/experiment.toml
-//! runs/<run>/events/<n>
-//! runs/<run>/islands/<island>/<epoch>                   epoch record
-//! runs/<run>/islands/<island>/<epoch>.g<generation>     checkpoint inside that epoch
-//! runs/<run>/islands/<island>/<epoch>.state             island state at its end
-//! runs/<run>/cells/<n>
-//! runs/<run>/matches/<n>
+//! runs/<run>/experiment.toml                                            what was asked
+//! runs/<run>/events/<n>                                                 the journal
+//! runs/<run>/commits/<term>-<n>                                         records of many islands' epochs
+//! runs/<run>/states/<island>/<epoch>-<attempt>-<term>                   island state at the end of an epoch
+//! runs/<run>/checkpoints/<island>/<epoch>-<generation>-<attempt>-<term> checkpoint inside an epoch
+//! runs/<run>/jobs/<term>-<n>                                            results of cells and games
+//! runs/<run>/summaries/<n>                                              of a run that ended with its n-th event
 //! runs/<run>/artifacts/<name>
-//! coordinators/<n>                                      claims to the whole store
-//! trials/<nonce>/<n>                                    what a store is tried out with, deleted at once
+//! claims/<n>                                                            claims to the whole store
+//! trials/<nonce>/<n>                                                    what a store is tried out with, deleted at once
 //! ```
 //!
-//! Numbers are written with ten digits, so that names sort as numbers do. What is not exactly one of these
-//! names is no place: [`Place::of`] answers `None`, and readers pass it over.
+//! Numbers are written with twenty digits, so that names sort as numbers do. A term is the number of the event that
+//! opened it; states and checkpoints of synchronous runs, which do not depend on arrival, have the term 0. What is not
+//! exactly one of these names is no place: [`Place::of`] answers `None`, and readers pass it over.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,9 +25,11 @@ use store::{Kind, Path};
 const RUNS: &str = "runs";
 const EXPERIMENT: &str = "experiment.toml";
 const EVENTS: &str = "events";
-const ISLANDS: &str = "islands";
-const CELLS: &str = "cells";
-const MATCHES: &str = "matches";
+const COMMITS: &str = "commits";
+const STATES: &str = "states";
+const CHECKPOINTS: &str = "checkpoints";
+const JOBS: &str = "jobs";
+const SUMMARIES: &str = "summaries";
 const ARTIFACTS: &str = "artifacts";
 
 /// Why a name cannot be a run's or an artifact's.
@@ -151,24 +154,29 @@ impl RunId {
         self.folder().join(EVENTS)
     }
 
-    /// The folder of all islands.
-    pub fn islands(&self) -> Path {
-        self.folder().join(ISLANDS)
+    /// The folder of commits.
+    pub fn commits(&self) -> Path {
+        self.folder().join(COMMITS)
     }
 
-    /// The folder of one island.
-    pub fn island(&self, island: u32) -> Path {
-        self.islands().join(digits(island))
+    /// The folder of all islands' states.
+    pub fn states(&self) -> Path {
+        self.folder().join(STATES)
     }
 
-    /// The folder of sweep results.
-    pub fn cells(&self) -> Path {
-        self.folder().join(CELLS)
+    /// The folder of all islands' checkpoints.
+    pub fn checkpoints(&self) -> Path {
+        self.folder().join(CHECKPOINTS)
     }
 
-    /// The folder of tournament results.
-    pub fn matches(&self) -> Path {
-        self.folder().join(MATCHES)
+    /// The folder of the results of jobs.
+    pub fn jobs(&self) -> Path {
+        self.folder().join(JOBS)
+    }
+
+    /// The folder of summaries.
+    pub fn summaries(&self) -> Path {
+        self.folder().join(SUMMARIES)
     }
 
     /// The folder of lasting outcomes.
@@ -183,36 +191,47 @@ pub enum Place {
     /// What was asked, as text.
     Experiment,
     /// One entry of the journal.
-    Event(u32),
-    /// What an epoch yielded.
-    Record {
-        /// The island.
-        island: u32,
-        /// The epoch that it finished.
-        epoch: u32,
+    Event(u64),
+    /// Records of epochs.
+    Commit {
+        /// The term in which it was written.
+        term: u64,
+        /// Its number in the term.
+        number: u64,
     },
     /// All that an island remembers at the end of an epoch.
-    State {
-        /// The island.
-        island: u32,
-        /// The epoch that it finished.
-        epoch: u32,
-    },
+    State(StateName),
     /// An island inside an epoch that is not finished.
     Checkpoint {
-        /// The island.
-        island: u32,
-        /// The epoch that it is in.
-        epoch: u32,
         /// The generation that it has reached.
-        generation: u32,
+        generation: u64,
+        /// The state that it is to become.
+        of: StateName,
     },
-    /// The result of a cell of a sweep.
-    Cell(u32),
-    /// The result of a batch of tournament games.
-    Match(u32),
+    /// Results of jobs.
+    Jobs {
+        /// The term in which they were written.
+        term: u64,
+        /// The number of the batch in the term.
+        number: u64,
+    },
+    /// What there is to say of a run that ended with so many events.
+    Summary(u64),
     /// A lasting outcome.
     Artifact(ArtifactName),
+}
+
+/// The name of an island's state at the end of an epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateName {
+    /// The island.
+    pub island: u32,
+    /// The epoch that it finished.
+    pub epoch: u64,
+    /// How often results of the run had been retracted.
+    pub attempt: u64,
+    /// The term in which it was written, if the epoch depends on arrival; otherwise 0.
+    pub term: u64,
 }
 
 impl Place {
@@ -221,13 +240,16 @@ impl Place {
         match self {
             Self::Experiment => run.folder().join(EXPERIMENT),
             Self::Event(n) => run.events().join(digits(*n)),
-            Self::Record { island, epoch } => run.island(*island).join(digits(*epoch)),
-            Self::State { island, epoch } => run.island(*island).join(format!("{}.state", digits(*epoch))),
-            Self::Checkpoint { island, epoch, generation } => {
-                run.island(*island).join(format!("{}.g{}", digits(*epoch), digits(*generation)))
+            Self::Commit { term, number } => run.commits().join(joined(&[*term, *number])),
+            Self::State(StateName { island, epoch, attempt, term }) => {
+                run.states().join(digits(u64::from(*island))).join(joined(&[*epoch, *attempt, *term]))
             }
-            Self::Cell(n) => run.cells().join(digits(*n)),
-            Self::Match(n) => run.matches().join(digits(*n)),
+            Self::Checkpoint { generation, of: StateName { island, epoch, attempt, term } } => run
+                .checkpoints()
+                .join(digits(u64::from(*island)))
+                .join(joined(&[*epoch, *generation, *attempt, *term])),
+            Self::Jobs { term, number } => run.jobs().join(joined(&[*term, *number])),
+            Self::Summary(n) => run.summaries().join(digits(*n)),
             Self::Artifact(name) => run.artifacts().join(name.as_str()),
         }
     }
@@ -245,11 +267,11 @@ impl Place {
         match self {
             Self::Experiment | Self::Artifact(_) => None,
             Self::Event(_) => Some(Kind::Event),
-            Self::Record { .. } => Some(Kind::EpochRecord),
-            Self::State { .. } => Some(Kind::IslandState),
+            Self::Commit { .. } => Some(Kind::Commit),
+            Self::State(_) => Some(Kind::IslandState),
             Self::Checkpoint { .. } => Some(Kind::Checkpoint),
-            Self::Cell(_) => Some(Kind::Cell),
-            Self::Match(_) => Some(Kind::Match),
+            Self::Jobs { .. } => Some(Kind::Jobs),
+            Self::Summary(_) => Some(Kind::Summary),
         }
     }
 
@@ -260,26 +282,40 @@ impl Place {
         let (folder, name) = rest.split_once('/')?;
         match folder {
             EVENTS => number(name).map(Self::Event),
-            ISLANDS => Self::within_islands(name),
-            CELLS => number(name).map(Self::Cell),
-            MATCHES => number(name).map(Self::Match),
+            COMMITS => split(name).map(|[term, number]| Self::Commit { term, number }),
+            STATES => {
+                let (island, name) = of_island(name)?;
+                let [epoch, attempt, term] = split(name)?;
+                Some(Self::State(StateName { island, epoch, attempt, term }))
+            }
+            CHECKPOINTS => {
+                let (island, name) = of_island(name)?;
+                let [epoch, generation, attempt, term] = split(name)?;
+                let of = StateName { island, epoch, attempt, term };
+                Some(Self::Checkpoint { generation, of })
+            }
+            JOBS => split(name).map(|[term, number]| Self::Jobs { term, number }),
+            SUMMARIES => number(name).map(Self::Summary),
             ARTIFACTS => ArtifactName::new(name).ok().map(Self::Artifact),
             _ => None,
         }
     }
+}
 
-    fn within_islands(rest: &str) -> Option<Self> {
-        let (island, name) = rest.split_once('/')?;
-        let island = number(island)?;
-        match name.split_once('.') {
-            None => Some(Self::Record { island, epoch: number(name)? }),
-            Some((epoch, "state")) => Some(Self::State { island, epoch: number(epoch)? }),
-            Some((epoch, generation)) => {
-                let generation = number(generation.strip_prefix('g')?)?;
-                Some(Self::Checkpoint { island, epoch: number(epoch)?, generation })
-            }
-        }
-    }
+fn joined(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().copied().map(digits).collect();
+    numbers.join("-")
+}
+
+/// Exactly so many numbers.
+fn split<const N: usize>(name: &str) -> Option<[u64; N]> {
+    let numbers: Option<Vec<u64>> = name.split('-').map(number).collect();
+    numbers?.try_into().ok()
+}
+
+fn of_island(rest: &str) -> Option<(u32, &str)> {
+    let (island, name) = rest.split_once('/')?;
+    Some((number(island)?.try_into().ok()?, name))
 }
 
 #[cfg(test)]
@@ -287,19 +323,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    prop_compose! {
+        fn state_name()(island: u32, epoch: u64, attempt: u64, term: u64) -> StateName {
+            StateName { island, epoch, attempt, term }
+        }
+    }
+
     fn place() -> impl Strategy<Value = Place> {
         prop_oneof![
             Just(Place::Experiment),
-            any::<u32>().prop_map(Place::Event),
-            any::<(u32, u32)>().prop_map(|(island, epoch)| Place::Record { island, epoch }),
-            any::<(u32, u32)>().prop_map(|(island, epoch)| Place::State { island, epoch }),
-            any::<(u32, u32, u32)>().prop_map(|(island, epoch, generation)| Place::Checkpoint {
-                island,
-                epoch,
-                generation
-            }),
-            any::<u32>().prop_map(Place::Cell),
-            any::<u32>().prop_map(Place::Match),
+            any::<u64>().prop_map(Place::Event),
+            any::<(u64, u64)>().prop_map(|(term, number)| Place::Commit { term, number }),
+            state_name().prop_map(Place::State),
+            (any::<u64>(), state_name()).prop_map(|(generation, of)| Place::Checkpoint { generation, of }),
+            any::<(u64, u64)>().prop_map(|(term, number)| Place::Jobs { term, number }),
+            any::<u64>().prop_map(Place::Summary),
             "[a-z0-9][a-z0-9._-]{0,119}".prop_map(|name| Place::Artifact(ArtifactName::new(name).unwrap())),
         ]
     }
@@ -311,19 +349,28 @@ mod tests {
     #[test]
     fn places_are_where_the_layout_says() {
         let path = |place: Place| place.in_run(&run()).to_string();
+        let state = StateName { island: 1, epoch: 20, attempt: 0, term: 7 };
         assert_eq!(path(Place::Experiment), "runs/maze-7/experiment.toml");
-        assert_eq!(path(Place::Event(3)), "runs/maze-7/events/0000000003");
-        assert_eq!(path(Place::Record { island: 1, epoch: 20 }), "runs/maze-7/islands/0000000001/0000000020");
+        assert_eq!(path(Place::Event(3)), "runs/maze-7/events/00000000000000000003");
         assert_eq!(
-            path(Place::State { island: 1, epoch: 20 }),
-            "runs/maze-7/islands/0000000001/0000000020.state"
+            path(Place::Commit { term: 1, number: u64::MAX }),
+            "runs/maze-7/commits/00000000000000000001-18446744073709551615"
         );
         assert_eq!(
-            path(Place::Checkpoint { island: 1, epoch: 20, generation: 450 }),
-            "runs/maze-7/islands/0000000001/0000000020.g0000000450"
+            path(Place::State(state)),
+            "runs/maze-7/states/00000000000000000001/\
+             00000000000000000020-00000000000000000000-00000000000000000007"
         );
-        assert_eq!(path(Place::Cell(u32::MAX)), "runs/maze-7/cells/4294967295");
-        assert_eq!(path(Place::Match(0)), "runs/maze-7/matches/0000000000");
+        assert_eq!(
+            path(Place::Checkpoint { generation: 450, of: state }),
+            "runs/maze-7/checkpoints/00000000000000000001/\
+             00000000000000000020-00000000000000000450-00000000000000000000-00000000000000000007"
+        );
+        assert_eq!(
+            path(Place::Jobs { term: 1, number: 2 }),
+            "runs/maze-7/jobs/00000000000000000001-00000000000000000002"
+        );
+        assert_eq!(path(Place::Summary(4)), "runs/maze-7/summaries/00000000000000000004");
         let report = ArtifactName::new("report.md").unwrap();
         assert_eq!(path(Place::Artifact(report)), "runs/maze-7/artifacts/report.md");
     }
@@ -335,15 +382,16 @@ mod tests {
             "runs/maze-7",
             "runs/maze-7/notes.txt",
             "runs/maze-7/events/3",
-            "runs/maze-7/events/+000000003",
-            "runs/maze-7/events/00000000003",
-            "runs/maze-7/events/9999999999",
-            "runs/maze-7/events/0000000003/x",
-            "runs/maze-7/islands/0000000001",
-            "runs/maze-7/islands/1/0000000001",
-            "runs/maze-7/islands/0000000001/0000000001.g",
-            "runs/maze-7/islands/0000000001/0000000001.g1",
-            "runs/maze-7/islands/0000000001/0000000001.state.bak",
+            "runs/maze-7/events/+0000000000000000003",
+            "runs/maze-7/events/000000000000000000003",
+            "runs/maze-7/events/99999999999999999999",
+            "runs/maze-7/events/00000000000000000003/x",
+            "runs/maze-7/commits/00000000000000000001",
+            "runs/maze-7/states/00000000000000000001",
+            "runs/maze-7/states/1/00000000000000000001-00000000000000000000-00000000000000000000",
+            "runs/maze-7/states/00000000004294967296/00000000000000000001-00000000000000000000-00000000000000000000",
+            "runs/maze-7/checkpoints/00000000000000000001/00000000000000000001-00000000000000000001",
+            "runs/maze-7/jobs/00000000000000000001-00000000000000000001.bak",
             "runs/maze-7/artifacts/a/b",
             "runs/maze-7/artifacts/.hidden",
             "runs/Maze/experiment.toml",
@@ -398,18 +446,15 @@ mod tests {
         }
 
         #[test]
-        fn names_sort_as_numbers_do(a: u32, b: u32) {
+        fn names_sort_as_numbers_do(a: u64, b: u64) {
             let path = |n| Place::Event(n).in_run(&run());
             prop_assert_eq!(path(a).cmp(&path(b)), a.cmp(&b));
         }
 
         #[test]
-        fn an_epoch_lists_before_the_next_one(a: (u32, u32), b: (u32, u32), generation: u32) {
-            let last = Place::State { island: a.0, epoch: a.1 }.in_run(&run());
-            let first = Place::Record { island: b.0, epoch: b.1 }.in_run(&run());
-            let inside = Place::Checkpoint { island: a.0, epoch: a.1, generation }.in_run(&run());
-            prop_assert!(inside < last);
-            prop_assert_eq!(last < first, a < b);
+        fn states_list_by_island_and_epoch(a in state_name(), b in state_name()) {
+            let path = |name| Place::State(name).in_run(&run());
+            prop_assert_eq!(path(a).cmp(&path(b)), a.cmp(&b));
         }
 
         #[test]

@@ -13,7 +13,7 @@
 //! ```
 //! use evolution::epoch;
 //! use run::record::Labour;
-//! use run::{Opening, RunEvent, RunId, Status};
+//! use run::{Opening, Owner, RunId, Status};
 //! use store::{Nonce, Store};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -21,7 +21,7 @@
 //! let text = "seed = 1\n[problem]\nkind = \"onemax\"\nlength = 8\n[budget]\ngenerations = 4\n";
 //! let experiment::Plan::Single(experiment) = experiment::parse("ones.toml", text, None)? else { panic!() };
 //! let (store, id) = (Store::memory(), RunId::new("ones")?);
-//! let opening = Opening { nonce: Nonce(7), now: 0, version: "1".to_owned(), claim: None };
+//! let opening = Opening { nonce: Nonce(7), now: 0, owner: Owner::default(), claim: None };
 //! let (mut open, mut journal) = run::create(&store, &id, &experiment, None, opening).await?;
 //!
 //! // The pure part: hand out epochs, note their outcomes, take batches.
@@ -44,6 +44,7 @@
 //! ```
 
 pub mod commit;
+pub mod damage;
 pub mod epochs;
 pub mod event;
 pub mod export;
@@ -52,21 +53,27 @@ pub mod head;
 pub mod jobs;
 pub mod journal;
 pub mod layout;
+pub mod lock;
 pub mod open;
+pub mod plan;
 pub mod players;
 pub mod pruning;
 pub mod reader;
 pub mod record;
 pub mod schedule;
 pub mod states;
+pub mod summary;
 pub mod write_batch;
 
 pub use commit::{GroupCommit, WriteError};
-pub use event::RunEvent;
+pub use damage::Damage;
+pub use event::{Owner, RunEvent};
 pub use fold::{Recorded, Status};
 pub use head::{RunError, RunHead};
-pub use journal::{Journal, JournalError};
-pub use layout::{ArtifactName, NameError, Place, RunId};
+pub use journal::{Journal, JournalError, JournalHead};
+pub use layout::{ArtifactName, NameError, Place, RunId, StateName};
+pub use lock::Lock;
 pub use open::{Assignment, OpenRun, Opening, create, open, write_experiment};
 pub use pruning::{Pruned, Pruning};
+pub use summary::Summary;
 pub use write_batch::WriteBatch;

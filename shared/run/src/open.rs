@@ -4,19 +4,24 @@
 //! notes outcomes and hands out batches to be written ([`WriteBatch`]) or deleted ([`Pruning`]), which the caller
 //! carries out and settles.
 
-use crate::commit::GroupCommit;
-use crate::event::RunEvent;
-use crate::head::{GUESTS, RunError, RunHead, read_experiment};
-use crate::journal::Journal;
+use crate::commit::{GroupCommit, Names};
+use crate::epochs::total;
+use crate::event::{Owner, RunEvent};
+use crate::fold::Recorded;
+use crate::head::{GUESTS, Restored, RunError, RunHead, read_experiment};
+use crate::journal::{Event, Journal, JournalHead};
 use crate::layout::{ArtifactName, Place, RunId};
+use crate::lock::Lock;
 use crate::pruning::{Pruning, is_ours};
+use crate::reader::journal_damage;
 use crate::record::{EpochRecord, Labour, StoredCheckpoint};
-use crate::write_batch::{CheckpointWrite, WriteBatch};
+use crate::summary::{Outline, RunKind};
+use crate::write_batch::WriteBatch;
 use archipelago::{Archipelago, Completion, End};
 use bytes::Bytes;
 use codec::{Digest, Standing};
 use evolution::epoch::{EpochOutcome, EpochTask, Packet};
-use experiment::file::BudgetKeys;
+use experiment::file::{BudgetKeys, Mode};
 use experiment::{Experiment, SEMANTICS};
 use std::sync::Arc;
 use store::{Claim, Kind, Nonce, Store, StoreError};
@@ -28,8 +33,8 @@ pub struct Opening {
     pub nonce: Nonce,
     /// Milliseconds since 1970.
     pub now: u64,
-    /// The version of the program.
-    pub version: String,
+    /// The process.
+    pub owner: Owner,
     /// The claim to the store, if there may be other coordinators: nothing is deleted once it is void.
     pub claim: Option<Claim>,
 }
@@ -43,6 +48,10 @@ pub struct OpenRun {
     checkpoints: Vec<Option<StoredCheckpoint>>,
     elapsed_before: u64,
     finished: bool,
+    owner: Owner,
+    created: u64,
+    /// Whether a term was opened: without one nothing may be written.
+    has_term: bool,
 }
 
 /// An epoch to be run, perhaps from somewhere inside it.
@@ -103,31 +112,37 @@ pub async fn write_experiment(
 /// # Errors
 /// If the store fails, or what it holds of the run cannot be read.
 pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenRun, Journal), RunError> {
-    let head = RunHead::read(store, run).await?;
-    let Opening { nonce, now: at, version, claim } = opening;
-    let (mut journal, events) = Journal::open::<RunEvent>(store, run, nonce).await?;
-    let was_finished = head.recorded().finished.is_some();
-    if events.is_empty() {
-        let experiment = head.experiment.digest();
-        let text = head.text;
-        let version = version.clone();
+    let (experiment, text) = read_experiment(store, run).await?;
+    let (mut journal, events) = claim_journal(store, run, &opening).await?;
+    let Opening { now: at, owner, claim, .. } = opening;
+    let head = RunHead::new(experiment, text, events);
+    head.check(run)?;
+    let recorded = head.recorded();
+    if let Some(damage) = journal_damage(store, run, &head).await {
+        return Err(RunError::Damaged { run: run.clone(), damage });
+    }
+    let Restored { archipelago, stored, cuts, beyond } = head.restore(store, run).await?;
+    // What was deleted from a finished run is computed again.
+    let finished = recorded.finished.is_some() && archipelago.end().is_some();
+    if head.events.is_empty() {
+        let (experiment, text, version) = (head.experiment.digest(), head.text, owner.version.clone());
         let event = RunEvent::Created { experiment, text, semantics: SEMANTICS, version, at };
         journal.append(&event).await?;
-    } else if !was_finished {
-        journal.append(&RunEvent::Opened { version: version.clone(), at }).await?;
     }
-    let (archipelago, stored, beyond) = head.restore(store, run).await?;
-    // What was deleted from a finished run is computed again.
-    let finished = was_finished && archipelago.end().is_some();
-    if was_finished && !finished {
-        journal.append(&RunEvent::Opened { version, at }).await?;
-    }
-    if !beyond.is_empty() && is_ours(claim.as_ref()).await? {
-        for place in beyond {
-            store.delete(&place.in_run(run)).await?;
+    let mut term = recorded.terms.last().map_or(0, |term| term.number);
+    if !finished {
+        term = journal.append(&RunEvent::Opened { owner: owner.clone(), cuts, batches: 0, at }).await?;
+        // The journal says that what lies beyond is computed again.
+        if !beyond.is_empty() && is_ours(claim.as_ref()).await? {
+            for place in beyond {
+                store.delete(&place.in_run(run)).await?;
+            }
         }
     }
-    let commit = GroupCommit::new(run, &head.experiment.file().retention, &stored);
+    let asynchronous = head.experiment.mode() == Mode::Asynchronous;
+    let names = Names { term, attempt: recorded.attempt, asynchronous };
+    let retention = &head.experiment.file().retention;
+    let commit = GroupCommit::new(run, retention, names, journal.head(), &stored);
     let mut checkpoints = vec![];
     let mut elapsed_before = stored.elapsed();
     for island in 0..stored.records.len() as u32 {
@@ -135,8 +150,49 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
         elapsed_before = checkpoint.as_ref().map_or(0, |c| c.elapsed).max(elapsed_before);
         checkpoints.push(checkpoint);
     }
-    let experiment = Arc::new(head.experiment);
-    Ok((OpenRun { experiment, archipelago, commit, checkpoints, elapsed_before, finished }, journal))
+    let open = OpenRun {
+        experiment: Arc::new(head.experiment),
+        archipelago,
+        commit,
+        checkpoints,
+        elapsed_before,
+        finished,
+        owner,
+        created: recorded.created.map_or(at, |created| created.at),
+        has_term: !finished,
+    };
+    Ok((open, journal))
+}
+
+/// Claims a run for one writer, and reads its journal.
+///
+/// # Errors
+/// [`RunError::Busy`] if another process works on the run; otherwise as for [`Journal::open`].
+pub(crate) async fn claim_journal(
+    store: &Store,
+    run: &RunId,
+    opening: &Opening,
+) -> Result<(Journal, Vec<Event<RunEvent>>), RunError> {
+    let busy = |owner: String| RunError::Busy { run: run.clone(), owner };
+    let lock = match opening.claim {
+        None => Some(Lock::take(store, run, &opening.owner)?),
+        Some(_) => None,
+    };
+    if lock.is_none()
+        && let Some(holder) = Lock::holder(store, run)?
+    {
+        return Err(busy(holder.to_string()));
+    }
+    let (journal, events) = Journal::open(store, run, opening.nonce).await?;
+    let recorded = Recorded::of(events.iter().map(|event| &event.body));
+    if lock.is_some()
+        && recorded.status.is_open()
+        && let Some(owner) = recorded.owner()
+        && Lock::server(store)?.is_some_and(|server| server.is(owner))
+    {
+        return Err(busy(format!("the coordinator, {owner}")));
+    }
+    Ok((journal.locked(lock), events))
 }
 
 /// The checkpoint of an epoch, which is to take no more than it had taken when the checkpoint was made: asynchronously
@@ -224,11 +280,11 @@ impl OpenRun {
     }
 
     /// Takes a checkpoint inside an epoch, to be written.
-    pub fn note_checkpoint(&mut self, task: &EpochTask, standing: Standing, bytes: &Bytes, elapsed: u64) {
+    pub fn note_checkpoint(&mut self, task: &EpochTask, standing: Standing, bytes: &Bytes, labour: Labour) {
         let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
-        let stored = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed };
-        let checkpoint = CheckpointWrite { epoch: task.epoch, generation: standing.generation, stored };
-        self.commit.note_checkpoint(task.island, checkpoint);
+        let Labour { worker, elapsed, .. } = labour;
+        let stored = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed, worker };
+        self.commit.note_checkpoint(task.island, task.epoch, standing.generation, stored);
     }
 
     /// The most generations of an island that a crash would cost now.
@@ -300,6 +356,47 @@ impl OpenRun {
         Ok((RunEvent::Extended { budget, complete, at: now }, complete))
     }
 
+    /// The event that opens a term, if there is none: to be written after [`OpenRun::extension`], and noted with
+    /// [`OpenRun::begin_term`].
+    pub fn opening(&self, now: u64) -> Option<RunEvent> {
+        let islands = 0..self.experiment.setting().islands.len() as u32;
+        let cuts = islands.map(|island| self.archipelago.done(island)).collect();
+        let owner = self.owner.clone();
+        (!self.has_term).then_some(RunEvent::Opened { owner, cuts, batches: 0, at: now })
+    }
+
+    /// Notes that a term was opened by the event of this number.
+    pub fn begin_term(&mut self, number: u64) {
+        self.commit.begin_term(number);
+        self.has_term = true;
+    }
+
+    /// Notes the end of the journal after an event was written.
+    pub fn note_event(&mut self, journal: JournalHead) {
+        self.commit.note_event(journal);
+    }
+
+    /// When the run was created, in milliseconds since 1970.
+    pub fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// How far the run is, after it has been worked on for so many milliseconds.
+    pub fn outline(&self, elapsed: u64) -> Outline {
+        let islands = 0..self.experiment.setting().islands.len() as u32;
+        let last = || islands.clone().filter_map(|island| self.archipelago.standing(island)).collect();
+        let ends = self.archipelago.final_states();
+        let standings: Vec<Standing> =
+            ends.map_or_else(last, |ends| ends.into_iter().map(|(_, standing)| standing).collect());
+        Outline {
+            kind: RunKind::Evolution,
+            standing: (!standings.is_empty()).then(|| total(standings.iter().copied())),
+            goal: self.archipelago.generations(),
+            islands: islands.end,
+            elapsed,
+        }
+    }
+
     /// Gives the run another budget, after the event is written, which was when so many epochs were complete.
     pub fn extend(&mut self, budget: &BudgetKeys, complete: u64) {
         let Ok(extended) = self.experiment.with_budget(budget.clone()) else { return };
@@ -324,7 +421,7 @@ impl OpenRun {
     /// must have been written.
     pub fn finish(&self, now: u64, elapsed: u64) -> Option<RunEvent> {
         let (end, digest) = (self.archipelago.end()?.clone(), self.archipelago.digest()?);
-        (!self.finished).then_some(RunEvent::Finished { end, digest, at: now, elapsed })
+        (!self.finished).then_some(RunEvent::Finished { end: Some(end), digest, at: now, elapsed })
     }
 
     /// Notes that the event of its end is written.

@@ -1,31 +1,37 @@
 //! A run as far as it can be read: what is damaged or gone is told, and the rest is there all the same.
 
-use crate::epochs::read_remains;
+use crate::damage::Damage;
+use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
+use crate::fold::Recorded;
 use crate::head::{RunError, RunHead, read_experiment};
-use crate::journal::{self, Event};
-use crate::layout::{Place, RunId};
+use crate::journal;
+use crate::layout::RunId;
 use crate::record::EpochRecord;
 use crate::states::StateView;
+use crate::summary::Summary;
 use archipelago::Remains;
 use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
 use experiment::Experiment;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::{Kind, Store};
+use store::Store;
 
 /// What could be read of a run.
 pub struct Reader {
     /// What was run.
     pub experiment: Experiment,
+    /// The digest of the text that is stored of it.
+    pub text: codec::Digest,
     /// Its journal; empty if it cannot be read.
     pub events: Vec<RunEvent>,
+    /// What the journal adds up to.
+    pub recorded: Recorded,
     /// Of each island the records of its epochs, in order, perhaps with gaps; none beyond the run's end.
     pub records: Vec<Vec<EpochRecord>>,
-    /// What could not be read, in words.
-    pub damage: Vec<String>,
-    states: Vec<BTreeSet<u64>>,
+    /// What is missing, cannot be read, or does not fit. A run is whole if there is none.
+    pub damage: Vec<Damage>,
+    epochs: StoredEpochs,
     evolver: Arc<dyn Evolver>,
     store: Store,
     run: RunId,
@@ -36,63 +42,64 @@ impl Reader {
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
         let (experiment, text) = read_experiment(store, run).await?;
         let mut damage = vec![];
-        let events = read_events(store, run, &mut damage).await;
-        let head = RunHead { experiment, text, events };
+        let events = match journal::read_all(store, run).await {
+            Ok(events) => events,
+            Err(error) => {
+                damage.push(error.into());
+                vec![]
+            }
+        };
+        let head = RunHead::new(experiment, text, events);
         head.check(run)?;
-        let last = head.recorded().finished.map(|finished| finished.end.epoch);
-        let RunHead { experiment, events, .. } = head;
-        let count = experiment.setting().islands.len();
-        let mut reader = Self {
+        if damage.is_empty() && head.recorded().created.is_none() {
+            damage.push(Damage::Journal { expected: 1 });
+        }
+        if damage.is_empty() {
+            damage.extend(journal_damage(store, run, &head).await);
+        }
+        let mut epochs = StoredEpochs::read(store, run, &head).await?;
+        damage.append(&mut epochs.damage);
+        let recorded = head.recorded();
+        if let Some(end) = recorded.finished.as_ref().and_then(|finished| finished.end.as_ref()) {
+            let ends = (0..).zip(&epochs.states);
+            let missing = ends.filter(|(_, states)| !states.contains_key(&end.epoch));
+            damage.extend(missing.map(|(island, _)| Damage::State { island, epoch: end.epoch }));
+        }
+        let records = epochs.records.iter().zip(&epochs.scattered);
+        let records = records.map(|(whole, rest)| whole.iter().chain(rest).cloned().collect()).collect();
+        let RunHead { experiment, text, events, .. } = head;
+        Ok(Self {
             evolver: experiment.evolver(),
             experiment,
+            text,
             events,
-            records: vec![],
+            recorded,
+            records,
             damage,
-            states: vec![BTreeSet::new(); count],
+            epochs,
             store: store.clone(),
             run: run.clone(),
-        };
-        reader.read_islands(last).await?;
-        Ok(reader)
+        })
     }
 
-    /// Reads the records of all islands up to an epoch, and finds out what states there are.
-    async fn read_islands(&mut self, last: Option<u64>) -> Result<(), RunError> {
-        let count = self.states.len();
-        let mut islands = vec![BTreeMap::new(); count];
-        let within = |epoch: u64| last.is_none_or(|last| epoch <= last);
-        for path in self.store.list(&self.run.islands()).await? {
-            match Place::of(&path) {
-                Some((_, Place::Record { island, .. })) if (island as usize) < count => {
-                    match self.store.read_value::<Vec<EpochRecord>>(&path, Kind::EpochRecord).await {
-                        Ok(batch) => {
-                            let within = batch.into_iter().filter(|record| within(record.mark.epoch));
-                            islands[island as usize].extend(within.map(|record| (record.mark.epoch, record)));
-                        }
-                        Err(error) => self.damage.push(error.to_string()),
-                    }
-                }
-                Some((_, Place::State { island, epoch }))
-                    if (island as usize) < count && within(epoch.into()) =>
-                {
-                    self.states[island as usize].insert(epoch.into());
-                }
-                _ => {}
-            }
-        }
-        self.records = islands.into_iter().map(|records| records.into_values().collect()).collect();
-        self.damage.extend(gaps(&self.records, last));
-        Ok(())
+    /// How the run stands, in a word: as its journal says, or that it is damaged.
+    pub fn state(&self) -> String {
+        if self.damage.is_empty() { self.recorded.status.to_string() } else { "damaged".to_owned() }
     }
 
     /// How many islands there are.
     pub fn islands(&self) -> u32 {
-        self.states.len() as u32
+        self.epochs.states.len() as u32
     }
 
     /// The epochs of an island whose states are stored, in order.
     pub fn epochs(&self, island: u32) -> Vec<u64> {
-        self.states.get(island as usize).map_or(vec![], |epochs| epochs.iter().copied().collect())
+        self.epochs.states.get(island as usize).map_or(vec![], |epochs| epochs.keys().copied().collect())
+    }
+
+    /// The stored epochs.
+    pub fn stored(&self) -> &StoredEpochs {
+        &self.epochs
     }
 
     /// The champion of an island in the newest of its states that can be read.
@@ -102,7 +109,7 @@ impl Reader {
     }
 
     /// The newest state of an island that can be read.
-    pub async fn state(&mut self, island: u32) -> Option<StateView> {
+    pub async fn newest_state(&mut self, island: u32) -> Option<StateView> {
         let evolver = self.evolver.clone();
         self.newest(island, |epoch, remains| {
             let champion = evolver.champion(&remains.state)?;
@@ -139,13 +146,14 @@ impl Reader {
         epoch: u64,
         read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
     ) -> Option<T> {
-        let trouble = match read_remains(&self.store, &self.run, island, epoch).await {
+        let trouble = match self.epochs.remains(&self.store, &self.run, island, epoch).await {
             Ok(remains) => match read(epoch, &remains) {
                 Ok(answer) => return Some(answer),
                 Err(error) => format!("island {island}, epoch {epoch}: its state {error}"),
             },
             Err(error) => error.to_string(),
         };
+        let trouble = Damage::Unreadable(trouble);
         if !self.damage.contains(&trouble) {
             self.damage.push(trouble);
         }
@@ -153,34 +161,13 @@ impl Reader {
     }
 }
 
-/// The journal, or nothing and the reason for that.
-async fn read_events(store: &Store, run: &RunId, damage: &mut Vec<String>) -> Vec<RunEvent> {
-    match journal::read_all(store, run).await {
-        Ok(events) => events.into_iter().map(|event: Event<RunEvent>| event.body).collect(),
-        Err(error) => {
-            damage.push(format!("the journal: {error}"));
-            vec![]
-        }
-    }
-}
-
-/// The epochs that are not there although later ones are, or although the run ended with them.
-fn gaps(records: &[Vec<EpochRecord>], last: Option<u64>) -> Vec<String> {
-    let mut gaps = vec![];
-    for (island, records) in records.iter().enumerate() {
-        let epochs = records.iter().map(|record| record.mark.epoch).chain(last.map(|last| last + 1));
-        let mut next = 0;
-        for epoch in epochs {
-            if epoch > next {
-                gaps.push(match epoch - next {
-                    1 => format!("island {island}: the record of epoch {next} is missing"),
-                    _ => {
-                        format!("island {island}: the records of epochs {next} to {} are missing", epoch - 1)
-                    }
-                });
-            }
-            next = epoch + 1;
-        }
-    }
-    gaps
+/// What is wrong with a journal that can be read: it does not begin with the run's creation, or ends before its end.
+pub(crate) async fn journal_damage(store: &Store, run: &RunId, head: &RunHead) -> Option<Damage> {
+    let known = match Summary::newest(store, run).await {
+        Ok(Some(summary)) => summary.journal,
+        Ok(None) => return None,
+        Err(error) => return Some(error.into()),
+    };
+    let is_there = crate::epochs::is_continued(&known, &head.digests);
+    (!is_there).then_some(Damage::Journal { expected: known.events })
 }

@@ -1,5 +1,6 @@
 //! What is stored of epochs: their records, and checkpoints inside them.
 
+use crate::journal::JournalHead;
 use archipelago::Mark;
 use bincode::{Decode, Encode};
 use evolution::statistics::EpochStatistics;
@@ -33,6 +34,15 @@ pub struct Labour {
     pub elapsed: u64,
 }
 
+/// Records of epochs of many islands, written together.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Commit {
+    /// The end of the journal when it was put together: no later one may be shorter.
+    pub journal: JournalHead,
+    /// Islands, and records of their epochs in order.
+    pub islands: Vec<(u32, Vec<EpochRecord>)>,
+}
+
 /// An epoch that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct StoredCheckpoint {
@@ -42,4 +52,6 @@ pub struct StoredCheckpoint {
     pub took: Vec<(u32, u64)>,
     /// For how long the run had been worked on, in milliseconds.
     pub elapsed: u64,
+    /// The worker that computed it.
+    pub worker: String,
 }

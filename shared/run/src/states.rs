@@ -1,8 +1,9 @@
 //! The states of a run's islands, one by one.
 
-use crate::epochs::{StoredEpochs, read_remains};
+use crate::epochs::StoredEpochs;
 use crate::head::{RunError, RunHead};
 use crate::layout::RunId;
+use archipelago::Remains;
 use evolution::epoch::{ChampionView, Evolver, ResidentView};
 use experiment::Experiment;
 use std::sync::Arc;
@@ -31,8 +32,9 @@ pub struct StateView {
 impl States {
     /// Finds out which states of a run are stored.
     pub async fn open(store: &Store, run: &RunId) -> Result<Self, RunError> {
-        let experiment = RunHead::read(store, run).await?.experiment;
-        let epochs = StoredEpochs::read(store, run, experiment.setting().islands.len() as u32).await?;
+        let head = RunHead::read(store, run).await?;
+        let epochs = StoredEpochs::read(store, run, &head).await?;
+        let experiment = head.experiment;
         let evolver = experiment.evolver();
         Ok(Self { experiment, evolver, epochs, run: run.clone(), store: store.clone() })
     }
@@ -44,12 +46,17 @@ impl States {
 
     /// The epochs whose states are stored, in order.
     pub fn epochs(&self, island: u32) -> Vec<u64> {
-        self.epochs.states.get(island as usize).map_or(vec![], |epochs| epochs.iter().copied().collect())
+        self.epochs.states.get(island as usize).map_or(vec![], |epochs| epochs.keys().copied().collect())
+    }
+
+    /// What an island's epoch left behind, which must be stored.
+    pub async fn remains(&self, island: u32, epoch: u64) -> Result<Remains, RunError> {
+        self.epochs.remains(&self.store, &self.run, island, epoch).await
     }
 
     /// The state of an island after an epoch, which must be stored.
     pub async fn read(&self, island: u32, epoch: u64) -> Result<StateView, RunError> {
-        let remains = read_remains(&self.store, &self.run, island, epoch).await?;
+        let remains = self.remains(island, epoch).await?;
         let state = &remains.state;
         let unreadable = |error| RunError::State { island: island as usize, error };
         let champion = self.evolver.champion(state).map_err(unreadable)?;

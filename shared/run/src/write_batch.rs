@@ -1,14 +1,15 @@
 //! A batch of objects to be written: it owns what it holds, so that it can be written outside of any lock.
 
 use crate::commit::WriteError;
-use crate::layout::{Place, RunId};
-use crate::record::{EpochRecord, StoredCheckpoint};
-use archipelago::{LeftBehind, Mark, Remains};
+use crate::journal::JournalHead;
+use crate::layout::{Place, RunId, StateName};
+use crate::record::{Commit, EpochRecord, StoredCheckpoint};
+use archipelago::{LeftBehind, Remains};
 use futures::{StreamExt, TryStreamExt, stream};
 use std::sync::Arc;
 use store::{Kind, Store, StoreError};
 
-/// How many islands are written at a time: enough to hide the latency of a store, and to leave the cores to others.
+/// How many objects are written at a time: enough to hide the latency of a store, and to leave the cores to others.
 const AT_A_TIME: usize = 32;
 
 /// Objects of one run that are written together.
@@ -16,51 +17,45 @@ const AT_A_TIME: usize = 32;
 pub struct WriteBatch {
     /// The run.
     pub run: RunId,
-    /// What is written of each island.
-    pub islands: Vec<Arc<IslandWrites>>,
+    /// Commits, each of its own islands.
+    pub(crate) commits: Vec<Arc<CommitWrite>>,
 }
 
-/// What is to be written of one island.
+/// What is written of some islands: states, then one object with the records that promise them, then checkpoints.
 #[derive(Clone, Debug, PartialEq, Hash)]
-pub struct IslandWrites {
-    /// The island.
-    pub island: u32,
-    /// Which of the island's batches this is.
-    pub(crate) sequence: u64,
-    /// States that are kept permanently, by their epochs.
-    pub(crate) milestones: Vec<(u64, LeftBehind)>,
-    pub(crate) batches: Vec<RecordBatch>,
+pub(crate) struct CommitWrite {
+    pub(crate) term: u64,
+    pub(crate) number: u64,
+    pub(crate) journal: JournalHead,
+    pub(crate) islands: Vec<IslandWrites>,
+}
+
+/// What is written of one island.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub(crate) struct IslandWrites {
+    pub(crate) island: u32,
+    pub(crate) states: Vec<(StateName, LeftBehind)>,
+    pub(crate) records: Vec<EpochRecord>,
     pub(crate) checkpoint: Option<CheckpointWrite>,
 }
 
-/// Records that share one object, and what the last of their epochs left behind.
-#[derive(Clone, Debug, PartialEq, Hash)]
-pub(crate) struct RecordBatch {
-    pub(crate) epoch: u64,
-    pub(crate) left: LeftBehind,
-    pub(crate) records: Vec<EpochRecord>,
-}
-
 /// A checkpoint inside an epoch.
-#[derive(Clone, Debug, PartialEq, Hash)]
-pub struct CheckpointWrite {
-    /// The epoch.
-    pub epoch: u64,
-    /// The generation that it has reached.
-    pub generation: u64,
-    /// What is stored of it.
-    pub stored: StoredCheckpoint,
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CheckpointWrite {
+    pub(crate) generation: u64,
+    pub(crate) of: StateName,
+    pub(crate) stored: StoredCheckpoint,
 }
 
 impl WriteBatch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.islands.is_empty()
+        self.commits.is_empty()
     }
 
     /// The islands that are written.
     pub fn islands(&self) -> impl Iterator<Item = u32> {
-        self.islands.iter().map(|writes| writes.island)
+        self.commits.iter().flat_map(|commit| &commit.islands).map(|writes| writes.island)
     }
 
     /// Writes all objects. Writing a batch again is harmless: objects are only ever created.
@@ -68,82 +63,58 @@ impl WriteBatch {
     /// # Errors
     /// If the store fails, or holds another result.
     pub async fn write(&self, store: &Store) -> Result<(), WriteError> {
-        let islands = stream::iter(&self.islands).map(Ok);
-        islands.try_for_each_concurrent(AT_A_TIME, |writes| writes.write(store, &self.run)).await
-    }
-}
-
-impl IslandWrites {
-    /// Writes milestones, then each batch with the state at its end, then the checkpoint that continues from there.
-    async fn write(&self, store: &Store, run: &RunId) -> Result<(), WriteError> {
-        for (epoch, left) in &self.milestones {
-            self.write_state(store, run, *epoch, left).await?;
-        }
-        for batch in &self.batches {
-            // The state comes first, because a record promises it.
-            self.write_state(store, run, batch.epoch, &batch.left).await?;
-            self.write_records(store, run, batch).await?;
-        }
-        if let Some(checkpoint) = &self.checkpoint {
-            self.write_checkpoint(store, run, checkpoint).await?;
+        for commit in &self.commits {
+            commit.write(store, &self.run).await?;
         }
         Ok(())
     }
+}
 
-    async fn write_state(
-        &self,
-        store: &Store,
-        run: &RunId,
-        epoch: u64,
-        left: &LeftBehind,
-    ) -> Result<(), WriteError> {
-        let island = self.island;
-        let place = Place::State { island, epoch: epoch as u32 };
-        let remains = Remains { epoch, state: left.state.to_vec(), departure: left.departure.to_vec() };
-        match store.create_value(&place.in_run(run), Kind::IslandState, &remains).await {
-            Err(StoreError::Differs { .. }) => Err(WriteError::Differs { island, epoch }),
-            created => Ok(created.map(|_| ())?),
-        }
+impl CommitWrite {
+    async fn write(&self, store: &Store, run: &RunId) -> Result<(), WriteError> {
+        let states = self.islands.iter().flat_map(|writes| &writes.states);
+        let states = stream::iter(states).map(Ok);
+        states
+            .try_for_each_concurrent(AT_A_TIME, |(name, left)| write_state(store, run, *name, left))
+            .await?;
+        self.write_records(store, run).await?;
+        let checkpoints = self.islands.iter().filter_map(|writes| writes.checkpoint.as_ref());
+        let checkpoints = stream::iter(checkpoints).map(Ok);
+        checkpoints.try_for_each_concurrent(AT_A_TIME, |write| write_checkpoint(store, run, write)).await
     }
 
-    async fn write_records(&self, store: &Store, run: &RunId, batch: &RecordBatch) -> Result<(), WriteError> {
-        let (island, epoch) = (self.island, batch.epoch);
-        let path = Place::Record { island, epoch: epoch as u32 }.in_run(run);
-        match store.create_value(&path, Kind::EpochRecord, &batch.records).await {
-            Err(StoreError::Differs { .. }) => {
-                // Another process wrote it, in its own time: only what results depend on must agree.
-                let other: Vec<EpochRecord> = store.read_value(&path, Kind::EpochRecord).await?;
-                if last_mark(&other) == last_mark(&batch.records) {
-                    Ok(())
-                } else {
-                    Err(WriteError::Differs { island, epoch })
-                }
-            }
-            created => Ok(created.map(|_| ())?),
+    async fn write_records(&self, store: &Store, run: &RunId) -> Result<(), WriteError> {
+        let recorded = self.islands.iter().filter(|writes| !writes.records.is_empty());
+        let islands: Vec<_> = recorded.map(|writes| (writes.island, writes.records.clone())).collect();
+        if islands.is_empty() {
+            return Ok(());
         }
-    }
-
-    async fn write_checkpoint(
-        &self,
-        store: &Store,
-        run: &RunId,
-        checkpoint: &CheckpointWrite,
-    ) -> Result<(), WriteError> {
-        let CheckpointWrite { epoch, generation, stored } = checkpoint;
-        let path = checkpoint_place(self.island, (*epoch, *generation)).in_run(run);
-        match store.create_value(&path, Kind::Checkpoint, stored).await {
-            // A checkpoint is computed again to the same bits, only its time differs.
-            Err(StoreError::Differs { .. }) => Ok(()),
-            created => Ok(created.map(|_| ())?),
-        }
+        let place = Place::Commit { term: self.term, number: self.number };
+        let commit = Commit { journal: self.journal, islands };
+        store.create_value(&place.in_run(run), Kind::Commit, &commit).await?;
+        Ok(())
     }
 }
 
-fn last_mark(records: &[EpochRecord]) -> Option<&Mark> {
-    records.last().map(|record| &record.mark)
+async fn write_state(
+    store: &Store,
+    run: &RunId,
+    name: StateName,
+    left: &LeftBehind,
+) -> Result<(), WriteError> {
+    let StateName { island, epoch, .. } = name;
+    let remains = Remains { epoch, state: left.state.to_vec(), departure: left.departure.to_vec() };
+    match store.create_value(&Place::State(name).in_run(run), Kind::IslandState, &remains).await {
+        Err(StoreError::Differs { .. }) => Err(WriteError::Differs { island, epoch }),
+        created => Ok(created.map(|_| ())?),
+    }
 }
 
-/// Where a checkpoint lies.
-pub(crate) fn checkpoint_place(island: u32, (epoch, generation): (u64, u64)) -> Place {
-    Place::Checkpoint { island, epoch: epoch as u32, generation: generation as u32 }
+async fn write_checkpoint(store: &Store, run: &RunId, write: &CheckpointWrite) -> Result<(), WriteError> {
+    let place = Place::Checkpoint { generation: write.generation, of: write.of };
+    match store.create_value(&place.in_run(run), Kind::Checkpoint, &write.stored).await {
+        // A checkpoint is computed again to the same bits, only its time and its author differ.
+        Err(StoreError::Differs { .. }) => Ok(()),
+        created => Ok(created.map(|_| ())?),
+    }
 }

@@ -11,7 +11,7 @@ use crate::store::{Created, Store};
 use object_store::path::Path;
 use std::fmt;
 
-const CLAIMS: &str = "coordinators";
+const CLAIMS: &str = "claims";
 
 /// Tells one writer from all others; to be drawn at random by each that claims a store or opens a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,11 +23,11 @@ impl fmt::Display for Nonce {
     }
 }
 
-fn claim_path(number: u32) -> Path {
+fn claim_path(number: u64) -> Path {
     Path::from(CLAIMS).join(number::digits(number))
 }
 
-fn claim_number(path: &Path) -> Option<u32> {
+fn claim_number(path: &Path) -> Option<u64> {
     number::parse(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
 }
 
@@ -35,7 +35,7 @@ fn claim_number(path: &Path) -> Option<u32> {
 #[derive(Clone, Debug)]
 pub struct Claim {
     store: Store,
-    number: u32,
+    number: u64,
 }
 
 impl Claim {
@@ -58,7 +58,7 @@ impl Claim {
     }
 
     /// Which claim to the store this is; the first is 0.
-    pub fn number(&self) -> u32 {
+    pub fn number(&self) -> u64 {
         self.number
     }
 

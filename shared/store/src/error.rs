@@ -154,11 +154,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Sorts an error of the layer below by its cause.
-    pub(crate) fn failed(
-        doing: &'static str,
-        path: &Path,
-        error: impl Error + Send + Sync + 'static,
-    ) -> Self {
+    pub fn failed(doing: &'static str, path: &Path, error: impl Error + Send + Sync + 'static) -> Self {
         let kind = io_kind(&error);
         let (path, source) = (path.clone(), Box::new(error));
         match kind {

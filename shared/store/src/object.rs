@@ -17,7 +17,7 @@ use codec::Digest;
 use std::fmt;
 
 /// The version that [`seal`] writes, and the only one that [`unseal`] reads.
-pub const FORMAT_VERSION: u16 = 1;
+pub const FORMAT_VERSION: u16 = 2;
 /// The length of the header in front of every body.
 pub const HEADER_LEN: usize = 52;
 /// The longest body that is written or read, in bytes.
@@ -32,16 +32,16 @@ const SIGNED: usize = 20;
 pub enum Kind {
     /// One entry of a run's journal.
     Event = 1,
-    /// What an epoch yielded: digests, emigrants, statistics.
-    EpochRecord = 2,
+    /// Records of epochs: digests, standings, statistics.
+    Commit = 2,
     /// All that an island remembers at the end of an epoch.
     IslandState = 3,
     /// An island between two generations of an unfinished epoch.
     Checkpoint = 4,
-    /// The result of one cell of a sweep.
-    Cell = 5,
-    /// The result of one batch of tournament games.
-    Match = 6,
+    /// Results of cells of a sweep, or of batches of games of a tournament.
+    Jobs = 5,
+    /// What there is to say of a run that has ended.
+    Summary = 6,
     /// A champion, an ensemble, a level or another lasting outcome.
     Artifact = 7,
     /// A coordinator's claim to the store.
@@ -52,11 +52,11 @@ impl Kind {
     /// Every kind there is, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Event,
-        Self::EpochRecord,
+        Self::Commit,
         Self::IslandState,
         Self::Checkpoint,
-        Self::Cell,
-        Self::Match,
+        Self::Jobs,
+        Self::Summary,
         Self::Artifact,
         Self::Claim,
     ];
@@ -70,11 +70,11 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Event => "event",
-            Self::EpochRecord => "epoch record",
+            Self::Commit => "commit",
             Self::IslandState => "island state",
             Self::Checkpoint => "checkpoint",
-            Self::Cell => "cell",
-            Self::Match => "match",
+            Self::Jobs => "jobs",
+            Self::Summary => "summary",
             Self::Artifact => "artifact",
             Self::Claim => "claim",
         })
@@ -262,24 +262,30 @@ mod tests {
     }
 
     #[test]
-    fn the_first_version_is_still_read() {
-        let golden = Bytes::from_static(include_bytes!("../tests/data/object-v1.bin"));
+    fn the_header_is_pinned() {
+        let golden = Bytes::from_static(include_bytes!("../tests/data/object-v2.bin"));
         assert_eq!(unseal(&golden, Kind::IslandState).unwrap(), "forty-two islands");
         assert_eq!(golden, object(Kind::IslandState, b"forty-two islands"));
     }
 
     #[test]
+    fn an_object_of_version_1_is_refused_by_name() {
+        let older = Bytes::from_static(include_bytes!("../tests/data/object-v1.bin"));
+        assert_eq!(unseal(&older, Kind::IslandState), Err(Damage::UnknownVersion { found: 1 }));
+    }
+
+    #[test]
     fn a_newer_version_is_told_from_damage() {
-        let newer = forged(FORMAT_VERSION + 1, Kind::Cell as u16, b"body");
-        assert_eq!(unseal(&newer, Kind::Cell), Err(Damage::UnknownVersion { found: 2 }));
+        let newer = forged(FORMAT_VERSION + 1, Kind::Jobs as u16, b"body");
+        assert_eq!(unseal(&newer, Kind::Jobs), Err(Damage::UnknownVersion { found: 3 }));
     }
 
     #[test]
     fn another_kind_is_named() {
-        let cell = Bytes::from(object(Kind::Cell, b"body"));
+        let cell = Bytes::from(object(Kind::Jobs, b"body"));
         let error = unseal(&cell, Kind::Event).unwrap_err();
         assert_eq!(error, Damage::WrongKind { expected: Kind::Event, found: 5 });
-        assert!(error.to_string().starts_with("holds `cell`, expected `event`"), "{error}");
+        assert!(error.to_string().starts_with("holds `jobs`, expected `event`"), "{error}");
         let unknown = unseal(&forged(FORMAT_VERSION, 900, b""), Kind::Event).unwrap_err();
         assert!(unknown.to_string().starts_with("holds unknown kind `900`"), "{unknown}");
     }
@@ -288,7 +294,7 @@ mod tests {
     fn strangers_are_recognised() {
         let stranger =
             Bytes::from_static(b"#!/bin/sh\n and so on, for much longer than a header would be, indeed");
-        assert_eq!(unseal(&stranger, Kind::Cell), Err(Damage::NotAnObject { found: "#!/bin/s".to_string() }));
+        assert_eq!(unseal(&stranger, Kind::Jobs), Err(Damage::NotAnObject { found: "#!/bin/s".to_string() }));
     }
 
     proptest! {
@@ -310,13 +316,13 @@ mod tests {
 
         #[test]
         fn every_cut_and_every_tail_is_found(body in prop::collection::vec(any::<u8>(), 0..60), tail in prop::collection::vec(any::<u8>(), 1..9)) {
-            let whole = object(Kind::Match, &body);
+            let whole = object(Kind::Summary, &body);
             for len in 0..whole.len() {
-                let cut = unseal(&Bytes::copy_from_slice(&whole[..len]), Kind::Match);
+                let cut = unseal(&Bytes::copy_from_slice(&whole[..len]), Kind::Summary);
                 let is_cut_short = matches!(cut, Err(Damage::CutShort { found, .. }) if found == len as u64);
                 prop_assert!(is_cut_short, "{cut:?} at {len}");
             }
-            let long = unseal(&[whole, tail].concat().into(), Kind::Match);
+            let long = unseal(&[whole, tail].concat().into(), Kind::Summary);
             let is_too_long = matches!(long, Err(Damage::TrailingBytes { .. }));
             prop_assert!(is_too_long, "{long:?}");
         }

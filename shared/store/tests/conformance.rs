@@ -116,34 +116,34 @@ async fn what_is_created_is_read_back(store: &Store) {
     let path = Path::from("basic/object");
     for (name, body) in [("empty", ""), ("short", "x"), ("long", &"abc".repeat(1000))] {
         let path = path.clone().join(name);
-        assert_eq!(store.create(&path, Kind::Cell, body.to_string()).await.unwrap(), Created::New);
-        assert_eq!(store.read(&path, Kind::Cell).await.unwrap(), body);
-        assert_eq!(store.read_optional(&path, Kind::Cell).await.unwrap().unwrap(), body);
+        assert_eq!(store.create(&path, Kind::Jobs, body.to_string()).await.unwrap(), Created::New);
+        assert_eq!(store.read(&path, Kind::Jobs).await.unwrap(), body);
+        assert_eq!(store.read_optional(&path, Kind::Jobs).await.unwrap().unwrap(), body);
         assert_eq!(store.size(&path).await.unwrap(), body.len() as u64 + 52);
     }
 }
 
 async fn creating_again_is_same_or_an_error(store: &Store) {
     let path = Path::from("again/object");
-    assert_eq!(store.create(&path, Kind::Match, "first").await.unwrap(), Created::New);
-    assert_eq!(store.create(&path, Kind::Match, "first").await.unwrap(), Created::Same);
-    match store.create(&path, Kind::Match, "second").await {
+    assert_eq!(store.create(&path, Kind::Summary, "first").await.unwrap(), Created::New);
+    assert_eq!(store.create(&path, Kind::Summary, "first").await.unwrap(), Created::Same);
+    match store.create(&path, Kind::Summary, "second").await {
         Err(StoreError::Differs { path: named, kept, offered }) => {
             assert_eq!((named, kept, offered), (path.clone(), Digest::of(b"first"), Digest::of(b"second")));
         }
         other => panic!("{other:?}"),
     }
-    let other_kind = store.create(&path, Kind::Cell, "first").await;
+    let other_kind = store.create(&path, Kind::Jobs, "first").await;
     assert!(matches!(other_kind, Err(StoreError::Damaged { damage: Damage::WrongKind { .. }, .. })));
-    assert_eq!(store.read(&path, Kind::Match).await.unwrap(), "first");
+    assert_eq!(store.read(&path, Kind::Summary).await.unwrap(), "first");
 }
 
 async fn missing_objects_are_told(store: &Store) {
     let path = Path::from("missing/object");
-    assert!(store.read(&path, Kind::Cell).await.unwrap_err().is_missing());
+    assert!(store.read(&path, Kind::Jobs).await.unwrap_err().is_missing());
     assert!(store.read_text(&path, 100).await.unwrap_err().is_missing());
     assert!(store.size(&path).await.unwrap_err().is_missing());
-    assert_eq!(store.read_optional(&path, Kind::Cell).await.unwrap(), None);
+    assert_eq!(store.read_optional(&path, Kind::Jobs).await.unwrap(), None);
     assert!(store.list(&Path::from("missing")).await.unwrap().is_empty());
     assert!(store.folders(&Path::from("missing")).await.unwrap().is_empty());
 }
@@ -158,7 +158,7 @@ async fn the_kind_is_checked(store: &Store) {
     );
     let text = Path::from("kinds/text");
     store.create_text(&text, "not an object, though longer than a header of one would be").await.unwrap();
-    let error = store.read(&text, Kind::Cell).await.unwrap_err().to_string();
+    let error = store.read(&text, Kind::Jobs).await.unwrap_err().to_string();
     assert!(error.starts_with("object `kinds/text` is not an Atoll object"), "{error}");
 }
 
@@ -184,15 +184,15 @@ async fn texts_are_plain_and_limited(store: &Store) {
     assert!(matches!(too_large, Err(StoreError::TooLarge { size: 9, limit: 8, .. })), "{too_large:?}");
 
     let binary = Path::from("texts/object");
-    store.create(&binary, Kind::Cell, [255u8; 9].to_vec()).await.unwrap();
+    store.create(&binary, Kind::Jobs, [255u8; 9].to_vec()).await.unwrap();
     assert!(matches!(store.read_text(&binary, 1000).await, Err(StoreError::NotText { .. })));
 }
 
 async fn listing_is_sorted_and_by_folder(store: &Store) {
-    let path = |run: &str, number: u32| Path::from(format!("runs/{run}/records/{}", digits(number)));
+    let path = |run: &str, number: u64| Path::from(format!("runs/{run}/records/{}", digits(number)));
     for number in [10, 9, 2, 100] {
-        store.create(&path("listed", number), Kind::EpochRecord, "record").await.unwrap();
-        store.create(&path("listed-too", number), Kind::EpochRecord, "record").await.unwrap();
+        store.create(&path("listed", number), Kind::Commit, "record").await.unwrap();
+        store.create(&path("listed-too", number), Kind::Commit, "record").await.unwrap();
     }
     store.create_text(&Path::from("runs/listed/experiment.toml"), "seed = 1").await.unwrap();
 
@@ -206,12 +206,12 @@ async fn listing_is_sorted_and_by_folder(store: &Store) {
 
 async fn deleting_is_idempotent(store: &Store) {
     let path = Path::from("deleted/object");
-    store.create(&path, Kind::Cell, "body").await.unwrap();
+    store.create(&path, Kind::Jobs, "body").await.unwrap();
     store.delete(&path).await.unwrap();
-    assert_eq!(store.read_optional(&path, Kind::Cell).await.unwrap(), None);
+    assert_eq!(store.read_optional(&path, Kind::Jobs).await.unwrap(), None);
     assert_eq!(store.list(&Path::from("deleted")).await.unwrap(), []);
     store.delete(&path).await.unwrap();
-    assert_eq!(store.create(&path, Kind::Cell, "other").await.unwrap(), Created::New);
+    assert_eq!(store.create(&path, Kind::Jobs, "other").await.unwrap(), Created::New);
 }
 
 async fn large_bodies_are_kept(store: &Store) {

@@ -9,8 +9,8 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 use store::{Created, Damage, Kind, Path, Store, StoreError};
 
-fn record(epoch: u32) -> Path {
-    Path::from(format!("runs/r/islands/0000000000/{}", store::number::digits(epoch)))
+fn record(epoch: u64) -> Path {
+    Path::from(format!("runs/r/islands/0/{}", store::number::digits(epoch)))
 }
 
 #[tokio::test]
@@ -64,8 +64,8 @@ async fn two_openings_see_one_store() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) =
         (Store::local(folder.path()).await.unwrap(), Store::existing(folder.path()).await.unwrap());
-    assert_eq!(one.create(&record(1), Kind::EpochRecord, "x").await.unwrap(), Created::New);
-    assert_eq!(two.create(&record(1), Kind::EpochRecord, "x").await.unwrap(), Created::Same);
+    assert_eq!(one.create(&record(1), Kind::Commit, "x").await.unwrap(), Created::New);
+    assert_eq!(two.create(&record(1), Kind::Commit, "x").await.unwrap(), Created::Same);
     assert_eq!(two.list(&Path::default()).await.unwrap(), [record(1)]);
 }
 
@@ -73,7 +73,7 @@ async fn two_openings_see_one_store() {
 async fn left_over_staging_files_are_ignored_and_swept() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path()).await.unwrap();
-    store.create(&record(1), Kind::EpochRecord, "whole").await.unwrap();
+    store.create(&record(1), Kind::Commit, "whole").await.unwrap();
     for left in ["#1", "#2", "#17"] {
         fs::write(folder.path().join(format!("{}{left}", record(2))), "ATOLLO").unwrap();
     }
@@ -81,12 +81,12 @@ async fn left_over_staging_files_are_ignored_and_swept() {
 
     let objects = store.list(&Path::from("runs/r/islands")).await.unwrap();
     assert_eq!(objects, [record(1)]);
-    assert_eq!(store.create(&record(2), Kind::EpochRecord, "whole too").await.unwrap(), Created::New);
+    assert_eq!(store.create(&record(2), Kind::Commit, "whole too").await.unwrap(), Created::New);
 
     let young = store.sweep(&Path::default(), Duration::from_hours(1)).await.unwrap();
     assert_eq!(young, 0, "a file just written may be another writer's");
     assert_eq!(store.sweep(&Path::default(), Duration::ZERO).await.unwrap(), 3);
-    assert_eq!(store.read(&record(2), Kind::EpochRecord).await.unwrap(), "whole too");
+    assert_eq!(store.read(&record(2), Kind::Commit).await.unwrap(), "whole too");
     assert!(folder.path().join("runs/r/notes #1 of 3").exists());
 }
 
@@ -94,11 +94,11 @@ async fn left_over_staging_files_are_ignored_and_swept() {
 async fn strangers_in_the_folder_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path()).await.unwrap();
-    store.create(&record(1), Kind::EpochRecord, "whole").await.unwrap();
+    store.create(&record(1), Kind::Commit, "whole").await.unwrap();
     let run = folder.path().join("runs/r");
     fs::write(run.join(OsStr::from_bytes(b"bad-\xff-name")), "").unwrap();
     fs::write(run.join("line\nbreak"), "").unwrap();
-    fs::write(run.join("islands/0000000000/notes.txt"), "").unwrap();
+    fs::write(run.join("islands/0/notes.txt"), "").unwrap();
     fs::create_dir(run.join("empty")).unwrap();
     symlink(&run, run.join("loop")).unwrap();
     symlink("nowhere", run.join("broken")).unwrap();
@@ -114,9 +114,9 @@ async fn a_folder_in_an_objects_place_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path()).await.unwrap();
     fs::create_dir_all(folder.path().join(record(1).as_ref())).unwrap();
-    let created = store.create(&record(1), Kind::EpochRecord, "x").await;
+    let created = store.create(&record(1), Kind::Commit, "x").await;
     assert!(matches!(created, Err(StoreError::Obstructed { .. })), "{created:?}");
-    assert!(store.read(&record(1), Kind::EpochRecord).await.unwrap_err().is_missing());
+    assert!(store.read(&record(1), Kind::Commit).await.unwrap_err().is_missing());
 }
 
 /// The bytes of a damaged object, and whether a [`Damage`] tells what is wrong with them.
@@ -126,7 +126,7 @@ type Case<'a> = (&'a [u8], fn(&Damage) -> bool);
 async fn damage_on_the_disk_is_named_and_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path()).await.unwrap();
-    store.create(&record(1), Kind::EpochRecord, "a body of some length").await.unwrap();
+    store.create(&record(1), Kind::Commit, "a body of some length").await.unwrap();
     let file = folder.path().join(record(1).as_ref());
     let whole = fs::read(&file).unwrap();
 
@@ -141,11 +141,11 @@ async fn damage_on_the_disk_is_named_and_never_overwritten() {
     ];
     for (bytes, is_told) in cases {
         fs::write(&file, bytes).unwrap();
-        let read = store.read(&record(1), Kind::EpochRecord).await.unwrap_err();
+        let read = store.read(&record(1), Kind::Commit).await.unwrap_err();
         let StoreError::Damaged { path, damage } = &read else { panic!("{read:?}") };
         assert!(*path == record(1) && is_told(damage), "{read}");
         assert!(read.to_string().starts_with(&format!("object `{}` ", record(1))), "{read}");
-        let created = store.create(&record(1), Kind::EpochRecord, "a body of some length").await;
+        let created = store.create(&record(1), Kind::Commit, "a body of some length").await;
         assert!(matches!(created, Err(StoreError::Damaged { .. })), "{created:?}");
         assert_eq!(fs::read(&file).unwrap(), bytes);
     }
@@ -158,6 +158,6 @@ async fn a_huge_file_is_refused_before_it_is_read() {
     let file = folder.path().join("huge");
     fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
     let path = Path::from("huge");
-    assert!(matches!(store.read(&path, Kind::Cell).await, Err(StoreError::TooLarge { .. })));
+    assert!(matches!(store.read(&path, Kind::Jobs).await, Err(StoreError::TooLarge { .. })));
     assert!(matches!(store.create_text(&path, "x").await, Err(StoreError::TooLarge { .. })));
 }

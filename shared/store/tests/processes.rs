@@ -73,7 +73,10 @@ async fn check_all_whole(store: &Store) {
     for path in store.list(&Path::default()).await.unwrap() {
         let mut numbers = path.as_ref().rsplit('/').map_while(number::parse);
         let (Some(epoch), Some(island)) = (numbers.next(), numbers.next()) else { panic!("{path}") };
-        assert!(store.read(&path, Kind::IslandState).await.unwrap() == body_of(island, epoch), "{path}");
+        assert!(
+            store.read(&path, Kind::IslandState).await.unwrap() == body_of(island as u32, epoch as u32),
+            "{path}"
+        );
     }
 }
 
@@ -94,7 +97,7 @@ async fn write_until_killed() {
 }
 
 fn written(round: u32, epoch: u32) -> Path {
-    Path::from(format!("killed/{}/{}", number::digits(round), number::digits(epoch)))
+    Path::from(format!("killed/{}/{}", number::digits(round.into()), number::digits(epoch.into())))
 }
 
 /// Up to 2 MiB that no other object holds.
@@ -145,11 +148,11 @@ async fn fill_up_to_a_file_size_limit() {
 /// Writes objects, each twice as long as the last, until there is no room; then nothing may be half there, and
 /// after something was deleted writing goes on.
 async fn fill(store: &Store, reason: &str) {
-    let path = |n: u32| Path::from(format!("full/{}", number::digits(n)));
+    let path = |n: u32| Path::from(format!("full/{}", number::digits(n.into())));
     let body = |n: u32| vec![n as u8; 1000 << n];
     let mut written = 0;
     let error = loop {
-        match store.create(&path(written), Kind::Cell, body(written)).await {
+        match store.create(&path(written), Kind::Jobs, body(written)).await {
             Ok(_) if written < 20 => written += 1,
             Ok(_) => panic!("there was room for everything"),
             Err(error) => break error,
@@ -161,11 +164,11 @@ async fn fill(store: &Store, reason: &str) {
 
     assert_eq!(store.list(&Path::from("full")).await.unwrap(), (0..written).map(path).collect::<Vec<_>>());
     for n in 0..written {
-        assert_eq!(store.read(&path(n), Kind::Cell).await.unwrap(), body(n));
+        assert_eq!(store.read(&path(n), Kind::Jobs).await.unwrap(), body(n));
     }
     assert_eq!(staging_files(FsPath::new(&std::env::var(FOLDER).unwrap())), 0);
     store.delete(&path(3)).await.unwrap();
-    assert_eq!(store.create(&path(3), Kind::Cell, body(3)).await.unwrap(), Created::New);
+    assert_eq!(store.create(&path(3), Kind::Jobs, body(3)).await.unwrap(), Created::New);
 }
 
 async fn open() -> Store {

@@ -58,7 +58,7 @@ impl Session {
 
     pub(super) fn deliver_epoch(&mut self, work: &Work, outcome: EpochOutcome, time: Duration) {
         let Some(inputs) = self.held.get(work).and_then(|held| held.inputs) else { return };
-        let EpochOutcome { state, departure, digest, standing, statistics } = outcome;
+        let EpochOutcome { state, departure, digest, standing, statistics, .. } = outcome;
         let statistics = match codec::encode(&statistics) {
             Ok(statistics) => statistics,
             Err(error) => return self.give_back(work, &format!("its statistics {error}")),

@@ -64,7 +64,7 @@ impl Problem for Lineage {
 
 fn after(algorithm: Algorithm, nanoseconds: u64, generations: usize) -> Vec<Vec<u8>> {
     let own = IslandSetting { algorithm, policy: Policy::default() };
-    let setting = Setting { seed: 5, islands: vec![own], edges: vec![] };
+    let setting = Setting { seed: 5, islands: vec![own], edges: vec![], opponents: vec![] };
     let problem = Lineage { nanoseconds };
     let mut island = Island::found(&problem, &setting, 0);
     (0..generations).for_each(|_| island.generation());

@@ -139,7 +139,7 @@ pub(crate) fn alike(
 ) -> Setting {
     let own = IslandSetting { algorithm: algorithm.clone(), policy: policy.clone() };
     let edges = topology.edges(count, seed).expect("the topology fits");
-    Setting { seed, islands: vec![own; count as usize], edges }
+    Setting { seed, islands: vec![own; count as usize], edges, opponents: vec![] }
 }
 
 /// One island alone.

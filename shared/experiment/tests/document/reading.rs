@@ -1,7 +1,7 @@
 //! Files that are too long, endless or no text, and texts made to exhaust a parser.
 
 use crate::types;
-use experiment::document::{self, MAX_BYTES, ReadError, read_limited, read_limited_from};
+use experiment::document::{self, MAX_BYTES, MAX_STORED, ReadError, read_limited, read_limited_from};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn hostile_texts_are_refused() {
         "\u{0}".repeat(limit),
         "\"".repeat(limit),
         "= = =\n".repeat(limit / 6),
-        "x".repeat(limit + 1),
+        "x".repeat(MAX_STORED as usize + 1),
         format!("{} = 1", "k".repeat(limit - 4)),
         (0..limit / 11).map(|key| format!("k{key:06}=1")).collect::<Vec<_>>().join("\n"),
         format!("seed = {}", "9".repeat(limit - 7)),

@@ -217,7 +217,7 @@ mod tests {
 
     fn evolver(keys: &Checkers, algorithm: Algorithm) -> Arc<dyn Evolver> {
         let own = IslandSetting { algorithm, policy: Policy::default() };
-        let setting = Setting { seed: 5, islands: vec![own], edges: vec![] };
+        let setting = Setting { seed: 5, islands: vec![own], edges: vec![], opponents: vec![] };
         ProblemSpec::Checkers(keys.clone()).evolver(setting).unwrap()
     }
 

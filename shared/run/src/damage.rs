@@ -1,0 +1,90 @@
+//! What is wrong with a stored run.
+
+use crate::journal::JournalError;
+use std::fmt;
+use store::StoreError;
+
+/// Something of a run that is missing, cannot be read, or does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Damage {
+    /// An object, or the journal, cannot be read.
+    Unreadable(String),
+    /// The records of some epochs are missing.
+    Records {
+        /// The island.
+        island: u32,
+        /// The first epoch.
+        first: u64,
+        /// The last epoch.
+        last: u64,
+    },
+    /// The state with which an island ended is missing.
+    State {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// There are results of a term that the journal does not know.
+    Unexplained {
+        /// The term.
+        term: u64,
+    },
+    /// The journal ends before what was known of it when something else was written.
+    Journal {
+        /// How many events there were.
+        expected: u64,
+    },
+    /// Results of jobs are missing although the run is finished.
+    Jobs {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        first: u32,
+    },
+}
+
+impl From<StoreError> for Damage {
+    fn from(error: StoreError) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+impl From<JournalError> for Damage {
+    fn from(error: JournalError) -> Self {
+        Self::Unreadable(format!("the journal: {error}"))
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(error) => formatter.write_str(error),
+            Self::Records { island, first, last } if first == last => {
+                write!(formatter, "island {island}: the record of epoch {first} is missing")
+            }
+            Self::Records { island, first, last } => {
+                write!(formatter, "island {island}: the records of epochs {first} to {last} are missing")
+            }
+            Self::State { island, epoch } => {
+                write!(formatter, "island {island}: the state of its last epoch {epoch} is missing")
+            }
+            Self::Unexplained { term } => {
+                write!(
+                    formatter,
+                    "there are results of term {term}, which the journal does not know: events are missing"
+                )
+            }
+            Self::Journal { expected } => {
+                write!(
+                    formatter,
+                    "the journal: expected at least {expected} events that belong together, found others"
+                )
+            }
+            Self::Jobs { count: 1, first } => write!(formatter, "the result of job {first} is missing"),
+            Self::Jobs { count, first } => {
+                write!(formatter, "the results of {count} jobs are missing, the first is {first}")
+            }
+        }
+    }
+}

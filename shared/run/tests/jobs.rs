@@ -1,0 +1,80 @@
+//! Results of jobs: one writer at a time, and none is counted twice or late.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use archipelago::cell::{CellPlan, CellResult, Evolved};
+use codec::Digest;
+use run::jobs::{JobLog, StoredJobs};
+use run::plan::PlanJournal;
+use run::{Damage, Opening, Owner, RunEvent, RunId};
+use store::{Nonce, Store, StoreError};
+
+fn sweep() -> CellPlan {
+    let text = "name = \"few\"\n[problem]\nkind = \"onemax\"\nlength = 8\n[budget]\ngenerations = 1\n\
+                [sweep]\nrepeats = 4\naxis = [{ keys = [\"algorithm.population\"], values = [8] }]\n";
+    match experiment::parse("few.toml", text, None) {
+        Ok(plan) => CellPlan::of(plan).unwrap(),
+        Err(report) => panic!("{report}"),
+    }
+}
+
+fn result(number: u32, best: f64) -> (u32, CellResult) {
+    let digest = Digest::of(&number.to_le_bytes());
+    (
+        number,
+        CellResult::Evolved(Evolved { digest, best, generations: 1, evaluations: 16, genome: vec![1.0; 8] }),
+    )
+}
+
+/// A writer that has opened the plan after what is stored of it.
+async fn open(store: &Store, writer: u128) -> (PlanJournal, JobLog) {
+    let (run, plan) = (id(), sweep());
+    let opening = Opening { nonce: Nonce(writer), now: 0, owner: Owner::default(), claim: None };
+    let mut journal = PlanJournal::open(store, &run, &opening).await.unwrap();
+    let StoredJobs { progress, batches, .. } = StoredJobs::read(store, &run, plan.clone()).await.unwrap();
+    let term = journal.begin(plan.digest(), plan.text(), &opening, batches).await.unwrap();
+    (journal, JobLog::new(store, &run, term, &progress))
+}
+
+fn id() -> RunId {
+    RunId::new("few").unwrap()
+}
+
+async fn done(store: &Store) -> Vec<u32> {
+    let stored = StoredJobs::read(store, &id(), sweep()).await.unwrap().sound(&id()).unwrap();
+    stored.progress.done().keys().copied().collect()
+}
+
+#[tokio::test]
+async fn what_an_older_writer_adds_later_does_not_count() {
+    let (store, plan) = (Store::memory(), sweep());
+    let (_, mut older) = open(&store, 1).await;
+    older.keep(&plan, vec![result(0, 8.0)]).await;
+    let (_, mut newer) = open(&store, 2).await;
+    assert!(older.keep(&plan, vec![result(1, 8.0)]).await.error.is_none());
+    assert_eq!(done(&store).await, [0]);
+    let kept = newer.keep(&plan, vec![result(0, 8.0), result(1, 8.0), result(2, 8.0)]).await;
+    assert_eq!(kept.new.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2], "0 is known");
+    assert_eq!(done(&store).await, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn another_result_of_the_same_job_is_told_and_the_others_are_kept() {
+    let (store, plan) = (Store::memory(), sweep());
+    let (_, mut log) = open(&store, 1).await;
+    log.keep(&plan, vec![result(0, 8.0)]).await;
+    let kept = log.keep(&plan, vec![result(0, 7.0), result(1, 8.0)]).await;
+    assert!(matches!(kept.differing[..], [(0, StoreError::Differs { .. })]), "{kept:?}");
+    assert_eq!(done(&store).await, [0, 1]);
+}
+
+#[tokio::test]
+async fn results_that_are_missing_from_a_finished_plan_are_named() {
+    let (store, plan) = (Store::memory(), sweep());
+    let (mut journal, mut log) = open(&store, 1).await;
+    log.keep(&plan, (0..3).map(|number| result(number, 8.0)).collect()).await;
+    let digest = Digest::of(b"all of it");
+    journal.log(&RunEvent::Finished { end: None, digest, at: 1, elapsed: 1 }).await.unwrap();
+    let stored = StoredJobs::read(&store, &id(), plan).await.unwrap();
+    assert_eq!(stored.damage, [Damage::Jobs { count: 1, first: 3 }]);
+    assert_eq!(stored.state(), "damaged");
+}
