@@ -121,7 +121,8 @@ fn main() -> ExitCode {
     let runtime = match &command {
         // Many callers: hashing what one delivers must not keep another from renewing.
         Command::Coordinator(_) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
-        _ => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        // Few threads for files: each of them takes addresses for its allocations, which may be limited.
+        _ => tokio::runtime::Builder::new_current_thread().max_blocking_threads(4).enable_all().build(),
     };
     let runtime = runtime.expect("a runtime needs no more than a few file descriptors");
     let result = runtime.block_on(execute(command));
