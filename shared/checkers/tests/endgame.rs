@@ -1,5 +1,4 @@
 //! The endgame database: published counts, consistency, deep searches, and files.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     Counts, Database, EndgameError, Limits, Move, Position, RandomOpinion, Reuse, Search, Side, Square,
@@ -8,8 +7,7 @@ use checkers::{
 use std::path::Path;
 use std::sync::LazyLock;
 
-mod support;
-use support::{Random, turned};
+use crate::support::{Random, turned};
 
 /// All positions of up to four pieces.
 static FOUR: LazyLock<Database> = LazyLock::new(|| Database::compute(4).unwrap());

@@ -1,5 +1,4 @@
 //! Ensembles, their votes and their files; and what networks are compared by.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     DrawRules, Ensemble, EnsembleError, EnsemblePlayer, Evaluator, Game, Knowledge, Limits, Move, Network,
@@ -11,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-mod support;
-use support::{Random, random_network, random_position, resealed};
+use crate::support::{Random, random_network, random_position, resealed};
 
 fn networks(seed: u64, count: usize) -> Vec<Arc<Network>> {
     let mut random = Random::new(seed);

@@ -1,5 +1,4 @@
 //! What knowledge does to players.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     Book, Consult, Database, DrawRules, Endgames, Ensemble, Evaluator, Game, Knowing, Knowledge, Material,
@@ -7,8 +6,7 @@ use checkers::{
 };
 use std::sync::{Arc, LazyLock};
 
-mod support;
-use support::{Random, random_network};
+use crate::support::{Random, random_network};
 
 static FOUR: LazyLock<Arc<Database>> = LazyLock::new(|| Database::shared(4).unwrap());
 

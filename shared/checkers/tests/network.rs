@@ -1,12 +1,11 @@
 //! The fast network against the plain one, and against itself.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
+use crate::support;
 use checkers::{Evaluator, Move, Network, NetworkEvaluator, NodeKind, Position, Score, SimdPath};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-mod support;
-use support::{Random, random_network, random_position};
+use crate::support::{Random, random_network, random_position};
 
 fn kinds() -> impl Strategy<Value = NodeKind> {
     prop_oneof![Just(NodeKind::Weighted), Just(NodeKind::Sum)]

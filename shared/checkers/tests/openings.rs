@@ -1,5 +1,4 @@
 //! The deck of openings and books, against the published list.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     Book, Move, Opening, Position, Side, opening_of, openings, sharp_openings, stratified_openings, try_start,

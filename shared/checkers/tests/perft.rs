@@ -1,5 +1,4 @@
 //! Published perft counts.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Position, perft, perft_merged};
 

@@ -1,5 +1,4 @@
 //! Players, their games, and their files.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     DrawRules, Evaluator, Game, Limits, Network, NetworkError, NetworkEvaluator, NetworkPlayer, NodeKind,
@@ -8,8 +7,7 @@ use checkers::{
 use proptest::prelude::*;
 use std::sync::Arc;
 
-mod support;
-use support::{Random, random_network, random_position, resealed};
+use crate::support::{Random, random_network, random_position, resealed};
 
 fn network(kind: NodeKind, seed: u64) -> Arc<Network> {
     Arc::new(random_network(kind, &mut Random::new(seed)))

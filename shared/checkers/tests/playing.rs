@@ -1,5 +1,4 @@
 //! The playing search: by time, nodes or depth, on one thread or several.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     Consult, Database, DrawRules, Endgames, Evaluator, Game, Knowledge, Limits, Line, MAX_DEPTH, Material,
@@ -11,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-mod support;
-use support::{Random, random_network, random_position};
+use crate::support::{Random, random_network, random_position};
 
 fn playing(threads: u32) -> PlayingSearch {
     PlayingSearch::new(PlaySettings { threads, ..PlaySettings::default() }, Style::default())

@@ -1,12 +1,10 @@
 //! The rules against a slow generator that knows rows, columns and pieces, not bits.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Move, Piece, Position, Side, Square, perft, perft_merged};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-mod support;
-use support::{Random, random_position, turned};
+use crate::support::{Random, random_position, turned};
 
 /// A board as a person sees it.
 struct Board {

@@ -1,5 +1,4 @@
 //! The search against a plain minimax.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{
     DrawRules, Evaluator, Found, Game, Limits, Material, NetworkEvaluator, NodeKind, Position, RandomOpinion,
@@ -8,8 +7,7 @@ use checkers::{
 use proptest::prelude::*;
 use std::sync::Arc;
 
-mod support;
-use support::{Random, random_network, random_position};
+use crate::support::{Random, random_network, random_position};
 
 /// A score as (opinion or proved end, in its order): minimax of its own, that knows nothing of the search's.
 #[derive(Clone, Copy, PartialEq, Debug)]

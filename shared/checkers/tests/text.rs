@@ -1,5 +1,4 @@
 //! FEN, move notation and PDN: what is written can be read, and nothing that is read can do harm.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{Comment, Tag};
 use checkers::{
@@ -8,8 +7,7 @@ use checkers::{
 };
 use proptest::prelude::*;
 
-mod support;
-use support::{Random, random_position};
+use crate::support::{Random, random_position};
 
 const SAMPLE: &str = include_str!("data/sample.pdn");
 

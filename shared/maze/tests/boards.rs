@@ -1,12 +1,8 @@
 //! Boards: drawn as published, read, written, drawn, and refused with the reason.
 
-#![allow(clippy::unwrap_used)]
-
-mod random_boards;
-
+use crate::random_boards::boards;
 use maze::{Board, BoardError, Direction, MAX_BOARD_BYTES, Place};
 use proptest::prelude::*;
-use random_boards::boards;
 
 const SMALL: &str = "31#4\n2@95\n";
 

@@ -1,14 +1,9 @@
 //! The evaluator against a slow checker that shares nothing with it but the board.
 
-#![allow(clippy::unwrap_used)]
-
-mod checker;
-mod random_boards;
-
-use checker::walk;
+use crate::checker::walk;
+use crate::random_boards::boards;
 use maze::{Board, Direction, Evaluator};
 use proptest::prelude::*;
-use random_boards::boards;
 
 fn nearest(gene: u8, possible: &[u8]) -> Option<u8> {
     possible.iter().copied().min_by_key(|way| (way.abs_diff(gene), *way))

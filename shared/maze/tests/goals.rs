@@ -1,13 +1,9 @@
 //! The other goals against trying every walk, judged on coordinates by the rules as they are written down.
 
-#![allow(clippy::unwrap_used)]
-
-mod random_boards;
-
+use crate::random_boards::boards;
 use maze::{Board, Chokudai, Direction, Evaluator, Exact, Goal, Horizon, Objective, Solution, Turns};
 use maze::{greedy_for, greedy_for_with_random_ties, random_for};
 use proptest::prelude::*;
-use random_boards::boards;
 use std::collections::BTreeSet;
 
 fn turns(count: usize) -> Turns {

@@ -1,15 +1,10 @@
 //! The operators that know what a path is: what they keep, what they improve, and what a small population
 //! reaches with them.
 
-#![allow(clippy::unwrap_used)]
-
-mod checker;
-mod random_boards;
-
-use checker::walk;
+use crate::checker::walk;
+use crate::random_boards::boards;
 use maze::{Board, Evaluator, Exact, Guide, Planning, Router, Turns, greedy_with_random_ties, random};
 use proptest::prelude::*;
-use random_boards::boards;
 use std::sync::Arc;
 
 /// A source that is random enough for tests.

@@ -1,7 +1,5 @@
 //! The published boards and scores: every row must come out.
 
-#![allow(clippy::unwrap_used)]
-
 use maze::{Board, Chokudai, Exact, Turns, greedy};
 
 /// One row of the table of seed-0 boards.

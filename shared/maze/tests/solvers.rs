@@ -1,15 +1,10 @@
 //! Every solver's answer, replayed by an independent judge; and the exact solver against trying everything.
 
-#![allow(clippy::unwrap_used)]
-
-mod checker;
-mod random_boards;
-
-use checker::walk;
+use crate::checker::walk;
+use crate::random_boards::boards;
 use maze::{Board, Chokudai, Direction, Exact, Horizon, MAX_TURNS, SearchError, Solution, Turns};
 use maze::{greedy, greedy_with_random_ties, random};
 use proptest::prelude::*;
-use random_boards::boards;
 use std::collections::HashMap;
 
 fn turns(count: usize) -> Turns {
