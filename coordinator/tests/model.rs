@@ -17,6 +17,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use proto::calls::WorkerCalls;
 use proto::v1;
 use proto::v1::run_status::State;
+use run::head::Restored;
 use run::{RunHead, RunId};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -447,7 +448,7 @@ impl World {
 async fn replay(store: &Store, run: &str) -> Result<Digest, Box<dyn Error>> {
     let run = RunId::new(run)?;
     let head = RunHead::read(store, &run).await?;
-    let (archipelago, past, _) = head.restore(store, &run).await?;
+    let Restored { archipelago, stored: past, .. } = head.restore(store, &run).await?;
     let evolver = head.experiment.evolver();
     let mut known: BTreeMap<(u32, u64), EpochOutcome> = BTreeMap::new();
     let mut next = vec![0; past.records.len()];

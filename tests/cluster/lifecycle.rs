@@ -5,7 +5,7 @@ use crate::process::{EXPERIMENT, Folder, digest, json, text, wait_until};
 /// Cells of about two seconds each.
 const SLOW_SWEEP: &str = r#"
 name = "slow-sweep"
-problem = { kind = "onemax", length = 100, work = 2000000 }
+problem = { kind = "onemax", length = 100, work = 700000 }
 algorithm = { kind = "ga", population = 20 }
 islands = { count = 1 }
 budget = { generations = 40 }

@@ -13,7 +13,7 @@ fn strength_is_measured_alike_every_time() {
     assert_eq!(weak["opponents"].as_array().unwrap().len(), 2);
     assert!(weak["opponents"][0]["score"].as_f64().unwrap() < 0.2, "{weak}");
     assert!(weak["rating"]["elo"].as_f64().unwrap() < -100.0, "{weak}");
-    let by_nodes = ["material", "--nodes", "500", "--seed", "4"];
+    let by_nodes = ["material", "--nodes", "200", "--seed", "4"];
     assert_eq!(measure(&by_nodes), measure(&by_nodes));
 }
 
