@@ -1,7 +1,6 @@
 //! An archipelago driven in every possible way: outcomes in any order, repeated, late, given up and begun again, with
 //! crashes that lose whatever was not stored. Synchronous runs always come out the same; asynchronous ones always as
 //! their records say.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use archipelago::{Archipelago, Completion, CompletionError, End, History, Mark, Reason, Remains, solo};
 use evolution::digest::Digest;

@@ -1,7 +1,6 @@
 //! What levels built from genes have in common, and what is proved of those with coloured keys.
 
 // Whatever goes wrong beside the assertions should fail a test as well.
-#![allow(clippy::unwrap_used)]
 
 use lockkey::{
     Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Method, Rater,

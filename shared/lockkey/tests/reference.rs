@@ -1,7 +1,6 @@
 //! A* with ordinary containers, and the `pathfinding` crate, against the fast search.
 
 // Whatever goes wrong beside the assertions should fail a test as well.
-#![allow(clippy::unwrap_used)]
 
 use lockkey::{AStar, Blueprint, Builder, Cell, Direction, Heuristic, Level, Maze, Method, Rater, Ties};
 use proptest::prelude::*;

@@ -1,7 +1,6 @@
 //! Players against each other and against what is known of them.
 
 // Whatever goes wrong beside the assertions should fail a test as well.
-#![allow(clippy::unwrap_used)]
 
 use match3::{Board, Direction, Game, Move, Play, Player, Rules, Stream};
 

@@ -1,7 +1,6 @@
 //! A slow and obvious simulator on a plain grid of bytes, and the fast one against it, move by move.
 
 // Whatever goes wrong beside the assertions should fail a test as well.
-#![allow(clippy::unwrap_used)]
 
 use match3::{
     Board, Direction, Game, InitialMatches, Level, Move, Outcome, Play, Player, Rules, Score, Stream,

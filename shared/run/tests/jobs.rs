@@ -1,5 +1,4 @@
 //! Results of jobs: one writer at a time, and none is counted twice or late.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use codec::Digest;

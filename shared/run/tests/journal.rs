@@ -1,5 +1,4 @@
 //! The journal over both stores: order, one winner, fencing, retries.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use run::journal::{Event, Journal, JournalError, read_all};
 use run::{Place, RunId};

@@ -1,5 +1,4 @@
 //! How long it takes until a store is back to serving. Slow, so that only `tests/long opening` runs it.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use codec::Digest;

@@ -1,6 +1,5 @@
 //! Random histories of a run with crashes in the middle of writing: what is opened again continues, and ends with the
 //! digest of the undisturbed run.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use codec::Digest;
 use evolution::epoch;

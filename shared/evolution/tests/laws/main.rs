@@ -8,4 +8,5 @@ mod generations;
 mod migrations;
 mod references;
 mod settings;
+mod theory;
 mod worlds;

@@ -1,5 +1,4 @@
 //! What theory and experience promise, on functions whose answers are known.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evolution::algorithm::{
     Algorithm, Crossover, Es, Ga, Mutation, MutationUnit, Rate, Recombination, Survival,
