@@ -8,8 +8,14 @@ use run::{Damage, Opening, Owner, RunEvent, RunId};
 use store::{Nonce, Store, StoreError};
 
 fn sweep() -> CellPlan {
-    let text = "name = \"few\"\n[problem]\nkind = \"onemax\"\nlength = 8\n[budget]\ngenerations = 1\n\
-                [sweep]\nrepeats = 4\naxis = [{ keys = [\"algorithm.population\"], values = [8] }]\n";
+    let text = r#"
+        name = "few"
+        problem = { kind = "onemax", length = 8 }
+        algorithm = { kind = "ga", population = 8 }
+        islands = { count = 1 }
+        budget = { generations = 1 }
+        sweep = { repeats = 4, axis = [{ keys = ["problem.length"], values = [8] }] }
+    "#;
     match experiment::parse("few.toml", text, None) {
         Ok(plan) => CellPlan::of(plan).unwrap(),
         Err(report) => panic!("{report}"),
