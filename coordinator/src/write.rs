@@ -314,7 +314,9 @@ impl RunWriter {
             });
         }
         self.pause_after(failed).await;
-        done.into_iter().for_each(|done| self.cluster.feed(done));
+        for done in done {
+            self.cluster.feed(done);
+        }
     }
 }
 

@@ -88,12 +88,12 @@ pub fn run<'a>(
 }
 
 /// The session is compiled here and not in the command, which is not optimised.
-fn boxed<'a>(
+fn boxed(
     config: Config,
     calls: Arc<dyn WorkerCalls>,
     pool: Pool,
-    shutdown: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
-) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
+    shutdown: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
+) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + '_>> {
     Box::pin(join_and_work(config, calls, pool, shutdown))
 }
 

@@ -116,15 +116,15 @@ pub enum Ending {
 }
 
 /// As [`run`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
-pub fn serve_listener<'a>(
+pub fn serve_listener(
     listener: TcpListener,
     limits: Limits,
     http: Option<TcpListener>,
     store: Store,
     settings: Settings,
     unix: fn() -> u64,
-    shutdown: BoxFuture<'a, ()>,
-) -> BoxFuture<'a, Result<Ending, ServeError>> {
+    shutdown: BoxFuture<'_, ()>,
+) -> BoxFuture<'_, Result<Ending, ServeError>> {
     Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
 }
 

@@ -173,7 +173,7 @@ pub struct Kept {
 impl JobLog {
     /// Continues after what is done, in a new term.
     pub fn new(store: &Store, run: &RunId, term: u64, progress: &Progress) -> Self {
-        let stored = progress.done().iter().map(|(number, result)| (*number, result.digest())).collect();
+        let stored = progress.done().iter().map(|(number, result)| (*number, whole(result))).collect();
         Self { store: store.clone(), run: run.clone(), term, next: 0, stored, unsettled: vec![] }
     }
 
@@ -191,8 +191,8 @@ impl JobLog {
         }
         let mut new: BTreeMap<u32, CellResult> = BTreeMap::new();
         for (number, result) in results {
-            let offered = result.digest();
-            match self.stored.get(&number).copied().or_else(|| new.get(&number).map(CellResult::digest)) {
+            let offered = whole(&result);
+            match self.stored.get(&number).copied().or_else(|| new.get(&number).map(whole)) {
                 Some(kept_digest) if kept_digest != offered && plan.is_pure(number) => {
                     let path = self.place().in_run(&self.run);
                     let differs = StoreError::Differs { path, kept: kept_digest, offered };
@@ -223,7 +223,12 @@ impl JobLog {
         }
         self.next += 1;
         let new = std::mem::take(&mut self.unsettled);
-        self.stored.extend(new.iter().map(|(number, result)| (*number, result.digest())));
+        self.stored.extend(new.iter().map(|(number, result)| (*number, whole(result))));
         kept.new.extend(new);
     }
+}
+
+/// The digest of everything that a result says: of an evolved one, `digest` covers only the run.
+fn whole(result: &CellResult) -> Digest {
+    Digest::of(&codec::encode(result).expect("a result is far below any limit"))
 }
