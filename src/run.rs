@@ -11,7 +11,7 @@ use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
-use run::{Opening, Owner, Place, RunError, RunHead, RunId};
+use run::{FinishedRun, Opening, Owner, Place, RunError, RunHead, RunId};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Nonce, Store};
@@ -191,11 +191,11 @@ async fn conclude(
     }
     match plan {
         Plan::Single(experiment) => {
-            let (keeper, _) = ::run::open(store, run, opening()).await?;
-            if keeper.experiment().file() != experiment.file() {
+            let finished = FinishedRun::read(store, run).await?;
+            if finished.experiment.file() != experiment.file() {
                 eprintln!("the run keeps the checkpoints and retention it was begun with");
             }
-            summary::print(&keeper, driven, how)?;
+            summary::print(&finished, driven, how)?;
             Ok(ExitCode::SUCCESS)
         }
         Plan::Sweep(plan) => sweep::present(store, &plan, driven, how).await,

@@ -2,13 +2,13 @@
 
 use crate::failure::Failure;
 use crate::progress::number;
-use crate::run::{How, opening};
+use crate::run::How;
 use crate::summary;
 use crate::terminal::{out, write_out};
 use crate::tournament::PlayedTournament;
 use evolution::digest::Digest;
 use experiment::Study;
-use run::RunId;
+use run::{FinishedRun, RunId};
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Store;
@@ -23,9 +23,8 @@ pub(crate) async fn present(
     let mut results = vec![];
     for (part, number) in plan.parts.iter().zip(1..) {
         let run = coordinator::part_run(run, &part.name, number)?;
-        let (keeper, _) = ::run::open(store, &run, opening()).await?;
-        let digest = keeper.archipelago().digest().expect("a finished run has a digest");
-        results.push((part.name.as_str(), run, summary::best(&keeper)?, digest));
+        let finished = FinishedRun::read(store, &run).await?;
+        results.push((part.name.as_str(), run, finished.best()?, finished.digest));
     }
     let games = if plan.tournament.is_some() {
         let run = coordinator::part_run(run, "tournament", 0)?;
@@ -39,8 +38,8 @@ pub(crate) async fn present(
     if how.json {
         let parts: Vec<serde_json::Value> = results
             .iter()
-            .map(|(name, run, best, digest)| {
-                let best = summary::finite(best.champion.fitness);
+            .map(|(name, run, (_, champion), digest)| {
+                let best = summary::finite(champion.fitness);
                 serde_json::json!({
                     "name": name, "run": run.as_str(), "best_fitness": best, "digest": digest.to_string(),
                 })
@@ -57,9 +56,8 @@ pub(crate) async fn present(
     }
     out!("| experiment | best fitness | island | generation | run |");
     out!("|---|---|---|---|---|");
-    for (name, run, best, _) in &results {
-        let champion = &best.champion;
-        out!("| {name} | {} | {} | {} | {run} |", number(champion.fitness), best.island, champion.generation);
+    for (name, run, (island, champion), _) in &results {
+        out!("| {name} | {} | {island} | {} | {run} |", number(champion.fitness), champion.generation);
     }
     if let Some(games) = &games {
         write_out!("\n{}\n", games.markdown());

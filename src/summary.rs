@@ -5,44 +5,21 @@ use crate::failure::Failure;
 use crate::progress::{number, short};
 use crate::run::How;
 use crate::terminal::out;
-use evolution::epoch::{ChampionView, Standing};
+use evolution::epoch::Standing;
 use experiment::duration;
-use run::OpenRun;
-
-/// The best champion of a finished run.
-pub(crate) struct Best {
-    pub(crate) island: usize,
-    pub(crate) champion: ChampionView,
-}
-
-/// The best champion: the lowest island of equals.
-pub(crate) fn best(keeper: &OpenRun) -> Result<Best, Failure> {
-    let evolver = keeper.experiment().evolver();
-    let states = keeper.archipelago().final_states().expect("a finished run has states");
-    let mut best: Option<Best> = None;
-    for (island, (state, _)) in states.iter().enumerate() {
-        let champion = evolver.champion(state).map_err(|error| Failure::Other(format!("a state {error}")))?;
-        if best.as_ref().is_none_or(|best| champion.fitness > best.champion.fitness) {
-            best = Some(Best { island, champion });
-        }
-    }
-    Ok(best.expect("there is at least one island"))
-}
+use run::FinishedRun;
 
 /// Prints the summary of a finished run: one JSON object, or a few lines.
-pub(crate) fn print(keeper: &OpenRun, driven: &Driven, how: &How) -> Result<(), Failure> {
-    let archipelago = keeper.archipelago();
-    let end = archipelago.end().expect("a finished run has ended");
-    let digest = archipelago.digest().expect("a finished run has a digest");
-    let states = archipelago.final_states().expect("a finished run has states");
-    let evaluations: u64 = states.iter().map(|(_, Standing { evaluations, .. })| evaluations).sum();
-    let generations = archipelago.schedule().end_of(end.epoch).unwrap_or(0);
+pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Result<(), Failure> {
+    let FinishedRun { experiment, end, digest, .. } = finished;
+    let Standing { generation: generations, evaluations, .. } = finished.standing();
     let seconds = driven.time.as_secs_f64();
     let rate = if seconds > 0.0 { driven.evaluations as f64 / seconds } else { 0.0 };
-    let Best { island, champion } = best(keeper)?;
+    let (island, champion) = finished.best()?;
+    let run = &driven.run;
     if how.json {
         let object = serde_json::json!({
-            "run": keeper.run().as_str(),
+            "run": run.as_str(),
             "digest": digest.to_string(),
             "best_fitness": finite(champion.fitness),
             "generations": generations,
@@ -54,14 +31,14 @@ pub(crate) fn print(keeper: &OpenRun, driven: &Driven, how: &How) -> Result<(), 
         out!("{object}");
         return Ok(());
     }
-    let (run, flag) = (keeper.run(), how.store.flag());
+    let flag = how.store.flag();
     out!("finished: {} after {generations} generations", end.reason);
     out!(
         "  best fitness  {} (island {island}, generation {})",
         number(champion.fitness),
         champion.generation
     );
-    out!("  champion      {}", shortened(&keeper.experiment().file().problem.show(&champion.genome)));
+    out!("  champion      {}", shortened(&experiment.file().problem.show(&champion.genome)));
     out!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
     out!("  time          {}", duration::show(driven.time));
     out!("  digest        {digest}");

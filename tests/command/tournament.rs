@@ -486,7 +486,8 @@ fn of_many_islands_the_fittest_is_rated_unless_others_are_asked_for() {
     let place = Place::new();
     let knowing = EVOLUTION
         .replace("count = 1", "count = 100")
-        .replace("depth = 1", "depth = 1, endgame = { pieces = 2, from = 0.3 }");
+        .replace("depth = 1", "depth = 1, endgame = { pieces = 2, from = 0.3 }")
+        .replace("generations = 6", "generations = 12");
     place.write("islands.toml", knowing);
     let run = text(&place.json(&["run", "islands.toml", "--json"]), "run").to_owned();
     let rate = |flags: &[&str]| {

@@ -20,7 +20,7 @@ use run::plan::PlanJournal;
 use run::players::{self, PlayerFiles, Reference};
 use run::states::States;
 use run::summary::{Ended, Outline, RunKind};
-use run::{Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, Summary};
+use run::{FinishedRun, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, Summary};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{Claim, Kind as ObjectKind, Nonce, Store, StoreError};
@@ -468,7 +468,8 @@ pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, V
     match source {
         Source::Guests { run, experiment } => {
             let run = RunId::new(&run).map_err(|error| error.to_string())?;
-            let states = final_states(store, &run).await.map_err(|error| error.to_string())?;
+            let finished = FinishedRun::read(store, &run).await.map_err(|error| error.to_string())?;
+            let states = finished.islands.into_iter().map(|(state, _)| state).collect();
             Ok((Job::Guests { experiment }, states))
         }
         Source::Players { reference, species } => {
@@ -481,13 +482,6 @@ pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, V
             Ok((job, states))
         }
     }
-}
-
-async fn final_states(store: &Store, run: &RunId) -> Result<Vec<Bytes>, RunError> {
-    let head = RunHead::read(store, run).await?;
-    let archipelago = head.restore(store, run).await?.archipelago;
-    let states = archipelago.final_states().ok_or_else(|| RunError::Unknown { run: run.clone() })?;
-    Ok(states.into_iter().map(|(state, _)| state).collect())
 }
 
 /// The states that a reference names: of one island, or of all where species are looked for.

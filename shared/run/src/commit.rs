@@ -19,7 +19,7 @@ use std::sync::Arc;
 use store::StoreError;
 
 /// How many records, and how many bytes of milestones, may wait to be written.
-const MAX_PENDING: usize = 4096;
+const MAX_PENDING: usize = 1024;
 const MAX_PENDING_BYTES: usize = 64 << 20;
 /// How many islands are pruned together.
 const PRUNED_AT_ONCE: usize = 64;

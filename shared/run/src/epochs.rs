@@ -51,6 +51,28 @@ impl StoredEpochs {
     /// # Errors
     /// If objects cannot be listed. Whatever cannot be read is told in [`StoredEpochs::damage`].
     pub async fn read(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
+        Self::read_some(store, run, head, None).await
+    }
+
+    /// The same of one epoch alone, in memory that does not grow with the length of the run.
+    ///
+    /// # Errors
+    /// If objects cannot be listed.
+    pub async fn read_epoch(
+        store: &Store,
+        run: &RunId,
+        head: &RunHead,
+        epoch: u64,
+    ) -> Result<Self, StoreError> {
+        Self::read_some(store, run, head, Some(epoch)).await
+    }
+
+    async fn read_some(
+        store: &Store,
+        run: &RunId,
+        head: &RunHead,
+        only: Option<u64>,
+    ) -> Result<Self, StoreError> {
         let recorded = head.recorded();
         let count = head.experiment.setting().islands.len();
         let mut epochs = Self {
@@ -61,7 +83,7 @@ impl StoredEpochs {
             checkpoints: vec![BTreeMap::new(); count],
             ..Self::default()
         };
-        let commits = epochs.read_commits(store, run).await?;
+        let commits = epochs.read_commits(store, run, only).await?;
         let journals = commits.values().flatten().map(|commit| &commit.journal);
         let cut_short = journals.filter(|known| !is_continued(known, &head.digests));
         if let Some(known) = cut_short.max_by_key(|known| known.events) {
@@ -74,23 +96,34 @@ impl StoredEpochs {
                 drop(island.split_off(&(last + 1)));
             }
         }
-        epochs.find_missing(&islands, last);
+        if only.is_none() {
+            epochs.find_missing(&islands, last);
+        }
         let names = epochs.list_names(store, run).await?;
         epochs.sort_out(islands, &names);
         Ok(epochs)
     }
 
-    /// All commits, by term and in order.
+    /// All commits, by term and in order, with the records of all epochs or of one.
     async fn read_commits(
         &mut self,
         store: &Store,
         run: &RunId,
+        only: Option<u64>,
     ) -> Result<BTreeMap<u64, Vec<Commit>>, StoreError> {
         let paths = store.list(&run.commits()).await?;
         let read = async |path: store::Path| {
             let (_, place) = Place::of(&path)?;
             let Place::Commit { term, .. } = place else { return None };
-            Some((term, store.read_value::<Commit>(&path, Kind::Commit).await))
+            let mut commit = store.read_value::<Commit>(&path, Kind::Commit).await;
+            if let (Ok(commit), Some(epoch)) = (&mut commit, only) {
+                commit.islands.retain_mut(|(_, records)| {
+                    records.retain(|record| record.mark.epoch == epoch);
+                    records.shrink_to_fit();
+                    !records.is_empty()
+                });
+            }
+            Some((term, commit))
         };
         let mut commits: BTreeMap<u64, Vec<Commit>> = BTreeMap::new();
         let mut reading = stream::iter(paths).map(read).buffered(READ_AHEAD);

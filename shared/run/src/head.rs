@@ -64,6 +64,12 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
+    /// It is not finished.
+    #[error("run `{run}` is not finished")]
+    Unfinished {
+        /// The run.
+        run: RunId,
+    },
     /// Another process works on it.
     #[error("run `{run}` is being worked on by {owner}: wait for it, or stop it first")]
     Busy {
