@@ -11,12 +11,14 @@ use evolution::population::{Cost, Population};
 use evolution::problem::{Founder, Judging, Problem};
 use evolution::random::Stream;
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Weights stay between minus this and this: far from where they evolve to, and from where numbers get coarse.
 const WEIGHT_LIMIT: f64 = 64.0;
 /// Positions on which players are compared by their behaviour.
 const OPINIONS: usize = 64;
+/// To find them takes many games, and few experiments need them.
+static POSITIONS: LazyLock<Vec<Position>> = LazyLock::new(|| checkers::sample_positions(0, OPINIONS));
 /// A king is worth no less and no more than this, where a man is 1.
 const KING: (f32, f32) = (1.0, 3.0);
 
@@ -26,14 +28,12 @@ const LEARNING: usize = 1 << 25;
 /// Checkers as a problem to evolve.
 pub(crate) struct SelfPlay {
     keys: Checkers,
-    /// What opinions are compared on.
-    positions: Vec<Position>,
     arena: Arena,
 }
 
 impl SelfPlay {
     pub(super) fn new(keys: Checkers) -> Self {
-        Self { positions: checkers::sample_positions(0, OPINIONS), keys, arena: Arena::default() }
+        Self { keys, arena: Arena::default() }
     }
 
     fn network(&self, genome: &[f32]) -> Network {
@@ -187,8 +187,7 @@ impl Problem for SelfPlay {
         match self.keys.distance {
             Distance::Weights => f32::distance(one, other),
             Distance::Behaviour => {
-                let behaviour =
-                    |genome| checkers::behaviour(&Arc::new(self.network(genome)), &self.positions);
+                let behaviour = |genome| checkers::behaviour(&Arc::new(self.network(genome)), &POSITIONS);
                 f32::distance(&behaviour(one), &behaviour(other))
             }
         }
