@@ -115,7 +115,7 @@ pub enum Ending {
     Succeeded,
 }
 
-/// As [`run`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
+/// As [`run()`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
 pub fn serve_listener(
     listener: TcpListener,
     limits: Limits,
