@@ -18,7 +18,13 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let text = "seed = 1\n[problem]\nkind = \"onemax\"\nlength = 8\n[budget]\ngenerations = 4\n";
+//! let text = r#"
+//!     name = "ones"
+//!     problem = { kind = "onemax", length = 8 }
+//!     algorithm = { kind = "ga", population = 4 }
+//!     islands = { count = 2 }
+//!     budget = { generations = 4 }
+//! "#;
 //! let experiment::Plan::Single(experiment) = experiment::parse("ones.toml", text, None)? else { panic!() };
 //! let (store, id) = (Store::memory(), RunId::new("ones")?);
 //! let opening = Opening { nonce: Nonce(7), now: 0, owner: Owner::default(), claim: None };
