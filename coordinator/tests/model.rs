@@ -5,11 +5,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../tests/support/replay.rs"]
+mod replay;
+
 use bytes::Bytes;
 use coordinator::leases::Terms;
 use coordinator::{Background, Cluster, Permissions, Settings};
-use evolution::digest::Digest;
-use evolution::epoch::{EpochOutcome, EpochTask, Packet};
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proptest::prelude::*;
@@ -17,10 +18,8 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use proto::calls::WorkerCalls;
 use proto::v1;
 use proto::v1::run_status::State;
-use run::head::Restored;
-use run::{RunHead, RunId};
+use run::RunId;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use store::{Nonce, Store};
@@ -427,7 +426,8 @@ impl World {
                         prop_assert_eq!(status.standing.unwrap().generation, generations, "{:?}", known);
                     }
                     if known.extended.is_some() || number == ASYNCHRONOUS {
-                        let replayed = replay(&self.store, &known.run).await;
+                        let run = RunId::new(&known.run).unwrap();
+                        let replayed = replay::replay(&self.store, &run).await;
                         let replayed = replayed.map_err(|error| TestCaseError::fail(error.to_string()))?;
                         prop_assert_eq!(&digest[..], &replayed.0[..], "{:?}", known);
                     } else {
@@ -441,46 +441,6 @@ impl World {
         }
         self.compare()
     }
-}
-
-/// Computes a finished evolution again from what is recorded of it: each epoch with what it took, up to where it was
-/// decided to end. Returns its digest.
-async fn replay(store: &Store, run: &str) -> Result<Digest, Box<dyn Error>> {
-    let run = RunId::new(run)?;
-    let head = RunHead::read(store, &run).await?;
-    let Restored { archipelago, stored: past, .. } = head.restore(store, &run).await?;
-    let evolver = head.experiment.evolver();
-    let mut known: BTreeMap<(u32, u64), EpochOutcome> = BTreeMap::new();
-    let mut next = vec![0; past.records.len()];
-    let mut is_over = false;
-    while !is_over {
-        is_over = true;
-        for (island, records) in (0..).zip(&past.records) {
-            let epoch: u64 = next[island as usize];
-            let Some(record) = records.get(epoch as usize) else { continue };
-            let packet = |&(from, epoch): &(u32, u64)| {
-                let departure = known.get(&(from, epoch))?.departure.clone();
-                Some(Packet { from, epoch, departure })
-            };
-            let packets: Option<Vec<Packet>> = record.mark.took.iter().map(packet).collect();
-            let (Some(packets), Some(until)) = (packets, archipelago.schedule().end_of(epoch)) else {
-                continue;
-            };
-            let before = epoch.checked_sub(1).map(|before| known[&(island, before)].state.clone());
-            let task = EpochTask { island, epoch, until, state: before, packets };
-            let outcome = evolution::epoch::run(&*evolver, &task)?;
-            if outcome.digest != record.mark.digest {
-                return Err(format!("island {island}, epoch {epoch} comes out otherwise").into());
-            }
-            known.insert((island, epoch), outcome);
-            next[island as usize] += 1;
-            is_over = false;
-        }
-    }
-    if let Some(island) = (0..next.len()).find(|&island| next[island] < archipelago.done(island as u32)) {
-        return Err(format!("what island {island} took for epoch {} is not recorded", next[island]).into());
-    }
-    archipelago.digest().ok_or_else(|| "the run is not finished".into())
 }
 
 impl Drop for World {

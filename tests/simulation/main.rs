@@ -1,0 +1,494 @@
+//! The real coordinator and worker over a simulated network, with seeded crashes, partitions and delays, and with
+//! coordinators that take each other's place while writes of the older one are still on their way.
+//!
+//! `ATOLL_SIMULATIONS` says how many seeds of each kind, `ATOLL_SIMULATION_SEED` with which to begin. A seed brings the
+//! same course every time, and with takeovers nearly the same. So one that fails is looked into by itself, with
+//! `ATOLL_LOG=info` to see what happens.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod late_store;
+mod network;
+#[path = "../support/replay.rs"]
+mod replay;
+
+use archipelago::cell::CellPlan;
+use archipelago::solo;
+use experiment::Plan;
+use experiment::document::MAX_STORED;
+use late_store::LateStore;
+use network::{COORDINATORS, Serving, coordinate, settings, watch, work};
+use object_store::memory::InMemory;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
+use proto::calls::WorkerCalls;
+use proto::v1;
+use run::jobs::StoredJobs;
+use run::reader::Reader;
+use run::{Place, Recorded, RunEvent, RunId};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use store::Store;
+use tokio::time::Instant;
+use turmoil::{Builder, Sim};
+
+const SYNCHRONOUS: &str = r#"
+name = "synchronous"
+seed = 3
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 10 }
+islands = { count = 3 }
+migration = { interval = 3, count = 1 }
+budget = { generations = 90 }
+checkpoint = { every = 2 }
+"#;
+
+const ASYNCHRONOUS: &str = r#"
+name = "asynchronous"
+seed = 3
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 10 }
+islands = { count = 3 }
+migration = { interval = 3, count = 1, mode = "asynchronous" }
+budget = { generations = 90 }
+checkpoint = { every = 2 }
+"#;
+
+/// Two experiments of which one takes the champions of the other, and the tournament of what they evolve.
+const STUDY: &str = r#"
+name = "study"
+algorithm = { kind = "es", parents = 2, offspring = 2 }
+islands = { count = 2 }
+migration = { interval = 1, count = 1 }
+budget = { generations = 3 }
+checkpoint = { every = 1 }
+study = { first = {}, second = { guests = "first", seed = 5 } }
+
+[problem]
+kind = "checkers"
+depth = 1
+games = 1
+draw = { moves = 5 }
+champion = { contenders = 2, pairs = 1 }
+quiescence = false
+
+[tournament]
+openings = 1
+depth = 1
+draw = { max_plies = 10 }
+players = [{ name = "champion", player = "second/0" }, { name = "other", player = "random" }]
+"#;
+
+const WORKERS: u64 = 3;
+/// The shortest time that is simulated.
+const TICK: Duration = Duration::from_millis(10);
+/// Faults happen for so long; after that, everything heals and the run must come to its end.
+const FAULTS: Duration = Duration::from_secs(4);
+const LONGEST: Duration = Duration::from_mins(5);
+
+fn plan(text: &str) -> Plan {
+    experiment::parse("simulated.toml", text, None).unwrap()
+}
+
+/// Numbers that follow from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    Nothing,
+    /// Coordinators and workers crash, and the network fails them.
+    Faults,
+    /// The same; and coordinators begin while the one before is still there, and what it has sent to the store.
+    Takeovers,
+}
+
+/// A cluster and what happens to it.
+struct Cluster<'a> {
+    sim: Sim<'a>,
+    dice: Dice,
+    store: LateStore,
+    serving: Serving,
+    trouble: Trouble,
+    /// When the next coordinator takes over, if one is to.
+    takeover: Option<Duration>,
+    faults: usize,
+    takeovers: usize,
+    healed: bool,
+}
+
+impl Cluster<'_> {
+    fn new(store: LateStore, seed: u64, trouble: Trouble) -> Self {
+        let mut dice = Dice(seed);
+        let mut sim = Builder::new()
+            .rng_seed(seed)
+            .tick_duration(TICK)
+            .simulation_duration(LONGEST)
+            .min_message_latency(Duration::from_millis(1))
+            .max_message_latency(Duration::from_millis(10 + 10 * dice.roll(10)))
+            .build();
+        let serving = Serving::default();
+        for host in COORDINATORS {
+            let store = store.clone();
+            sim.host(host, move || {
+                let store = store.clone();
+                async move { coordinate(store.client(), seed).await }
+            });
+        }
+        sim.crash(COORDINATORS[1]);
+        for number in 0..WORKERS {
+            let serving = serving.clone();
+            sim.host(format!("worker-{number}"), move || work(serving.clone(), number, seed));
+        }
+        let (takeover, faults, takeovers, healed) = (None, 0, 0, false);
+        Self { sim, dice, store, serving, trouble, takeover, faults, takeovers, healed }
+    }
+
+    /// Lets a moment pass. Returns whether the operator has seen the end.
+    fn step(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
+        let is_over = self.sim.step()?;
+        let now = self.sim.elapsed();
+        self.store.advance(now);
+        if now < FAULTS {
+            if self.dice.roll(10) == 0 {
+                self.disturb();
+            }
+        } else if !self.healed {
+            self.heal();
+        }
+        if self.takeover.is_some_and(|at| at <= now) {
+            self.take_over();
+        }
+        Ok(is_over)
+    }
+
+    /// Lets something go wrong.
+    fn disturb(&mut self) {
+        let kinds = match self.trouble {
+            Trouble::Nothing => return,
+            Trouble::Faults => 8,
+            Trouble::Takeovers => 9,
+        };
+        self.faults += 1;
+        let Self { sim, dice, serving, .. } = self;
+        let worker = format!("worker-{}", dice.roll(WORKERS));
+        match dice.roll(kinds) {
+            0 => sim.bounce(serving.host()),
+            1 | 2 => sim.bounce(worker),
+            3 | 4 => sim.partition(serving.host(), worker),
+            5 => sim.hold(serving.host(), worker),
+            6 => sim.release(serving.host(), worker),
+            7 => sim.repair(serving.host(), worker),
+            _ => self.announce_takeover(),
+        }
+    }
+
+    /// From now on the writes of the coordinator are slow, and soon another begins.
+    fn announce_takeover(&mut self) {
+        if self.takeover.is_none() {
+            let Self { sim, dice, store, .. } = self;
+            store.delay(Duration::from_millis(100 + 100 * dice.roll(40)));
+            self.takeover = Some(sim.elapsed() + Duration::from_millis(10 * dice.roll(60)));
+        }
+    }
+
+    /// Another coordinator begins, in the place of the one before the last.
+    fn take_over(&mut self) {
+        self.serving.switch();
+        self.sim.bounce(self.serving.host());
+        self.takeover = None;
+        self.takeovers += 1;
+    }
+
+    fn heal(&mut self) {
+        for coordinator in COORDINATORS {
+            for worker in (0..WORKERS).map(|number| format!("worker-{number}")) {
+                self.sim.repair(coordinator, worker.as_str());
+                self.sim.release(coordinator, worker.as_str());
+            }
+        }
+        self.store.heal();
+        self.healed = true;
+    }
+}
+
+/// What came of one simulation.
+#[derive(Debug, PartialEq)]
+struct Course {
+    run: String,
+    digest: Vec<u8>,
+    /// How much went wrong until its end, and when that was.
+    faults: usize,
+    ended: Duration,
+    /// How many coordinators took over, and how many writes arrived after that from the one before.
+    takeovers: usize,
+    late: usize,
+}
+
+/// Simulations take turns, because tasks are numbered for all of them together.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Lets the numbers of tasks begin at a multiple of a power of two. A host that crashes drops its tasks by their numbers
+/// modulo one, so what it leaves undone would depend on the simulations before.
+fn round_task_numbers() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let number = || tokio::spawn(async {}).id().to_string().parse::<u64>().unwrap();
+    runtime.block_on(async { while !(number() + 1).is_multiple_of(64) {} });
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(future)
+}
+
+/// One cluster with the trouble of one seed, from the submission of its run to its end; and the store that it leaves.
+fn simulate(text: &str, seed: u64, trouble: Trouble) -> (Course, Store) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = LateStore::default();
+    let run = block_on(submit(store.client(), text, seed));
+    round_task_numbers();
+    let mut cluster = Cluster::new(store.clone(), seed, trouble);
+    let (answer, mut digest) = tokio::sync::oneshot::channel();
+    let (serving, watched) = (cluster.serving.clone(), run.clone());
+    cluster.sim.client("operator", async move {
+        let _ = answer.send(watch(serving, watched).await);
+        Ok(())
+    });
+    while !cluster.step().unwrap_or_else(|error| panic!("seed {seed}: {error}")) {}
+    let digest = digest.try_recv().unwrap_or_else(|_| panic!("seed {seed}: nobody saw the end"));
+    let Cluster { sim, faults, takeovers, .. } = cluster;
+    let ended = sim.elapsed();
+    drop(sim);
+    // What is still on its way arrives too.
+    store.advance(Duration::MAX);
+    (Course { run, digest, faults, ended, takeovers, late: store.late() }, store.client())
+}
+
+/// Has a run submitted by a coordinator that crashes at once.
+async fn submit(store: Store, text: &str, seed: u64) -> String {
+    let (cluster, background) =
+        coordinator::start(store, &settings(u128::MAX - u128::from(seed)), || 0).await.unwrap();
+    let run = cluster.submit(plan(text), vec![], 0, false).await.unwrap();
+    background.abort();
+    run
+}
+
+/// Reads every run of a store: nothing is missing or unexplained, and each epoch comes out as its record says.
+async fn check(store: &Store, course: &Course) {
+    let run = RunId::new(&course.run).unwrap();
+    let events = run::journal::read_all::<RunEvent>(store, &run).await.unwrap();
+    let finished = Recorded::of(events.iter().map(|event| &event.body)).finished.unwrap();
+    assert_eq!(course.digest, finished.digest.0, "what an operator was told is written");
+    for folder in store.folders(&run::layout::runs()).await.unwrap() {
+        let run = run::layout::run_of_folder(&folder).unwrap();
+        let damage = match read_plan(store, &run).await {
+            Plan::Single(_) => check_evolution(store, &run).await,
+            Plan::Study(_) => vec![],
+            plan => StoredJobs::read(store, &run, CellPlan::of(plan).unwrap()).await.unwrap().damage,
+        };
+        assert_eq!(damage, [], "{run}");
+    }
+}
+
+async fn read_plan(store: &Store, run: &RunId) -> Plan {
+    plan(&store.read_text(&Place::Experiment.in_run(run), MAX_STORED).await.unwrap())
+}
+
+async fn check_evolution(store: &Store, run: &RunId) -> Vec<run::Damage> {
+    let reader = Reader::read(store, run).await.unwrap();
+    if reader.damage.is_empty() {
+        let replayed = replay::replay(store, run).await.unwrap_or_else(|error| panic!("{run}: {error}"));
+        assert_eq!(replayed, reader.recorded.finished.unwrap().digest, "{run}");
+    }
+    reader.damage
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Simulates some seeds. Each run comes to its end, to this digest if it has only one, and what is stored of it is whole.
+fn simulate_all(kind: &str, text: &str, trouble: Trouble, digest: Option<&[u8]>, default: u64) {
+    if let Ok(level) = std::env::var("ATOLL_LOG") {
+        let level: tracing::Level = level.parse().unwrap();
+        let _ = tracing_subscriber::fmt().with_max_level(level).without_time().try_init();
+    }
+    let first = number("ATOLL_SIMULATION_SEED", 0);
+    let seeds = number("ATOLL_SIMULATIONS", default);
+    let (mut faults, mut takeovers, mut late) = (0, 0, 0);
+    for seed in first..first + seeds {
+        let (course, store) = simulate(text, seed, trouble);
+        if let Some(digest) = digest {
+            assert_eq!(course.digest, digest, "{kind}, seed {seed}");
+        }
+        block_on(check(&store, &course));
+        faults += course.faults;
+        takeovers += course.takeovers;
+        late += course.late;
+    }
+    let last = first + seeds - 1;
+    println!("{kind}: seeds {first} to {last}, {faults} faults, {takeovers} takeovers, {late} late writes");
+    assert!(faults as u64 >= 5 * seeds, "only {faults} faults: the runs were too short to be disturbed");
+    if trouble == Trouble::Takeovers {
+        assert!(late as u64 >= seeds / 2, "only {late} late writes after {takeovers} takeovers");
+    }
+}
+
+/// The digest of an evolution, computed without a cluster.
+fn evolved(text: &str) -> Vec<u8> {
+    let Plan::Single(experiment) = plan(text) else { unreachable!("it is one experiment") };
+    solo::evolve(&experiment, || false).unwrap().unwrap().digest.0.to_vec()
+}
+
+/// Without takeovers: a server that stops wakes its connections in an order that tokio draws at random.
+#[test]
+fn a_seed_brings_the_same_course_again() {
+    for (seed, text) in (0..).zip([SYNCHRONOUS, ASYNCHRONOUS, STUDY].repeat(2)) {
+        let [first, again] = [(); 2].map(|()| simulate(text, seed, Trouble::Faults).0);
+        assert_eq!(first, again, "seed {seed}");
+    }
+}
+
+/// Has every call of a store take this long.
+fn every_call_takes(pause: Duration) -> ThrottleConfig {
+    ThrottleConfig {
+        wait_put_per_call: pause,
+        wait_get_per_call: pause,
+        wait_delete_per_call: pause,
+        wait_list_per_call: pause,
+        wait_list_with_delimiter_per_call: pause,
+        ..ThrottleConfig::default()
+    }
+}
+
+#[test]
+fn calls_wait_while_a_coordinator_reads_its_store() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sim = Builder::new().tick_duration(TICK).simulation_duration(LONGEST).build();
+    let slow = || ThrottledStore::new(InMemory::new(), every_call_takes(Duration::from_secs(8)));
+    sim.host(COORDINATORS[0], move || coordinate(Store::over(Arc::new(slow())), 0));
+    sim.client("operator", async {
+        let reply = Serving::default().operator().list_runs(v1::ListRunsRequest {}).await;
+        assert!(reply.is_ok(), "{reply:?}");
+        let waited = turmoil::elapsed();
+        assert!(waited > Duration::from_secs(20), "a silent connection would be kept for less: {waited:?}");
+        Ok(())
+    });
+    sim.run().unwrap();
+}
+
+/// The reply to a call that must not wait for the store.
+async fn soon<T>(call: impl Future<Output = Result<T, tonic::Status>>) -> T {
+    let start = Instant::now();
+    let reply = call.await.unwrap();
+    let took = start.elapsed();
+    assert!(took <= Duration::from_millis(100), "it took {took:?}");
+    reply
+}
+
+/// Asks for work, renews it, and looks at the run, all the time while the store hangs.
+async fn call_while_the_store_hangs(objects: Arc<ThrottledStore<InMemory>>, run: String) -> turmoil::Result {
+    let (hanging, serving) = (Duration::from_secs(14), Serving::default());
+    let (calls, mut operator) = (serving.worker(), serving.operator());
+    let worker = "caller".to_owned();
+    let join = v1::JoinRequest {
+        worker: worker.clone(),
+        name: worker.clone(),
+        version: "simulated".to_owned(),
+        semantics: experiment::SEMANTICS,
+        threads: 1,
+    };
+    let acquire =
+        v1::AcquireRequest { worker: worker.clone(), slots: 1, holding: vec![], wait_milliseconds: 0 };
+    calls.join(join).await?;
+    let mut grants = vec![];
+    while grants.is_empty() {
+        grants = calls.acquire(acquire.clone()).await?.grants;
+    }
+    objects.config_mut(|config| *config = every_call_takes(hanging));
+    let start = Instant::now();
+    let submission = v1::SubmitRequest {
+        file: "second.toml".to_owned(),
+        text: ASYNCHRONOUS.to_owned(),
+        ..Default::default()
+    };
+    let mut second = operator.clone();
+    let submitting = tokio::spawn(async move { second.submit(submission).await });
+    while start.elapsed() < hanging {
+        grants.extend(soon(calls.acquire(acquire.clone())).await.grants);
+        let renewal = |grant: &v1::Grant| v1::Renewal {
+            piece: grant.piece.clone(),
+            inputs: grant.task.as_ref().unwrap().inputs.clone(),
+            standing: None,
+            progress: 1,
+            token: grant.token,
+        };
+        let renewals = grants.iter().map(renewal).collect();
+        soon(calls.renew(v1::RenewRequest { worker: worker.clone(), renewals })).await;
+        let request = v1::StatusRequest { run: run.clone(), known_version: 0, wait_milliseconds: 0 };
+        soon(operator.status(request)).await;
+        assert!(!submitting.is_finished(), "what has to be written waits");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    objects.config_mut(|config| *config = ThrottleConfig::default());
+    submitting.await??;
+    Ok(())
+}
+
+#[test]
+fn calls_are_answered_while_a_store_call_hangs() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let objects = Arc::new(ThrottledStore::new(InMemory::new(), ThrottleConfig::default()));
+    let store = Store::over(objects.clone());
+    let run = block_on(submit(store.clone(), SYNCHRONOUS, 0));
+    let latency = Duration::from_millis(5);
+    let mut sim = Builder::new()
+        .tick_duration(latency)
+        .simulation_duration(LONGEST)
+        .max_message_latency(latency)
+        .build();
+    sim.host(COORDINATORS[0], move || coordinate(store.clone(), 0));
+    sim.host("worker-0", || work(Serving::default(), 0, 0));
+    sim.client("caller", call_while_the_store_hangs(objects, run));
+    sim.run().unwrap();
+}
+
+#[test]
+fn synchronous_runs_have_one_digest() {
+    let digest = evolved(SYNCHRONOUS);
+    simulate_all("synchronous", SYNCHRONOUS, Trouble::Faults, Some(&digest), 30);
+}
+
+#[test]
+fn asynchronous_runs_are_as_recorded() {
+    simulate_all("asynchronous", ASYNCHRONOUS, Trouble::Faults, None, 20);
+}
+
+#[test]
+fn studies_have_one_digest() {
+    let digest = simulate(STUDY, 0, Trouble::Nothing).0.digest;
+    simulate_all("study", STUDY, Trouble::Faults, Some(&digest), 10);
+}
+
+#[test]
+fn synchronous_runs_have_one_digest_with_late_writes() {
+    let digest = evolved(SYNCHRONOUS);
+    simulate_all("synchronous, late writes", SYNCHRONOUS, Trouble::Takeovers, Some(&digest), 20);
+}
+
+#[test]
+fn asynchronous_runs_are_as_recorded_with_late_writes() {
+    simulate_all("asynchronous, late writes", ASYNCHRONOUS, Trouble::Takeovers, None, 25);
+}
+
+#[test]
+fn studies_have_one_digest_with_late_writes() {
+    let digest = simulate(STUDY, 0, Trouble::Nothing).0.digest;
+    simulate_all("study, late writes", STUDY, Trouble::Takeovers, Some(&digest), 10);
+}

@@ -1,0 +1,160 @@
+//! Coordinators and workers on the simulated network.
+
+use coordinator::leases::Terms;
+use coordinator::{Ending, Permissions, Settings};
+use hyper_util::rt::TokioIo;
+use proto::v1;
+use proto::v1::operator_client::OperatorClient;
+use proto::v1::run_status::State;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use store::promises::Trial;
+use store::{Nonce, Store};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::Channel;
+use tonic::transport::server::Connected;
+use turmoil::net::{TcpListener, TcpStream};
+
+/// The hosts of coordinators: one serves, and another may take its place.
+pub(crate) const COORDINATORS: [&str; 2] = ["coordinator-0", "coordinator-1"];
+const PORT: u16 = 7440;
+
+/// Which coordinator new connections lead to, as a name of the network would. Clones are the same one.
+#[derive(Clone, Default)]
+pub(crate) struct Serving(Arc<AtomicUsize>);
+
+impl Serving {
+    /// The host that serves.
+    pub(crate) fn host(&self) -> &'static str {
+        COORDINATORS[self.0.load(SeqCst)]
+    }
+
+    /// Leads to the other host from now on.
+    pub(crate) fn switch(&self) {
+        self.0.fetch_xor(1, SeqCst);
+    }
+
+    fn channel(&self) -> Channel {
+        let endpoint = worker::endpoint("http://coordinator:7440", &worker::Trust::default()).unwrap();
+        let serving = self.clone();
+        endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
+            let host = serving.host();
+            async move { Ok::<_, io::Error>(TokioIo::new(TcpStream::connect((host, PORT)).await?)) }
+        }))
+    }
+
+    pub(crate) fn worker(&self) -> worker::Grpc {
+        worker::Grpc::new(self.channel(), None)
+    }
+
+    pub(crate) fn operator(&self) -> OperatorClient<Channel> {
+        OperatorClient::new(self.channel())
+    }
+}
+
+/// A stream of the simulation, as a connection of the server.
+struct Wire(TcpStream);
+
+impl Connected for Wire {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// What a coordinator is told that is known by this number.
+pub(crate) fn settings(nonce: u128) -> Settings {
+    let lease = Duration::from_millis(600);
+    let terms = Terms { lease, hedge_after: lease, vanished: 1000, ..Terms::default() };
+    Settings {
+        terms,
+        nonce: Nonce(nonce),
+        version: "simulated".to_owned(),
+        exit_when_done: false,
+        max_runs: 10,
+        permissions: Permissions::default(),
+        tls: None,
+        first: None,
+        trial: Some(Trial::SHORT),
+        linger: Duration::ZERO,
+        inline: true,
+    }
+}
+
+/// A coordinator, until it crashes or another has taken its store.
+pub(crate) async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
+    let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
+    let incoming = futures::stream::unfold(listener, |listener| async move {
+        let connection = listener.accept().await.map(|(stream, _)| Wire(stream));
+        Some((connection, listener))
+    });
+    let since = turmoil::sim_elapsed().unwrap().as_nanos();
+    let settings = settings(u128::from(seed) << 64 | since);
+    let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;
+    assert_eq!(ending, Ending::Succeeded, "it was not asked to stop");
+    Ok(())
+}
+
+pub(crate) async fn work(serving: Serving, number: u64, seed: u64) -> turmoil::Result {
+    let life = turmoil::elapsed().as_nanos();
+    let identity = worker::Identity {
+        id: format!("{number}-{life}"),
+        name: format!("worker-{number}"),
+        version: "simulated".to_owned(),
+        give_up_after: None,
+        seed: seed + number,
+        look: None,
+    };
+    let config = worker::Config {
+        identity,
+        cache_bytes: 1 << 20,
+        undurable_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
+        engines: std::collections::BTreeMap::new(),
+    };
+    worker::run(config, Arc::new(serving.worker()), worker::Pool::inline(), std::future::pending()).await?;
+    Ok(())
+}
+
+/// Waits until a run is finished; returns its digest.
+pub(crate) async fn watch(serving: Serving, run: String) -> Vec<u8> {
+    let mut client = serving.operator();
+    loop {
+        let request = v1::StatusRequest { run: run.clone(), known_version: 0, wait_milliseconds: 0 };
+        if let Ok(Ok(reply)) = tokio::time::timeout(Duration::from_secs(2), client.status(request)).await {
+            let status = reply.into_inner().status.unwrap();
+            assert_ne!(status.state(), State::Failed, "{}", status.reason);
+            if status.state() == State::Finished {
+                return status.digest.unwrap().to_vec();
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
