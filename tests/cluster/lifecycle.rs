@@ -2,7 +2,7 @@
 
 use crate::process::{EXPERIMENT, Folder, digest, json, text, wait_until};
 
-/// Cells of about two seconds each.
+/// Cells of about a second each.
 const SLOW_SWEEP: &str = r#"
 name = "slow-sweep"
 problem = { kind = "onemax", length = 100, work = 700000 }
@@ -113,22 +113,52 @@ players = [
 ]
 "#;
 
+/// A study of two experiments without a tournament.
+const PLAIN_STUDY: &str = r#"
+name = "small"
+problem = { kind = "onemax", length = 40 }
+algorithm = { kind = "ga", population = 30 }
+islands = { count = 2 }
+budget = { generations = 20 }
+study = { first = {}, second = { guests = "first" } }
+"#;
+
+const TOURNAMENT: &str = r#"
+name = "games"
+tournament = { openings = 1, players = [{ name = "a", player = "random" }, { name = "b", player = "random" }] }
+"#;
+
 #[test]
-fn a_study_with_a_tournament_has_one_digest_wherever_it_runs() {
+fn every_kind_of_plan_has_one_digest_wherever_it_runs() {
     let folder = Folder::new();
-    let file = folder.file("school.toml", STUDY);
-    let here = json(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
-    assert!(here["tournament"]["digest"].is_string(), "{here}");
-    let workers = folder.atoll(&["run", &file, "--json", "--store", "there", "--workers", "2"]);
-    assert_eq!(digest(&workers), here["digest"], "with workers");
     let coordinator = folder.coordinator(&["--store", "other"]);
     let _worker = coordinator.worker(&[]);
-    let run = coordinator.submit(STUDY);
-    assert_eq!(coordinator.digest(&run), here["digest"], "submitted");
-    assert_eq!(run, here["run"].as_str().unwrap());
-    let fresh = json(&folder.atoll(&["run", &file, "--json", "--store", "here", "--fresh"]));
-    assert_eq!(fresh["digest"], here["digest"]);
-    for (fresh, part) in fresh["parts"].as_array().unwrap().iter().zip(here["parts"].as_array().unwrap()) {
+    let evolution = EXPERIMENT.replace("3000", "300");
+    let sweep = SLOW_SWEEP.replace("work = 700000", "work = 1");
+    for plan in [evolution.as_str(), &sweep, TOURNAMENT, PLAIN_STUDY, STUDY] {
+        let file = folder.file("plan.toml", plan);
+        let here = json(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
+        let (run, expected) = (here["run"].as_str().unwrap(), here["digest"].as_str().unwrap());
+        let workers = folder.atoll(&["run", &file, "--json", "--store", "there", "--workers", "2"]);
+        assert_eq!(digest(&workers), expected, "{run} with workers");
+        assert_eq!(coordinator.submit(plan), run);
+        assert_eq!(coordinator.digest(run), expected, "{run} submitted");
+        for store in ["here", "there", "other"] {
+            let verified = folder.atoll(&["verify", run, "--store", store]);
+            assert!(verified.status.success(), "{run} in {store}: {}", text(&verified.stdout));
+        }
+    }
+}
+
+#[test]
+fn a_fresh_study_has_the_same_digest_and_fresh_parts() {
+    let folder = Folder::new();
+    let file = folder.file("school.toml", STUDY);
+    let first = json(&folder.atoll(&["run", &file, "--json"]));
+    assert!(first["tournament"]["digest"].is_string(), "{first}");
+    let fresh = json(&folder.atoll(&["run", &file, "--json", "--fresh"]));
+    assert_eq!(fresh["digest"], first["digest"]);
+    for (fresh, part) in fresh["parts"].as_array().unwrap().iter().zip(first["parts"].as_array().unwrap()) {
         assert_ne!(fresh["run"], part["run"], "a fresh study has fresh parts");
     }
 }
@@ -173,23 +203,11 @@ fn objects(folder: &std::path::Path) -> usize {
 #[test]
 fn starting_a_coordinator_writes_nothing_to_finished_runs() {
     let folder = Folder::new();
-    let sweep = SLOW_SWEEP.replace("work = 2000000", "work = 1");
-    let study = r#"
-        name = "small"
-        problem = { kind = "onemax", length = 40 }
-        algorithm = { kind = "ga", population = 30 }
-        islands = { count = 2 }
-        budget = { generations = 20 }
-        study = { first = {}, second = { guests = "first" } }
-    "#;
+    let sweep = SLOW_SWEEP.replace("work = 700000", "work = 1");
     let mut coordinator = folder.coordinator(&[]);
     {
         let _worker = coordinator.worker(&[]);
-        let tournament = r#"
-            name = "games"
-            tournament = { openings = 1, players = [{ name = "a", player = "random" }, { name = "b", player = "random" }] }
-        "#;
-        for plan in [sweep.as_str(), study, tournament] {
+        for plan in [sweep.as_str(), PLAIN_STUDY, TOURNAMENT] {
             let run = coordinator.submit(plan);
             coordinator.digest(&run);
         }
