@@ -215,9 +215,29 @@ impl Coordinator {
         worker(&self.url(), arguments)
     }
 
-    /// Waits for the end of a run; answers its digest.
+    /// Waits for the end of a run, as long as the coordinator is there; answers its digest.
     pub(crate) fn digest(&self, run: &str) -> String {
-        digest(&self.command(&["watch", run, "--json"]))
+        let mut watch = atoll()
+            .args(["watch", run, "--json", "--coordinator", &self.url])
+            .current_dir(&self.folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while watch.try_wait().unwrap().is_none() {
+            if self.has_ended() {
+                watch.kill().unwrap();
+                panic!("the coordinator has ended:\n{}", self.said());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        digest(&watch.wait_with_output().unwrap())
+    }
+
+    /// Whether its process has ended: nobody has waited for it, so it is a zombie then.
+    fn has_ended(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap_or_default();
+        stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'))
     }
 
     /// A page over HTTP, whatever its status; nothing if nobody answers.

@@ -23,7 +23,10 @@ impl Server {
         let server = match std::env::var("ATOLL_S3_SERVER").as_deref() {
             Ok("seaweedfs") => Self::seaweed(),
             Ok(other) => panic!("expected `seaweedfs` in ATOLL_S3_SERVER, found `{other}`"),
-            Err(_) => Self::of(&environment("operators").join("bin/moto_server"), &["-p", "0"]),
+            Err(_) => {
+                let script = root().join("tests/referees/moto_s3.py");
+                Self::of(&environment("operators").join("bin/python"), &[&script.display().to_string()])
+            }
         };
         for bucket in BUCKETS {
             server.create(bucket);
