@@ -138,7 +138,9 @@ fn finished(
 fn gone_early(ending: Ending) -> Failure {
     Failure::Other(match ending {
         Ending::Failed(reason) => reason,
-        Ending::Succeeded => "another coordinator has taken this store over, and goes on".to_owned(),
+        Ending::Succeeded => {
+            "another coordinator has taken this store over, and continues its runs".to_owned()
+        }
         Ending::Done | Ending::Stopped => "the coordinator ended before the run had begun".to_owned(),
     })
 }

@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     LookUp(Box<LookUpError>),
     /// A coordinator whose store another one keeps by now: to start it again would only take it back.
     #[error(
-        "another coordinator has taken this store over and goes on with its runs; this one has stopped, and nothing is \
+        "another coordinator has taken this store over and continues its runs; this one has stopped, and nothing is \
          lost"
     )]
     Succeeded,

@@ -44,11 +44,11 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
     out!("  digest        {digest}");
     out!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
     out!("next:");
-    out!("  what it brought, as a page to look at     atoll report {run}{flag}");
+    out!("  open the report                           atoll report {run}{flag}");
     out!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");
-    out!("  check every object, compute epochs again  atoll verify {run}{flag}");
+    out!("  verify stored data and recompute epochs   atoll verify {run}{flag}");
     let more = generations.max(1) * 2;
-    out!("  go on from here                           atoll extend {run}{flag} --generations {more}");
+    out!("  continue from here                        atoll extend {run}{flag} --generations {more}");
     Ok(())
 }
 

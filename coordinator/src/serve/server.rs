@@ -111,7 +111,7 @@ pub enum Ending {
     Failed(String),
     /// It was asked to stop; everything is kept.
     Stopped,
-    /// Another coordinator has taken the store over, and goes on with its runs.
+    /// Another coordinator has claimed the store, and continues its runs.
     Succeeded,
 }
 

@@ -6,5 +6,4 @@
 
 mod jobs;
 mod journal;
-mod opening;
 mod reopen;
