@@ -67,9 +67,61 @@ impl Gene for u8 {
         under_ones & mask | under_zeros & !mask
     }
 
+    #[inline]
     fn distance(one: &[Self], other: &[Self]) -> f64 {
-        one.iter().zip(other).filter(|(a, b)| a != b).count() as f64
+        differing(one, other) as f64
     }
+}
+
+/// Eight genes in a word.
+const WORD: usize = 8;
+/// The most genes whose differences the bytes of a word can count.
+const BLOCK: usize = 254 * WORD;
+
+/// Every second byte of a word.
+const EVERY_OTHER: u64 = 0x00ff_00ff_00ff_00ff;
+
+/// At how many places two genomes differ: crowding compares every child with its parents.
+#[inline]
+fn differing(one: &[u8], other: &[u8]) -> u64 {
+    let length = one.len().min(other.len());
+    let (mut one, mut other) = (&one[..length], &other[..length]);
+    let mut total = 0;
+    while one.len() > BLOCK {
+        total += differing_in_block(&one[..BLOCK], &other[..BLOCK]);
+        (one, other) = (&one[BLOCK..], &other[BLOCK..]);
+    }
+    total + differing_in_block(one, other)
+}
+
+/// Each byte of a word counts for its own places, so that eight genes are compared at a time.
+#[inline]
+fn differing_in_block(one: &[u8], other: &[u8]) -> u64 {
+    let mut counts = 0;
+    let (ones, rest) = one.as_chunks::<WORD>();
+    let (others, other_rest) = other.as_chunks::<WORD>();
+    for (&one, &other) in ones.iter().zip(others) {
+        counts += nonzero_bytes(u64::from_le_bytes(one) ^ u64::from_le_bytes(other));
+    }
+    if !rest.is_empty() {
+        if let (Some(&one), Some(&other)) = (one.last_chunk::<WORD>(), other.last_chunk::<WORD>()) {
+            // The word that ends with the rest begins with what was compared already.
+            let last = u64::from_le_bytes(one) ^ u64::from_le_bytes(other);
+            counts += nonzero_bytes(last >> (8 * (WORD - rest.len())));
+        } else {
+            return rest.iter().zip(other_rest).map(|(a, b)| u64::from(a != b)).sum();
+        }
+    }
+    // Neighbours first, so that no sum runs over into the next.
+    let pairs = (counts & EVERY_OTHER) + (counts >> 8 & EVERY_OTHER);
+    pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48
+}
+
+/// A one in each byte that is not zero.
+#[inline]
+fn nonzero_bytes(word: u64) -> u64 {
+    const LOW_BITS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    (((word & LOW_BITS) + LOW_BITS) | word) >> 7 & 0x0101_0101_0101_0101
 }
 
 macro_rules! real_gene {
@@ -134,6 +186,23 @@ mod tests {
             seen[usize::from(u8::random(Alphabet(5), &mut stream))] += 1;
         }
         assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
+    }
+
+    #[test]
+    fn differing_symbols_are_counted_at_every_length() {
+        let mut stream = Key::new(2, 0, 0).stream(0, Purpose::Founding);
+        for length in (0..100).chain([BLOCK - 1, BLOCK, BLOCK + 1, BLOCK + 17, 9000]) {
+            for alphabet in [2, 4, 256] {
+                let mut genome = || -> Vec<u8> {
+                    (0..length).map(|_| u8::random(Alphabet(alphabet), &mut stream)).collect()
+                };
+                let (one, other) = (genome(), genome());
+                let one_by_one = (0..length).filter(|&at| one[at] != other[at]).count();
+                assert_eq!(u8::distance(&one, &other), one_by_one as f64, "length {length}");
+                let inverted: Vec<u8> = one.iter().map(|&gene| !gene).collect();
+                assert_eq!(u8::distance(&one, &inverted), length as f64, "length {length}");
+            }
+        }
     }
 
     #[test]
