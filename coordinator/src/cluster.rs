@@ -6,13 +6,16 @@
 use crate::rejection::Rejection;
 use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
-use crate::state::{ClusterState, Delivery, Done, Fate, Instruction, Moment, Renewal, Rules, Ticket};
+use crate::state::{
+    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket,
+};
 use crate::write::open::Opener;
 use crate::write::{Order, Writer};
 use archipelago::cell::CellResult;
 use archipelago::job::JobResult;
 use bytes::Bytes;
 use evolution::codec;
+use evolution::digest::Digest;
 use evolution::epoch::EpochOutcome;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
@@ -338,6 +341,15 @@ impl Cluster {
         tokio::time::timeout(longest, all).await.is_ok()
     }
 
+    /// Takes a worker in, for which a principal answers.
+    pub(crate) fn join_as(
+        &self,
+        request: &v1::JoinRequest,
+        principal: &str,
+    ) -> Result<v1::JoinReply, Status> {
+        Ok(self.apply(|state, now| state.join(request, principal, now))?)
+    }
+
     pub(crate) async fn acquire_with(
         &self,
         request: v1::AcquireRequest,
@@ -365,6 +377,26 @@ impl Cluster {
         }
     }
 
+    /// Takes a checkpoint that came over a network: it is examined first.
+    pub(crate) async fn checkpoint_of(
+        &self,
+        head: v1::CheckpointHead,
+        bytes: Bytes,
+    ) -> Result<v1::CheckpointReply, Status> {
+        let work = convert::work(head.piece).map_err(invalid)?;
+        let inputs = convert::digest("inputs", &head.inputs).map_err(invalid)?;
+        let worker = &head.worker;
+        let examination = self.apply_quietly(|state, now| state.examination(worker, &work, &inputs, now))?;
+        let Some(examination) = examination else { return Ok(v1::CheckpointReply {}) };
+        let check = move || match examination.check_checkpoint(&bytes) {
+            Ok(standing) => Ok((standing, bytes)),
+            Err(error) => Err(format!("a checkpoint of {error}")),
+        };
+        let checkpoint = self.compute(LARGE, check).await?;
+        self.apply(|state, now| state.checkpoint(worker, &work, &inputs, checkpoint, now))?;
+        Ok(v1::CheckpointReply {})
+    }
+
     /// Takes what a worker delivers. What came over a network is hashed and checked first.
     pub(crate) async fn complete_with(
         &self,
@@ -390,7 +422,15 @@ impl Cluster {
         };
         let reply = match what.ok_or_else(|| invalid(WireError::Missing("head.what")))? {
             What::Epoch(epoch) => {
-                let delivery = self.compute(size, move || deliver(&epoch, bodies)).await??;
+                let inputs = convert::digest("inputs", &epoch.inputs).map_err(invalid)?;
+                let examination = if direct {
+                    None
+                } else {
+                    self.apply_quietly(|state, now| state.examination(&worker, &work, &inputs, now))?
+                };
+                let is_examined = direct || examination.is_some();
+                let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), is_examined);
+                let delivery = self.compute(if direct { size } else { LARGE }, deliver).await??;
                 self.apply(|state, now| {
                     let (fate, delivery) =
                         state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;
@@ -408,7 +448,8 @@ impl Cluster {
             }
             What::Job(job) => {
                 let inputs = convert::digest("inputs", &job.inputs).map_err(invalid)?;
-                let result: JobResult = codec::decode(&joined(&bodies)).map_err(Rejection::from)?;
+                let decode = move || codec::decode::<JobResult>(&joined(&bodies));
+                let result = self.compute(size, decode).await?.map_err(Rejection::from)?;
                 self.apply(|state, now| {
                     let fate = state.complete_job(&worker, &work, &inputs, result, now)?;
                     Ok::<_, Rejection>(more(state, now, fate, 0))
@@ -451,7 +492,13 @@ fn joined(bodies: &[Bytes]) -> Bytes {
 }
 
 /// An epoch as it was delivered, from its head and its bytes: one body for each part, or all in one.
-fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>) -> Result<Delivery, Status> {
+fn deliver(
+    epoch: &v1::EpochResult,
+    inputs: Digest,
+    bodies: Vec<Bytes>,
+    examination: Option<&Examination>,
+    is_examined: bool,
+) -> Result<Delivery, Status> {
     let [state, departure, statistics] = match <[Bytes; 3]>::try_from(bodies) {
         Ok(parts) => parts,
         Err(bodies) => {
@@ -462,10 +509,14 @@ fn deliver(epoch: &v1::EpochResult, bodies: Vec<Bytes>) -> Result<Delivery, Stat
             [body.slice(..state), body.slice(state..end), body.slice(end..)]
         }
     };
-    let inputs = convert::digest("inputs", &epoch.inputs).map_err(invalid)?;
     let reported = convert::digest("digest", &epoch.digest).map_err(invalid)?;
     let (digest, outcome) = EpochOutcome::of_bytes(state, departure, &statistics);
-    Ok(Delivery { inputs, reported, digest, outcome })
+    let outcome = outcome.map_err(|error| format!("what was delivered {error}"));
+    let outcome = outcome.and_then(|outcome| match examination.map(|one| one.check(&outcome)) {
+        Some(Err(error)) => Err(error.to_string()),
+        _ => Ok(outcome),
+    });
+    Ok(Delivery { inputs, reported, digest, outcome, is_examined })
 }
 
 /// Results of cells as they were delivered; the number of one that cannot be right.
@@ -495,7 +546,9 @@ fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
 #[tonic::async_trait]
 impl WorkerCalls for Cluster {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
-        Ok(self.apply(|state, now| state.join(&request, now))?)
+        // Workers of the same process answer for themselves.
+        let principal = request.worker.clone();
+        self.join_as(&request, &principal)
     }
 
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
@@ -544,7 +597,7 @@ impl WorkerCalls for Cluster {
         let work = convert::work(head.piece).map_err(invalid)?;
         let inputs = convert::digest("inputs", &head.inputs).map_err(invalid)?;
         let standing = convert::standing(head.standing).map_err(invalid)?;
-        self.apply(|state, now| state.checkpoint(&head.worker, &work, &inputs, (standing, bytes), now))?;
+        self.apply(|state, now| state.checkpoint(&head.worker, &work, &inputs, Ok((standing, bytes)), now))?;
         Ok(v1::CheckpointReply {})
     }
 
@@ -557,9 +610,9 @@ impl WorkerCalls for Cluster {
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        let v1::ReleaseRequest { worker, piece, failure, token } = request;
+        let v1::ReleaseRequest { worker, piece, failure, token, unfit } = request;
         let work = convert::work(piece).map_err(invalid)?;
-        self.apply(|state, now| state.release(&worker, (&work, token), &failure, now))?;
+        self.apply(|state, now| state.release(&worker, (&work, token), (&failure, unfit), now))?;
         Ok(v1::ReleaseReply {})
     }
 

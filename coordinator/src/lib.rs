@@ -16,16 +16,19 @@
 //! assert!(leases.renew(&work, "worker-1", token, 100, Duration::from_secs(10)));
 //! assert_eq!(leases.expire(Duration::from_secs(20)).len(), 0);
 //! assert_eq!(leases.expire(Duration::from_secs(60)).len(), 1, "it was not renewed");
-//! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d"), Some(work));
+//! let now = Duration::from_secs(60);
+//! assert_eq!(leases.waiting_for("worker-2", "maze-0a1b2c3d", now, |_| true), Some(work));
 //! ```
 
 mod cluster;
+mod elsewhere;
 mod rejection;
 mod serve;
 mod state;
 mod write;
 
 pub use cluster::{Background, Cluster};
+pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
     Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,

@@ -63,6 +63,9 @@ pub enum Rejection {
     /// What another caller was rejected for, who asked for the same.
     #[error("{0}")]
     Repeated(String),
+    /// What was delivered has to be examined first, and was not.
+    #[error("this delivery was not examined yet: try again")]
+    Unexamined,
     /// Another coordinator has the store by now.
     #[error("another coordinator has taken this store over: ask that one")]
     Succeeded,
@@ -114,8 +117,9 @@ impl From<Rejection> for Status {
             | Rejection::Codec(_)
             | Rejection::Report(_)
             | Rejection::Player(_)
+            | Rejection::Keep(RunError::Completion(_))
             | Rejection::Name(_) => Self::invalid_argument(text),
-            Rejection::Succeeded => Self::unavailable(text),
+            Rejection::Succeeded | Rejection::Unexamined => Self::unavailable(text),
             Rejection::Keep(RunError::Write(error)) if error.may_pass() => Self::unavailable(text),
             Rejection::Keep(_) => Self::internal(text),
         }

@@ -6,6 +6,7 @@ mod http;
 mod metrics;
 mod operator_api;
 mod permissions;
+mod principal;
 mod server;
 mod tls;
 mod worker_api;

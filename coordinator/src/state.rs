@@ -11,6 +11,7 @@
 mod calls;
 mod cells;
 mod evolution;
+mod examiner;
 pub mod leases;
 pub(crate) mod queue;
 pub(crate) mod reply_budget;
@@ -21,6 +22,7 @@ pub(crate) mod workers;
 pub(crate) use calls::{Delivery, Fate, Instruction, Renewal};
 pub(crate) use cells::Cells;
 pub(crate) use evolution::{Evolution, Receipt};
+pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use runs::{Body, run_name};
 pub use study::part_run;
 

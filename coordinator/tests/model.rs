@@ -202,7 +202,7 @@ struct World {
 
 fn settings(life: u64) -> Settings {
     Settings {
-        terms: Terms { vanished: 1000, ..Terms::default() },
+        terms: Terms::default(),
         nonce: Nonce(u128::from(life) + 1),
         version: "model".to_owned(),
         exit_when_done: false,
@@ -295,7 +295,8 @@ impl World {
             if let Some(grant) = grants.into_iter().next() {
                 let failure = "on purpose".to_owned();
                 let (piece, token) = (grant.piece, grant.token);
-                let request = v1::ReleaseRequest { worker: worker.clone(), piece, failure, token };
+                let request =
+                    v1::ReleaseRequest { worker: worker.clone(), piece, failure, token, unfit: false };
                 cluster.release(request).await.unwrap();
             }
             let leave = v1::LeaveRequest { worker, reason: "done".to_owned() };

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "scripted/untrusted.rs"]
+mod untrusted;
+
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use coordinator::leases::Terms;
@@ -221,7 +224,8 @@ async fn work_that_fails_everywhere_fails_its_run_until_it_is_submitted_again() 
     for worker in ["a", "b", "c"] {
         let grant = script.acquire(worker, 1).await.remove(0);
         let (worker, failure) = (worker.to_owned(), "it broke".to_owned());
-        let request = v1::ReleaseRequest { worker, piece: grant.piece, failure, token: grant.token };
+        let request =
+            v1::ReleaseRequest { worker, piece: grant.piece, failure, token: grant.token, unfit: false };
         script.cluster.release(request).await.unwrap();
     }
     // That it failed is written first.

@@ -1,6 +1,6 @@
 //! Bad input from people: clear words and the right exit code.
 
-use crate::process::{Folder, text};
+use crate::process::{Folder, text, wait_until};
 
 fn refused(folder: &Folder, arguments: &[&str], code: i32, words: &[&str]) {
     let output = folder.atoll(arguments);
@@ -69,12 +69,11 @@ fn work_that_never_fits_into_memory() {
     let plan = crate::process::EXPERIMENT.replace("population = 1000", "population = 500000");
     let run = coordinator.submit(&plan);
     let _worker = coordinator.worker(&["--memory-mib", "100"]);
-    let output = coordinator.command(&["watch", &run]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stdout);
-    for word in ["failed", "at most 100 MiB of memory (`memory_mib` of this worker)", "needs about"] {
-        assert!(said.contains(word), "it should say `{word}`, said: {said}");
-    }
+    // That is no failure: another worker may have more.
+    let reason = "no worker has enough memory: expected work for at most 100 MiB of memory (`memory_mib`";
+    wait_until("the reason", || text(&coordinator.command(&["runs"]).stdout).contains(reason));
+    let output = coordinator.command(&["cancel", &run]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl AsyncWrite for Wire {
 /// What a coordinator is told that is known by this number.
 pub(crate) fn settings(nonce: u128) -> Settings {
     let lease = Duration::from_millis(600);
-    let terms = Terms { lease, hedge_after: lease, vanished: 1000, ..Terms::default() };
+    let terms = Terms { lease, hedge_after: lease, ..Terms::default() };
     Settings {
         terms,
         nonce: Nonce(nonce),

@@ -372,7 +372,7 @@ impl Session {
                     "expected work for at most {limit} MiB of memory (`memory_mib` of this worker), found some that \
                      needs about {need} MiB"
                 );
-                self.give_back(work, &reason);
+                self.refuse(work, &reason);
             }
         }
     }

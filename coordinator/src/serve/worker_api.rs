@@ -1,5 +1,6 @@
 //! What workers call over gRPC: bodies are put together from their chunks, and everything else is the cluster's.
 
+use super::principal;
 use crate::cluster::{Cluster, invalid};
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
@@ -91,7 +92,8 @@ fn no_head() -> Status {
 #[tonic::async_trait]
 impl Worker for WorkerApi {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
-        self.front.cluster().await.join(request.into_inner()).await.map(Response::new)
+        let principal = principal::of(&request);
+        self.front.cluster().await.join_as(request.get_ref(), &principal).map(Response::new)
     }
 
     async fn acquire(
@@ -131,7 +133,7 @@ impl Worker for WorkerApi {
             _ => None,
         };
         let arrived = assemble(&mut stream, head.length, &self.memory, chunk).await?;
-        self.front.cluster().await.checkpoint(head, arrived.bytes).await.map(Response::new)
+        self.front.cluster().await.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
     async fn complete(

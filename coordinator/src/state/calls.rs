@@ -1,15 +1,15 @@
 //! What workers call, and what time does: work is handed out, renewed, delivered, given back, and lost.
 
-use super::leases::{Expired, Stalled, Token, Verdict};
+use super::leases::{Expired, Party, Stalled, Token, Verdict};
 use super::queue::{QueueError, RunState};
 use super::reply_budget::ReplyBudget;
 use super::workers::WorkerError;
-use super::{Body, Cells, ClusterState, Evolution, KeptCells, Moment, Receipt, Step, Then};
+use super::{Body, Cells, ClusterState, Evolution, Examination, KeptCells, Moment, Receipt, Step, Then};
 use crate::rejection::Rejection;
+use archipelago::CompletionError;
 use archipelago::cell::{CellPlan, CellResult};
 use archipelago::job::JobResult;
 use bytes::Bytes;
-use evolution::codec::CodecError;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, Standing};
 use experiment::SEMANTICS;
@@ -27,6 +27,9 @@ use store::StoreError;
 
 /// A worker that has been silent for so many leases is forgotten.
 const SILENT_LEASES: u32 = 20;
+/// Time passes in steps of a tenth of a second. A step that takes longer than this means that the coordinator itself
+/// stood still: no worker could renew.
+const PAUSED: Duration = Duration::from_millis(500);
 
 /// What became of something that was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +45,10 @@ pub(crate) struct Delivery {
     /// The digest that the worker reported, and that of the bytes that came.
     pub(crate) reported: Digest,
     pub(crate) digest: Digest,
-    /// What the bytes hold.
-    pub(crate) outcome: Result<EpochOutcome, CodecError>,
+    /// What the bytes hold, or why they cannot be what the epoch came to.
+    pub(crate) outcome: Result<EpochOutcome, String>,
+    /// Whether that was compared with the task, or need not be.
+    pub(crate) is_examined: bool,
 }
 
 /// A lease that a worker wants to keep.
@@ -68,9 +73,11 @@ pub(crate) enum Instruction {
 }
 
 impl ClusterState {
+    /// Takes a worker in, for which a principal answers: its token, certificate or address.
     pub(crate) fn join(
         &mut self,
         request: &v1::JoinRequest,
+        principal: &str,
         now: Moment,
     ) -> Result<v1::JoinReply, Rejection> {
         let v1::JoinRequest { worker, name, version, semantics, threads } = request;
@@ -81,9 +88,9 @@ impl ClusterState {
         }
         if self.workers.is_full() {
             // A worker that is there renews within a lease: a flood that never does blocks others for no longer.
-            self.workers.forget_silent(now.elapsed.saturating_sub(self.rules.terms.lease));
+            self.forget_silent(self.rules.terms.lease, now);
         }
-        self.workers.join(worker, name, *threads, now.elapsed)?;
+        self.workers.join(worker, principal, name, *threads, now.elapsed)?;
         tracing::info!(worker = %name, version = %version, threads, "joined");
         let lease = self.rules.terms.lease;
         Ok(v1::JoinReply {
@@ -135,9 +142,11 @@ impl ClusterState {
     ) -> Vec<v1::Grant> {
         let mut lost = lost.into_iter();
         let mut grants = vec![];
+        let slots = if self.workers.is_resting(worker, now.elapsed) { 0 } else { slots };
         while grants.len() < slots as usize && (grants.is_empty() || budget.is_left()) {
             let idle = idle && grants.is_empty();
-            let work = lost.next().or_else(|| self.next(worker)).or_else(|| self.hedge(worker, idle, now));
+            let work =
+                lost.next().or_else(|| self.next(worker, now)).or_else(|| self.hedge(worker, idle, now));
             let Some(work) = work else { break };
             let token = self.leases.grant(&work, worker, now.elapsed);
             match self.grant(&work, worker, token, budget) {
@@ -150,12 +159,12 @@ impl ClusterState {
         grants
     }
 
-    fn next(&mut self, worker: &str) -> Option<Work> {
+    fn next(&mut self, worker: &str, now: Moment) -> Option<Work> {
         for run in self.queue.active() {
-            if !self.is_active(&run) {
+            if !self.is_active(&run) || self.leases.is_unfit(worker, &run, now.elapsed) {
                 continue;
             }
-            if let Some(work) = self.leases.waiting_for(worker, &run) {
+            if let Some(work) = self.leases.waiting_for(worker, &run, now.elapsed, |_| true) {
                 return Some(work);
             }
             let piece = match &mut self.runs.get_mut(&run)?.body {
@@ -175,7 +184,9 @@ impl ClusterState {
         if !idle {
             return None;
         }
-        let work = self.leases.hedge(worker, now.elapsed, |run| self.is_active(run))?;
+        let may_take =
+            |work: &Work| self.is_active(&work.run) && !self.leases.is_unfit(worker, &work.run, now.elapsed);
+        let work = self.leases.hedge(worker, now.elapsed, may_take)?;
         self.counters.hedged += 1;
         tracing::info!(
             run = work.run,
@@ -325,13 +336,35 @@ impl ClusterState {
         }
     }
 
-    /// Takes a checkpoint inside an epoch, to be written at once.
+    /// How to examine what a worker delivers of an epoch, if that is awaited.
+    pub(crate) fn examination(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: &Digest,
+        now: Moment,
+    ) -> Result<Option<Examination>, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let Piece::Epoch { island, epoch } = work.piece else { return Ok(None) };
+        if !self.is_open(&work.run) {
+            return Ok(None);
+        }
+        self.expect(work, inputs);
+        let Some(evolution) = self.evolution(&work.run) else { return Ok(None) };
+        let last = evolution.open_run().experiment().setting().islands.len() as u32 - 1;
+        if island > last {
+            return Err(RunError::from(CompletionError::Unknown { island, last }).into());
+        }
+        Ok(evolution.examination((island, epoch), inputs))
+    }
+
+    /// Takes a checkpoint inside an epoch, to be written at once; or why it cannot be one.
     pub(crate) fn checkpoint(
         &mut self,
         worker: &str,
         work: &Work,
         inputs: &Digest,
-        (standing, bytes): (Standing, Bytes),
+        checkpoint: Result<(Standing, Bytes), String>,
         now: Moment,
     ) -> Result<(), Rejection> {
         self.workers.see(worker, now.elapsed)?;
@@ -339,6 +372,7 @@ impl ClusterState {
         if !self.is_open(&work.run) {
             return Ok(());
         }
+        let (standing, bytes) = checkpoint.map_err(|reason| self.corrupt(worker, &reason))?;
         self.expect(work, inputs);
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
@@ -361,7 +395,7 @@ impl ClusterState {
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok((Fate::Unneeded, 0)) };
-        let Delivery { inputs, reported, digest, outcome } = delivery;
+        let Delivery { inputs, reported, digest, outcome, is_examined } = delivery;
         if reported != digest {
             let reason = format!("{work}: expected bytes with the digest {reported}, found {digest}");
             return Err(self.corrupt(worker, &reason));
@@ -369,8 +403,14 @@ impl ClusterState {
         if !self.is_open(&work.run) {
             return Ok((self.count(Fate::Unneeded), 0));
         }
-        let outcome = outcome?;
+        let outcome = outcome.map_err(|reason| self.corrupt(worker, &reason))?;
         self.expect(work, &inputs);
+        // It has come to be awaited since it was looked at: it is sent again.
+        let is_awaited =
+            |evolution: &mut Evolution| evolution.examination((island, epoch), &inputs).is_some();
+        if !is_examined && self.evolution(&work.run).is_some_and(is_awaited) {
+            return Err(Rejection::Unexamined);
+        }
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok((self.count(Fate::Unneeded), 0)) };
         let labour = Labour { worker: name, milliseconds, elapsed: evolution.elapsed() };
@@ -380,7 +420,7 @@ impl ClusterState {
         };
         let mut number = 0;
         if fate == Fate::Accepted {
-            number = self.workers.receive(worker);
+            number = self.receive(worker, &work.run);
             if let Some(evolution) = self.evolution(&work.run) {
                 evolution.expect_written(island, epoch, Receipt { worker: worker.to_owned(), number });
                 if evolution.open_run().archipelago().end().is_some() {
@@ -428,7 +468,7 @@ impl ClusterState {
         let (results, fate) = cells.receive(results);
         let mut number = 0;
         if !results.is_empty() {
-            number = self.workers.receive(worker);
+            number = self.receive(worker, &work.run);
             let receipt = Receipt { worker: worker.to_owned(), number };
             self.step(&work.run.clone(), Step::KeepCells { plan, receipt, results });
         }
@@ -483,6 +523,13 @@ impl ClusterState {
         Ok(self.count(Fate::Accepted))
     }
 
+    /// Numbers a delivery that is accepted.
+    fn receive(&mut self, worker: &str, run: &str) -> u64 {
+        self.workers.note_success(worker);
+        self.leases.fits(worker, run);
+        self.workers.receive(worker)
+    }
+
     fn count(&mut self, fate: Fate) -> Fate {
         match fate {
             Fate::Accepted => self.counters.accepted += 1,
@@ -506,12 +553,18 @@ impl ClusterState {
         &mut self,
         worker: &str,
         (work, token): (&Work, Token),
-        failure: &str,
+        (failure, unfit): (&str, bool),
         now: Moment,
     ) -> Result<(), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         if failure.is_empty() {
             self.leases.release(work, worker, token);
+            return Ok(());
+        }
+        let reason: String = failure.chars().take(1000).collect();
+        if unfit {
+            tracing::warn!(run = work.run, worker = %self.workers.name(worker), reason, "not enough memory");
+            self.leases.refuse(work, self.workers.party(worker), token, &reason, now.elapsed);
             return Ok(());
         }
         self.counters.failures += 1;
@@ -521,25 +574,50 @@ impl ClusterState {
             epoch = work.epoch(),
             worker = %self.workers.name(worker),
             lease = token,
-            reason = failure,
+            reason,
             "failed"
         );
-        let reason: String = failure.chars().take(1000).collect();
         if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed)
             && let Some(Loss { island, epoch, worker, held }) = self.loss(work, worker, held)
         {
             let event = RunEvent::Lost { island, epoch, worker, held, reason: reason.clone(), at: now.unix };
             self.append(&work.run.clone(), event, Then::Nothing);
         }
-        if let Verdict::Poison(reason) = self.leases.fail(work, worker, token, &reason) {
-            self.fail(&work.run.clone(), &reason, now);
+        let party = self.workers.party(worker);
+        if self.leases.fail(work, party, token, &reason, now.elapsed) {
+            self.workers.note_failure(worker, now.elapsed);
+            self.judge(work, now);
         }
         Ok(())
     }
 
+    /// Fails a run if a piece of it fails everywhere.
+    fn judge(&mut self, work: &Work, now: Moment) {
+        if let Verdict::Poison(reason) = self.leases.judge(work, self.connected(now)) {
+            self.fail(&work.run.clone(), &reason, now);
+        }
+    }
+
+    /// The workers that have been heard of within a lease.
+    pub(super) fn connected(&self, now: Moment) -> impl Iterator<Item = Party<'_>> {
+        self.workers.connected(now.elapsed.saturating_sub(self.rules.terms.lease))
+    }
+
+    /// Forgets the workers that have been silent for so long; returns their names.
+    fn forget_silent(&mut self, silence: Duration, now: Moment) -> Vec<String> {
+        let forgotten = self.workers.forget_silent(now.elapsed.saturating_sub(silence));
+        forgotten
+            .into_iter()
+            .map(|(worker, name)| {
+                self.leases.forget_worker(&worker);
+                name
+            })
+            .collect()
+    }
+
     pub(crate) fn leave(&mut self, worker: &str, reason: &str) {
         tracing::info!(worker = %self.workers.name(worker), reason = %reason.chars().take(200).collect::<String>(), "left");
-        self.leases.release_all(worker);
+        self.leases.forget_worker(worker);
         self.workers.leave(worker);
     }
 
@@ -547,6 +625,13 @@ impl ClusterState {
     pub(crate) fn tick(&mut self, now: Moment) {
         let passed = now.elapsed.saturating_sub(self.ticked);
         self.ticked = now.elapsed;
+        if passed > PAUSED.max(self.rules.terms.lease / 3) {
+            tracing::warn!(
+                seconds = passed.as_secs_f64(),
+                "the coordinator stood still: leases last for longer"
+            );
+            self.leases.postpone(passed);
+        }
         self.expire(now);
         for Stalled { work, worker, for_how_long } in self.leases.find_stalled(now.elapsed) {
             self.counters.stalled += 1;
@@ -559,8 +644,7 @@ impl ClusterState {
                 "no progress: the worker renews its lease, but has evaluated nothing"
             );
         }
-        let silence = SILENT_LEASES * self.rules.terms.lease;
-        for worker in self.workers.forget_silent(now.elapsed.saturating_sub(silence)) {
+        for worker in self.forget_silent(SILENT_LEASES * self.rules.terms.lease, now) {
             self.counters.forgotten += 1;
             tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
         }
@@ -575,8 +659,8 @@ impl ClusterState {
     fn expire(&mut self, now: Moment) {
         let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
         let mut losses: BTreeMap<String, Vec<Loss>> = BTreeMap::new();
-        let mut poisoned = vec![];
-        for Expired { work, worker, token, held, verdict } in self.leases.expire(now.elapsed) {
+        let mut vanished = BTreeSet::new();
+        for Expired { work, worker, token, held } in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
             tracing::warn!(
                 run = work.run,
@@ -590,17 +674,16 @@ impl ClusterState {
             if let Some(loss) = self.loss(&work, &worker, held) {
                 losses.entry(work.run.clone()).or_default().push(loss);
             }
-            if let Verdict::Poison(reason) = verdict {
-                poisoned.push((work.run, reason));
-            }
+            self.leases.vanished(&work, self.workers.party(&worker));
+            vanished.insert(work);
         }
         // However many workers are lost at once, it is one event for each run.
         for (run, losses) in losses {
             let event = RunEvent::Expired { losses, reason: reason.to_owned(), at: now.unix };
             self.append(&run, event, Then::Nothing);
         }
-        for (run, reason) in poisoned {
-            self.fail(&run, &reason, now);
+        for work in vanished {
+            self.judge(&work, now);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::calls::Fate;
 use super::reply_budget::ReplyBudget;
+use super::{Examination, Examiner};
 use archipelago::{End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -18,6 +19,7 @@ use run::schedule::{CommitSchedule, Due};
 use run::summary::Outline;
 use run::{Assignment, JournalHead, OpenRun, RunError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
@@ -29,6 +31,7 @@ const NOBODY: &str = "";
 /// A run whose epochs are handed out.
 pub(crate) struct Evolution {
     open_run: OpenRun,
+    examiner: Arc<Examiner>,
     text: String,
     plan: Digest,
     open: BTreeMap<u32, Open>,
@@ -87,6 +90,7 @@ impl Evolution {
         let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
         let due = CommitSchedule::new(open_run.experiment().checkpoint_every());
         Self {
+            examiner: Arc::new(Examiner::new(open_run.shared_experiment())),
             open_run,
             text,
             plan,
@@ -182,6 +186,19 @@ impl Evolution {
         assignment.map(|assignment| self.hand_out(assignment)).is_some()
     }
 
+    /// How to examine what is delivered of an epoch, if that is awaited.
+    pub(crate) fn examination(
+        &mut self,
+        (island, epoch): (u32, u64),
+        inputs: &Digest,
+    ) -> Option<Examination> {
+        if !self.adopt(island, epoch, inputs) {
+            return None;
+        }
+        let task = self.open_at(island, epoch)?.task.clone();
+        Some(Examination { examiner: self.examiner.clone(), task })
+    }
+
     fn open_at(&self, island: u32, epoch: u64) -> Option<&Open> {
         self.open.get(&island).filter(|open| open.task.epoch == epoch)
     }
@@ -251,7 +268,7 @@ impl Evolution {
         let task = &self.open.get(&island).expect("it was just adopted").task;
         self.open_run.complete(task, outcome, labour)?;
         self.open.remove(&island);
-        self.progress(island, standing);
+        self.islands[island as usize].standing = standing;
         let at_stake = self.open_run.commit().at_stake(island) + self.ahead(epoch);
         self.due.note(island, at_stake, self.worked);
         if self.open_run.commit().is_heavy() {

@@ -19,12 +19,12 @@ pub struct Terms {
     pub stall: Duration,
     /// How old a lease must be before an idle worker repeats its work.
     pub hedge_after: Duration,
-    /// Work that fails so often is poison.
-    pub failures: usize,
-    /// Work that fails on so many different workers is poison.
+    /// Work is poison once it has failed on so many principals, and on every connected worker that could take it.
     pub failing_workers: usize,
-    /// Work whose workers vanish so often without getting any further is poison.
-    pub vanished: u32,
+    /// With fewer principals than that, work is poison once it has failed so often everywhere.
+    pub failures: u32,
+    /// Work is poison once so many workers have vanished with it for good, and with each principal that is connected.
+    pub vanished: usize,
 }
 
 impl Default for Terms {
@@ -34,8 +34,8 @@ impl Default for Terms {
             renew: Duration::from_secs(5),
             stall: Duration::from_mins(10),
             hedge_after: Duration::from_secs(10),
-            failures: 5,
             failing_workers: 3,
+            failures: 5,
             vanished: 10,
         }
     }
@@ -43,6 +43,27 @@ impl Default for Terms {
 
 /// A piece stands still if it makes no progress for so many times as long as pieces of its run usually take.
 const STALLED_AFTER: u32 = 10;
+
+/// How long a worker is not given work again that failed on it, or that it has no memory for: twice as long each time.
+const BACK_OFF: Duration = Duration::from_secs(1);
+/// The longest of these times.
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(1);
+/// The most workers that are remembered with what failed on them, of each piece.
+const MOST_FAILURES: usize = 256;
+
+/// How long to wait after so many failures.
+pub fn back_off(times: u32) -> Duration {
+    BACK_OFF.saturating_mul(1 << times.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF)
+}
+
+/// A worker, and who answers for it: its token and certificate, or its address. Its id is self-chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party<'a> {
+    /// The worker's id.
+    pub worker: &'a str,
+    /// Who answers for it.
+    pub principal: &'a str,
+}
 
 /// What a lease is known by.
 pub type Token = u64;
@@ -53,24 +74,55 @@ pub struct Leases {
     terms: Terms,
     offers: BTreeMap<Work, Offer>,
     next: Token,
-    /// The offers that nobody has.
+    /// The offers that no worker has, or that stand still with every worker that has them.
     waiting: BTreeSet<Work>,
     /// The offers of each worker.
     held: BTreeMap<String, BTreeSet<Work>>,
-    /// The offers that exactly one worker has, by since when.
-    alone: BTreeSet<(Duration, Work)>,
+    /// The offers that some worker has, by when another one may repeat them.
+    repeatable: BTreeSet<(Duration, Work)>,
     /// How many leases of each run are out.
     counts: BTreeMap<String, usize>,
     /// How long a piece of each run usually takes.
     usual: BTreeMap<String, Duration>,
+    /// The workers that have no memory for pieces of a run.
+    unfit: BTreeMap<String, BTreeMap<String, Setback>>,
 }
 
 /// One piece of work.
 #[derive(Clone, Debug, Default)]
 struct Offer {
     leases: Vec<Lease>,
-    failures: Vec<(String, String)>,
-    vanished: u32,
+    /// From when on another worker may repeat it.
+    repeat: Option<Duration>,
+    /// On which workers it failed.
+    failures: BTreeMap<String, Setback>,
+    /// Which workers vanished with it and were not heard of again, and their principals.
+    vanished: BTreeMap<String, String>,
+}
+
+/// Something that did not work with one worker.
+#[derive(Clone, Debug)]
+struct Setback {
+    principal: String,
+    times: u32,
+    reason: String,
+    /// Until when it is not tried again there.
+    until: Duration,
+}
+
+impl Setback {
+    /// Notes that it did not work, perhaps once more.
+    fn note(known: &mut BTreeMap<String, Self>, party: Party<'_>, reason: &str, now: Duration) {
+        let times = known.get(party.worker).map_or(0, |setback| setback.times) + 1;
+        let (principal, reason) = (party.principal.to_owned(), reason.to_owned());
+        let setback = Self { principal, times, reason, until: now + back_off(times) };
+        known.insert(party.worker.to_owned(), setback);
+        if known.len() > MOST_FAILURES {
+            let oldest =
+                known.iter().min_by_key(|(_, setback)| setback.until).map(|(worker, _)| worker.clone());
+            oldest.map(|worker| known.remove(&worker));
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -99,9 +151,9 @@ pub struct Stalled {
 /// What becomes of work that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Somebody else may try.
+    /// Another worker may try, or the same one later.
     Again,
-    /// Nobody should: it would fail everywhere.
+    /// It fails everywhere.
     Poison(String),
 }
 
@@ -116,8 +168,6 @@ pub struct Expired {
     pub token: Token,
     /// For how long.
     pub held: Duration,
-    /// What becomes of the work.
-    pub verdict: Verdict,
 }
 
 impl Leases {
@@ -129,9 +179,10 @@ impl Leases {
             next: first,
             waiting: BTreeSet::new(),
             held: BTreeMap::new(),
-            alone: BTreeSet::new(),
+            repeatable: BTreeSet::new(),
             counts: BTreeMap::new(),
             usual: BTreeMap::new(),
+            unfit: BTreeMap::new(),
         }
     }
 
@@ -161,7 +212,11 @@ impl Leases {
             Lease { token, worker, granted: now, expires, progress: 0, progressed: now, stalled: false };
         self.held.entry(lease.worker.clone()).or_default().insert(work.clone());
         *self.counts.entry(work.run.clone()).or_default() += 1;
-        self.change(work, |offer| offer.leases.push(lease));
+        self.change(work, |offer| {
+            // It is there again, and so it had not vanished.
+            offer.vanished.remove(&lease.worker);
+            offer.leases.push(lease);
+        });
     }
 
     /// Takes leases of some work away.
@@ -192,15 +247,22 @@ impl Leases {
 
     /// Changes who has some work, which is offered from now on.
     fn change<T>(&mut self, work: &Work, change: impl FnOnce(&mut Offer) -> T) -> T {
+        let limit = self.stalled_after(&work.run);
         let offer = self.offers.entry(work.clone()).or_default();
-        let before = offer.alone_since();
+        let before = offer.repeat;
         let changed = change(offer);
-        let (after, is_waiting) = (offer.alone_since(), offer.leases.is_empty());
+        let after = match offer.leases.as_slice() {
+            [] => None,
+            [lease] => Some(lease.granted.saturating_add(self.terms.hedge_after)),
+            [.., last] => Some(last.granted.saturating_add(limit)),
+        };
+        offer.repeat = after;
+        let is_waiting = offer.leases.iter().all(|lease| lease.stalled);
         if before != after {
-            if let Some(since) = before {
-                self.alone.remove(&(since, work.clone()));
+            if let Some(at) = before {
+                self.repeatable.remove(&(at, work.clone()));
             }
-            self.alone.extend(after.map(|since| (since, work.clone())));
+            self.repeatable.extend(after.map(|at| (at, work.clone())));
         }
         if is_waiting {
             self.waiting.insert(work.clone());
@@ -208,6 +270,12 @@ impl Leases {
             self.waiting.remove(work);
         }
         changed
+    }
+
+    /// For how long a piece of a run may make no progress before it counts as standing still.
+    fn stalled_after(&self, run: &str) -> Duration {
+        let usual = self.usual.get(run).copied().unwrap_or_default();
+        self.terms.stall.max(usual * STALLED_AFTER)
     }
 
     /// Offers work that nobody has leased, unless it is known: it waits for a worker.
@@ -220,12 +288,42 @@ impl Leases {
         self.offers.contains_key(work)
     }
 
-    /// The work of a run that nobody has, what failed on this worker last.
-    pub fn waiting_for(&self, worker: &str, run: &str) -> Option<Work> {
+    /// The work of a run that waits for a worker, unless this one has it, was rejected by it, or is to wait with it.
+    pub fn waiting_for(
+        &self,
+        worker: &str,
+        run: &str,
+        now: Duration,
+        may_take: impl Fn(&Work) -> bool,
+    ) -> Option<Work> {
         let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
-        let mut waiting = self.waiting.range(first..).take_while(|work| work.run == run).peekable();
-        let any = waiting.peek().copied();
-        waiting.find(|work| !self.offers[work].failed_on(worker)).or(any).cloned()
+        let mut waiting = self.waiting.range(first..).take_while(|work| work.run == run);
+        waiting.find(|work| self.offers[work].is_for(worker, now) && may_take(work)).cloned()
+    }
+
+    /// Whether a worker had no memory for a piece of a run just now.
+    pub fn is_unfit(&self, worker: &str, run: &str, now: Duration) -> bool {
+        self.unfit.get(run).and_then(|workers| workers.get(worker)).is_some_and(|setback| setback.until > now)
+    }
+
+    /// Why a run gets no further, if all of these workers have no memory for it.
+    pub fn why_unfit<'a>(&self, run: &str, workers: impl IntoIterator<Item = &'a str>) -> Option<&str> {
+        let unfit = self.unfit.get(run)?;
+        let mut reason = None;
+        for worker in workers {
+            reason = Some(unfit.get(worker)?.reason.as_str());
+        }
+        reason
+    }
+
+    /// A piece of a run that has failed and is tried again: which, on how many workers, and why.
+    pub fn failing(&self, run: &str) -> Option<(&Work, usize, &str)> {
+        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+        let mut offers = self.offers.range(first..).take_while(|(work, _)| work.run == run);
+        offers.find_map(|(work, offer)| {
+            let setback = offer.failures.values().next()?;
+            Some((work, offer.failures.len(), setback.reason.as_str()))
+        })
     }
 
     /// How much work waits for a worker.
@@ -238,12 +336,10 @@ impl Leases {
         self.held.get(worker).into_iter().flatten()
     }
 
-    /// The longest leased work that an idle worker may repeat: its holder may have died, or be slow.
-    pub fn hedge(&self, worker: &str, now: Duration, runnable: impl Fn(&str) -> bool) -> Option<Work> {
-        let old_enough = |since: Duration| now.saturating_sub(since) >= self.terms.hedge_after;
-        let old = self.alone.iter().take_while(|(since, _)| old_enough(*since)).map(|(_, work)| work);
-        let of_others = |work: &Work| self.offers[work].leases.iter().all(|lease| lease.worker != worker);
-        old.filter(|work| runnable(&work.run)).find(|work| of_others(work)).cloned()
+    /// The longest leased work that an idle worker may repeat: its holder may have died, be slow, or only seem to work.
+    pub fn hedge(&self, worker: &str, now: Duration, may_take: impl Fn(&Work) -> bool) -> Option<Work> {
+        let mut due = self.repeatable.iter().take_while(|(at, _)| *at <= now).map(|(_, work)| work);
+        due.find(|work| self.offers[work].is_for(worker, now) && may_take(work)).cloned()
     }
 
     /// Renews a lease, or re-adopts it if it had expired. Rejected if the worker has another lease of the work by now.
@@ -259,15 +355,27 @@ impl Leases {
         if lease.token != token {
             return false;
         }
-        if progress != lease.progress {
-            (lease.progress, lease.progressed, lease.stalled) = (progress, now, false);
-        }
         lease.expires = now + length;
+        if progress != lease.progress {
+            let had_stalled = lease.stalled;
+            (lease.progress, lease.progressed, lease.stalled) = (progress, now, false);
+            if had_stalled {
+                self.change(work, |_| ());
+            }
+        }
         true
     }
 
+    /// Prolongs every lease by a time in which no worker could be heard, because the coordinator itself stood still.
+    pub fn postpone(&mut self, time: Duration) {
+        for lease in self.offers.values_mut().flat_map(|offer| &mut offer.leases) {
+            lease.expires += time;
+            lease.progressed += time;
+        }
+    }
+
     /// The leases that have come to stand still since this was last asked: renewed, but without progress for far longer
-    /// than pieces of their run usually take.
+    /// than pieces of their run usually take. Another worker may have what stands still everywhere.
     pub fn find_stalled(&mut self, now: Duration) -> Vec<Stalled> {
         let mut stalled = vec![];
         for (work, offer) in &mut self.offers {
@@ -280,6 +388,9 @@ impl Leases {
                     stalled.push(Stalled { work: work.clone(), worker: lease.worker.clone(), for_how_long });
                 }
             }
+        }
+        for Stalled { work, .. } in &stalled {
+            self.change(work, |_| ());
         }
         stalled
     }
@@ -302,6 +413,13 @@ impl Leases {
         self.remove(work);
     }
 
+    /// Notes that a worker has memory for pieces of a run.
+    pub fn fits(&mut self, worker: &str, run: &str) {
+        if let Some(workers) = self.unfit.get_mut(run) {
+            workers.remove(worker);
+        }
+    }
+
     /// For how long a worker has held work by this lease.
     pub fn held_for(&self, work: &Work, worker: &str, token: Token, now: Duration) -> Option<Duration> {
         let leases = &self.offers.get(work)?.leases;
@@ -317,26 +435,28 @@ impl Leases {
         let mut expired = vec![];
         for work in works {
             for lease in self.detach(&work, over) {
-                let offer = self.offers.entry(work.clone()).or_default();
-                offer.vanished += 1;
-                let verdict = if offer.vanished >= self.terms.vanished {
-                    let times = offer.vanished;
-                    Verdict::Poison(format!("{work}: {times} workers vanished with it, one after the other"))
-                } else {
-                    Verdict::Again
-                };
                 let held = now.saturating_sub(lease.granted);
                 let Lease { worker, token, .. } = lease;
-                expired.push(Expired { work: work.clone(), worker, token, held, verdict });
+                expired.push(Expired { work: work.clone(), worker, token, held });
             }
         }
         expired
     }
 
-    /// Notes that the work got further, whoever did it: those who vanished before did not do so because of it.
+    /// Notes that a worker was not heard of any more while it had some work. If it returns, it had not vanished.
+    pub fn vanished(&mut self, work: &Work, party: Party<'_>) {
+        if let Some(offer) = self.offers.get_mut(work)
+            && offer.vanished.len() < MOST_FAILURES
+        {
+            offer.vanished.insert(party.worker.to_owned(), party.principal.to_owned());
+        }
+    }
+
+    /// Notes that the work got further, whoever did it: what failed before is behind it.
     pub fn advanced(&mut self, work: &Work) {
         if let Some(offer) = self.offers.get_mut(work) {
-            offer.vanished = 0;
+            offer.vanished.clear();
+            offer.failures.clear();
         }
     }
 
@@ -352,20 +472,64 @@ impl Leases {
         }
     }
 
-    /// Gives work back that cannot be done, as its worker says. Only somebody who has it can say so.
-    pub fn fail(&mut self, work: &Work, worker: &str, token: Token, reason: &str) -> Verdict {
-        let Terms { failures, failing_workers, .. } = self.terms;
-        if !self.release(work, worker, token) {
+    /// Forgets a worker that is gone.
+    pub fn forget_worker(&mut self, worker: &str) {
+        self.release_all(worker);
+        for workers in self.unfit.values_mut() {
+            workers.remove(worker);
+        }
+    }
+
+    /// Gives work back that cannot be done, as its worker says. Only a worker that has it can say so; returns whether
+    /// it has.
+    pub fn fail(&mut self, work: &Work, party: Party<'_>, token: Token, reason: &str, now: Duration) -> bool {
+        let is_held = self.release(work, party.worker, token);
+        if let Some(offer) = self.offers.get_mut(work).filter(|_| is_held) {
+            Setback::note(&mut offer.failures, party, reason, now);
+        }
+        is_held
+    }
+
+    /// Gives work back that a worker has no memory for: that is no failure. For a while it is given no work of the run.
+    pub fn refuse(&mut self, work: &Work, party: Party<'_>, token: Token, reason: &str, now: Duration) {
+        if self.release(work, party.worker, token) {
+            Setback::note(self.unfit.entry(work.run.clone()).or_default(), party, reason, now);
+        }
+    }
+
+    /// What becomes of work that failed, or with which workers vanished: it is poison once it has failed often enough,
+    /// on enough principals, and on every connected worker that could take it. Where nobody is connected, it waits.
+    pub fn judge<'a>(&self, work: &Work, connected: impl IntoIterator<Item = Party<'a>>) -> Verdict {
+        let Some(offer) = self.offers.get(work).filter(|offer| offer.leases.is_empty()) else {
+            return Verdict::Again;
+        };
+        let Offer { failures, vanished, .. } = offer;
+        let principals: BTreeSet<&str> =
+            failures.values().map(|setback| setback.principal.as_str()).collect();
+        let times: u32 = failures.values().map(|setback| setback.times).sum();
+        let has_failed = principals.len() >= self.terms.failing_workers || times >= self.terms.failures;
+        if !has_failed && vanished.len() < self.terms.vanished {
             return Verdict::Again;
         }
-        let offer = self.offers.entry(work.clone()).or_default();
-        offer.failures.push((worker.to_owned(), reason.to_owned()));
-        let workers: BTreeSet<&str> = offer.failures.iter().map(|(worker, _)| worker.as_str()).collect();
-        if offer.failures.len() >= failures || workers.len() >= failing_workers {
-            let (times, workers) = (offer.failures.len(), workers.len());
-            return Verdict::Poison(format!("{work} failed {times} times on {workers} workers: {reason}"));
+        let unfit = self.unfit.get(&work.run);
+        let could = |party: &Party<'_>| !unfit.is_some_and(|unfit| unfit.contains_key(party.worker));
+        let mut connected = connected.into_iter().filter(could).peekable();
+        let has_tried = |party: Party<'_>| {
+            failures.contains_key(party.worker) || vanished.values().any(|known| known == party.principal)
+        };
+        if connected.peek().is_none() || !connected.all(has_tried) {
+            return Verdict::Again;
         }
-        Verdict::Again
+        Verdict::Poison(match failures.values().next_back() {
+            Some(Setback { reason, .. }) if has_failed => {
+                let on = match failures.len() {
+                    1 => "1 worker".to_owned(),
+                    workers => format!("{workers} workers"),
+                };
+                format!("{work} failed {times} times on {on}: {reason}")
+            }
+            _ => format!("{work}: {} workers vanished with it, one after the other", vanished.len()),
+        })
     }
 
     /// Forgets work that is done.
@@ -383,6 +547,7 @@ impl Leases {
         }
         self.counts.remove(run);
         self.usual.remove(run);
+        self.unfit.remove(run);
     }
 
     /// Leases of a run that are out.
@@ -392,16 +557,10 @@ impl Leases {
 }
 
 impl Offer {
-    /// Since when exactly one worker has it.
-    fn alone_since(&self) -> Option<Duration> {
-        match self.leases.as_slice() {
-            [lease] => Some(lease.granted),
-            _ => None,
-        }
-    }
-
-    fn failed_on(&self, worker: &str) -> bool {
-        self.failures.iter().any(|(failed, _)| failed == worker)
+    /// Whether a worker may be given it: one that does not have it, and on which it did not fail just now.
+    fn is_for(&self, worker: &str, now: Duration) -> bool {
+        self.leases.iter().all(|lease| lease.worker != worker)
+            && self.failures.get(worker).is_none_or(|setback| setback.until <= now)
     }
 }
 
@@ -421,16 +580,35 @@ mod tests {
         Leases::new(Terms::default(), 7)
     }
 
+    /// A worker that answers for itself.
+    fn party(worker: &str) -> Party<'_> {
+        Party { worker, principal: worker }
+    }
+
+    /// Has a piece granted to a worker and fail there.
+    fn fail(leases: &mut Leases, party: Party<'_>, now: Duration) {
+        let token = leases.grant(&work(0), party.worker, now);
+        assert!(leases.fail(&work(0), party, token, "it broke", now));
+    }
+
+    fn is_poison(leases: &Leases, connected: &[Party<'_>]) -> bool {
+        leases.judge(&work(0), connected.iter().copied()) != Verdict::Again
+    }
+
+    fn waiting(leases: &Leases, worker: &str, now: Duration) -> Option<Work> {
+        leases.waiting_for(worker, "r", now, |_| true)
+    }
+
     #[test]
     fn a_lease_runs_out_unless_it_is_renewed() {
         let mut leases = leases();
         let token = leases.grant(&work(0), "a", seconds(0));
         let lost = leases.grant(&work(1), "b", seconds(0));
         assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
-        let (worker, held, verdict) = ("b".to_owned(), seconds(15), Verdict::Again);
-        let expected = Expired { work: work(1), worker, token: lost, held, verdict };
+        let (worker, held) = ("b".to_owned(), seconds(15));
+        let expected = Expired { work: work(1), worker, token: lost, held };
         assert_eq!(leases.expire(seconds(15)), [expected], "the other one was renewed");
-        assert_eq!(leases.waiting_for("c", "r"), Some(work(1)));
+        assert_eq!(waiting(&leases, "c", seconds(15)), Some(work(1)));
         assert_eq!(leases.expire(seconds(25)).len(), 1);
     }
 
@@ -456,7 +634,7 @@ mod tests {
         assert_ne!(old, new);
         assert!(!leases.renew(&work(0), "a", old, 1, seconds(21)));
         assert!(!leases.release(&work(0), "a", old));
-        assert_eq!(leases.fail(&work(0), "a", old, "it broke"), Verdict::Again);
+        assert!(!leases.fail(&work(0), party("a"), old, "it broke", seconds(21)));
         assert_eq!(leases.count("r"), 1);
         assert!(leases.renew(&work(0), "a", new, 1, seconds(22)));
         assert!(!leases.release(&work(0), "b", new), "it is not its own");
@@ -520,24 +698,105 @@ mod tests {
     }
 
     #[test]
-    fn poison_is_what_fails_on_three_workers_or_five_times() {
+    fn clients_that_only_renew_do_not_keep_a_piece_from_others() {
         let mut leases = leases();
-        let mut fail = |worker: &str| {
-            let token = leases.grant(&work(0), worker, seconds(0));
-            leases.fail(&work(0), worker, token, "it broke")
-        };
-        assert_eq!(fail("a"), Verdict::Again);
-        assert_eq!(fail("b"), Verdict::Again);
-        let Verdict::Poison(reason) = fail("c") else { panic!("three workers are enough") };
-        assert_eq!(reason, "run r, island 0, epoch 0 failed 3 times on 3 workers: it broke");
+        let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
+        for now in (10..=600).step_by(10) {
+            for (worker, token) in tokens {
+                assert!(leases.renew(&work(0), worker, token, 7, seconds(now)));
+            }
+            leases.find_stalled(seconds(now));
+            assert_eq!(waiting(&leases, "c", seconds(now)), None, "they may still get further");
+        }
+        assert_eq!(leases.find_stalled(seconds(611)).len(), 2);
+        assert_eq!(waiting(&leases, "a", seconds(611)), None, "it has it");
+        assert_eq!(waiting(&leases, "c", seconds(611)), Some(work(0)));
+        let token = leases.grant(&work(0), "c", seconds(611));
+        assert_eq!(waiting(&leases, "d", seconds(611)), None, "a worker tries");
+        assert!(leases.renew(&work(0), "c", token, 1, seconds(620)));
+        assert_eq!(
+            leases.count("r"),
+            3,
+            "and those that renew keep their leases, as long as the work may take"
+        );
+    }
 
-        let mut leases = self::leases();
-        let verdicts = (0..5).map(|_| {
-            let token = leases.grant(&work(0), "a", seconds(0));
-            leases.fail(&work(0), "a", token, "it broke")
-        });
-        let poison: Vec<bool> = verdicts.map(|verdict| verdict != Verdict::Again).collect();
-        assert_eq!(poison, [false, false, false, false, true]);
+    #[test]
+    fn clients_that_make_progress_up_do_not_keep_a_piece_from_idle_workers() {
+        let mut leases = leases();
+        let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
+        for now in (10..=600).step_by(10) {
+            for (worker, token) in tokens {
+                assert!(leases.renew(&work(0), worker, token, now, seconds(now)));
+            }
+        }
+        assert_eq!(leases.find_stalled(seconds(601)), []);
+        assert_eq!(leases.hedge("c", seconds(599), |_| true), None);
+        assert_eq!(leases.hedge("c", seconds(601), |_| true), Some(work(0)));
+    }
+
+    #[test]
+    fn poison_is_what_fails_on_three_workers_and_on_all_that_could_take_it() {
+        let mut leases = leases();
+        let all = ["a", "b", "c", "d"].map(party);
+        for (failed, worker) in ["a", "b", "c"].into_iter().enumerate() {
+            assert!(!is_poison(&leases, &all[..failed]));
+            fail(&mut leases, party(worker), seconds(0));
+        }
+        assert!(!is_poison(&leases, &all), "one worker has not tried");
+        assert!(!is_poison(&leases, &[]), "nobody is there");
+        let Verdict::Poison(reason) = leases.judge(&work(0), all[..3].iter().copied()) else {
+            panic!("three workers are enough")
+        };
+        assert_eq!(reason, "run r, island 0, epoch 0 failed 3 times on 3 workers: it broke");
+        fail(&mut leases, party("d"), seconds(0));
+        assert!(is_poison(&leases, &all));
+        leases.advanced(&work(0));
+        assert!(!is_poison(&leases, &all), "it got further");
+    }
+
+    #[test]
+    fn with_fewer_workers_poison_is_what_fails_five_times() {
+        let mut leases = leases();
+        for times in 0..5 {
+            assert!(!is_poison(&leases, &[party("a")]));
+            fail(&mut leases, party("a"), seconds(100 * times));
+        }
+        assert!(!is_poison(&leases, &[party("a"), party("b")]), "another has not tried");
+        assert!(is_poison(&leases, &[party("a")]));
+    }
+
+    #[test]
+    fn ids_are_self_chosen_so_principals_are_counted() {
+        let mut leases = leases();
+        let one = |worker| Party { worker, principal: "one" };
+        for worker in ["a", "b", "c", "d"] {
+            fail(&mut leases, one(worker), seconds(0));
+        }
+        assert!(!is_poison(&leases, &["a", "b", "c", "d"].map(one)));
+        assert!(!is_poison(&leases, &[party("honest")]));
+    }
+
+    #[test]
+    fn lack_of_memory_is_no_failure() {
+        let mut leases = leases();
+        for round in 0..20 {
+            let now = seconds(100 * round);
+            let token = leases.grant(&work(0), "small", now);
+            leases.refuse(&work(0), party("small"), token, "at most 1 MiB", now);
+            assert!(!is_poison(&leases, &[party("small")]));
+            assert!(leases.is_unfit("small", "r", now), "others first");
+            assert!(!leases.is_unfit("large", "r", now) && waiting(&leases, "large", now) == Some(work(0)));
+            assert!(!leases.is_unfit("small", "r", now + seconds(60)), "pieces differ");
+        }
+        assert_eq!(leases.why_unfit("r", ["small"]), Some("at most 1 MiB"));
+        assert_eq!(leases.why_unfit("r", ["small", "large"]), None);
+        for worker in ["a", "b", "c"] {
+            fail(&mut leases, party(worker), seconds(0));
+        }
+        assert!(is_poison(&leases, &["a", "b", "c", "small"].map(party)), "it could not take it");
+        leases.fits("small", "r");
+        assert!(!is_poison(&leases, &["a", "b", "c", "small"].map(party)));
     }
 
     #[test]
@@ -545,37 +804,63 @@ mod tests {
         let mut leases = leases();
         let token = leases.grant(&work(0), "a", seconds(0));
         for worker in ["x", "y", "z"] {
-            assert_eq!(leases.fail(&work(0), worker, token, "made up"), Verdict::Again);
+            assert!(!leases.fail(&work(0), party(worker), token, "made up", seconds(0)));
         }
+        assert!(!is_poison(&leases, &["x", "y", "z"].map(party)));
         assert_eq!(leases.count("r"), 1);
     }
 
     #[test]
-    fn what_failed_here_is_tried_elsewhere_first() {
+    fn what_failed_here_is_tried_elsewhere_first_and_here_later() {
         let mut leases = leases();
-        let broken = leases.grant(&work(0), "a", seconds(0));
-        let released = leases.grant(&work(1), "b", seconds(0));
-        leases.fail(&work(0), "a", broken, "it broke");
-        leases.release(&work(1), "b", released);
-        assert_eq!(leases.waiting_for("a", "r"), Some(work(1)));
-        assert_eq!(leases.waiting_for("b", "r"), Some(work(0)));
+        fail(&mut leases, party("a"), seconds(0));
+        assert_eq!(waiting(&leases, "a", seconds(0)), None);
+        assert_eq!(leases.hedge("a", seconds(0), |_| true), None);
+        assert_eq!(waiting(&leases, "b", seconds(0)), Some(work(0)));
+        assert_eq!(waiting(&leases, "a", seconds(1)), Some(work(0)));
+        fail(&mut leases, party("a"), seconds(1));
+        assert_eq!(waiting(&leases, "a", seconds(2)), None, "twice as long as before");
+        assert_eq!(waiting(&leases, "a", seconds(3)), Some(work(0)));
+    }
+
+    /// Has workers vanish with a piece, one after the other.
+    fn vanish(leases: &mut Leases, rounds: std::ops::Range<u64>, worker: impl Fn(u64) -> String) {
+        for round in rounds {
+            let (worker, now) = (worker(round), 100 * round);
+            leases.grant(&work(0), &worker, seconds(now));
+            assert_eq!(leases.expire(seconds(now + 50)).len(), 1);
+            leases.vanished(&work(0), Party { worker: &worker, principal: "machine" });
+        }
     }
 
     #[test]
-    fn vanishing_workers_are_poison_only_while_nothing_gets_further() {
+    fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_is_there() {
         let mut leases = leases();
-        for round in 0..30 {
-            leases.grant(&work(0), "a", seconds(100 * round));
-            let expired = leases.expire(seconds(100 * round + 50));
-            assert_eq!(expired[0].verdict, Verdict::Again);
-            if round % 9 == 8 {
-                leases.advanced(&work(0));
-            }
-        }
-        let poisoned = (30..40).any(|round| {
-            leases.grant(&work(0), "a", seconds(100 * round));
-            leases.expire(seconds(100 * round + 50))[0].verdict != Verdict::Again
-        });
-        assert!(poisoned);
+        let returned = Party { worker: "new", principal: "machine" };
+        let life = |round| format!("life {round}");
+        vanish(&mut leases, 0..9, life);
+        leases.advanced(&work(0));
+        vanish(&mut leases, 9..18, life);
+        assert!(!is_poison(&leases, &[returned]));
+        vanish(&mut leases, 18..19, life);
+        assert!(is_poison(&leases, &[returned]), "ten lives of one machine");
+        assert!(!is_poison(&leases, &[returned, party("other")]), "another has not tried");
+        assert!(!is_poison(&leases, &[]));
+    }
+
+    #[test]
+    fn a_worker_that_returns_had_not_vanished() {
+        let mut leases = leases();
+        vanish(&mut leases, 0..30, |_| "a".to_owned());
+        assert!(!is_poison(&leases, &[Party { worker: "a", principal: "machine" }]));
+    }
+
+    #[test]
+    fn a_pause_of_the_coordinator_ends_no_lease() {
+        let mut leases = leases();
+        leases.grant(&work(0), "a", seconds(0));
+        leases.postpone(seconds(100));
+        assert_eq!(leases.expire(seconds(101)), []);
+        assert_eq!(leases.expire(seconds(115)).len(), 1);
     }
 }

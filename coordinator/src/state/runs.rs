@@ -21,6 +21,7 @@ use run::WriteError;
 use run::players::PlayerFiles;
 use run::summary::{Outline, RunKind};
 use run::{JournalHead, Pruned, Pruning};
+use std::time::Duration;
 use store::StoreError;
 
 /// One run.
@@ -649,12 +650,18 @@ impl ClusterState {
                 let stalled = self.leases.stalled(name).map(|(work, worker)| {
                     format!("{} makes no progress on worker {}", work.piece, self.workers.name(worker))
                 });
-                (State::Running, stalled.unwrap_or_default())
+                (State::Running, stalled.or_else(|| self.failing(name)).unwrap_or_default())
             }
             RunState::Active if self.workers.count() == 0 => {
                 (State::Waiting, "no worker has joined".to_owned())
             }
-            RunState::Active => (State::Waiting, "all workers are busy".to_owned()),
+            RunState::Active => {
+                let unfit =
+                    self.leases.why_unfit(name, self.workers.connected(Duration::ZERO).map(|one| one.worker));
+                let unfit = unfit.map(|reason| format!("no worker has enough memory: {reason}"));
+                let why = unfit.or_else(|| self.failing(name));
+                (State::Waiting, why.unwrap_or_else(|| "all workers are busy".to_owned()))
+            }
             RunState::Paused => (State::Paused, String::new()),
             RunState::Finished(reason) => (State::Finished, reason.clone()),
             RunState::Cancelled => (State::Cancelled, String::new()),
@@ -674,6 +681,13 @@ impl ClusterState {
             elapsed_milliseconds: elapsed,
             created: run.created,
         })
+    }
+
+    /// What fails of a run, and is tried again.
+    fn failing(&self, name: &str) -> Option<String> {
+        let (work, workers, reason) = self.leases.failing(name)?;
+        let on = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+        Some(format!("{} failed on {on} and is tried again: {reason}", work.piece))
     }
 
     /// Whether a run is about to end.

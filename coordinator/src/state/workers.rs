@@ -1,10 +1,13 @@
 //! The workers that have joined, and what each has delivered that is not durable yet.
 
+use super::leases::{Party, back_off};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The most workers at a time.
 const MOST: usize = 10_000;
+/// A worker that fails so often in a row, whatever it is given, rests for a while.
+const TIRED_AFTER: u32 = 3;
 
 /// Why a worker is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,13 +48,22 @@ pub enum WorkerError {
 
 /// All workers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Workers(BTreeMap<String, Joined>);
+pub(crate) struct Workers {
+    joined: BTreeMap<String, Joined>,
+    /// Principals that may not take part any more, and why.
+    banned: BTreeMap<String, String>,
+}
 
 #[derive(Clone, Debug)]
 struct Joined {
     name: String,
+    /// Who answers for it: an id is self-chosen.
+    principal: String,
     threads: u32,
     seen: Duration,
+    /// How often it has failed in a row, and until when it is given nothing because of that.
+    failing: u32,
+    resting: Duration,
     quarantined: Option<String>,
     /// Whether it knows that there is nothing left to do.
     knows_the_end: bool,
@@ -64,6 +76,7 @@ impl Workers {
     pub(crate) fn join(
         &mut self,
         worker: &str,
+        principal: &str,
         name: &str,
         threads: u32,
         now: Duration,
@@ -71,7 +84,10 @@ impl Workers {
         if let Some(bad) = [worker, name].iter().map(|text| text.len()).find(|l| !(1..=100).contains(l)) {
             return Err(WorkerError::Name(bad));
         }
-        if let Some(known) = self.0.get_mut(worker) {
+        if let Some(reason) = self.banned.get(principal) {
+            return Err(WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
+        }
+        if let Some(known) = self.joined.get_mut(worker) {
             known.seen = now;
             return known.check(worker);
         }
@@ -82,52 +98,98 @@ impl Workers {
         let name = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let joined = Joined {
             name,
+            principal: principal.to_owned(),
             threads,
             seen: now,
+            failing: 0,
+            resting: Duration::ZERO,
             quarantined: None,
             knows_the_end: false,
             deliveries: 0,
             undurable: BTreeSet::new(),
         };
-        self.0.insert(worker.to_owned(), joined);
+        self.joined.insert(worker.to_owned(), joined);
         Ok(())
     }
 
     /// Whether there is no room for another.
     pub(crate) fn is_full(&self) -> bool {
-        self.0.len() >= MOST
+        self.joined.len() >= MOST
     }
 
     /// Notes that a worker is there, if it may take part.
     pub(crate) fn see(&mut self, worker: &str, now: Duration) -> Result<(), WorkerError> {
-        let joined = self.0.get_mut(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?;
+        let joined = self.joined.get_mut(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?;
         joined.seen = now;
         joined.check(worker)
     }
 
-    /// Rejects a worker from now on.
+    /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
+    /// have to join under another id.
     pub(crate) fn quarantine(&mut self, worker: &str, reason: &str) {
-        if let Some(joined) = self.0.get_mut(worker) {
-            joined.quarantined = Some(reason.to_owned());
+        let Some(joined) = self.joined.get_mut(worker) else { return };
+        joined.quarantined = Some(reason.to_owned());
+        let principal = joined.principal.clone();
+        let is_other = |(id, other): (&String, &Joined)| {
+            id != worker && other.principal == principal && other.quarantined.is_none()
+        };
+        if !self.joined.iter().any(is_other) && self.banned.len() < MOST {
+            self.banned.insert(principal, reason.to_owned());
         }
+    }
+
+    /// A worker and its principal.
+    pub(crate) fn party<'a>(&'a self, worker: &'a str) -> Party<'a> {
+        let joined = self.joined.get(worker);
+        Party { worker, principal: joined.map_or(worker, |joined| joined.principal.as_str()) }
+    }
+
+    /// The workers that may take part and have been heard of since then.
+    pub(crate) fn connected(&self, since: Duration) -> impl Iterator<Item = Party<'_>> {
+        let is_there = move |joined: &Joined| joined.seen >= since && joined.quarantined.is_none();
+        let connected = self.joined.iter().filter(move |(_, joined)| is_there(joined));
+        connected.map(|(worker, joined)| Party { worker, principal: &joined.principal })
+    }
+
+    /// Notes that something failed on a worker. One that fails whatever it is given rests for a while.
+    pub(crate) fn note_failure(&mut self, worker: &str, now: Duration) {
+        if let Some(joined) = self.joined.get_mut(worker) {
+            joined.failing = joined.failing.saturating_add(1);
+            if let Some(times) = joined.failing.checked_sub(TIRED_AFTER) {
+                joined.resting = now + back_off(times + 1);
+            }
+        }
+    }
+
+    /// Notes that a worker has delivered something that was accepted.
+    pub(crate) fn note_success(&mut self, worker: &str) {
+        if let Some(joined) = self.joined.get_mut(worker) {
+            (joined.failing, joined.resting) = (0, Duration::ZERO);
+        }
+    }
+
+    /// Whether a worker is given nothing for now, because it has failed too often.
+    pub(crate) fn is_resting(&self, worker: &str, now: Duration) -> bool {
+        self.joined.get(worker).is_some_and(|joined| joined.resting > now)
     }
 
     pub(crate) fn leave(&mut self, worker: &str) {
         // One that is quarantined stays known, or it would only have to leave and come back.
-        self.0.retain(|id, joined| id != worker || joined.quarantined.is_some());
+        self.joined.retain(|id, joined| id != worker || joined.quarantined.is_some());
     }
 
-    /// Forgets workers that have been silent since then; returns their names.
-    pub(crate) fn forget_silent(&mut self, since: Duration) -> Vec<String> {
-        self.0.extract_if(.., |_, joined| joined.seen < since).map(|(_, joined)| joined.name).collect()
+    /// Forgets workers that have been silent since then; returns their ids and names.
+    pub(crate) fn forget_silent(&mut self, since: Duration) -> Vec<(String, String)> {
+        let silent = self.joined.extract_if(.., |_, joined| joined.seen < since);
+        silent.map(|(worker, joined)| (worker, joined.name)).collect()
     }
 
     pub(crate) fn name(&self, worker: &str) -> String {
-        self.0.get(worker).map_or_else(|| worker.to_owned(), |joined| joined.name.clone())
+        self.joined.get(worker).map_or_else(|| worker.to_owned(), |joined| joined.name.clone())
     }
 
     pub(crate) fn tell_the_end(&mut self, worker: &str) {
-        if let Some(joined) = self.0.get_mut(worker) {
+        if let Some(joined) = self.joined.get_mut(worker) {
             joined.knows_the_end = true;
         }
     }
@@ -136,20 +198,20 @@ impl Workers {
     pub(crate) fn all_know_the_end(&self, since: Duration) -> bool {
         let knows =
             |joined: &Joined| joined.knows_the_end || joined.seen < since || joined.quarantined.is_some();
-        self.0.values().all(knows)
+        self.joined.values().all(knows)
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.values().filter(|joined| joined.quarantined.is_none()).count()
+        self.joined.values().filter(|joined| joined.quarantined.is_none()).count()
     }
 
     pub(crate) fn threads(&self) -> u64 {
-        self.0.values().map(|joined| u64::from(joined.threads)).sum()
+        self.joined.values().map(|joined| u64::from(joined.threads)).sum()
     }
 
     /// Numbers an accepted delivery of a worker, which is not durable yet.
     pub(crate) fn receive(&mut self, worker: &str) -> u64 {
-        let Some(joined) = self.0.get_mut(worker) else { return 0 };
+        let Some(joined) = self.joined.get_mut(worker) else { return 0 };
         joined.deliveries += 1;
         joined.undurable.insert(joined.deliveries);
         joined.deliveries
@@ -157,14 +219,14 @@ impl Workers {
 
     /// Notes that a delivery is durable, or not needed any more.
     pub(crate) fn settle(&mut self, worker: &str, delivery: u64) {
-        if let Some(joined) = self.0.get_mut(worker) {
+        if let Some(joined) = self.joined.get_mut(worker) {
             joined.undurable.remove(&delivery);
         }
     }
 
     /// The last delivery of a worker up to which everything is durable.
     pub(crate) fn durable(&self, worker: &str) -> u64 {
-        let Some(joined) = self.0.get(worker) else { return 0 };
+        let Some(joined) = self.joined.get(worker) else { return 0 };
         joined.undurable.first().map_or(joined.deliveries, |first| first - 1)
     }
 }
@@ -184,7 +246,7 @@ mod tests {
     #[test]
     fn deliveries_are_durable_up_to_the_first_that_is_not() {
         let mut workers = Workers::default();
-        workers.join("a", "a", 1, Duration::ZERO).unwrap();
+        workers.join("a", "a", "a", 1, Duration::ZERO).unwrap();
         let numbers: Vec<u64> = (0..4).map(|_| workers.receive("a")).collect();
         assert_eq!((numbers, workers.durable("a")), (vec![1, 2, 3, 4], 0));
         workers.settle("a", 2);
@@ -195,5 +257,42 @@ mod tests {
         workers.settle("a", 4);
         assert_eq!(workers.durable("a"), 4);
         assert_eq!(workers.durable("b"), 0);
+    }
+
+    #[test]
+    fn a_quarantined_worker_does_not_return_under_another_id_unless_its_principal_has_other_workers() {
+        let mut workers = Workers::default();
+        let join = |workers: &mut Workers, worker: &str, principal: &str| {
+            workers.join(worker, principal, worker, 1, Duration::ZERO).is_ok()
+        };
+        for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
+            assert!(join(&mut workers, worker, principal));
+        }
+        workers.quarantine("a", "it lies");
+        assert!(!join(&mut workers, "a", "one"));
+        assert!(!join(&mut workers, "d", "one"), "an id is self-chosen");
+        assert!(join(&mut workers, "a2", "three"));
+        workers.quarantine("b", "it lies");
+        assert!(!join(&mut workers, "b", "two"));
+        assert!(join(&mut workers, "c", "two"), "it shares an address with the other one");
+        let connected: Vec<&str> = workers.connected(Duration::ZERO).map(|party| party.worker).collect();
+        assert_eq!(connected, ["a2", "c"]);
+    }
+
+    #[test]
+    fn a_worker_that_fails_whatever_it_is_given_rests() {
+        let mut workers = Workers::default();
+        workers.join("a", "a", "a", 1, Duration::ZERO).unwrap();
+        let second = Duration::from_secs(1);
+        workers.note_failure("a", Duration::ZERO);
+        workers.note_failure("a", Duration::ZERO);
+        assert!(!workers.is_resting("a", Duration::ZERO));
+        workers.note_failure("a", Duration::ZERO);
+        assert!(workers.is_resting("a", Duration::ZERO));
+        assert!(!workers.is_resting("a", second));
+        workers.note_failure("a", second);
+        assert!(workers.is_resting("a", 2 * second), "twice as long");
+        workers.note_success("a");
+        assert!(!workers.is_resting("a", second));
     }
 }

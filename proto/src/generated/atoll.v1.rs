@@ -425,6 +425,9 @@ pub struct ReleaseRequest {
     pub failure: ::prost::alloc::string::String,
     #[prost(fixed64, tag = "4")]
     pub token: u64,
+    /// Whether the piece needs more memory than the worker may use. That is no failure: other workers may have more.
+    #[prost(bool, tag = "5")]
+    pub unfit: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseReply {}

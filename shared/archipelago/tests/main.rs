@@ -5,4 +5,5 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod any_order;
+mod delivered;
 mod progress;

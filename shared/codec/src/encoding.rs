@@ -51,6 +51,9 @@ pub enum CodecError {
         /// How many bytes there were.
         length: usize,
     },
+    /// The value has another encoding than the one that is written.
+    #[error("is not in its usual encoding")]
+    Unusual,
     /// A value was read, and bytes are left.
     #[error("has bytes after its value: expected {used}, found {length}")]
     BytesLeft {

@@ -65,6 +65,11 @@ impl Algorithm {
         }
     }
 
+    /// Whether the number of its individuals depends on what was found so far.
+    pub(crate) fn is_archive(&self) -> bool {
+        matches!(self, Self::MapElites(_))
+    }
+
     /// The most individuals there are in one place at any time: founders, residents, or the children of a generation.
     pub fn crowd(&self) -> u64 {
         self.capacity().max(u64::from(self.founders())).max(u64::from(self.births()))

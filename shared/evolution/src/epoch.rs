@@ -3,6 +3,8 @@
 //! This is where the types of a problem are erased: whoever plans, leases, stores or sends epochs sees [`EpochTask`]
 //! go in and [`EpochOutcome`] come out, and no genes.
 
+mod check;
+
 use crate::algorithm::Tally;
 use crate::gene::Gene;
 use crate::island::{self, Champion, Island, IslandState, Setting};
@@ -76,7 +78,11 @@ impl EpochOutcome {
         digest: Digest,
     ) -> Result<Self, CodecError> {
         let standing = Standing::of_state(&state)?;
-        let statistics = codec::decode(statistics)?;
+        let encoded = statistics;
+        let statistics: EpochStatistics = codec::decode(encoded)?;
+        if codec::encode(&statistics)? != encoded {
+            return Err(CodecError::Unusual);
+        }
         Ok(Self { state, departure, left, digest, standing, statistics })
     }
 }
@@ -104,6 +110,16 @@ pub enum EpochError {
         /// Why.
         error: MisfitError,
     },
+    /// Bytes that decode, but cannot be what the epoch came to.
+    #[error("island {island}, epoch {epoch}: expected {expected}, found something else")]
+    Wrong {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+        /// What was expected.
+        expected: &'static str,
+    },
     /// An island that does not exist.
     #[error("expected an island from 0 to {last}, found `{island}`")]
     Island {
@@ -121,6 +137,13 @@ pub trait Evolver: Send + Sync {
 
     /// Takes an epoch up at a checkpoint inside it.
     fn resume(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Box<dyn Evolving + '_>, EpochError>;
+
+    /// Compares an outcome that another process has delivered with its task, as far as that is possible without
+    /// computing the epoch again.
+    fn check(&self, task: &EpochTask, outcome: &EpochOutcome) -> Result<(), EpochError>;
+
+    /// The same of a checkpoint inside an epoch; returns where the island stands in it.
+    fn check_checkpoint(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Standing, EpochError>;
 
     /// The champion in an island's state.
     fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError>;
@@ -272,6 +295,14 @@ impl<P: Problem> Evolver for World<P> {
         let island = self.island(task, state)?;
         let (epoch, until) = (task.epoch, task.until);
         Ok(Box::new(Underway { island, epoch, from, until, statistics }))
+    }
+
+    fn check(&self, task: &EpochTask, outcome: &EpochOutcome) -> Result<(), EpochError> {
+        self.check_outcome(task, outcome)
+    }
+
+    fn check_checkpoint(&self, task: &EpochTask, checkpoint: &[u8]) -> Result<Standing, EpochError> {
+        World::check_checkpoint(self, task, checkpoint)
     }
 
     fn champion(&self, state: &[u8]) -> Result<ChampionView, CodecError> {

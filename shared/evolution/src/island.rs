@@ -402,6 +402,17 @@ impl<'a, P: Problem> Island<'a, P> {
         Departure { emigrants: emigrants.pack(), shares, opponents, opponent_shares }
     }
 
+    /// Who has left at the end of an epoch, chosen again from the state that it left behind.
+    pub(crate) fn depart_again(&mut self, epoch: u64) -> Departure<P::Gene> {
+        self.departed.clear();
+        self.depart(epoch)
+    }
+
+    /// How many former champions it has.
+    pub(crate) fn hall_len(&self) -> usize {
+        self.hall.len()
+    }
+
     /// The opponents that leave at the end of an epoch, copies for each that gets any: the hall of fame, or the champion
     /// where there is none.
     fn leaving_opponents(&self, epoch: u64) -> (PackedPopulation<P::Gene>, Shares) {

@@ -217,6 +217,11 @@ impl OpenRun {
         &self.experiment
     }
 
+    /// Its experiment, to be kept beside it.
+    pub fn shared_experiment(&self) -> Arc<Experiment> {
+        self.experiment.clone()
+    }
+
     /// Its islands.
     pub fn archipelago(&self) -> &Archipelago {
         &self.archipelago

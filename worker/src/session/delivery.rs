@@ -137,17 +137,28 @@ impl Session {
 
     /// Gives a piece back, with the reason if it cannot be done.
     pub(super) fn give_back(&mut self, work: &Work, failure: &str) {
-        let Some(held) = self.held.get_mut(work) else { return };
-        held.stop.ask();
-        held.phase = Phase::Delivering;
         if !failure.is_empty() {
             tracing::error!(%work, failure, "cannot be done here");
         }
+        self.release(work, failure, false);
+    }
+
+    /// Gives a piece back that needs more memory than there is.
+    pub(super) fn refuse(&mut self, work: &Work, reason: &str) {
+        tracing::warn!(%work, reason, "not enough memory");
+        self.release(work, reason, true);
+    }
+
+    fn release(&mut self, work: &Work, failure: &str, unfit: bool) {
+        let Some(held) = self.held.get_mut(work) else { return };
+        held.stop.ask();
+        held.phase = Phase::Delivering;
         let request = v1::ReleaseRequest {
             worker: self.client.id(),
             piece: Some(work.into()),
             failure: failure.to_owned(),
             token: held.token,
+            unfit,
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {

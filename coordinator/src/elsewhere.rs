@@ -1,0 +1,69 @@
+//! A worker elsewhere, without a network between: nothing that it delivers is believed.
+
+use crate::cluster::Cluster;
+use bytes::Bytes;
+use proto::calls::WorkerCalls;
+use proto::v1;
+use tonic::Status;
+
+/// The calls of a worker that is not trusted: what it delivers is examined as if it had come over a network. So that
+/// clusters with workers that lie can be simulated without one.
+#[derive(Clone)]
+pub struct Elsewhere {
+    cluster: Cluster,
+    principal: String,
+}
+
+impl Elsewhere {
+    /// The calls of workers for which this principal answers.
+    pub fn new(cluster: Cluster, principal: &str) -> Self {
+        Self { cluster, principal: principal.to_owned() }
+    }
+}
+
+#[tonic::async_trait]
+impl WorkerCalls for Elsewhere {
+    async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
+        self.cluster.join_as(&request, &self.principal)
+    }
+
+    async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
+        self.cluster.acquire_with(request, false).await
+    }
+
+    async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
+        self.cluster.plan(request).await
+    }
+
+    async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
+        self.cluster.fetch(request, length).await
+    }
+
+    async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
+        self.cluster.renew(request).await
+    }
+
+    async fn checkpoint(
+        &self,
+        head: v1::CheckpointHead,
+        bytes: Bytes,
+    ) -> Result<v1::CheckpointReply, Status> {
+        self.cluster.checkpoint_of(head, bytes).await
+    }
+
+    async fn complete(
+        &self,
+        head: v1::CompleteHead,
+        bodies: Vec<Bytes>,
+    ) -> Result<v1::CompleteReply, Status> {
+        self.cluster.complete_with(head, bodies, false).await
+    }
+
+    async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
+        self.cluster.release(request).await
+    }
+
+    async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
+        self.cluster.leave(request).await
+    }
+}

@@ -1,0 +1,54 @@
+//! Who answers for a worker: what it has shown of itself, and where it calls from.
+
+use proto::v1;
+use std::net::IpAddr;
+use tonic::Request;
+
+/// The principal of a worker that joins: its certificate and its token, as far as it has any, and its address. An id is
+/// self-chosen, and a token may be shared by all workers; so whichever of these differs makes another principal.
+pub(crate) fn of(request: &Request<v1::JoinRequest>) -> String {
+    let mut shown = blake3::Hasher::new();
+    let certificates = request.peer_certs().unwrap_or_default();
+    if let Some(certificate) = certificates.first() {
+        shown.update(b"certificate").update(certificate.as_ref());
+    }
+    if let Some(token) = request.metadata().get("authorization") {
+        shown.update(b"token").update(token.as_bytes());
+    }
+    match request.remote_addr() {
+        Some(address) => format!("{} {}", network(address.ip()), &shown.finalize().to_hex()[..16]),
+        // Without a network: a worker answers for itself.
+        None => request.get_ref().worker.clone(),
+    }
+}
+
+/// The address, or of IPv6 the network that one machine has for itself.
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_has_one_network() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("10.0.0.1"), of("::ffff:10.0.0.1"));
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn a_worker_without_a_network_answers_for_itself() {
+        let join = v1::JoinRequest { worker: "a".to_owned(), ..Default::default() };
+        assert_eq!(of(&Request::new(join)), "a");
+    }
+}
