@@ -17,10 +17,10 @@ pub(crate) struct Arguments {
     /// Milliseconds for each position, instead of a depth
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     milliseconds: Option<u64>,
-    /// How many of the best moves to show where a move lost something
+    /// Number of better moves to show
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=20))]
     lines: u8,
-    /// Remark on moves that lose more than this, in men
+    /// Comment moves that lose more than this, in men
     #[arg(long, value_name = "MEN", default_value_t = 0.3)]
     loss: f64,
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Only the benches whose key contains this
+    /// Run only benches whose key contains this
     name: Option<String>,
     /// One JSON object on stdout
     #[arg(long)]

@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// The folder to write to; nothing in it is overwritten
     #[arg(long, value_name = "DIR", default_value = "atoll-certs")]
     to: PathBuf,
-    /// A name or an address by which the coordinator is reached; may be given several times
+    /// Host name or address of the coordinator; may be repeated
     #[arg(long = "host", value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"])]
     hosts: Vec<String>,
-    /// For how many days the certificates are valid
+    /// Days for which the certificates are valid
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
 }

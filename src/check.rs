@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 #[derive(clap::Args)]
 pub(crate) struct SchemaArguments {
-    /// The same as tables in Markdown, for people
+    /// Print the keys as Markdown tables
     #[arg(long)]
     markdown: bool,
 }

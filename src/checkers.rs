@@ -20,11 +20,11 @@ use std::time::Duration;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Count the ways of playing a number of moves
+    /// Count the move sequences of a given length
     Perft(Perft),
-    /// The move that a player would make
+    /// Show the best move of a player
     Best(Best),
-    /// Let two players play against each other
+    /// Play a match between two players
     Match(duel::Arguments),
     /// Find sharp starts: positions with 11 men on each side from which few games are drawn
     Sharp(Sharp),
@@ -37,10 +37,10 @@ pub(crate) struct Perft {
     /// The position [default: the initial one]
     #[arg(long)]
     fen: Option<String>,
-    /// Moves to play
+    /// Length in plies
     #[arg(long, value_parser = clap::value_parser!(u32).range(..=DEEPEST_PERFT))]
     depth: u32,
-    /// Count moves of one position that lead to the same position once
+    /// Count moves that lead to the same position once
     #[arg(long)]
     merge: bool,
     /// One JSON object on stdout
@@ -56,7 +56,7 @@ pub(crate) struct Best {
     /// The position [default: the initial one]
     #[arg(long)]
     fen: Option<String>,
-    /// Moves to look ahead
+    /// Plies to search
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
     /// Milliseconds after which to take the best move found so far
@@ -67,7 +67,7 @@ pub(crate) struct Best {
     lines: usize,
     #[command(flatten)]
     knowledge: KnowledgeArguments,
-    /// Decides what the player leaves to chance
+    /// Seed of the player's random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// One JSON object on stdout

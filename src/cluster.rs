@@ -98,7 +98,7 @@ pub(crate) async fn work_off(
             () = all_gone(&mut children) => {
                 // They leave when they are told that all is done, which the coordinator learns a moment later.
                 let ending = tokio::time::timeout(LEAVING, &mut coordinator).await;
-                let early = "the workers have ended before the run has; go on with the same command";
+                let early = "the workers ended before the run; resume with the same command";
                 let ending = ending.map_err(|_| Failure::Other(early.to_owned()))??;
                 return finished(&run, ending, start, evaluations);
             }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// The coordinator's certificate, and whatever leads from it to its authority
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<String>,
-    /// The key of that certificate
+    /// Private key of the certificate
     #[arg(long, value_name = "FILE")]
     tls_key: Option<String>,
     /// The certificate authority of workers and operators, who must then show a certificate

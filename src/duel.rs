@@ -13,18 +13,18 @@ use tournament::{Interval, Match, Tally, deck_pairs};
 pub(crate) struct Arguments {
     #[arg(help = contender::HELP)]
     player: String,
-    /// Whom it plays against
+    /// The opponent
     opponent: String,
-    /// Plies to look ahead
+    /// Plies to search
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
-    /// Plies for the opponent to look ahead [default: as many]
+    /// Plies to search for the opponent [default: same as --depth]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     opponent_depth: Option<u32>,
     /// Pairs of games, each from one of the 156 openings of the deck; more only if a player leaves something to chance
     #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
-    /// Decides what players leave to chance
+    /// Seed of the players' random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(

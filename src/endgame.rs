@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Build the database; go on with it if it has been begun
+    /// Build the database; resume if it was already started
     Build(Build),
     /// Count the wins, losses and draws of each slice
     Stats(Stats),
     /// Compare random verdicts with those of their successors
     Check(Check),
-    /// Who wins a position, and by which moves
+    /// Show the result of a position, and its best moves
     Probe(Probe),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Folder {
 
 #[derive(clap::Args)]
 pub(crate) struct Build {
-    /// Pieces on the board, of both sides together, at most
+    /// Largest number of pieces of both sides together
     #[arg(long, value_parser = pieces())]
     pieces: u32,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct Build {
 
 #[derive(clap::Args)]
 pub(crate) struct Stats {
-    /// Pieces on the board, of both sides together, at most; up to 4 are built if they are missing
+    /// Largest number of pieces of both sides together; up to 4 are built if they are missing
     #[arg(long, value_parser = pieces())]
     pieces: u32,
     #[command(flatten)]
@@ -59,13 +59,13 @@ pub(crate) struct Stats {
 
 #[derive(clap::Args)]
 pub(crate) struct Check {
-    /// Pieces on the board, of both sides together, at most; up to 4 are built if they are missing
+    /// Largest number of pieces of both sides together; up to 4 are built if they are missing
     #[arg(long, value_parser = pieces())]
     pieces: u32,
-    /// How many positions to look at
+    /// Number of positions to check
     #[arg(long, default_value_t = 1_000_000)]
     samples: u64,
-    /// Which ones
+    /// Seed of the sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub(crate) struct Arguments {
     #[command(flatten)]
     player: PlayerArguments,
-    /// Decides what the player leaves to chance
+    /// Seed of the player's random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

@@ -16,18 +16,18 @@ pub(crate) struct Arguments {
     run: String,
     #[command(flatten)]
     store: StoreArgument,
-    /// A run of a coordinator, rather than of a store
+    /// Export a run of a coordinator instead of a local store
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
-    /// The folder to write to; `RUN-export` unless given
+    /// Folder to write to [default: RUN-export]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
     /// Write a checkers champion as a player file instead; the run may be named `RUN/ISLAND` or `RUN/ISLAND@EPOCH` too
     #[arg(long, value_name = "FILE", conflicts_with_all = ["coordinator", "to", "json"])]
     player: Option<PathBuf>,
-    /// One JSON object on stdout, and no files
+    /// Print one JSON object on stdout; write no files
     #[arg(long)]
     json: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a level as text, and what it is
+    /// Print a level and its properties
     Show {
         #[command(flatten)]
         source: Source,
@@ -48,7 +48,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Write a level in another form
+    /// Convert a level to another format
     Export {
         #[command(flatten)]
         source: Source,
@@ -57,7 +57,7 @@ enum Command {
         /// What to write
         #[arg(long, value_enum)]
         to: Form,
-        /// Where to write it, stdout if not given; the tile sheet of a Tiled map goes beside it
+        /// Output file [default: stdout]; the tile sheet of a Tiled map is written beside it
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -69,7 +69,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Source {
-    /// A level as text or JSON; stdin if not given or `-`
+    /// Level file, text or JSON [default: stdin]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ struct Playing {
     /// Who plays a Match-3 board: random, greedy, look-ahead:DEPTH or mixture:SKILL
     #[arg(long, default_value = "random")]
     player: Player,
-    /// How often a Match-3 board is played
+    /// Number of plays of a Match-3 board
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     plays: u32,
     /// The seed of the plays

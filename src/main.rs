@@ -57,54 +57,54 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run an experiment, a sweep, a study or a tournament; go on with it if it has been begun
+    /// Run an experiment, sweep, study or tournament; resume it if it was already started
     Run(run::RunArguments),
-    /// Go on with a run that was stopped or has crashed
+    /// Resume a run that was stopped or crashed
     Resume(run::ResumeArguments),
-    /// Give a run a longer budget, and go on with it
+    /// Change the budget of a run, and continue it
     Extend(run::ExtendArguments),
-    /// Check an experiment file, and estimate its time and disk
+    /// Show all mistakes in an experiment file; estimate time, disk and memory
     Check(check::Arguments),
     /// Print the JSON schema of experiment files, for editors
     Schema(check::SchemaArguments),
     /// List the runs of a store
     Runs(runs::Arguments),
-    /// Check every object of a run, and compute its epochs again
+    /// Verify the stored data of a run, and recompute its epochs
     Verify(verify::Arguments),
     /// Write a run's champions and statistics as JSON and CSV
     Export(export::Arguments),
-    /// Write what a run brought as one page, or compare several runs
+    /// Write the report of a run, or compare several runs
     Report(report::Arguments),
-    /// Keep runs, and hand them out to workers
+    /// Start a coordinator: it stores runs and leases their work to workers
     Coordinator(coordinator::Arguments),
-    /// Evolve islands for a coordinator
+    /// Start a worker: it evolves islands for a coordinator
     Worker(worker::Arguments),
-    /// Have a coordinator run an experiment, a sweep, a study or a tournament
+    /// Submit an experiment, sweep, study or tournament to a coordinator
     Submit(remote::SubmitArguments),
-    /// Watch a run of a coordinator until it has ended
+    /// Watch a run until it ends
     Watch(remote::WatchArguments),
-    /// Hold back a run of a coordinator, or go on with it
+    /// Pause or resume a run on a coordinator
     Pause(remote::PauseArguments),
-    /// End a run of a coordinator without a result
+    /// Cancel a run on a coordinator
     Cancel(remote::CancelArguments),
-    /// Say whether a coordinator would be well here: its store, its clock, its ports, its certificates
+    /// Check whether a coordinator can run here: store, clock, ports, certificates
     Doctor(doctor::Arguments),
-    /// Make a certificate authority, certificates and tokens to begin with
+    /// Create a certificate authority, certificates and tokens
     Certs(certs::Arguments),
-    /// Measure what this machine can do
+    /// Measure the speed of this machine
     Bench(bench::Arguments),
-    /// Checkers: count moves, ask a player for one, find species
+    /// Checkers: count positions, find moves, play matches, find species
     #[command(subcommand)]
     Checkers(checkers::Command),
-    /// Look at a tournament: its table, its games, a page
+    /// Show the results of a tournament: table, games, page
     #[command(subcommand)]
     Tournament(tournament::Command),
     /// Rate the champions of a run's milestones: did evolution progress, and when did it stop?
     Ratings(ratings::Arguments),
-    /// Build and ask the checkers endgame database
+    /// Build and query the checkers endgame database
     #[command(subcommand)]
     Endgame(endgame::Command),
-    /// Let draughts programs use a checkers player, by the Hub protocol
+    /// Offer a checkers player to draughts programs that use the Hub protocol
     Engine(engine::Arguments),
     /// Comment recorded games: what each move lost, and what was better
     Analyse(analyse::Arguments),
@@ -112,7 +112,7 @@ enum Command {
     Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),
-    /// Look at, rate or export lock-and-key and Match-3 levels
+    /// Show, rate, convert and collect lock-and-key and Match-3 levels
     Level(level::Arguments),
 }
 

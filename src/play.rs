@@ -24,19 +24,19 @@ pub(crate) struct Arguments {
     /// Your side; black moves first
     #[arg(long, value_enum, default_value_t = Colour::Black)]
     side: Colour,
-    /// Seconds that the player may take for a move, instead of a depth
+    /// Seconds for each move, instead of a depth
     #[arg(long, value_name = "SECONDS", conflicts_with = "clock", value_parser = parse_seconds)]
     seconds: Option<Duration>,
-    /// A clock for both sides, `MINUTES` or `MINUTES+SECONDS` for each move: who runs out of time has lost
+    /// Clock for both sides, `MINUTES` or `MINUTES+SECONDS` (increment for each move); running out of time loses
     #[arg(long, value_name = "CLOCK", value_parser = parse_clock)]
     clock: Option<(Duration, Duration)>,
     /// The position to start from [default: the initial one]
     #[arg(long)]
     fen: Option<String>,
-    /// The file to which the game is added in the end
+    /// File to append the finished game to
     #[arg(long, value_name = "FILE", default_value = "atoll-games.pdn")]
     pdn: PathBuf,
-    /// Decides what the player leaves to chance [default: the time]
+    /// Seed of the player's random choices [default: the time]
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) struct PlayerArguments {
     #[arg(help = contender::HELP)]
     pub(crate) player: String,
-    /// Moves to look ahead
+    /// Plies to search
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     pub(crate) depth: u32,
     #[command(flatten)]
@@ -37,10 +37,10 @@ pub(crate) struct PlayingArguments {
     /// Entries of the transposition table, as a power of two of 16 bytes each [default: by the time for a move]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(10..=26))]
     table_bits: Option<u32>,
-    /// What a draw costs the player, in men; more than 0 plays on in equal positions
+    /// Value of a draw to the player, in men below zero; above 0 it avoids draws in equal positions
     #[arg(long, value_name = "MEN", default_value_t = 0.0, allow_negative_numbers = true)]
     contempt: f32,
-    /// Forget the positions of the game: do not count them as draws in the search
+    /// Do not count positions of the game so far as draws in the search
     #[arg(long)]
     no_history: bool,
 }
@@ -48,10 +48,10 @@ pub(crate) struct PlayingArguments {
 /// What a player knows beside its own judgement.
 #[derive(clap::Args)]
 pub(crate) struct KnowledgeArguments {
-    /// Use the endgame database with up to so many pieces
+    /// Use the endgame database with up to this many pieces
     #[arg(long, value_name = "PIECES", value_parser = endgame::pieces())]
     endgame: Option<u32>,
-    /// When to ask it
+    /// When to query the endgame database
     #[arg(long, value_enum, default_value_t = When::Unsure)]
     consult: When,
     /// What counts as unsure: the player's own value lies between these, whoever it favours; each man of lead is 0.25 for
@@ -70,9 +70,9 @@ pub(crate) struct KnowledgeArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum When {
-    /// Wherever it knows the position
+    /// Whenever it contains the position
     Always,
-    /// Where the player's own value is unsure
+    /// Only when the player's own value is unsure
     Unsure,
 }
 

@@ -100,16 +100,16 @@ pub(crate) fn check_address(
 /// What an operator shows to a coordinator.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct Credentials {
-    /// The certificate authority that has signed the coordinator's certificate, for https://
+    /// CA certificate of the coordinator, for https://
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CA")]
     tls_ca: Option<PathBuf>,
-    /// A certificate of one's own, if the coordinator wants to see one
+    /// Client certificate, if the coordinator requires one
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CERT", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate
+    /// Private key of the certificate
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_KEY")]
     tls_key: Option<PathBuf>,
-    /// The file that holds the token; the token itself may be in `ATOLL_TOKEN`
+    /// File with the token; `ATOLL_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE", env = "ATOLL_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }

@@ -34,13 +34,13 @@ pub(crate) struct Arguments {
     /// Rate the champions of all islands
     #[arg(long, conflicts_with = "island")]
     all_islands: bool,
-    /// The most milestones of each island, the first and the last among them
+    /// Maximum number of milestones of each island, including the first and the last
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=100))]
     milestones: u32,
-    /// Plies to look ahead
+    /// Plies to search
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     depth: u32,
-    /// Openings of the deck that each two play with both colours
+    /// Openings that each pair of players plays with both colours
     #[arg(long, default_value_t = 39, value_parser = clap::value_parser!(u32).range(1..=156))]
     openings: u32,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let driven = drive::here(&store, wish, &arguments.how, &mut signals).await?;
     if driven.ending == Ending::Stopped {
-        eprintln!("stopped; what was done is kept: go on with the same command");
+        eprintln!("stopped; all completed work is kept: resume with the same command");
         return Ok(ExitCode::from(signals.exit_code()));
     }
     let played = PlayedTournament::read(&store, &driven.run, driven.time).await?;

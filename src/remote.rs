@@ -55,19 +55,19 @@ pub(crate) struct SubmitArguments {
     file: PathBuf,
     #[command(flatten)]
     coordinator: CoordinatorArgument,
-    /// A seed in place of the file's own
+    /// Override the seed of the file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
-    /// Runs of a higher priority are worked on first
+    /// Runs with a higher priority are computed first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
-    /// Start anew beside what is there, rather than go on with it
+    /// Start a new run instead of resuming
     #[arg(long)]
     fresh: bool,
-    /// Wait until the run has ended
+    /// Wait until the run ends
     #[arg(long)]
     wait: bool,
-    /// End with one JSON object on stdout
+    /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) struct WatchArguments {
     run: String,
     #[command(flatten)]
     coordinator: CoordinatorArgument,
-    /// End with one JSON object on stdout
+    /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
 }
@@ -89,7 +89,7 @@ pub(crate) struct PauseArguments {
     run: String,
     #[command(flatten)]
     coordinator: CoordinatorArgument,
-    /// Go on with it
+    /// Resume it
     #[arg(long)]
     off: bool,
 }

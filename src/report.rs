@@ -27,21 +27,21 @@ use store::Store;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The run to report on, or the file that was run; several are compared
+    /// Run or experiment file to report on; several are compared
     #[arg(required = true, value_name = "RUN|FILE")]
     sources: Vec<String>,
     #[command(flatten)]
     store: StoreArgument,
-    /// The folder to write to; `RUN-report` unless given
+    /// Folder to write to [default: RUN-report]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Open the page in a browser: `$BROWSER`, or what the system opens pages with
+    /// Open the report in a browser (`$BROWSER`, or the default browser)
     #[arg(long, conflicts_with = "json")]
     open: bool,
-    /// Write it anew while the run goes on, until it has ended
+    /// Update the report until the run ends
     #[arg(long, conflicts_with = "json")]
     watch: bool,
-    /// One JSON object on stdout, and no files
+    /// Print one JSON object on stdout; write no files
     #[arg(long)]
     json: bool,
 }

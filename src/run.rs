@@ -22,13 +22,13 @@ use worker::Pool;
 pub(crate) struct How {
     #[command(flatten)]
     pub(crate) store: StoreArgument,
-    /// Threads to use; all cores that this process may use unless given
+    /// Number of threads [default: all cores that this process may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// A file that says how the engines of a tournament are started
+    /// File that defines how to start the engines of a tournament
     #[arg(long, value_name = "FILE")]
     pub(crate) engines: Option<PathBuf>,
-    /// End with one JSON object on stdout
+    /// Print the result as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -47,20 +47,20 @@ pub(crate) struct RunArguments {
     file: PathBuf,
     #[command(flatten)]
     how: How,
-    /// A seed in place of the file's own
+    /// Override the seed of the file
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
-    /// Start anew beside what is there, rather than go on with it
+    /// Start a new run instead of resuming
     #[arg(long)]
     fresh: bool,
-    /// Evolve in so many worker processes, rather than in this one
+    /// Evolve in N worker processes instead of in this one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct ResumeArguments {
-    /// The run to go on with; may be left out where only one is unfinished
+    /// The run to resume; optional if only one is unfinished
     run: Option<String>,
     #[command(flatten)]
     how: How,
@@ -68,7 +68,7 @@ pub(crate) struct ResumeArguments {
 
 #[derive(clap::Args)]
 pub(crate) struct ExtendArguments {
-    /// The run to give another budget
+    /// The run to extend
     run: String,
     #[command(flatten)]
     how: How,
@@ -77,19 +77,19 @@ pub(crate) struct ExtendArguments {
     coordinator: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
-    /// Generations in all
+    /// Total number of generations
     #[arg(long, value_name = "N")]
     generations: Option<u64>,
-    /// Evaluations in all
+    /// Total number of evaluations
     #[arg(long, value_name = "N")]
     evaluations: Option<u64>,
-    /// The fitness to reach
+    /// Fitness at which to stop
     #[arg(long, value_name = "F", allow_negative_numbers = true)]
     target_fitness: Option<f64>,
-    /// Generations without a better champion
+    /// Generations without a better champion after which to stop
     #[arg(long, value_name = "N")]
     stagnation: Option<u64>,
-    /// Time in all, such as `8h`
+    /// Total time, for example `8h`
     #[arg(long, value_name = "TIME")]
     wall_time: Option<String>,
 }
@@ -111,7 +111,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     if let Some(driven) = driven {
         return conclude(&store, plan, &driven, how, &signals).await;
     }
-    eprintln!("stopped; what was done is kept: go on with the same command");
+    eprintln!("stopped; all completed work is kept: resume with the same command");
     Ok(ExitCode::from(signals.exit_code()))
 }
 
@@ -185,7 +185,7 @@ async fn conclude(
     let (run, flag) = (&driven.run, how.store.flag());
     if driven.ending == Ending::Stopped {
         eprintln!(
-            "stopped; what was done is kept: go on with `atoll resume {run}{flag}` or the same command"
+            "stopped; all completed work is kept: resume with `atoll resume {run}{flag}` or the same command"
         );
         return Ok(ExitCode::from(signals.exit_code()));
     }

@@ -24,7 +24,7 @@ use store::Store;
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArgument,
-    /// Those of a coordinator, rather than of a store
+    /// List runs on a coordinator instead of a local store
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     #[command(flatten)]

@@ -16,10 +16,10 @@ use tracing_subscriber::{fmt, registry};
 /// The settings that all long-running commands share, as flags.
 #[derive(clap::Args, Clone)]
 pub(crate) struct SettingsArguments {
-    /// A file of settings
+    /// Settings file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print every setting and where it came from, and do nothing else
+    /// Print every setting and its origin, and exit
     #[arg(long)]
     pub(crate) print_config: bool,
 }

@@ -31,11 +31,11 @@ use store::Store;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Who is how strong, as far as the games say
+    /// Estimated strength of each player
     Table(TableArguments),
-    /// The games, as PDN
+    /// Print the games as PDN
     Games(games::Arguments),
-    /// A page with all tables and plots, and the games beside it
+    /// Write a page with all tables, plots and games
     Page(PageArguments),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct TableArguments {
     /// One JSON object on stdout
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// A row for each two who have met, as CSV
+    /// Print one row for each pairing, as CSV
     #[arg(long)]
     csv: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct TableArguments {
 pub(crate) struct PageArguments {
     #[command(flatten)]
     tournament: TournamentArgument,
-    /// The folder to write to; `RUN-tournament` unless given
+    /// Folder to write to [default: RUN-tournament]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }

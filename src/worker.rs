@@ -22,31 +22,31 @@ pub(crate) struct Arguments {
     /// The coordinator to work for
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
-    /// What people see in its place; the host and the process unless given
+    /// Name shown to people [default: host and process id]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Threads to use; all cores that this process may use unless given
+    /// Number of threads [default: all cores that this process may use]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
-    /// Leave when the coordinator has not answered for so long; never unless given
+    /// Exit if the coordinator does not answer for this long [default: never]
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
-    /// Mebibytes that all work together may take; three quarters of what its cgroup or the machine has unless given
+    /// Memory for all work together, in MiB [default: three quarters of the cgroup's or the machine's]
     #[arg(long, value_name = "N")]
     memory_mib: Option<String>,
-    /// A file that says how the engines of tournaments are started
+    /// File that defines how to start the engines of tournaments
     #[arg(long, value_name = "FILE")]
     engines: Option<String>,
-    /// The certificate authority that has signed the coordinator's certificate, for https://
+    /// CA certificate of the coordinator, for https://
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<String>,
-    /// A certificate of its own, if the coordinator wants to see one
+    /// Client certificate, if the coordinator requires one
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<String>,
-    /// The key of that certificate
+    /// Private key of the certificate
     #[arg(long, value_name = "FILE")]
     tls_key: Option<String>,
-    /// The file that holds its token; the token itself may be in `ATOLL_TOKEN`
+    /// File with the token; `ATOLL_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
 }

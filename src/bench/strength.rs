@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Pairs of games against each opponent, each from one of the 156 openings of the deck with colours swapped
     #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=156))]
     pairs: u32,
-    /// Decides what players leave to chance
+    /// Seed of the players' random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Measure the ladder itself: the ratings of its rungs, from games between neighbours

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// `RUN` (all islands), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`
     #[arg(required = true)]
     population: Vec<String>,
-    /// By what players are alike
+    /// What the distance of two players is computed from
     #[arg(long, value_enum, default_value = "weights")]
     distance: DistanceName,
     /// How far apart neighbours may be [default: the knee of the k-distance curve]
@@ -30,10 +30,10 @@ pub(crate) struct Arguments {
     /// Neighbours, itself counted, that make a player the core of a species
     #[arg(long, default_value_t = Settings::default().min_points)]
     min_points: usize,
-    /// What becomes of players that nobody resembles
+    /// What to do with players that resemble no other
     #[arg(long, value_enum, default_value = "drop")]
     noise: NoiseName,
-    /// Moves to look ahead when the members of a species play each other
+    /// Plies to search when the members of a species play each other
     #[arg(long, default_value_t = Settings::default().depth,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 enum DistanceName {
     /// Their weights
     Weights,
-    /// What they say of the same positions
+    /// Their evaluations of the same positions
     Behaviour,
 }
 

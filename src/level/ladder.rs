@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     /// The folder to write to
     #[arg(long, value_name = "DIR", default_value = "levels")]
     to: PathBuf,
-    /// How often each Match-3 board is played anew
+    /// Number of plays of each Match-3 board
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     plays: u32,
-    /// The seed of these plays, which is to be another than that of the search
+    /// Seed of these plays; must differ from the seed of the search
     #[arg(long, default_value_t = 2)]
     seed: u64,
 }

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// Logs that the page of a ladder saved
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
-    /// How often each Match-3 board is played by the simulated player
+    /// Number of plays of each Match-3 board by the simulated player
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     plays: u32,
     /// One JSON object on stdout

@@ -24,7 +24,7 @@ pub(crate) fn shown(
 fn result(game: &GameRecord) -> &'static str {
     match (game.ending, game.result()) {
         (Ending::Repetition, _) => "drawn by repetition",
-        (Ending::NoProgress, _) => "drawn, as nothing happened any more",
+        (Ending::NoProgress, _) => "draw (no progress)",
         (Ending::TooLong, _) => "drawn, as it lasted too long",
         (_, PdnResult::BlackWon) => "black wins",
         (_, _) => "white wins",

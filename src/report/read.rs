@@ -265,10 +265,10 @@ fn next_steps(run: &Run, (problem, best): (&ProblemSpec, u32), flag: &str) -> Ve
     let mut steps = vec![];
     match run.state.as_str() {
         "finished" => {
-            let what = "Go on with it for longer:";
+            let what = "Continue with a larger budget:";
             steps.push(Step::new(what, format!("atoll extend {id}{flag} --generations {more}")));
         }
-        _ => steps.push(Step::new("Go on with it:", format!("atoll resume {id}{flag}"))),
+        _ => steps.push(Step::new("Resume:", format!("atoll resume {id}{flag}"))),
     }
     match problem {
         ProblemSpec::Checkers(_) => {
@@ -284,7 +284,7 @@ fn next_steps(run: &Run, (problem, best): (&ProblemSpec, u32), flag: &str) -> Ve
         }
         ProblemSpec::Maze(_) | ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => {}
     }
-    let what = "Check every object, and compute epochs again:";
+    let what = "Verify stored data and recompute epochs:";
     steps.push(Step::new(what, format!("atoll verify {id}{flag}")));
     steps.push(Step::new("Every generation as CSV:", format!("atoll export {id}{flag}")));
     steps

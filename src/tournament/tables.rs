@@ -20,7 +20,7 @@ impl Outcome<'_> {
         format!("{}\ngames ended by: {}\n", tables.join("\n"), endings.join(", "))
     }
 
-    /// Who is how strong.
+    /// The estimated strength of each player.
     pub(super) fn standings_table(&self) -> Table {
         let columns = ["place", "player", "Elo", "95 %", "score", "games", "won", "drawn", "lost"];
         let caption = "Ratings in Elo above the mean of all players, where these lie with 95 % confidence";

@@ -33,7 +33,7 @@ fn stops(signal: &str, code: i32) {
     run.signal(signal);
     let finished = run.finish();
     assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
-    finished.expect_error(code, &["stopped; what was done is kept", "atoll resume signals-"]);
+    finished.expect_error(code, &["stopped; all completed work is kept", "atoll resume signals-"]);
 
     // It goes on from there, and can be stopped again.
     let mut resumed = place.start(&["resume", "--json"]);
@@ -105,6 +105,6 @@ fn a_sweep_stops_and_goes_on() {
     let asked = Instant::now();
     sweep.signal("INT");
     // Its cells have one epoch of a thousand generations, so it must stop between generations.
-    sweep.finish().expect_error(130, &["stopped; what was done is kept"]);
+    sweep.finish().expect_error(130, &["stopped; all completed work is kept"]);
     assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
 }

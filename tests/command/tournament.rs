@@ -171,7 +171,7 @@ fn threads_workers_and_stops_do_not_show_in_the_digest() {
 fn who_plays_is_settled_when_the_tournament_begins() {
     let place = place();
     let run = text(&place.json(&["run", "games.toml", "--json"]), "run").to_owned();
-    // Another player in the same file is another tournament; what was begun goes on with those who began it.
+    // Another player in the same file is another tournament; a tournament that was started keeps the players it started with.
     place.write("stranger.acp", network(2));
     let other = place.json(&["run", "games.toml", "--json"]);
     assert_ne!(text(&other, "run"), run);

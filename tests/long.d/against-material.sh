@@ -1,6 +1,6 @@
 # Sourced with `name`, `title`, `setting` and `seeds`: evolves examples/$name.toml on each seed, and lets each champion
 # play against the material player, 4 and 6 plies ahead, from all 156 openings with colours swapped. Writes
-# docs/evidence/$name.md. A run that was begun is gone on with: what is stored in target/evidence/$name counts.
+# docs/evidence/$name.md. A run that was already started is resumed: what is stored in target/evidence/$name counts.
 set -euo pipefail
 
 store=target/evidence/$name

@@ -60,7 +60,7 @@ pub enum Message {
     Done {
         /// The epoch.
         task: EpochTask,
-        /// What it brought.
+        /// Its result.
         outcome: Box<EpochOutcome>,
         /// How long it took.
         time: Duration,

@@ -333,7 +333,7 @@ impl Session {
         });
     }
 
-    /// Goes on with a piece whose inputs are there, unless it has gone back meanwhile.
+    /// Continues a piece whose inputs are there, unless it has gone back meanwhile.
     fn prepared(
         &mut self,
         work: &Work,

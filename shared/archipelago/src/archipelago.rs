@@ -281,7 +281,7 @@ impl Archipelago {
         None
     }
 
-    /// Goes on with another budget, given when so many epochs were complete. The run may have ended by then, or not.
+    /// Continues with another budget, given when so many epochs were complete. The run may have ended by then, or not.
     pub fn extend(&mut self, complete: u64, budget: Budget) {
         self.schedule.extend(budget.generations);
         self.budget = budget;

@@ -22,7 +22,7 @@ const DEEPEST_GUIDE: u32 = 8;
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Consult {
-    /// Wherever it knows the position.
+    /// Whenever it contains the position.
     Always,
     /// Where it knows the position and the player is unsure: `from < certainty < to` ([`Evaluator::certainty`], which is
     /// `|value|` for networks and a quarter for each man of lead for those who count pieces).

@@ -60,7 +60,7 @@ pub enum PlayerSpec {
     Network {
         /// What judges the leaves.
         network: Arc<Network>,
-        /// Plies to look ahead.
+        /// Plies to search.
         depth: u32,
     },
     /// Networks that look some plies ahead, and vote.
@@ -72,7 +72,7 @@ pub enum PlayerSpec {
     },
     /// Counts pieces some plies ahead; equal counts are told apart at random.
     Material {
-        /// Plies to look ahead.
+        /// Plies to search.
         depth: u32,
     },
     /// Plays any legal move.

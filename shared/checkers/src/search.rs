@@ -40,7 +40,7 @@ const MAX_PLY: usize = MAX_DEPTH as usize + 2 * Position::PIECES_A_SIDE as usize
 /// How far to search, and what to find. Whatever the limits, the first pass of one or two plies is completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Moves to look ahead, 1 to [`MAX_DEPTH`]; other values count as the nearest of these.
+    /// Plies to search, 1 to [`MAX_DEPTH`]; other values count as the nearest of these.
     pub depth: u32,
     /// Positions to look at.
     pub nodes: Option<u64>,

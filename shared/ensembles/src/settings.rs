@@ -11,7 +11,7 @@ pub enum Distance {
     /// Their weights, as points.
     #[default]
     Weights,
-    /// What they say of the same positions: networks with other weights, or other nodes, may be alike.
+    /// Their evaluations of the same positions: networks with other weights, or other nodes, may be alike.
     Behaviour {
         /// How many positions.
         positions: usize,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub min_points: usize,
     /// What becomes of networks in no dense region.
     pub noise: Noise,
-    /// Plies to look ahead in the round robins.
+    /// Plies to search in the round robins.
     pub depth: u32,
     /// Games of each two members of a species: so many openings, each played with both colours.
     pub pairs: usize,

@@ -313,7 +313,7 @@ pub struct Retention {
     /// The newest states of each island that are kept.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub keep: u32,
-    /// The state of every so-manieth epoch is kept for good.
+    /// Keep the state of every n-th epoch permanently.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub milestones: Option<u64>,

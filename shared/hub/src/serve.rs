@@ -18,7 +18,7 @@ pub struct Settings {
     pub version: String,
     /// How deep it searches where the driver sets no level.
     pub depth: u32,
-    /// Decides what the player leaves to chance; each game has a seed of its own that follows from it.
+    /// Seed of the player's random choices; each game has a seed of its own that follows from it.
     pub seed: u64,
 }
 

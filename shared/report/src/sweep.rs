@@ -104,7 +104,7 @@ pub fn document(sweep: &Sweep, shown: Vec<Section>, made: String) -> Document {
     sections.extend(multiples(sweep));
     sections.push(Section::new("table", "All combinations", vec![Block::Table(table(sweep))]));
     sections.push(what_was_run(sweep));
-    sections.push(Section::new("next", "Again, and further", vec![Block::Commands(sweep.next.clone())]));
+    sections.push(Section::new("next", "Reproduce and continue", vec![Block::Commands(sweep.next.clone())]));
     Document {
         title: format!("{} · {}", sweep.id, sweep.problem),
         headline: headline(sweep),

@@ -48,7 +48,7 @@ pub enum RunError {
         /// The version of the program that began it.
         version: String,
     },
-    /// It holds another experiment than the one asked for.
+    /// The run id belongs to a different experiment.
     #[error("run `{run}` holds another experiment: expected the digest {expected}, found {found}")]
     Other {
         /// The run.

@@ -3,7 +3,7 @@
 /// What becomes of an individual in no dense region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Noise {
-    /// It belongs to no species. The default: what nobody resembles is mostly what a last mutation put aside, and
+    /// It belongs to no species. The default: what nobody resembles is mostly what a last mutation moved away, and
     /// it has no kind among which it could prove itself.
     #[default]
     Drop,

@@ -34,7 +34,7 @@ pub struct Match {
     pub rules: DrawRules,
     /// How far players may look, instead of what is their own.
     pub limits: Option<Limits>,
-    /// Decides what players leave to chance.
+    /// Seed of the players' random choices.
     pub seed: u64,
 }
 

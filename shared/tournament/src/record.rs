@@ -93,7 +93,7 @@ pub struct GameRecord {
 /// Two games from one opening, the first player Black in the first of them.
 pub type PlayedPair = [GameRecord; 2];
 
-/// A record that is none of a game.
+/// Not a valid game record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// There is no such opening.

@@ -184,7 +184,7 @@ impl Default for SprtKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpeciesKeys {
-    /// By what players are alike.
+    /// What the distance of two players is computed from.
     pub distance: DistanceKey,
     /// How far apart neighbours may be; the knee of the k-distance curve unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ pub struct SpeciesKeys {
     /// Neighbours, itself counted, that make a player the core of a species.
     #[schemars(range(min = 1, max = 10_000))]
     pub min_points: u32,
-    /// What becomes of players that nobody resembles.
+    /// What to do with players that resemble no other.
     pub noise: NoiseKey,
     /// Plies that the members of a species look ahead when they play each other.
     #[schemars(range(min = 1, max = 64))]
@@ -210,18 +210,18 @@ impl Default for SpeciesKeys {
     }
 }
 
-/// By what players are alike.
+/// What the distance of two players is computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DistanceKey {
     /// Their weights.
     #[default]
     Weights,
-    /// What they say of the same positions.
+    /// Their evaluations of the same positions.
     Behaviour,
 }
 
-/// What becomes of players that nobody resembles.
+/// What to do with players that resemble no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoiseKey {

@@ -145,7 +145,7 @@ fn topology(run: &Run, flows: &[Flow]) -> Figure {
         matrix(islands as u64, flows, title, &description)
     };
     let caption = if is_small {
-        "The thicker a way, the more migrants found a place at its end."
+        "Thicker arrows: more migrants accepted."
     } else {
         "A row for each receiver, a column for each sender: the brighter, the more of its migrants found a place."
     };

@@ -88,7 +88,7 @@ pub(super) fn next(run: &Run) -> Section {
         blocks.extend(advice(run).into_iter().map(Block::Text));
         blocks.push(Block::Commands(run.next.clone()));
     }
-    Section::new("next", "Again, and further", blocks)
+    Section::new("next", "Reproduce and continue", blocks)
 }
 
 pub(super) fn epochs_data(run: &Run) -> Data {
