@@ -204,7 +204,7 @@ impl Leases {
         token
     }
 
-    /// Takes a lease up that was granted before, perhaps by another coordinator.
+    /// Re-adopts a lease that was granted before, perhaps by another coordinator.
     fn adopt(&mut self, work: &Work, worker: &str, token: Token, now: Duration) {
         let expires = now + self.terms.lease;
         let worker = worker.to_owned();

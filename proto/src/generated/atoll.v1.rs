@@ -452,7 +452,7 @@ pub struct SubmitRequest {
     /// Runs of a higher priority are worked on first.
     #[prost(int32, tag = "4")]
     pub priority: i32,
-    /// Start anew beside what is there.
+    /// Start a new run instead of resuming.
     #[prost(bool, tag = "5")]
     pub fresh: bool,
     /// Player files of a tournament, which names them by their digests.
@@ -758,8 +758,8 @@ pub mod worker_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Introduces a worker. Refused (FAILED_PRECONDITION) if it means something else by an experiment than the
-        /// coordinator does.
+        /// Introduces a worker. Rejected (FAILED_PRECONDITION) if its semantics version differs from the
+        /// coordinator's.
         /// Worker dies: it is forgotten when it has been silent for long enough. Coordinator dies: the next one does not know the
         /// worker, answers its calls with ABORTED, and the worker joins again, with the work that it holds.
         pub async fn join(
@@ -967,8 +967,8 @@ pub mod worker_server {
     /// Generated trait containing gRPC methods that should be implemented for use with WorkerServer.
     #[async_trait]
     pub trait Worker: std::marker::Send + std::marker::Sync + 'static {
-        /// Introduces a worker. Refused (FAILED_PRECONDITION) if it means something else by an experiment than the
-        /// coordinator does.
+        /// Introduces a worker. Rejected (FAILED_PRECONDITION) if its semantics version differs from the
+        /// coordinator's.
         /// Worker dies: it is forgotten when it has been silent for long enough. Coordinator dies: the next one does not know the
         /// worker, answers its calls with ABORTED, and the worker joins again, with the work that it holds.
         async fn join(
@@ -1701,7 +1701,7 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Status"));
             self.inner.unary(req, path, codec).await
         }
-        /// Stops handing out a run's work, or goes on with it. Written to its journal before it is answered.
+        /// Pauses or resumes a run. Written to its journal before it is answered.
         pub async fn pause(
             &mut self,
             request: impl tonic::IntoRequest<super::PauseRequest>,
@@ -1813,7 +1813,7 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::StatusRequest>,
         ) -> std::result::Result<tonic::Response<super::StatusReply>, tonic::Status>;
-        /// Stops handing out a run's work, or goes on with it. Written to its journal before it is answered.
+        /// Pauses or resumes a run. Written to its journal before it is answered.
         async fn pause(
             &self,
             request: tonic::Request<super::PauseRequest>,
