@@ -57,8 +57,9 @@ pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Fai
 async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let mut runs = vec![];
     for run in store.folders(&layout::runs()).await?.iter().filter_map(layout::run_of_folder) {
-        if store.size(&Place::Experiment.in_run(&run)).await.is_ok() {
-            runs.push(run);
+        match store.size(&Place::Experiment.in_run(&run)).await {
+            Err(error) if error.is_missing() => {}
+            _ => runs.push(run),
         }
     }
     Ok(runs)

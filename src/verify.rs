@@ -49,7 +49,9 @@ struct Findings {
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
     let run = run_id(&arguments.run)?;
-    if store.size(&Place::Experiment.in_run(&run)).await.is_err() {
+    if let Err(error) = store.size(&Place::Experiment.in_run(&run)).await
+        && error.is_missing()
+    {
         return Err(run::RunError::Unknown { run }.into());
     }
     let mut findings = Findings::default();

@@ -1,12 +1,24 @@
 //! A coordinator on a store with damaged runs: it starts, sets them aside with a message and a command, and continues the
 //! others.
 
-use crate::process::{EXPERIMENT, Folder, json, text};
+use crate::process::{Folder, json, text};
 use std::path::{Path, PathBuf};
+
+/// A run that takes a second, in epochs of a millisecond.
+const SHORT: &str = r#"
+name = "short"
+seed = 7
+problem = { kind = "maze", width = 20, height = 20, turns = 50 }
+algorithm = { kind = "ga", population = 200, mutation = { rate = 0.3 } }
+islands = { count = 4 }
+migration = { interval = 10, count = 2 }
+budget = { generations = 2000 }
+checkpoint = { every = 10 }
+"#;
 
 /// A run that crashed just before its end was recorded.
 fn unfinished(folder: &Folder, name: &str) -> String {
-    let short = EXPERIMENT.replace("\"faults\"", &format!("\"{name}\"")).replace("3000", "400");
+    let short = SHORT.replace("\"short\"", &format!("\"{name}\"")).replace("2000", "40");
     let file = folder.file(&format!("{name}.toml"), &short);
     let run = json(&folder.atoll(&["run", &file, "--json"]))["run"].as_str().unwrap().to_owned();
     let run_folder = folder.path().join("atoll-store/runs").join(&run);
@@ -76,11 +88,10 @@ fn damaged_runs_are_set_aside_and_others_continue() {
 fn a_live_run_is_backed_up_and_a_plain_copy_is_told_from_a_whole_one() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&[]);
-    let run = coordinator
-        .submit(&EXPERIMENT.replace("every = 50", "every = 10").replace("interval = 100", "interval = 10"));
+    let run = coordinator.submit(SHORT);
     let _worker = coordinator.worker(&[]);
-    coordinator.wait_for("atoll_results_accepted_total", 30.0);
-    for number in 0..3 {
+    coordinator.wait_for("atoll_results_accepted_total", 20.0);
+    for number in 0..2 {
         let to = format!("backup-{number}");
         let copied = json(&folder.atoll(&["backup", &to, "--json"]));
         assert_eq!(copied["ok"], true, "{copied}");
@@ -100,7 +111,7 @@ fn a_live_run_is_backed_up_and_a_plain_copy_is_told_from_a_whole_one() {
     );
     let finished = json(&folder.atoll(&["resume", &run, "--store", target, "--json"]));
     assert_eq!(finished["digest"], calm);
-    for number in 0..3 {
+    for number in 0..2 {
         let (plain, target) = (format!("plain-{number}"), format!("from-plain-{number}"));
         let restored = folder.atoll(&["restore", &plain, "--store", &target]);
         match restored.status.code() {

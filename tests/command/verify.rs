@@ -9,10 +9,12 @@ use std::path::Path;
 
 /// A small finished run that keeps some of its past, and its name.
 fn small_run() -> (Place, String) {
+    small_run_of(3)
+}
+
+fn small_run_of(islands: u32) -> (Place, String) {
     let place = Place::new();
-    place.write(
-        "experiment.toml",
-        r#"
+    let text = r#"
         name = "small"
         seed = 5
         problem = { kind = "rastrigin", dimensions = 3 }
@@ -21,9 +23,9 @@ fn small_run() -> (Place, String) {
         migration = { interval = 4 }
         budget = { generations = 20 }
         checkpoint = { every = 4 }
-        retention = { keep = 4, milestones = 3 }
-        "#,
-    );
+        retention = { keep = 2, milestones = 3 }
+        "#;
+    place.write("experiment.toml", text.replace("count = 3", &format!("count = {islands}")));
     let run = place.json(&["run", "experiment.toml", "--json"])["run"].as_str().expect("a run").to_owned();
     (place, run)
 }
@@ -95,7 +97,7 @@ fn asynchronous_runs_can_be_verified() {
 
 #[test]
 fn every_flipped_bit_is_found() {
-    let (place, run) = small_run();
+    let (place, run) = small_run_of(6);
     let objects = place.objects(&run);
     assert!(objects.len() > 15, "{objects:?}");
     let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
@@ -186,7 +188,7 @@ fn an_altered_experiment_is_found() {
         ("name = \"small\"", "name = \"smell\""),
         ("seed = 5", "seed = 6"),
         ("generations = 20", "generations = 24"),
-        ("keep = 4", "keep = 3"),
+        ("keep = 2", "keep = 3"),
         ("every = 4", "every = 5"),
         ("offspring = 8", "offspring = 9"),
     ] {

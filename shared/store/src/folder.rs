@@ -135,6 +135,15 @@ impl Folder {
         Ok(if size > limit { FileRead::TooLarge(size) } else { FileRead::Bytes(bytes) })
     }
 
+    /// What the disk says of a file or whatever else has its name, without opening it; nothing if it is missing or a folder.
+    pub(crate) fn metadata(&self, object: &Path) -> io::Result<Option<fs::Metadata>> {
+        match fs::metadata(self.path(object)) {
+            Ok(metadata) => Ok(Some(metadata).filter(|metadata| !metadata.is_dir())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Gives a file another name, which nothing may have.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let (from, to) = (self.path(from), self.path(to));

@@ -247,6 +247,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn size(&self, path: &Path) -> Result<u64> {
+        if let Some(metadata) = self.metadata_on_disk(path).await {
+            return Ok(metadata?.len());
+        }
         let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
     }
@@ -256,6 +259,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn written_at(&self, path: &Path) -> Result<SystemTime> {
+        if let Some(metadata) = self.metadata_on_disk(path).await {
+            let written = metadata?.modified();
+            return written.map_err(|error| StoreError::failed("read", path, error));
+        }
         let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.last_modified.into()).map_err(|error| missing_or_failed("read", path, error))
     }
@@ -354,6 +361,16 @@ impl Store {
         let size = found.meta.size;
         check_size(path, size, limit)?;
         self.wait(size, found.bytes()).await.map_err(failed)
+    }
+
+    /// What the disk says of a plain file, if the store is on one. Nothing is opened: that of a pipe would wait.
+    async fn metadata_on_disk(&self, path: &Path) -> Option<Result<std::fs::Metadata>> {
+        let metadata = self.on_folder("read", path, Folder::metadata).await?;
+        Some(metadata.and_then(|metadata| match metadata {
+            None => Err(StoreError::Missing { path: path.clone() }),
+            Some(metadata) if metadata.is_file() => Ok(metadata),
+            Some(_) => Err(StoreError::NotAFile { path: path.clone() }),
+        }))
     }
 
     /// Waits for the service, but no longer than it should take for so many bytes.

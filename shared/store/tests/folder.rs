@@ -178,6 +178,7 @@ async fn pipes_and_devices_in_place_of_objects_are_refused_at_once() {
         let path = Path::from("runs/r").join(name);
         let read = store.read(&path, Kind::Event).await;
         assert!(matches!(read, Err(StoreError::NotAFile { .. })), "{name}: {read:?}");
+        assert!(matches!(store.size(&path).await, Err(StoreError::NotAFile { .. })), "{name}");
         let created = store.create(&path, Kind::Event, "body").await;
         assert!(matches!(created, Err(StoreError::NotAFile { .. })), "{name}: {created:?}");
     }
