@@ -2,6 +2,7 @@
 #![warn(clippy::print_stdout)] // `terminal::out!` knows what to do when nobody reads on.
 
 mod analyse;
+mod backup;
 mod bench;
 mod cells;
 mod certs;
@@ -29,6 +30,7 @@ mod protection;
 mod ratings;
 mod reference;
 mod remote;
+mod repair;
 mod report;
 mod run;
 mod runs;
@@ -71,6 +73,12 @@ enum Command {
     Runs(runs::Arguments),
     /// Verify the stored data of a run, and recompute its epochs
     Verify(verify::Arguments),
+    /// Make a damaged run fit together again; shows what would be dropped, and asks
+    Repair(repair::Arguments),
+    /// Copy the runs of a store, which may be worked on meanwhile
+    Backup(backup::BackupArguments),
+    /// Copy the runs of a backup to an empty store
+    Restore(backup::RestoreArguments),
     /// Write a run's champions and statistics as JSON and CSV
     Export(export::Arguments),
     /// Write the report of a run, or compare several runs
@@ -144,6 +152,9 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Schema(arguments) => Ok(check::schema(&arguments)),
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
+        Command::Repair(arguments) => repair::run(arguments).await,
+        Command::Backup(arguments) => backup::backup(arguments).await,
+        Command::Restore(arguments) => backup::restore(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
         Command::Report(arguments) => report::run(arguments).await,
         Command::Coordinator(arguments) => coordinator::run(arguments).await,

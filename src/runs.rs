@@ -40,8 +40,10 @@ pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let mut runs = vec![];
     for run in folders.iter().filter_map(layout::run_of_folder) {
         let path = Place::Experiment.in_run(&run);
-        if store.size(&path).await.is_ok() && !is_study(store, &path).await {
-            runs.push(run);
+        match store.size(&path).await {
+            Err(error) if error.is_missing() => {}
+            _ if is_study(store, &path).await => {}
+            _ => runs.push(run),
         }
     }
     Ok(runs)

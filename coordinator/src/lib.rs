@@ -38,3 +38,4 @@ pub use state::leases;
 pub use state::queue::{QueueError, RunState};
 pub use state::workers::WorkerError;
 pub use state::{Moment, part_run};
+pub use write::open::read_player_inputs;

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod commands;
+mod damaged_store;
 mod docs;
 mod exit_codes;
 mod faults;

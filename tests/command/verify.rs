@@ -9,10 +9,12 @@ use std::path::Path;
 
 /// A small finished run that keeps some of its past, and its name.
 fn small_run() -> (Place, String) {
+    small_run_of(3)
+}
+
+fn small_run_of(islands: u32) -> (Place, String) {
     let place = Place::new();
-    place.write(
-        "experiment.toml",
-        r#"
+    let text = r#"
         name = "small"
         seed = 5
         problem = { kind = "rastrigin", dimensions = 3 }
@@ -22,8 +24,8 @@ fn small_run() -> (Place, String) {
         budget = { generations = 20 }
         checkpoint = { every = 4 }
         retention = { keep = 2, milestones = 3 }
-        "#,
-    );
+        "#;
+    place.write("experiment.toml", text.replace("count = 3", &format!("count = {islands}")));
     let run = place.json(&["run", "experiment.toml", "--json"])["run"].as_str().expect("a run").to_owned();
     (place, run)
 }
@@ -95,9 +97,9 @@ fn asynchronous_runs_can_be_verified() {
 
 #[test]
 fn every_flipped_bit_is_found() {
-    let (place, run) = small_run();
+    let (place, run) = small_run_of(6);
     let objects = place.objects(&run);
-    assert!(objects.len() > 10, "{objects:?}");
+    assert!(objects.len() > 15, "{objects:?}");
     let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
     let flip = (any::<Index>(), any::<Index>(), 0u8..8);
     let result = runner.run(&flip, |(object, byte, bit)| {
@@ -114,7 +116,6 @@ fn every_flipped_bit_is_found() {
     verify(&place, &run).expect(0);
 }
 
-/// The experiment is text without a header, so every kind of change to it is tried.
 /// Writes a commit of a run anew with other records, whole and with the right checksum.
 fn alter_records(place: &Place, run: &str, alter: impl Fn(&mut run::record::EpochRecord)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -166,7 +167,7 @@ fn damage_is_told_alike_by_runs_report_and_verify() {
     let last = |path: &Path, folder: &str| path.to_string_lossy().contains(folder);
     let state = whole.iter().rfind(|path| last(path, "/states/00000000000000000002/")).expect("a state");
     std::fs::remove_file(state).expect("it is deleted");
-    let said = "island 2: the state of its last epoch 4 is missing";
+    let said = "island 2: the state of epoch 4 is missing";
     let listed = place.run(&["runs", "--json"]);
     assert_eq!(listed.json()[0]["state"], "damaged");
     assert!(listed.stderr.contains(said), "{}", listed.stderr);
@@ -177,6 +178,7 @@ fn damage_is_told_alike_by_runs_report_and_verify() {
     assert!(report["damage"].to_string().contains(said), "{report}");
 }
 
+/// The experiment is text without a header, so every kind of change to it is tried.
 #[test]
 fn an_altered_experiment_is_found() {
     let (place, run) = small_run();
@@ -214,16 +216,16 @@ fn cut_and_appended_bytes_are_found() {
     verify(&place, &run).expect(0);
 }
 
-/// What is gone is missed, unless nobody needs it, and whatever can be computed again is.
+/// What is gone is missed, unless nobody needs it. Nothing is built on such a run until it was repaired; then whatever can
+/// be computed again is.
 #[test]
-fn deleted_objects_are_missed_and_computed_again() {
+fn deleted_objects_are_missed_and_computed_again_after_a_repair() {
     // What is computed again lies elsewhere, so that each object is deleted from a run of its own.
     for at in 0.. {
         let (place, run) = small_run();
         let objects = place.objects(&run);
         let Some(path) = objects.get(at) else { break };
         let digest = place.json(&["resume", &run, "--json"])["digest"].clone();
-        let last_event = objects.iter().rfind(|path| path.display().to_string().contains("events"));
         let text = path.display().to_string();
         std::fs::remove_file(path).expect("it can be deleted");
         // States of the past may be pruned, and a summary only saves reading.
@@ -233,14 +235,28 @@ fn deleted_objects_are_missed_and_computed_again() {
         if !is_whole && !text.ends_with("experiment.toml") {
             assert_eq!(place.json(&["runs", "--json"])[0]["state"], "damaged", "without {text}");
         }
-        if Some(path) == last_event {
-            place.run(&["resume", &run]).expect_error(1, &["the journal"]);
+        if text.ends_with("experiment.toml") {
+            place.run(&["repair", &run, "--yes"]).expect_error(1, &[&run]);
+            continue;
         }
-        if text.contains("/states/") || text.contains("/commits/") {
-            assert_eq!(place.json(&["resume", &run, "--json"])["digest"], digest, "without {text}");
-            let found = place.json(&["verify", &run, "--json"]);
-            assert_eq!(found["ok"], true, "after {text} was computed again: {found}");
+        if is_whole {
+            assert_eq!(place.json(&["repair", &run, "--json"])["needed"], false, "without {text}");
+        } else {
+            let before = place.objects(&run);
+            place.run(&["resume", &run]).expect_error(1, &[&run]);
+            place.run(&["repair", &run]).expect(1);
+            assert_eq!(place.objects(&run), before, "nothing is changed without being asked for");
+            assert_eq!(place.json(&["repair", &run, "--json", "--yes"])["repaired"], true, "without {text}");
+            let kept = place.objects(&run);
+            let is_kept = |path: &&std::path::PathBuf| {
+                let name = path.file_name().expect("a name");
+                kept.iter().any(|kept| kept.file_name() == Some(name))
+            };
+            assert!(before.iter().all(|path| is_kept(&path)), "nothing is deleted: {before:?} {kept:?}");
         }
+        assert_eq!(place.json(&["resume", &run, "--json"])["digest"], digest, "without {text}");
+        let found = place.json(&["verify", &run, "--json"]);
+        assert_eq!(found["ok"], true, "after {text} was computed again: {found}");
     }
 }
 

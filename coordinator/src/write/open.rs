@@ -484,6 +484,19 @@ pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, V
     }
 }
 
+/// The job that looks up players for a study, and its inputs: the champion that a reference names, or species by these
+/// settings, with an ensemble or not.
+///
+/// # Errors
+/// If there are no such states.
+pub async fn read_player_inputs(
+    store: &Store,
+    reference: String,
+    species: Option<(String, bool)>,
+) -> Result<(Job, Vec<Bytes>), String> {
+    read_inputs(store, Source::Players { reference, species }).await
+}
+
 /// The states that a reference names: of one island, or of all where species are looked for.
 async fn read_players(
     store: &Store,

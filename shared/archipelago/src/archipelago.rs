@@ -530,7 +530,8 @@ impl Archipelago {
         }
         let generation = self.schedule.end_of(epoch).unwrap_or(0);
         let best = standings.iter().map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max);
-        let evaluations: u64 = standings.iter().map(|standing| standing.evaluations).sum();
+        let evaluations = standings.iter().map(|standing| standing.evaluations);
+        let evaluations = evaluations.fold(0, u64::saturating_add);
         if best > self.best.0 {
             self.best = (best, generation);
         }
@@ -544,7 +545,7 @@ impl Archipelago {
             Reason::Generations
         } else if limit.is_some_and(|limit| evaluations >= limit) {
             Reason::Evaluations
-        } else if stagnation.is_some_and(|limit| generation - self.best.1 >= limit) {
+        } else if stagnation.is_some_and(|limit| generation.saturating_sub(self.best.1) >= limit) {
             Reason::Stagnation
         } else if let Some(end) = self.decided.as_ref().filter(|end| end.epoch == epoch) {
             end.reason
@@ -661,7 +662,7 @@ impl Archipelago {
     /// The evaluations of all epochs that are done.
     pub fn evaluations(&self) -> u64 {
         let last = self.islands.iter().filter_map(|island| island.recent.back());
-        last.map(|finished| finished.standing.evaluations).sum()
+        last.map(|finished| finished.standing.evaluations).fold(0, u64::saturating_add)
     }
 
     /// The guests that arrive at the founding.

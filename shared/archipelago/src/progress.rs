@@ -121,7 +121,7 @@ impl Progress {
         for result in self.done.values() {
             match result {
                 CellResult::Evolved(evolved) => {
-                    standing.evaluations += evolved.evaluations;
+                    standing.evaluations = standing.evaluations.saturating_add(evolved.evaluations);
                     standing.best = standing.best.max(evolved.best);
                 }
                 CellResult::Played(pairs) => standing.evaluations += 2 * pairs.len() as u64,

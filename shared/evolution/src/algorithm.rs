@@ -268,11 +268,11 @@ impl Tally {
         population: &mut Population<P::Gene>,
         judging: Judging,
     ) {
-        self.evaluations += problem.judge(population, &judging);
+        self.evaluations = self.evaluations.saturating_add(problem.judge(population, &judging));
         for fitness in &mut population.fitness_mut()[judging.fresh] {
             if fitness.is_nan() {
                 *fitness = f64::NEG_INFINITY;
-                self.unjudgeable += 1;
+                self.unjudgeable = self.unjudgeable.saturating_add(1);
             }
         }
     }

@@ -294,6 +294,10 @@ impl<P: Problem> Evolver for World<P> {
         let Checkpoint { state, from, statistics } = decode(task, checkpoint)?;
         let island = self.island(task, state)?;
         let (epoch, until) = (task.epoch, task.until);
+        if from > island.age() || island.age() > until {
+            let expected = "a checkpoint between the beginning and the end of the epoch";
+            return Err(EpochError::Wrong { island: task.island, epoch, expected });
+        }
         Ok(Box::new(Underway { island, epoch, from, until, statistics }))
     }
 

@@ -331,7 +331,7 @@ impl<'a, P: Problem> Island<'a, P> {
         let judging = Judging::new(0..self.population.len(), key);
         let confirmed = self.problem.confirm(&self.population, &judging);
         if let Some((best, evaluations)) = confirmed {
-            self.tally.evaluations += evaluations;
+            self.tally.evaluations = self.tally.evaluations.saturating_add(evaluations);
             self.crown_one(best);
         }
         if self.problem.hall() > 0 {

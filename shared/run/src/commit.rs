@@ -115,6 +115,8 @@ struct Kept {
     /// The newest checkpoint inside an epoch that is stored, and those before it.
     checkpoint: Option<(u64, StateName)>,
     superseded: BTreeSet<(u64, StateName)>,
+    /// States and checkpoints that lay beyond where the run was cut when it was opened.
+    strays: BTreeSet<Place>,
 }
 
 impl GroupCommit {
@@ -125,7 +127,14 @@ impl GroupCommit {
         names: Names,
         journal: JournalHead,
         stored: &StoredEpochs,
+        beyond: Vec<Place>,
     ) -> Self {
+        let mut strays: BTreeMap<u32, BTreeSet<Place>> = BTreeMap::new();
+        for place in beyond {
+            if let Some(of) = place.state() {
+                strays.entry(of.island).or_default().insert(place);
+            }
+        }
         let islands = (0..stored.records.len()).map(|island| {
             let mut checkpoints = stored.checkpoints[island].clone();
             let checkpoint = checkpoints.pop_last();
@@ -135,6 +144,7 @@ impl GroupCommit {
                 states: stored.states[island].clone(),
                 checkpoint,
                 superseded: checkpoints.into_iter().collect(),
+                strays: strays.remove(&(island as u32)).unwrap_or_default(),
                 ..Kept::default()
             }
         });
@@ -223,8 +233,7 @@ impl GroupCommit {
     /// Whether everything is written, and nothing is left to be deleted.
     pub fn is_settled(&self, archipelago: &Archipelago) -> bool {
         let safe = self.safe(archipelago);
-        let is_pruned =
-            |kept: &Kept| kept.outdated(&self.retention, safe).is_empty() && kept.superseded.is_empty();
+        let is_pruned = |kept: &Kept| kept.old(&self.retention, self.names, safe).next().is_none();
         self.islands.iter().all(|kept| !kept.is_unwritten() && is_pruned(kept))
     }
 
@@ -275,7 +284,7 @@ impl GroupCommit {
             let mut places = vec![];
             for _ in 0..PRUNED_AT_ONCE {
                 let Some(island) = self.unpruned.pop_first() else { break };
-                places.extend(self.islands[island as usize].old(&self.retention, safe));
+                places.extend(self.islands[island as usize].old(&self.retention, self.names, safe));
             }
             if !places.is_empty() {
                 return Some(Pruning { run: self.run.clone(), places });
@@ -292,9 +301,15 @@ impl GroupCommit {
     /// Notes that objects were deleted.
     pub fn settle_pruning(&mut self, pruning: &Pruning) {
         for place in &pruning.places {
+            if let Some(of) = place.state() {
+                self.islands[of.island as usize].strays.remove(place);
+            }
             match place {
                 Place::State(name) => {
-                    self.islands[name.island as usize].states.remove(&name.epoch);
+                    let states = &mut self.islands[name.island as usize].states;
+                    if states.get(&name.epoch) == Some(name) {
+                        states.remove(&name.epoch);
+                    }
                 }
                 Place::Checkpoint { generation, of } => {
                     self.islands[of.island as usize].superseded.remove(&(*generation, *of));
@@ -365,15 +380,36 @@ impl Kept {
     }
 
     /// What retention does not keep.
-    fn old(&self, retention: &Retention, safe: u64) -> impl Iterator<Item = Place> {
+    fn old(&self, retention: &Retention, names: Names, safe: u64) -> impl Iterator<Item = Place> {
         let states = self.outdated(retention, safe).into_iter().map(Place::State);
         let checkpoints = self.superseded.iter();
-        states.chain(checkpoints.map(|&(generation, of)| Place::Checkpoint { generation, of }))
+        let checkpoints = checkpoints.map(|&(generation, of)| Place::Checkpoint { generation, of });
+        let strays = self.strays.iter().filter(move |place| self.is_over(place, names, safe)).cloned();
+        states.chain(checkpoints).chain(strays)
+    }
+
+    /// Whether nobody will ever write or need something again that lay beyond the cut: it has a name of an earlier term or
+    /// attempt, or its epoch is long written. A delayed deletion can then do no harm, even if another process has opened
+    /// the run since.
+    fn is_over(&self, place: &Place, names: Names, safe: u64) -> bool {
+        let Some(of) = place.state() else { return false };
+        let is_earlier = of.attempt < names.attempt || names.asynchronous && of.term < names.term;
+        let is_past = match place {
+            Place::State(_) => of.epoch < safe,
+            _ => of.epoch < self.written,
+        };
+        is_earlier || is_past
     }
 
     fn settle(&mut self, writes: &IslandWrites) {
         (self.commit, self.committing) = (None, None);
         self.states.extend(writes.states.iter().map(|(name, _)| (name.epoch, *name)));
+        for (name, _) in &writes.states {
+            self.strays.remove(&Place::State(*name));
+        }
+        if let Some(CheckpointWrite { generation, of, .. }) = writes.checkpoint {
+            self.strays.remove(&Place::Checkpoint { generation, of });
+        }
         if let Some(last) = writes.records.last() {
             self.written = last.mark.epoch + 1;
             self.generation = last.mark.standing.generation;

@@ -1,6 +1,7 @@
 //! What is wrong with a stored run.
 
 use crate::journal::JournalError;
+use codec::Digest;
 use std::fmt;
 use store::StoreError;
 
@@ -18,12 +19,33 @@ pub enum Damage {
         /// The last epoch.
         last: u64,
     },
-    /// The state with which an island ended is missing.
+    /// A state that a record promises, and that nothing may have deleted, is missing.
     State {
         /// The island.
         island: u32,
         /// The epoch.
         epoch: u64,
+    },
+    /// The records of an island do not belong together from here on, or not to this experiment.
+    Chain {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// A record says of an epoch that it ended elsewhere than it does.
+    Generation {
+        /// The island.
+        island: u32,
+        /// The epoch.
+        epoch: u64,
+    },
+    /// The stored text of the experiment is not the one that the run was created with.
+    Experiment {
+        /// Its digest when the run was created.
+        expected: Digest,
+        /// Its digest now.
+        found: Digest,
     },
     /// There are results of a term that the journal does not know.
     Unexplained {
@@ -34,6 +56,11 @@ pub enum Damage {
     Journal {
         /// How many events there were.
         expected: u64,
+    },
+    /// A stored result cannot be that of its job, or differs from another one that is stored.
+    Unfit {
+        /// The job.
+        number: u32,
     },
     /// Results of jobs are missing although the run is finished.
     Jobs {
@@ -67,8 +94,18 @@ impl fmt::Display for Damage {
                 write!(formatter, "island {island}: the records of epochs {first} to {last} are missing")
             }
             Self::State { island, epoch } => {
-                write!(formatter, "island {island}: the state of its last epoch {epoch} is missing")
+                write!(formatter, "island {island}: the state of epoch {epoch} is missing")
             }
+            Self::Chain { island, epoch } => {
+                write!(formatter, "island {island}, epoch {epoch}: its chain of digests is broken")
+            }
+            Self::Generation { island, epoch } => {
+                write!(formatter, "island {island}, epoch {epoch}: its record ends at another generation")
+            }
+            Self::Experiment { expected, found } => write!(
+                formatter,
+                "experiment.toml was altered: expected the checksum {expected}, found {found}; restore it from a copy"
+            ),
             Self::Unexplained { term } => {
                 write!(
                     formatter,
@@ -79,6 +116,12 @@ impl fmt::Display for Damage {
                 write!(
                     formatter,
                     "the journal: expected at least {expected} events that belong together, found others"
+                )
+            }
+            Self::Unfit { number } => {
+                write!(
+                    formatter,
+                    "job {number}: a stored result does not fit the job, or another result of it"
                 )
             }
             Self::Jobs { count: 1, first } => write!(formatter, "the result of job {first} is missing"),

@@ -30,6 +30,10 @@ pub struct StoredEpochs {
     pub checkpoints: Vec<BTreeMap<u64, StateName>>,
     /// What is missing, cannot be read, or is not explained by the journal.
     pub damage: Vec<Damage>,
+    /// The commits that were read.
+    pub commits: Vec<Place>,
+    /// Commits that were passed over, and why.
+    pub passed_over: Vec<(Place, String)>,
     /// States and checkpoints that belong to no record.
     stray: Vec<Place>,
     asynchronous: bool,
@@ -38,11 +42,24 @@ pub struct StoredEpochs {
     newest: u64,
 }
 
+/// What is read of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All epochs.
+    Everything,
+    /// All epochs, without what cannot be read or is not explained.
+    Explained,
+    /// One epoch.
+    Epoch(u64),
+}
+
 /// A record, and the term and attempt in which it was written.
 struct Found {
     record: EpochRecord,
     term: u64,
     attempt: u64,
+    /// Whether its commit promises its state, because it was the island's last.
+    promised: bool,
 }
 
 impl StoredEpochs {
@@ -51,7 +68,16 @@ impl StoredEpochs {
     /// # Errors
     /// If objects cannot be listed. Whatever cannot be read is told in [`StoredEpochs::damage`].
     pub async fn read(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
-        Self::read_some(store, run, head, None).await
+        Self::read_some(store, run, head, Extent::Everything).await
+    }
+
+    /// The same without commits that cannot be read, or that this part of the journal does not explain: those are told in
+    /// [`StoredEpochs::passed_over`].
+    ///
+    /// # Errors
+    /// If objects cannot be listed.
+    pub async fn read_explained(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
+        Self::read_some(store, run, head, Extent::Explained).await
     }
 
     /// The same of one epoch alone, in memory that does not grow with the length of the run.
@@ -64,16 +90,17 @@ impl StoredEpochs {
         head: &RunHead,
         epoch: u64,
     ) -> Result<Self, StoreError> {
-        Self::read_some(store, run, head, Some(epoch)).await
+        Self::read_some(store, run, head, Extent::Epoch(epoch)).await
     }
 
     async fn read_some(
         store: &Store,
         run: &RunId,
         head: &RunHead,
-        only: Option<u64>,
+        extent: Extent,
     ) -> Result<Self, StoreError> {
         let recorded = head.recorded();
+        let is_whole = !matches!(extent, Extent::Epoch(_));
         let count = head.experiment.setting().islands.len();
         let mut epochs = Self {
             asynchronous: head.experiment.mode() == Mode::Asynchronous,
@@ -83,24 +110,41 @@ impl StoredEpochs {
             checkpoints: vec![BTreeMap::new(); count],
             ..Self::default()
         };
-        let commits = epochs.read_commits(store, run, only).await?;
+        let mut commits = epochs.read_commits(store, run, extent).await?;
+        if extent == Extent::Explained {
+            epochs.pass_over(run, &mut commits, &recorded, &head.digests);
+        }
+        let places = commits.iter().flat_map(|(&term, commits)| {
+            commits.iter().map(move |&(number, _)| Place::Commit { term, number })
+        });
+        epochs.commits = places.collect();
+        let commits: BTreeMap<u64, Vec<Commit>> = commits
+            .into_iter()
+            .map(|(term, commits)| (term, commits.into_iter().map(|(_, commit)| commit).collect()))
+            .collect();
         let journals = commits.values().flatten().map(|commit| &commit.journal);
         let cut_short = journals.filter(|known| !is_continued(known, &head.digests));
         if let Some(known) = cut_short.max_by_key(|known| known.events) {
             epochs.damage.push(Damage::Journal { expected: known.events });
         }
         let mut islands = epochs.join(&recorded, commits, count);
-        let last = recorded.finished.and_then(|finished| finished.end).map(|end| end.epoch);
+        let last = recorded.finished.as_ref().and_then(|finished| finished.end.as_ref()).map(|end| end.epoch);
         if let Some(last) = last {
             for island in &mut islands {
-                drop(island.split_off(&(last + 1)));
+                drop(island.split_off(&last.saturating_add(1)));
             }
         }
-        if only.is_none() {
+        if is_whole {
             epochs.find_missing(&islands, last);
         }
         let names = epochs.list_names(store, run).await?;
-        epochs.sort_out(islands, &names);
+        if is_whole && recorded.terms.last().is_none_or(|term| term.owner.is_some()) {
+            epochs.find_missing_states(&islands, &names);
+        }
+        epochs.sort_out(islands, &names, &recorded);
+        if is_whole {
+            epochs.check_chains(&head.experiment.digest());
+        }
         Ok(epochs)
     }
 
@@ -109,32 +153,57 @@ impl StoredEpochs {
         &mut self,
         store: &Store,
         run: &RunId,
-        only: Option<u64>,
-    ) -> Result<BTreeMap<u64, Vec<Commit>>, StoreError> {
+        extent: Extent,
+    ) -> Result<BTreeMap<u64, Vec<(u64, Commit)>>, StoreError> {
         let paths = store.list(&run.commits()).await?;
         let read = async |path: store::Path| {
             let (_, place) = Place::of(&path)?;
-            let Place::Commit { term, .. } = place else { return None };
+            let Place::Commit { term, number } = place else { return None };
             let mut commit = store.read_value::<Commit>(&path, Kind::Commit).await;
-            if let (Ok(commit), Some(epoch)) = (&mut commit, only) {
+            if let (Ok(commit), Extent::Epoch(epoch)) = (&mut commit, extent) {
                 commit.islands.retain_mut(|(_, records)| {
                     records.retain(|record| record.mark.epoch == epoch);
                     records.shrink_to_fit();
                     !records.is_empty()
                 });
             }
-            Some((term, commit))
+            Some(((term, number), commit))
         };
-        let mut commits: BTreeMap<u64, Vec<Commit>> = BTreeMap::new();
+        let mut commits: BTreeMap<u64, Vec<(u64, Commit)>> = BTreeMap::new();
         let mut reading = stream::iter(paths).map(read).buffered(READ_AHEAD);
         while let Some(found) = reading.next().await {
             match found {
-                Some((term, Ok(commit))) => commits.entry(term).or_default().push(commit),
+                Some(((term, number), Ok(commit))) => commits.entry(term).or_default().push((number, commit)),
+                Some(((term, number), Err(error))) if extent == Extent::Explained => {
+                    self.passed_over.push((Place::Commit { term, number }, error.to_string()));
+                }
                 Some((_, Err(error))) => self.damage.push(error.into()),
                 None => {}
             }
         }
         Ok(commits)
+    }
+
+    /// Passes over the commits that the journal does not explain.
+    fn pass_over(
+        &mut self,
+        run: &RunId,
+        commits: &mut BTreeMap<u64, Vec<(u64, Commit)>>,
+        recorded: &Recorded,
+        digests: &[Digest],
+    ) {
+        let is_term =
+            |number| recorded.terms.iter().any(|term| term.number == number && term.owner.is_some());
+        for (&term, commits) in commits.iter_mut() {
+            let unexplained = commits.extract_if(.., |(_, commit)| {
+                !is_term(term) || commit.journal.events <= term || !is_continued(&commit.journal, digests)
+            });
+            self.passed_over.extend(unexplained.map(|(number, _)| {
+                let reason = format!("the journal of {run} does not explain it");
+                (Place::Commit { term, number }, reason)
+            }));
+        }
+        commits.retain(|_, commits| !commits.is_empty());
     }
 
     /// The records that count: those of each term, after everything before it was cut to where the term begins.
@@ -145,11 +214,21 @@ impl StoredEpochs {
         count: usize,
     ) -> Vec<BTreeMap<u64, Found>> {
         let mut islands: Vec<BTreeMap<u64, Found>> = (0..count).map(|_| BTreeMap::new()).collect();
-        for Term { number, attempt, cuts, .. } in &recorded.terms {
+        for Term { number, attempt, cuts, owner, .. } in &recorded.terms {
             for (island, cut) in islands.iter_mut().zip(cuts) {
                 drop(island.split_off(cut));
             }
-            for commit in commits.remove(number).unwrap_or_default() {
+            // Whoever opened the run had the states from the last epoch that all islands had done on.
+            let complete = cuts.iter().copied().min().unwrap_or(0);
+            if owner.is_some() {
+                for island in &mut islands {
+                    let kept = island.range_mut(complete.saturating_sub(1)..);
+                    kept.for_each(|(_, found)| found.promised = true);
+                }
+            }
+            // Only an opening begins a term: what carries the number of a retraction is not explained by it.
+            let own = if owner.is_some() { commits.remove(number) } else { None };
+            for commit in own.unwrap_or_default() {
                 add(&mut islands, commit, *number, *attempt);
             }
         }
@@ -166,11 +245,44 @@ impl StoredEpochs {
     fn find_missing(&mut self, islands: &[BTreeMap<u64, Found>], last: Option<u64>) {
         for (island, records) in (0..).zip(islands) {
             let mut next = 0;
-            for epoch in records.keys().copied().chain(last.map(|last| last + 1)) {
+            for epoch in records.keys().copied().chain(last.map(|last| last.saturating_add(1))) {
                 if epoch > next {
                     self.damage.push(Damage::Records { island, first: next, last: epoch - 1 });
                 }
-                next = epoch + 1;
+                next = epoch.saturating_add(1);
+            }
+        }
+    }
+
+    /// Notes the states that are not there although a commit promises them and nothing may have deleted them.
+    ///
+    /// A commit is written after the states of the last epochs that it records. Retention keeps every state from the last
+    /// epoch that is recorded of all islands on, so no crash and no pruning takes away one of these.
+    fn find_missing_states(&mut self, islands: &[BTreeMap<u64, Found>], names: &BTreeSet<Place>) {
+        let whole = |records: &BTreeMap<u64, Found>| {
+            (0..).zip(records.keys()).take_while(|(expected, epoch)| expected == *epoch).count() as u64
+        };
+        let complete = islands.iter().map(whole).min().unwrap_or(0);
+        for (island, records) in (0..).zip(islands) {
+            for (&epoch, found) in records.range(complete.saturating_sub(1)..) {
+                let name = self.name(island, epoch, found.attempt, found.term);
+                if found.promised && !names.contains(&Place::State(name)) {
+                    self.damage.push(Damage::State { island, epoch });
+                }
+            }
+        }
+    }
+
+    /// Notes the islands whose records do not belong together, or to this experiment.
+    fn check_chains(&mut self, experiment: &Digest) {
+        for (island, records) in (0..).zip(&self.records) {
+            let mut before = *experiment;
+            for mark in records.iter().map(|record| &record.mark) {
+                if mark.chain != mark.chained_to(&before) {
+                    self.damage.push(Damage::Chain { island, epoch: mark.epoch });
+                    break;
+                }
+                before = mark.chain;
             }
         }
     }
@@ -185,12 +297,13 @@ impl StoredEpochs {
         Ok(names)
     }
 
-    /// Finds the state of each record, and the checkpoints of each island's next epoch; what belongs to none is stray.
-    fn sort_out(&mut self, islands: Vec<BTreeMap<u64, Found>>, names: &BTreeSet<Place>) {
+    /// Finds the state of each record, and the checkpoints of each island's next epoch. What belongs to none, but to a
+    /// term of the journal, is stray; what the journal cannot explain is left alone.
+    fn sort_out(&mut self, islands: Vec<BTreeMap<u64, Found>>, names: &BTreeSet<Place>, recorded: &Recorded) {
         let mut stray = names.clone();
         for (at, records) in islands.into_iter().enumerate() {
             let (mut whole, mut scattered) = (vec![], vec![]);
-            for (epoch, Found { record, term, attempt }) in records {
+            for (epoch, Found { record, term, attempt, .. }) in records {
                 let name = self.name(at as u32, epoch, attempt, term);
                 if stray.remove(&Place::State(name)) {
                     self.states[at].insert(epoch, name);
@@ -210,11 +323,38 @@ impl StoredEpochs {
                 self.checkpoints[of.island as usize].insert(*generation, *of);
             }
         }
-        self.stray.extend(stray);
+        let terms: BTreeSet<u64> = match self.asynchronous {
+            true => recorded.terms.iter().map(|term| term.number).collect(),
+            false => BTreeSet::from([0]),
+        };
+        self.stray.extend(stray.into_iter().filter(|place| {
+            place.state().is_some_and(|of| {
+                (of.island as usize) < self.states.len()
+                    && of.attempt <= self.attempt
+                    && terms.contains(&of.term)
+            })
+        }));
     }
 
     fn name(&self, island: u32, epoch: u64, attempt: u64, term: u64) -> StateName {
         StateName { island, epoch, attempt, term: if self.asynchronous { term } else { 0 } }
+    }
+
+    /// Leaves the epochs of each island before the first whose record does not belong to those before it, or ends at another
+    /// generation than the schedule says.
+    pub(crate) fn limit_to_sound(&mut self, experiment: &Digest, end_of: impl Fn(u64) -> Option<u64>) {
+        for records in &mut self.records {
+            let mut before = *experiment;
+            let mut is_sound = |record: &EpochRecord| {
+                let mark = &record.mark;
+                let ends_there = end_of(mark.epoch).is_none_or(|end| mark.standing.generation == end);
+                let is_chained = mark.chain == mark.chained_to(&before);
+                before = mark.chain;
+                ends_there && is_chained
+            };
+            let sound = records.iter().take_while(|record| is_sound(record)).count();
+            records.truncate(sound);
+        }
     }
 
     /// Leaves so many epochs of each island.
@@ -313,10 +453,17 @@ impl StoredEpochs {
         let name = self.states.get(island as usize).and_then(|states| states.get(&epoch)).copied();
         let name = name.unwrap_or_else(|| self.name(island, epoch, self.attempt, 0));
         let remains: Remains = store.read_value(&Place::State(name).in_run(run), Kind::IslandState).await?;
-        match self.record(island, epoch) {
-            Some(record) if outcome_of(&remains, record) == Some(record.mark.digest) => Ok(remains),
-            _ => Err(RunError::Altered { run: run.clone(), island, epoch }),
+        if self.is_of_record(island, epoch, &remains) {
+            Ok(remains)
+        } else {
+            Err(RunError::Altered { run: run.clone(), island, epoch })
         }
+    }
+
+    /// Whether this is what the record of an epoch names.
+    pub fn is_of_record(&self, island: u32, epoch: u64, remains: &Remains) -> bool {
+        self.record(island, epoch)
+            .is_some_and(|record| outcome_of(remains, record) == Some(record.mark.digest))
     }
 
     /// The newest checkpoint of an island inside its next epoch.
@@ -346,8 +493,11 @@ impl StoredEpochs {
 fn add(islands: &mut [BTreeMap<u64, Found>], commit: Commit, term: u64, attempt: u64) {
     for (island, records) in commit.islands {
         let Some(island) = islands.get_mut(island as usize) else { continue };
+        let last = records.iter().map(|record| record.mark.epoch).max();
         for record in records {
-            island.entry(record.mark.epoch).or_insert(Found { record, term, attempt });
+            let epoch = record.mark.epoch;
+            let promised = Some(epoch) == last;
+            island.entry(epoch).or_insert(Found { record, term, attempt, promised });
         }
     }
 }
@@ -367,12 +517,13 @@ fn outcome_of(remains: &Remains, record: &EpochRecord) -> Option<Digest> {
 pub fn total(standings: impl Iterator<Item = Standing> + Clone) -> Standing {
     Standing {
         generation: standings.clone().map(|standing| standing.generation).min().unwrap_or(0),
-        evaluations: standings.clone().map(|standing| standing.evaluations).sum(),
+        evaluations: standings.clone().map(|standing| standing.evaluations).fold(0, u64::saturating_add),
         best: standings.map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max),
     }
 }
 
-/// Whether a journal holds at least what was known of it when something was written.
+/// Whether a journal holds at least what was known of it when something was written, which was after its first event.
 pub(crate) fn is_continued(known: &JournalHead, digests: &[Digest]) -> bool {
-    known.events == 0 || digests.get(known.events as usize - 1) == Some(&known.last)
+    let last = known.events.checked_sub(1).and_then(|last| digests.get(usize::try_from(last).ok()?));
+    last == Some(&known.last)
 }

@@ -79,7 +79,10 @@ pub enum RunError {
         owner: String,
     },
     /// What is stored of it does not fit together.
-    #[error("run `{run}` is damaged: {damage}; `atoll verify {run}` lists everything that is wrong")]
+    #[error(
+        "run `{run}` is damaged: {damage}; nothing was changed: `atoll verify {run}` lists everything that is wrong, \
+         `atoll repair {run}` shows what can be kept"
+    )]
     Damaged {
         /// The run.
         run: RunId,
@@ -88,8 +91,8 @@ pub enum RunError {
     },
     /// A state is not the one that its record names.
     #[error(
-        "run `{run}`, island {island}, epoch {epoch}: the stored state is not the one that its record names; delete it and \
-         let it be computed again"
+        "run `{run}`, island {island}, epoch {epoch}: the stored state is not the one that its record names; nothing was \
+         changed: `atoll repair {run}` shows what can be kept"
     )]
     Altered {
         /// The run.
@@ -164,7 +167,9 @@ impl RunHead {
     }
 
     pub(crate) fn check(&self, run: &RunId) -> Result<(), RunError> {
-        self.recorded().check_semantics(run)
+        let recorded = self.recorded();
+        recorded.check_semantics(run)?;
+        recorded.check_text(run, &self.text)
     }
 
     /// What the journal adds up to.
@@ -199,10 +204,16 @@ impl RunHead {
         let guests = self.guests(store, run).await?;
         let mut archipelago = self.archipelago(guests);
         let mut stored = StoredEpochs::read(store, run, self).await?;
-        // What is missing is computed again; what cannot be explained is not built upon.
-        let is_fatal = |damage: &&Damage| !matches!(damage, Damage::Records { .. } | Damage::State { .. });
-        if let Some(damage) = stored.damage.iter().find(is_fatal) {
-            return Err(RunError::Damaged { run: run.clone(), damage: damage.clone() });
+        // What a crash loses is computed again. What no crash explains is not built upon, and nothing is cut because of it.
+        let ends = stored.records.iter().zip(0..).find_map(|(records, island)| {
+            let schedule = archipelago.schedule();
+            let ends_there =
+                |mark: &Mark| schedule.end_of(mark.epoch).is_none_or(|end| mark.standing.generation == end);
+            let mark = records.iter().map(|record| &record.mark).find(|mark| !ends_there(mark))?;
+            Some(Damage::Generation { island, epoch: mark.epoch })
+        });
+        if let Some(damage) = stored.damage.first().cloned().or(ends) {
+            return Err(RunError::Damaged { run: run.clone(), damage });
         }
         let mark = |island: usize, epoch: u64| -> Option<&Mark> {
             stored.records[island].get(epoch as usize).map(|record| &record.mark)
@@ -215,7 +226,7 @@ impl RunHead {
         Ok(Restored { archipelago, stored, cuts, beyond })
     }
 
-    async fn guests(&self, store: &Store, run: &RunId) -> Result<Option<Bytes>, RunError> {
+    pub(crate) async fn guests(&self, store: &Store, run: &RunId) -> Result<Option<Bytes>, RunError> {
         let Some(expected) = &self.experiment.file().guests else { return Ok(None) };
         let place = Place::Artifact(ArtifactName::new(GUESTS).expect("it is a plain word"));
         let guests = store.read(&place.in_run(run), Kind::Artifact).await?;
@@ -233,6 +244,17 @@ impl Recorded {
             Some(created) if created.semantics != SEMANTICS => {
                 let (found, version) = (created.semantics, created.version.clone());
                 Err(RunError::Semantics { run: run.clone(), found, version })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the stored text is the one that the run was created with.
+    pub(crate) fn check_text(&self, run: &RunId, found: &Digest) -> Result<(), RunError> {
+        match &self.created {
+            Some(created) if created.text != *found => {
+                let damage = Damage::Experiment { expected: created.text, found: *found };
+                Err(RunError::Damaged { run: run.clone(), damage })
             }
             _ => Ok(()),
         }

@@ -69,10 +69,14 @@ impl StoredJobs {
         recorded: Recorded,
         mut damage: Vec<Damage>,
     ) -> Result<Self, RunError> {
+        let text = Digest::of(plan.text().as_bytes());
+        if let Some(created) = recorded.created.as_ref().filter(|created| created.text != text) {
+            damage.push(Damage::Experiment { expected: created.text, found: text });
+        }
         let (mut paths, mut last) = (vec![], BTreeMap::new());
         for path in store.list(&run.jobs()).await? {
             let Some((_, Place::Jobs { term, number })) = Place::of(&path) else { continue };
-            last.insert(term, number + 1);
+            last.insert(term, number.saturating_add(1));
             if counts(&recorded, term, number) {
                 paths.push(path);
             }
@@ -86,7 +90,14 @@ impl StoredJobs {
             match results {
                 Ok(results) => {
                     for (number, result) in results {
-                        if progress.plan().fits(number, &result) {
+                        if !progress.plan().fits(number, &result) {
+                            damage.push(Damage::Unfit { number });
+                        } else if let Some(first) = progress.done().get(&number) {
+                            // Only a result that depends on the plan alone is the same each time.
+                            if *first != result && progress.plan().is_pure(number) {
+                                damage.push(Damage::Unfit { number });
+                            }
+                        } else {
                             progress.add(number, result);
                         }
                     }

@@ -195,6 +195,37 @@ pub async fn read_all<T: Decode<()>>(store: &Store, run: &RunId) -> Result<Vec<E
     Ok(events)
 }
 
+/// The events of a run from the first on, as far as they can be read and belong together, and the numbers of the others.
+///
+/// # Errors
+/// If the store fails.
+pub async fn read_prefix<T: Decode<()>>(
+    store: &Store,
+    run: &RunId,
+) -> Result<(Vec<Event<T>>, Vec<u64>), StoreError> {
+    let paths = store.list(&run.events()).await?;
+    let numbers = paths.iter().filter_map(|path| match Place::of(path) {
+        Some((_, Place::Event(number))) => Some(number),
+        _ => None,
+    });
+    let mut numbers: Vec<u64> = numbers.collect();
+    let mut events: Vec<Event<T>> = vec![];
+    let mut last = JournalHead::empty(run).last;
+    while numbers.get(events.len()) == Some(&(events.len() as u64)) {
+        match read_event(store, run, events.len() as u64).await {
+            Ok(event) if event.previous == last => {
+                last = event.digest;
+                events.push(event);
+            }
+            Ok(_) => break,
+            Err(error) if error.is_damage() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let rest = numbers.split_off(events.len());
+    Ok((events, rest))
+}
+
 /// Whether each event follows the one before it.
 fn check_chain<T>(run: &RunId, events: &[Event<T>]) -> Result<(), JournalError> {
     let mut last = JournalHead::empty(run).last;

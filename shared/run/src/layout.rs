@@ -9,6 +9,7 @@
 //! runs/<run>/jobs/<term>-<n>                                            results of cells and games
 //! runs/<run>/summaries/<n>                                              of a run that ended with its n-th event
 //! runs/<run>/artifacts/<name>
+//! runs/<run>/dropped/<n>/<path>                                         what a repair has moved out of the way
 //! claims/<n>                                                            claims to the whole store
 //! trials/<nonce>/<n>                                                    what a store is tried out with, deleted at once
 //! ```
@@ -31,6 +32,7 @@ const CHECKPOINTS: &str = "checkpoints";
 const JOBS: &str = "jobs";
 const SUMMARIES: &str = "summaries";
 const ARTIFACTS: &str = "artifacts";
+const DROPPED: &str = "dropped";
 
 /// Why a name cannot be a run's or an artifact's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -179,6 +181,12 @@ impl RunId {
         self.folder().join(SUMMARIES)
     }
 
+    /// The folder of objects that `atoll repair` has moved out of the way, each below the number of the event that records
+    /// the repair.
+    pub fn dropped(&self) -> Path {
+        self.folder().join(DROPPED)
+    }
+
     /// The folder of lasting outcomes.
     pub fn artifacts(&self) -> Path {
         self.folder().join(ARTIFACTS)
@@ -272,6 +280,14 @@ impl Place {
             Self::Checkpoint { .. } => Some(Kind::Checkpoint),
             Self::Jobs { .. } => Some(Kind::Jobs),
             Self::Summary(_) => Some(Kind::Summary),
+        }
+    }
+
+    /// The state that lies here, or that what lies here is to become.
+    pub fn state(&self) -> Option<StateName> {
+        match self {
+            Self::State(name) | Self::Checkpoint { of: name, .. } => Some(*name),
+            _ => None,
         }
     }
 

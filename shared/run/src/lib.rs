@@ -7,6 +7,7 @@
 //!   bookkeeping alone, [`schedule`] says which islands are due, [`pruning`] what retention does not keep.
 //! - [`reader`] reads what can be read of a damaged run, [`epochs`] and [`states`] its islands, [`jobs`] the results of
 //!   sweeps and tournaments, [`players`] the players of tournaments, [`export`] writes it as JSON and CSV.
+//! - [`repair`] makes a damaged run fit together again, [`backup`] copies a run that may be worked on meanwhile.
 //!
 //! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and serves nobody.
 //!
@@ -49,6 +50,7 @@
 //! # }
 //! ```
 
+pub mod backup;
 pub mod commit;
 pub mod damage;
 pub mod epochs;
@@ -67,6 +69,7 @@ pub mod players;
 pub mod pruning;
 pub mod reader;
 pub mod record;
+pub mod repair;
 pub mod schedule;
 pub mod states;
 pub mod summary;
@@ -83,5 +86,6 @@ pub use layout::{ArtifactName, NameError, Place, RunId, StateName};
 pub use lock::Lock;
 pub use open::{Assignment, OpenRun, Opening, create, open, write_experiment};
 pub use pruning::{Pruned, Pruning};
+pub use repair::Repair;
 pub use summary::Summary;
 pub use write_batch::WriteBatch;

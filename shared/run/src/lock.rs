@@ -10,6 +10,7 @@ use crate::layout::RunId;
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use store::{Store, StoreError};
@@ -128,7 +129,15 @@ fn open(path: &PathBuf) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+    // Whatever has the name of a lock is not waited for.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let text = format!("expected a file at `{}`, found a pipe or a device", path.display());
+    Err(io::Error::other(text))
 }
 
 fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {

@@ -12,7 +12,7 @@ use crate::head::{GUESTS, Restored, RunError, RunHead, read_experiment};
 use crate::journal::{Event, Journal, JournalHead};
 use crate::layout::{ArtifactName, Place, RunId};
 use crate::lock::Lock;
-use crate::pruning::{Pruning, is_ours};
+use crate::pruning::Pruning;
 use crate::reader::journal_damage;
 use crate::record::{EpochRecord, Labour, StoredCheckpoint};
 use crate::summary::{Outline, RunKind};
@@ -114,7 +114,7 @@ pub async fn write_experiment(
 pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenRun, Journal), RunError> {
     let (experiment, text) = read_experiment(store, run).await?;
     let (mut journal, events) = claim_journal(store, run, &opening).await?;
-    let Opening { now: at, owner, claim, .. } = opening;
+    let Opening { now: at, owner, .. } = opening;
     let head = RunHead::new(experiment, text, events);
     head.check(run)?;
     let recorded = head.recorded();
@@ -132,17 +132,13 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
     let mut term = recorded.terms.last().map_or(0, |term| term.number);
     if !finished {
         term = journal.append(&RunEvent::Opened { owner: owner.clone(), cuts, batches: 0, at }).await?;
-        // The journal says that what lies beyond is computed again.
-        if !beyond.is_empty() && is_ours(claim.as_ref()).await? {
-            for place in beyond {
-                store.delete(&place.in_run(run)).await?;
-            }
-        }
     }
     let asynchronous = head.experiment.mode() == Mode::Asynchronous;
     let names = Names { term, attempt: recorded.attempt, asynchronous };
     let retention = &head.experiment.file().retention;
-    let commit = GroupCommit::new(run, retention, names, journal.head(), &stored);
+    // What lies beyond the cut is computed again, as the journal says now. It is not deleted here: another coordinator that
+    // opens the run may be writing objects of the same names by the time a delayed request is carried out.
+    let commit = GroupCommit::new(run, retention, names, journal.head(), &stored, beyond);
     let mut checkpoints = vec![];
     let mut elapsed_before = stored.elapsed();
     for island in 0..stored.records.len() as u32 {
@@ -196,13 +192,16 @@ pub(crate) async fn claim_journal(
 }
 
 /// The checkpoint of an epoch, which is to take no more than it had taken when the checkpoint was made: asynchronously
-/// more may have arrived since. If something is not remembered any more, the epoch begins anew.
-fn resume_at(task: &mut EpochTask, checkpoint: StoredCheckpoint) -> Option<Bytes> {
+/// more may have arrived since. If something is not remembered any more, or the checkpoint is one of other inputs, the
+/// epoch begins anew.
+fn resume_at(archipelago: &Archipelago, task: &mut EpochTask, checkpoint: StoredCheckpoint) -> Option<Bytes> {
     let took = |packet: &Packet| checkpoint.took.contains(&(packet.from, packet.epoch));
-    if task.packets.iter().filter(|packet| took(packet)).count() < checkpoint.took.len() {
+    let packets: Vec<Packet> = task.packets.iter().filter(|packet| took(packet)).cloned().collect();
+    let resumed = EpochTask { packets, ..task.clone() };
+    if archipelago.inputs(&resumed) != checkpoint.inputs {
         return None;
     }
-    task.packets.retain(took);
+    *task = resumed;
     Some(checkpoint.bytes.into())
 }
 
@@ -258,7 +257,8 @@ impl OpenRun {
     pub fn assign_ready(&mut self, island: u32) -> Assignment {
         let mut task = self.archipelago.begin(island);
         let checkpoint = self.checkpoints[island as usize].take();
-        let checkpoint = checkpoint.and_then(|checkpoint| resume_at(&mut task, checkpoint));
+        let checkpoint =
+            checkpoint.and_then(|checkpoint| resume_at(&self.archipelago, &mut task, checkpoint));
         Assignment { task, checkpoint }
     }
 
@@ -288,7 +288,8 @@ impl OpenRun {
     pub fn note_checkpoint(&mut self, task: &EpochTask, standing: Standing, bytes: &Bytes, labour: Labour) {
         let took = task.packets.iter().map(|packet| (packet.from, packet.epoch)).collect();
         let Labour { worker, elapsed, .. } = labour;
-        let stored = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed, worker };
+        let inputs = self.archipelago.inputs(task);
+        let stored = StoredCheckpoint { bytes: bytes.to_vec(), took, elapsed, worker, inputs };
         self.commit.note_checkpoint(task.island, task.epoch, standing.generation, stored);
     }
 

@@ -50,6 +50,7 @@ impl PlanJournal {
         opening: &Opening,
         batches: u64,
     ) -> Result<u64, RunError> {
+        self.recorded.check_text(self.journal.run(), &Digest::of(text.as_bytes()))?;
         let Opening { now: at, owner, .. } = opening.clone();
         if self.recorded.created.is_none() {
             let (text, version) = (Digest::of(text.as_bytes()), owner.version.clone());

@@ -47,7 +47,7 @@ impl Pruning {
 }
 
 /// Whether something may be deleted: a later coordinator must find all that it has seen. This is asked anew each time.
-pub(crate) async fn is_ours(claim: Option<&Claim>) -> Result<bool, StoreError> {
+async fn is_ours(claim: Option<&Claim>) -> Result<bool, StoreError> {
     match claim {
         Some(claim) => claim.stands().await,
         None => Ok(true),

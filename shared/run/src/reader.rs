@@ -63,7 +63,12 @@ impl Reader {
         if let Some(end) = recorded.finished.as_ref().and_then(|finished| finished.end.as_ref()) {
             let ends = (0..).zip(&epochs.states);
             let missing = ends.filter(|(_, states)| !states.contains_key(&end.epoch));
-            damage.extend(missing.map(|(island, _)| Damage::State { island, epoch: end.epoch }));
+            for (island, _) in missing {
+                let state = Damage::State { island, epoch: end.epoch };
+                if !damage.contains(&state) {
+                    damage.push(state);
+                }
+            }
         }
         let records = epochs.records.iter().zip(&epochs.scattered);
         let records = records.map(|(whole, rest)| whole.iter().chain(rest).cloned().collect()).collect();

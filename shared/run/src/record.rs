@@ -3,6 +3,7 @@
 use crate::journal::JournalHead;
 use archipelago::Mark;
 use bincode::{Decode, Encode};
+use codec::Digest;
 use evolution::statistics::EpochStatistics;
 
 /// All that is kept for good of an epoch.
@@ -54,4 +55,6 @@ pub struct StoredCheckpoint {
     pub elapsed: u64,
     /// The worker that computed it.
     pub worker: String,
+    /// The digest of all that the epoch depends on: a checkpoint of another island or epoch is not taken for this one's.
+    pub inputs: Digest,
 }

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod damaged;
 mod jobs;
 mod journal;
 mod reopen;

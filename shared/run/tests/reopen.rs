@@ -30,7 +30,7 @@ keep = 2
 milestones = 3
 "#;
 
-fn experiment(mode: &str) -> Experiment {
+pub(crate) fn experiment(mode: &str) -> Experiment {
     let text = SYNCHRONOUS.replace("interval = 2", &format!("interval = 2\nmode = \"{mode}\""));
     match experiment::parse("small.toml", &text, None) {
         Ok(Plan::Single(experiment)) => *experiment,
@@ -38,18 +38,18 @@ fn experiment(mode: &str) -> Experiment {
     }
 }
 
-fn id() -> RunId {
+pub(crate) fn id() -> RunId {
     RunId::new("small").unwrap()
 }
 
-fn opening(number: u64) -> Opening {
+pub(crate) fn opening(number: u64) -> Opening {
     let owner = Owner { process: number as u32, ..Owner::default() };
     Opening { nonce: Nonce(number.into()), now: number, owner, claim: None }
 }
 
 /// One process that has the run open.
-struct Process {
-    open: OpenRun,
+pub(crate) struct Process {
+    pub(crate) open: OpenRun,
     journal: Journal,
     store: Store,
     experiment: Experiment,
@@ -57,7 +57,7 @@ struct Process {
 
 /// What happens next.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     /// An epoch of one of the islands that are ready is computed.
     Work(usize),
     /// Some islands are written.
@@ -68,7 +68,7 @@ enum Step {
     Prune,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let islands = || prop::collection::vec(0..3u32, 0..4);
     prop_oneof![
         6 => any::<usize>().prop_map(Step::Work),
@@ -79,12 +79,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Process {
-    async fn start(store: &Store, experiment: &Experiment, number: u64) -> Self {
+    pub(crate) async fn start(store: &Store, experiment: &Experiment, number: u64) -> Self {
         let (open, journal) = run::create(store, &id(), experiment, None, opening(number)).await.unwrap();
         Self { open, journal, store: store.clone(), experiment: experiment.clone() }
     }
 
-    fn work(&mut self, which: usize) {
+    pub(crate) fn work(&mut self, which: usize) {
         let ready = self.open.archipelago().ready();
         if ready.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Process {
         self.open.complete(&assignment.task, &outcome, Labour::default()).unwrap();
     }
 
-    async fn write(&mut self, islands: Vec<u32>) {
+    pub(crate) async fn write(&mut self, islands: Vec<u32>) {
         let batch = self.open.take_batch(islands);
         batch.write(&self.store).await.unwrap();
         self.open.settle(&batch);
@@ -118,6 +118,29 @@ impl Process {
         }
     }
 
+    /// Writes, and ends before the commit arrives.
+    pub(crate) async fn crash_before_the_commit(mut self, islands: Vec<u32>) {
+        let before = self.store.list(&id().commits()).await.unwrap();
+        let batch = self.open.take_batch(islands);
+        batch.write(&self.store).await.unwrap();
+        for path in self.store.list(&id().commits()).await.unwrap() {
+            if !before.contains(&path) {
+                self.store.delete(&path).await.unwrap();
+            }
+        }
+    }
+
+    /// Has a checkpoint inside the next epoch of an island, and tells its generation.
+    pub(crate) fn checkpoint(&mut self, island: u32) -> u64 {
+        let assignment = self.open.assign_ready(island);
+        let evolver = self.experiment.evolver();
+        let mut epoch = evolver.begin(&assignment.task).unwrap();
+        epoch.generation();
+        let (standing, bytes) = (epoch.standing(), epoch.checkpoint().unwrap());
+        self.open.note_checkpoint(&assignment.task, standing, &bytes, Labour::default());
+        standing.generation
+    }
+
     async fn prune(&mut self) {
         self.open.prune_everything();
         while let Some(pruning) = self.open.pruning() {
@@ -126,7 +149,7 @@ impl Process {
         }
     }
 
-    async fn finish(&mut self) -> Digest {
+    pub(crate) async fn finish(&mut self) -> Digest {
         while self.open.archipelago().next_ready().is_some() {
             self.work(0);
         }
@@ -146,10 +169,23 @@ impl Process {
     }
 }
 
-async fn play(experiment: &Experiment, steps: Vec<Step>) -> (Store, Digest) {
+pub(crate) async fn play(experiment: &Experiment, steps: Vec<Step>) -> (Store, Digest) {
     let store = Store::memory();
+    let mut process = follow(&store, experiment, steps).await;
+    let digest = process.finish().await;
+    (store, digest)
+}
+
+/// The same, up to a crash.
+pub(crate) async fn play_unfinished(experiment: &Experiment, steps: Vec<Step>) -> Store {
+    let store = Store::memory();
+    drop(follow(&store, experiment, steps).await);
+    store
+}
+
+async fn follow(store: &Store, experiment: &Experiment, steps: Vec<Step>) -> Process {
     let mut number = 0;
-    let mut process = Process::start(&store, experiment, number).await;
+    let mut process = Process::start(store, experiment, number).await;
     for step in steps {
         match step {
             Step::Work(which) => process.work(which),
@@ -158,12 +194,11 @@ async fn play(experiment: &Experiment, steps: Vec<Step>) -> (Store, Digest) {
             Step::Crash(islands, at) => {
                 process.crash(islands, at).await;
                 number += 1;
-                process = Process::start(&store, experiment, number).await;
+                process = Process::start(store, experiment, number).await;
             }
         }
     }
-    let digest = process.finish().await;
-    (store, digest)
+    process
 }
 
 async fn check_reopened(store: &Store, experiment: &Experiment, digest: Digest) {
@@ -179,7 +214,7 @@ async fn check_reopened(store: &Store, experiment: &Experiment, digest: Digest) 
     assert_eq!(summary.digest(), Some(digest));
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 

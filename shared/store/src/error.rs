@@ -104,6 +104,12 @@ pub enum StoreError {
         /// The object.
         path: Path,
     },
+    /// A pipe, a device or a socket has the name of the object.
+    #[error("object `{path}` is not a regular file: expected one, found a pipe, a device or a socket")]
+    NotAFile {
+        /// The object.
+        path: Path,
+    },
     /// The object is larger than the reader or the store allows.
     #[error("object `{path}` is too large: {size} bytes, expected at most {limit}")]
     TooLarge {
@@ -177,6 +183,19 @@ impl StoreError {
             }
             error => Self::failed(doing, path, error),
         }
+    }
+
+    /// Whether this says that the object itself is wrong, rather than that the store failed.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing { .. }
+                | Self::Damaged { .. }
+                | Self::Body { .. }
+                | Self::NotAFile { .. }
+                | Self::TooLarge { .. }
+                | Self::NotText { .. }
+        )
     }
 
     /// Whether this says that the object is not there.

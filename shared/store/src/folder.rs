@@ -6,6 +6,7 @@
 //! - a folder that another, perhaps killed, writer created may not be durable itself: the same;
 //! - staging files of killed writers stay behind: [`Folder::sweep`];
 //! - one file name that cannot be an object's must not end a listing with an error: [`Folder::list`];
+//! - a pipe or a device in place of an object must not be waited for, nor read without end: [`Folder::read`];
 //! - an unwritable folder, or one without hard links, is told at once and not at the first object: [`probe`];
 //! - past `RLIMIT_FSIZE` the kernel kills the process instead of failing the write: [`survive_file_size_limit`].
 
@@ -13,7 +14,8 @@ use crate::error::StoreError;
 use object_store::path::Path;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -24,6 +26,19 @@ pub(crate) struct Folder {
     root: PathBuf,
     /// Folders whose names are known to be durable, up to the root.
     settled: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// What reading a file came to.
+#[derive(Debug)]
+pub(crate) enum FileRead {
+    /// Its content.
+    Bytes(Vec<u8>),
+    /// There is no such file; a folder may have its name.
+    Missing,
+    /// It is a pipe, a device or a socket.
+    NotAFile,
+    /// It is larger than was allowed, by so many bytes in all.
+    TooLarge(u64),
 }
 
 impl Folder {
@@ -85,6 +100,61 @@ impl Folder {
             self.files(prefix)?.iter().filter_map(|file| self.object(file)).collect();
         objects.sort_unstable();
         Ok(objects)
+    }
+
+    /// Reads a plain file of at most `limit` bytes; the size of a larger one is an answer, and not its content.
+    ///
+    /// Opening a pipe waits until it has a writer, and a device may never end: they are opened without waiting, looked
+    /// at, and refused.
+    pub(crate) fn read(&self, object: &Path, limit: u64) -> io::Result<FileRead> {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let file = match File::options().read(true).custom_flags(flags).open(self.path(object)) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(FileRead::Missing);
+            }
+            // A socket cannot be opened.
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
+                return Ok(FileRead::NotAFile);
+            }
+            Err(error) => return Err(error),
+        };
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Ok(FileRead::Missing);
+        }
+        if !metadata.is_file() {
+            return Ok(FileRead::NotAFile);
+        }
+        if metadata.len() > limit {
+            return Ok(FileRead::TooLarge(metadata.len()));
+        }
+        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        file.take(limit + 1).read_to_end(&mut bytes)?;
+        let size = bytes.len() as u64;
+        Ok(if size > limit { FileRead::TooLarge(size) } else { FileRead::Bytes(bytes) })
+    }
+
+    /// What the disk says of a file or whatever else has its name, without opening it; nothing if it is missing or a folder.
+    pub(crate) fn metadata(&self, object: &Path) -> io::Result<Option<fs::Metadata>> {
+        match fs::metadata(self.path(object)) {
+            Ok(metadata) => Ok(Some(metadata).filter(|metadata| !metadata.is_dir())),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives a file another name, which nothing may have.
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (self.path(from), self.path(to));
+        if to.symlink_metadata().is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let parent = to.parent().unwrap_or(&self.root);
+        create_durably(parent)?;
+        fs::rename(&from, &to)?;
+        sync(parent)?;
+        sync(from.parent().unwrap_or(&self.root))
     }
 
     /// The folders directly below a prefix, in order.

@@ -3,7 +3,7 @@
 #[cfg(feature = "s3")]
 use crate::bucket::open as open_bucket;
 use crate::error::StoreError;
-use crate::folder::{self, Folder};
+use crate::folder::{self, FileRead, Folder};
 use crate::location::Location;
 use crate::object::{self, HEADER_LEN, Kind, MAX_BODY};
 use crate::patience::Patience;
@@ -247,6 +247,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn size(&self, path: &Path) -> Result<u64> {
+        if let Some(metadata) = self.metadata_on_disk(path).await {
+            return Ok(metadata?.len());
+        }
         let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
     }
@@ -256,6 +259,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] if it is not there.
     pub async fn written_at(&self, path: &Path) -> Result<SystemTime> {
+        if let Some(metadata) = self.metadata_on_disk(path).await {
+            let written = metadata?.modified();
+            return written.map_err(|error| StoreError::failed("read", path, error));
+        }
         let meta = self.wait(0, self.objects.head(path)).await;
         meta.map(|meta| meta.last_modified.into()).map_err(|error| missing_or_failed("read", path, error))
     }
@@ -274,6 +281,41 @@ impl Store {
             Ok(()) | Err(BackendError::NotFound { .. }) => Ok(()),
             Err(error) => Err(StoreError::of_backend("delete", path, error)),
         }
+    }
+
+    /// Copies an object to another store as it is, and returns its bytes. One of a kind is copied only if it is whole.
+    ///
+    /// # Errors
+    /// As for [`Store::read`] and [`Store::create`].
+    pub async fn copy_to(&self, path: &Path, kind: Option<Kind>, target: &Self) -> Result<Bytes> {
+        let object = self.fetch(path, MAX_BODY + HEADER_LEN as u64).await?;
+        let body = match kind {
+            Some(kind) => unseal(path, &object, kind)?,
+            None => object.clone(),
+        };
+        if !target.put(path, object.clone().into()).await? {
+            let kept = target.fetch_kept(path, MAX_BODY + HEADER_LEN as u64).await?;
+            same_or_differs(path, &kept, &object)?;
+        }
+        Ok(body)
+    }
+
+    /// Moves an object, whatever it holds, to a path where nothing is.
+    ///
+    /// # Errors
+    /// If it is not there, or the disk or the service fails.
+    pub async fn set_aside(&self, path: &Path, to: &Path) -> Result<()> {
+        let target = to.clone();
+        let rename = move |folder: &Folder, path: &Path| folder.rename(path, &target);
+        if let Some(renamed) = self.on_folder("move", path, rename).await {
+            return renamed;
+        }
+        let object = self.fetch(path, MAX_BODY + HEADER_LEN as u64).await?;
+        if !self.put(to, object.clone().into()).await? {
+            let kept = self.fetch_kept(to, MAX_BODY + HEADER_LEN as u64).await?;
+            same_or_differs(to, &kept, &object)?;
+        }
+        self.delete(path).await
     }
 
     /// Removes what killed writers left below a folder, if it was last written `older_than` ago; tells how many
@@ -305,11 +347,30 @@ impl Store {
 
     /// Asks for the size first, so that no file makes us allocate more than `limit`.
     async fn fetch(&self, path: &Path, limit: u64) -> Result<Bytes> {
+        let read = move |folder: &Folder, path: &Path| folder.read(path, limit);
+        if let Some(read) = self.on_folder("read", path, read).await {
+            return match read? {
+                FileRead::Bytes(bytes) => Ok(bytes.into()),
+                FileRead::Missing => Err(StoreError::Missing { path: path.clone() }),
+                FileRead::NotAFile => Err(StoreError::NotAFile { path: path.clone() }),
+                FileRead::TooLarge(size) => Err(StoreError::TooLarge { path: path.clone(), size, limit }),
+            };
+        }
         let failed = |error| missing_or_failed("read", path, error);
         let found = self.wait(0, self.objects.get(path)).await.map_err(failed)?;
         let size = found.meta.size;
         check_size(path, size, limit)?;
         self.wait(size, found.bytes()).await.map_err(failed)
+    }
+
+    /// What the disk says of a plain file, if the store is on one. Nothing is opened: that of a pipe would wait.
+    async fn metadata_on_disk(&self, path: &Path) -> Option<Result<std::fs::Metadata>> {
+        let metadata = self.on_folder("read", path, Folder::metadata).await?;
+        Some(metadata.and_then(|metadata| match metadata {
+            None => Err(StoreError::Missing { path: path.clone() }),
+            Some(metadata) if metadata.is_file() => Ok(metadata),
+            Some(_) => Err(StoreError::NotAFile { path: path.clone() }),
+        }))
     }
 
     /// Waits for the service, but no longer than it should take for so many bytes.

@@ -161,3 +161,42 @@ async fn a_huge_file_is_refused_before_it_is_read() {
     assert!(matches!(store.read(&path, Kind::Jobs).await, Err(StoreError::TooLarge { .. })));
     assert!(matches!(store.create_text(&path, "x").await, Err(StoreError::TooLarge { .. })));
 }
+
+/// Opening a pipe waits for its writer, and a device may never end.
+#[tokio::test]
+async fn pipes_and_devices_in_place_of_objects_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::local(folder.path()).await.unwrap();
+    fs::create_dir_all(folder.path().join("runs/r")).unwrap();
+    let pipe = folder.path().join("runs/r/experiment.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    symlink("/dev/zero", folder.path().join("runs/r/event")).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(folder.path().join("runs/r/state")).unwrap();
+    let text = store.read_text(&Path::from("runs/r/experiment.toml"), 1 << 20).await;
+    assert!(matches!(text, Err(StoreError::NotAFile { .. })), "{text:?}");
+    for name in ["event", "state", "experiment.toml"] {
+        let path = Path::from("runs/r").join(name);
+        let read = store.read(&path, Kind::Event).await;
+        assert!(matches!(read, Err(StoreError::NotAFile { .. })), "{name}: {read:?}");
+        assert!(matches!(store.size(&path).await, Err(StoreError::NotAFile { .. })), "{name}");
+        let created = store.create(&path, Kind::Event, "body").await;
+        assert!(matches!(created, Err(StoreError::NotAFile { .. })), "{name}: {created:?}");
+    }
+    drop(listener);
+}
+
+#[tokio::test]
+async fn what_is_set_aside_is_elsewhere_as_it_was_and_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [Store::local(folder.path()).await.unwrap(), Store::memory()] {
+        let [from, to] = [Path::from("runs/r/events/1"), Path::from("runs/r/dropped/1/events/1")];
+        store.create_text(&from, "not an event").await.unwrap();
+        store.set_aside(&from, &to).await.unwrap();
+        assert_eq!(store.read_text(&to, 100).await.unwrap(), "not an event");
+        assert!(store.read_text(&from, 100).await.unwrap_err().is_missing());
+        store.create_text(&from, "another").await.unwrap();
+        store.set_aside(&from, &to).await.unwrap_err();
+        assert_eq!(store.read_text(&to, 100).await.unwrap(), "not an event");
+        assert_eq!(store.read_text(&from, 100).await.unwrap(), "another");
+    }
+}

@@ -115,7 +115,17 @@ proptest! {
         let world = world(problem, &algorithm, &Policy::default(), &Topology::Ring, seed);
         let first = two_epochs(&world);
         let mut task = second_tasks(&world, &first).remove(0);
-        // A flipped bit may by chance make another valid state; it must never make a panic.
+        // A flipped bit may by chance make another valid checkpoint or state; it must never make a panic.
+        let mut left = world.begin(&task).unwrap();
+        left.generation();
+        let mut checkpoint = left.checkpoint().unwrap().to_vec();
+        drop(left);
+        let place = at.index(checkpoint.len());
+        checkpoint[place] ^= 1 << bit;
+        if let Ok(mut taken_up) = world.resume(&task, &checkpoint) {
+            while taken_up.generation() {}
+            drop(taken_up.finish());
+        }
         let mut flipped = task.state.clone().unwrap().to_vec();
         let place = at.index(flipped.len());
         flipped[place] ^= 1 << bit;
@@ -126,6 +136,36 @@ proptest! {
         prop_assert!(world.resume(&task, &bytes).is_err());
         prop_assert!(world.champion(&bytes).is_err());
     }
+}
+
+/// The generation at which an epoch began is a part of its checkpoint, and may be anything.
+#[test]
+fn a_checkpoint_of_another_stretch_is_refused() {
+    let problem = Bowl { dimensions: 4, nanoseconds: 10 };
+    let algorithm = Algorithm::Ga(Ga { population: 6, ..Ga::default() });
+    let world = world(problem, &algorithm, &Policy::default(), &Topology::Ring, 1);
+    let first = two_epochs(&world);
+    let task = second_tasks(&world, &first).remove(0);
+    let mut left = world.begin(&task).unwrap();
+    left.generation();
+    let checkpoint = left.checkpoint().unwrap();
+    drop(left);
+    let early = EpochTask { until: 1, ..task.clone() };
+    assert!(world.resume(&early, &checkpoint).is_err(), "it is beyond the end");
+    // What follows the state is the generation at which the epoch began, in one byte, then statistics without rows.
+    let state = task.state.as_ref().unwrap().len();
+    let begins = (state.saturating_sub(8)..checkpoint.len())
+        .filter(|&at| checkpoint[at] == first[0].standing.generation as u8);
+    let mut refused = 0;
+    for at in begins {
+        let mut later = checkpoint.to_vec();
+        later[at] = 250;
+        match world.resume(&task, &later) {
+            Ok(mut taken_up) => while taken_up.generation() {},
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 0);
 }
 
 /// Populations large enough that breeding is split over threads as well as judging.

@@ -1,0 +1,101 @@
+//! `atoll backup` and `atoll restore`: copies of the runs of a store, which may be worked on meanwhile.
+
+use crate::failure::Failure;
+use crate::store_argument::{StoreArgument, run_id};
+use crate::terminal::out;
+use run::backup::{Copied, copy_run};
+use run::{Place, RunId, layout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use store::{Location, Path, Store};
+
+#[derive(clap::Args)]
+pub(crate) struct BackupArguments {
+    /// Where to copy the runs: an empty folder, or `s3://BUCKET/PREFIX`
+    to: PathBuf,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// Copy only this run; may be given several times
+    #[arg(long = "run", value_name = "RUN")]
+    runs: Vec<String>,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RestoreArguments {
+    /// The copy: a folder, or `s3://BUCKET/PREFIX`
+    from: PathBuf,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// One JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn backup(arguments: BackupArguments) -> Result<ExitCode, Failure> {
+    let from = arguments.store.open().await?;
+    let runs = match &arguments.runs[..] {
+        [] => all(&from).await?,
+        names => names.iter().map(|name| run_id(name)).collect::<Result<_, _>>()?,
+    };
+    let to = Store::create_at(&Location::parse(arguments.to.as_os_str())?).await?;
+    let place = arguments.to.display().to_string();
+    copy_all(&from, &to, &place, runs, arguments.json).await
+}
+
+pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Failure> {
+    let from = Store::open_at(&Location::parse(arguments.from.as_os_str())?).await?;
+    let runs = all(&from).await?;
+    let to = arguments.store.create().await?;
+    let place = arguments.store.folder.display().to_string();
+    copy_all(&from, &to, &place, runs, arguments.json).await
+}
+
+/// All runs of a store, studies too.
+async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
+    let mut runs = vec![];
+    for run in store.folders(&layout::runs()).await?.iter().filter_map(layout::run_of_folder) {
+        match store.size(&Place::Experiment.in_run(&run)).await {
+            Err(error) if error.is_missing() => {}
+            _ => runs.push(run),
+        }
+    }
+    Ok(runs)
+}
+
+/// Copies runs to an empty store. One that is refused does not keep the others from being copied.
+async fn copy_all(
+    from: &Store,
+    to: &Store,
+    place: &str,
+    runs: Vec<RunId>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    if !to.list(&layout::runs()).await?.is_empty() || !to.list(&Path::from("claims")).await?.is_empty() {
+        return Err(Failure::Usage(format!("expected an empty place, found a store in {place}")));
+    }
+    let (mut copied, mut refused) = (vec![], vec![]);
+    for run in runs {
+        match copy_run(from, to, &run).await {
+            Ok(Copied { objects, bytes }) => {
+                if !json {
+                    out!("{run}: {objects} objects, {bytes} bytes");
+                }
+                copied.push(serde_json::json!({ "run": run.as_str(), "objects": objects, "bytes": bytes }));
+            }
+            Err(error) => {
+                eprintln!("error: {error}");
+                refused.push(serde_json::json!({ "run": run.as_str(), "reason": error.to_string() }));
+            }
+        }
+    }
+    let is_whole = refused.is_empty();
+    if json {
+        out!("{}", serde_json::json!({ "ok": is_whole, "copied": copied, "refused": refused }));
+    } else if !is_whole {
+        eprintln!("{} of {} runs were not copied", refused.len(), refused.len() + copied.len());
+    }
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

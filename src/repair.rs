@@ -1,0 +1,99 @@
+//! `atoll repair`: makes a damaged run fit together again, after showing what that costs.
+
+use crate::failure::Failure;
+use crate::run::opening;
+use crate::store_argument::{StoreArgument, run_id};
+use crate::terminal::out;
+use run::Repair;
+use std::io::{IsTerminal, stdin};
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The run to repair
+    run: String,
+    #[command(flatten)]
+    store: StoreArgument,
+    /// Repair without asking
+    #[arg(long)]
+    yes: bool,
+    /// One JSON object on stdout; never asks
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let store = arguments.store.open().await?;
+    let run = run_id(&arguments.run)?;
+    let repair = Repair::plan(&store, &run).await?;
+    let is_needed = repair.is_needed();
+    if !arguments.json {
+        print(&repair);
+    }
+    let is_agreed = is_needed && (arguments.yes || !arguments.json && asks_and_hears_yes()?);
+    if is_agreed {
+        repair.carry_out(&store, &opening()).await?;
+    }
+    if arguments.json {
+        out!("{}", object(&repair, is_agreed));
+    } else if is_agreed {
+        eprintln!("repaired; resume it with `atoll resume {run}{}`", arguments.store.flag());
+    } else if is_needed {
+        eprintln!("nothing was changed; repair it with `atoll repair {run} --yes{}`", arguments.store.flag());
+    }
+    Ok(if is_needed && !is_agreed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn print(repair: &Repair) {
+    let run = &repair.run;
+    if !repair.is_needed() {
+        out!("{run}: nothing to repair");
+        return;
+    }
+    out!("{run} is damaged:");
+    for damage in &repair.damage {
+        out!("  {damage}");
+    }
+    if !repair.moved.is_empty() {
+        out!("these objects would be moved to {}:", run.dropped());
+        for (path, reason) in &repair.moved {
+            out!("  {path}: {reason}");
+        }
+    }
+    let again = repair.islands.iter().filter(|(recorded, left)| left < recorded);
+    let (islands, epochs) =
+        again.fold((0, 0), |(islands, epochs), (recorded, left)| (islands + 1, epochs + recorded - left));
+    if epochs > 0 {
+        out!("{epochs} epochs of {islands} islands would be computed again");
+    }
+    out!("the journal would record this; nothing would be deleted");
+}
+
+fn object(repair: &Repair, is_done: bool) -> serde_json::Value {
+    let moved: Vec<serde_json::Value> = repair
+        .moved
+        .iter()
+        .map(|(path, reason)| serde_json::json!({ "path": path.to_string(), "reason": reason }))
+        .collect();
+    let islands: Vec<serde_json::Value> = repair
+        .islands
+        .iter()
+        .map(|(recorded, left)| serde_json::json!({ "recorded": recorded, "left": left }))
+        .collect();
+    serde_json::json!({
+        "run": repair.run.as_str(), "needed": repair.is_needed(), "repaired": is_done, "damage": repair.damage,
+        "moved": moved, "islands": islands,
+    })
+}
+
+/// Asks on a terminal. Without one there is no answer.
+fn asks_and_hears_yes() -> Result<bool, Failure> {
+    if !stdin().is_terminal() {
+        return Ok(false);
+    }
+    eprint!("Repair it? [y/N] ");
+    let mut answer = String::new();
+    let read = stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::Other(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

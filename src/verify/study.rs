@@ -1,0 +1,149 @@
+//! A study: its journal, what it made of its parts, and the digest of all of them. The parts are runs of their own.
+
+use super::summaries::{self, Facts};
+use super::{Findings, check_created};
+use crate::failure::Failure;
+use archipelago::job::{self, Job, JobResult};
+use bytes::Bytes;
+use codec::Digest;
+use evolution::epoch::Standing;
+use experiment::Study;
+use run::players;
+use run::summary::RunKind;
+use run::{ArtifactName, FinishedRun, Place, Recorded, RunError, RunEvent, RunId, journal};
+use store::{Kind, Store};
+
+pub(super) async fn check(
+    store: &Store,
+    run: &RunId,
+    study: &Study,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let events = match journal::read_all::<RunEvent>(store, run).await {
+        Ok(events) => events,
+        Err(error) => {
+            findings.problems.push(format!("the journal: {error}"));
+            return Ok(());
+        }
+    };
+    let recorded = Recorded::of(events.iter().map(|event| &event.body));
+    findings.state = recorded.status.to_string();
+    let Some(created) = &recorded.created else {
+        findings.problems.push(run::Damage::Journal { expected: 1 }.to_string());
+        return Ok(());
+    };
+    check_created(Some(created), &study.digest(), findings);
+    let text = Digest::of(study.text.as_bytes());
+    if created.text != text {
+        let damage = run::Damage::Experiment { expected: created.text, found: text };
+        findings.problems.push(damage.to_string());
+    }
+    let parts = study.parts.len() + usize::from(study.tournament.is_some());
+    let standing = Standing { generation: parts as u64, evaluations: 0, best: f64::NEG_INFINITY };
+    let facts = Facts {
+        kind: RunKind::Study,
+        islands: parts as u32,
+        goal: Some(parts as u64),
+        standing: &|_| Some(standing),
+    };
+    summaries::check(store, run, &events, &facts, findings).await?;
+    if let Some(finished) = &recorded.finished {
+        let found = digest(store, run, study).await?;
+        if found != finished.digest {
+            let expected = finished.digest;
+            findings
+                .problems
+                .push(format!("the study's digest: expected {expected}, found {found} of its parts"));
+        }
+    }
+    check_guests(store, run, study, findings).await?;
+    if let Some(games) = &study.tournament {
+        // What the study was given itself is named by its digest.
+        if let Err(error) = players::read(store, run, games).await {
+            findings.problems.push(error.to_string());
+        }
+        check_players(store, run, study, findings).await?;
+    }
+    Ok(())
+}
+
+fn part_run(run: &RunId, study: &Study, at: usize) -> Result<RunId, Failure> {
+    Ok(coordinator::part_run(run, &study.parts[at].name, at + 1)?)
+}
+
+/// The digest of all parts as their journals have it.
+async fn digest(store: &Store, run: &RunId, study: &Study) -> Result<Digest, Failure> {
+    let mut runs =
+        (0..study.parts.len()).map(|at| part_run(run, study, at)).collect::<Result<Vec<_>, _>>()?;
+    if study.tournament.is_some() {
+        runs.push(coordinator::part_run(run, "tournament", 0)?);
+    }
+    let mut digests = vec![];
+    for part in runs {
+        let events = journal::read_all::<RunEvent>(store, &part).await.map_err(RunError::from)?;
+        let finished = Recorded::of(events.iter().map(|event| &event.body)).finished;
+        digests.push(finished.ok_or(RunError::Unfinished { run: part })?.digest);
+    }
+    Ok(Digest::of_parts("atoll study digest", digests.iter().map(|digest| &digest.0[..])))
+}
+
+/// What a job of the study has stored, if it has.
+async fn stored_job(store: &Store, run: &RunId, number: usize) -> Result<Option<JobResult>, Failure> {
+    let name = ArtifactName::new(format!("job-{number:010}"))?;
+    match store.read_value(&Place::Artifact(name).in_run(run), Kind::Artifact).await {
+        Err(error) if error.is_missing() => Ok(None),
+        result => Ok(Some(result?)),
+    }
+}
+
+fn compare(number: usize, stored: &JobResult, job: &Job, inputs: &[Bytes], findings: &mut Findings) {
+    findings.recomputed += 1;
+    if job.compute(inputs).as_ref() != Ok(stored) {
+        findings.problems.push(format!("job {number}: it is not what the states of its run come to"));
+    }
+}
+
+async fn check_guests(
+    store: &Store,
+    run: &RunId,
+    study: &Study,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    for (number, part) in study.parts.iter().enumerate() {
+        let host = study.parts.iter().position(|host| part.guests.as_ref() == Some(&host.name));
+        let Some((host, stored)) = host.zip(stored_job(store, run, number).await?) else { continue };
+        let states = FinishedRun::read(store, &part_run(run, study, host)?).await?.islands;
+        let states: Vec<Bytes> = states.into_iter().map(|(state, _)| state).collect();
+        let job = Job::Guests { experiment: part.experiment.to_toml() };
+        compare(number, &stored, &job, &states, findings);
+    }
+    Ok(())
+}
+
+async fn check_players(
+    store: &Store,
+    run: &RunId,
+    study: &Study,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let Some(games) = &study.tournament else { return Ok(()) };
+    for (at, look_up) in job::look_ups(games).into_iter().enumerate() {
+        let number = study.parts.len() + at;
+        let Some(stored) = stored_job(store, run, number).await? else { continue };
+        let end = look_up.reference.find(['/', '@']).unwrap_or(look_up.reference.len());
+        let (name, rest) = look_up.reference.split_at(end);
+        let part = study.parts.iter().position(|part| part.name == name);
+        let source = part
+            .map_or_else(|| Ok(name.to_owned()), |at| part_run(run, study, at).map(|run| run.to_string()))?;
+        let species = look_up.species.then(|| {
+            let settings = serde_json::json!(games.keys().species).to_string();
+            (settings, job::wants_ensemble(games, &look_up))
+        });
+        let read = coordinator::read_player_inputs(store, format!("{source}{rest}"), species).await;
+        match read {
+            Ok((job, states)) => compare(number, &stored, &job, &states, findings),
+            Err(reason) => findings.problems.push(format!("job {number}: {reason}")),
+        }
+    }
+    Ok(())
+}
