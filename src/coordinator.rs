@@ -1,10 +1,13 @@
 //! `atoll coordinator`: runs are kept here, and handed out to workers.
 
 use crate::clock;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::protection;
+use crate::results;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
+use crate::store_argument::StoreArgument;
+use crate::termination::{self, TerminationArguments};
 use coordinator::leases::Terms;
 use coordinator::{Ending, First, Limits, Settings as Office};
 use schemars::JsonSchema;
@@ -19,6 +22,8 @@ use tokio::net::TcpListener;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,
+    #[command(flatten)]
+    termination: TerminationArguments,
     /// The address for workers and operators; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
@@ -58,6 +63,15 @@ pub(crate) struct Arguments {
     /// An experiment, a sweep or a study to begin with, or to go on with
     #[arg(long, value_name = "FILE")]
     run: Option<String>,
+    /// Continue the run of `--run` even if it has failed or was cancelled
+    #[arg(long)]
+    revive: bool,
+    /// With --exit-when-done: write the results of a finished run into this folder
+    #[arg(long, value_name = "DIR")]
+    export: Option<String>,
+    /// With --exit-when-done: exit when no worker has been there for this long; never unless given
+    #[arg(long, value_name = "TIME")]
+    give_up_after: Option<String>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
@@ -78,6 +92,9 @@ struct Keys {
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
     run: Option<String>,
+    revive: Option<bool>,
+    give_up_after: Option<String>,
+    export: Option<String>,
     linger: Option<String>,
     tls_cert: Option<String>,
     tls_key: Option<String>,
@@ -92,7 +109,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 22] = [
+const DEFAULTS: [(&str, &str); 25] = [
     ("listen", "127.0.0.1:7440"),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
@@ -103,6 +120,9 @@ const DEFAULTS: [(&str, &str); 22] = [
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
     ("run", ""),
+    ("revive", "false"),
+    ("give_up_after", "never"),
+    ("export", ""),
     ("linger", "0s"),
     ("tls_cert", ""),
     ("tls_key", ""),
@@ -128,6 +148,9 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("insecure", yes(arguments.insecure)),
         ("exit_when_done", yes(arguments.exit_when_done)),
         ("run", arguments.run),
+        ("revive", yes(arguments.revive)),
+        ("give_up_after", arguments.give_up_after),
+        ("export", arguments.export),
         ("linger", arguments.linger),
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
@@ -141,9 +164,11 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.termination.clone().apply();
     let (settings, only_print) = settings(arguments)?;
     let office = office(&settings)?;
     if only_print {
+        first(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -167,7 +192,9 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
-        first: first(settings)?,
+        first: None,
+        revive: settings.parsed("revive", "`true` or `false`")?,
+        give_up_after: settings.time_or_never("give_up_after")?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
         permissions: protection::permissions(settings)?,
@@ -176,17 +203,12 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
     })
 }
 
-async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure> {
+async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let listener = listen(settings, "listen", &office).await?;
     let http = match settings.text("http")?.as_str() {
         "off" => None,
         _ => Some(listen(settings, "http", &office).await?),
-    };
-    let location = Location::parse(settings.text("store")?.as_ref())?;
-    let store = tokio::select! {
-        store = Store::create_at(&location) => store?,
-        () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
     };
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
     let scheme = if office.tls.is_some() { "https" } else { "http" };
@@ -194,19 +216,68 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
     if let Some(http) = &http {
         eprintln!("health and metrics at {scheme}://{}", address(http)?);
     }
+    let prepared = tokio::select! {
+        prepared = prepare(settings) => prepared,
+        () = signals.asked() => return Ok(signals.exit()),
+    };
+    let store = match prepared {
+        Ok((store, first)) => {
+            office.first = first;
+            store
+        }
+        Err(failure) => {
+            if office.exit_when_done && failure.exit() == Exit::Misconfigured {
+                tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
+                let asked = Box::pin(signals.asked());
+                let limits = limits(settings)?;
+                coordinator::refuse_listener(listener, limits, office, failure.to_string(), asked).await?;
+            }
+            return Err(failure);
+        }
+    };
     let asked = Box::pin(signals.asked());
     let limits = limits(settings)?;
     let ending =
-        coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
-    Ok(match ending {
-        Ending::Done => ExitCode::SUCCESS,
-        Ending::Failed(reason) => return Err(Failure::Other(reason)),
-        Ending::Succeeded => return Err(Failure::Succeeded),
-        Ending::Stopped => ExitCode::from(signals.exit_code()),
-    })
+        coordinator::serve_listener(listener, limits, http, store.clone(), office, clock::now, asked).await?;
+    match ending {
+        Ending::Done => {
+            export(settings, &store).await?;
+            termination::write("all runs are finished");
+            Ok(ExitCode::SUCCESS)
+        }
+        Ending::Failed(reason) => Err(Failure::RunFailed(reason)),
+        Ending::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        Ending::Abandoned(limit) => Err(Failure::Abandoned(limit)),
+        Ending::Refused(reason) => Err(Failure::Config(reason)),
+        Ending::Succeeded => Err(Failure::Succeeded),
+        Ending::Stopped => Ok(signals.exit()),
+    }
 }
 
-/// What to begin with. It is checked before anything is opened.
+/// Writes the results of what it began with, if that is asked for.
+async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
+    let (folder, file) = (settings.text("export")?, settings.text("run")?);
+    if folder.is_empty() || file.is_empty() {
+        return Ok(());
+    }
+    let place = StoreArgument { folder: settings.text("store")?.into() };
+    results::write(folder.as_ref(), store, &place, file).await
+}
+
+/// Checks what to begin with, and opens the store.
+async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure> {
+    let first = first(settings)?;
+    let location = Location::parse(settings.text("store")?.as_ref())?;
+    let store = Store::create_at(&location).await;
+    // Nothing that a coordinator does again would change it.
+    let store = store.map_err(|error| match error.is_permanent() {
+        true => Failure::Config(error.to_string()),
+        false => error.into(),
+    })?;
+    Ok((store, first))
+}
+
+/// What to begin with.
 fn first(settings: &Settings) -> Result<Option<First>, Failure> {
     let file = settings.text("run")?;
     if file.is_empty() {

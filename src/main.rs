@@ -30,6 +30,7 @@ mod ratings;
 mod reference;
 mod remote;
 mod report;
+mod results;
 mod run;
 mod runs;
 mod settings;
@@ -40,6 +41,7 @@ mod study;
 mod summary;
 mod sweep;
 mod terminal;
+mod termination;
 mod tournament;
 mod verify;
 mod worker;
@@ -130,7 +132,8 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     result.unwrap_or_else(|failure| {
         eprintln!("error: {failure}");
-        ExitCode::from(failure.exit_code())
+        termination::write(&failure.to_string());
+        ExitCode::from(failure.exit() as u8)
     })
 }
 

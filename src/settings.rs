@@ -80,6 +80,14 @@ impl Settings {
         experiment::duration::parse(&text).map_err(|error| self.bad(key, &error.to_string()))
     }
 
+    /// One setting that is a time, or `never`.
+    pub(crate) fn time_or_never(&self, key: &str) -> Result<Option<std::time::Duration>, Failure> {
+        match self.text(key)?.as_str() {
+            "never" => Ok(None),
+            _ => self.time(key).map(Some),
+        }
+    }
+
     /// A setting that cannot be.
     pub(crate) fn bad(&self, key: &str, message: &str) -> Failure {
         let origin = self.origins.get(key).map_or("default", String::as_str);

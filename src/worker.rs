@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
+use crate::termination::{self, TerminationArguments};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -19,6 +20,8 @@ const LEAST_UNDURABLE: usize = 64 << 20;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,
+    #[command(flatten)]
+    termination: TerminationArguments,
     /// The coordinator to work for
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
@@ -49,6 +52,9 @@ pub(crate) struct Arguments {
     /// File with the token; `ATOLL_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
+    /// Send the token over http:// as well, where the network encrypts (a service mesh)
+    #[arg(long)]
+    insecure: bool,
 }
 
 /// The keys of `worker.toml`.
@@ -67,11 +73,12 @@ struct Keys {
     tls_cert: Option<String>,
     tls_key: Option<String>,
     token_file: Option<String>,
+    insecure: Option<bool>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 13] = [
+const DEFAULTS: [(&str, &str); 14] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
@@ -83,11 +90,13 @@ const DEFAULTS: [(&str, &str); 13] = [
     ("tls_cert", ""),
     ("tls_key", ""),
     ("token_file", ""),
+    ("insecure", "false"),
     ("log", "info"),
     ("log_format", "text"),
 ];
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.termination.apply();
     let flags = [
         ("coordinator", arguments.coordinator),
         ("name", arguments.name),
@@ -99,6 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
         ("token_file", arguments.token_file),
+        ("insecure", arguments.insecure.then(|| "true".to_owned())),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     let url = settings.text("coordinator")?;
@@ -118,10 +128,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token));
     let departed = worker::run(config, calls, Pool::new(threads)?, signals.asked()).await?;
-    Ok(match departed {
-        Departed::Done => ExitCode::SUCCESS,
-        Departed::Drained => ExitCode::from(signals.exit_code()),
-    })
+    match departed {
+        Departed::Done => {
+            termination::write("all runs are finished");
+            Ok(ExitCode::SUCCESS)
+        }
+        Departed::Failed(reason) => Err(Failure::RunFailed(reason)),
+        Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        Departed::Drained => Ok(signals.exit()),
+    }
 }
 
 fn threads(settings: &Settings) -> Result<usize, Failure> {
@@ -138,10 +153,7 @@ fn config(settings: &Settings, look: Look) -> Result<Config, Failure> {
     if name.len() > 100 {
         return Err(settings.bad("name", "expected at most 100 bytes"));
     }
-    let give_up_after = match settings.text("give_up_after")?.as_str() {
-        "never" => None,
-        _ => Some(settings.time("give_up_after")?),
-    };
+    let give_up_after = settings.time_or_never("give_up_after")?;
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let identity = Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look) };

@@ -7,7 +7,7 @@ use crate::rejection::Rejection;
 use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
 use crate::state::{
-    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket,
+    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket, Unfinished,
 };
 use crate::write::open::Opener;
 use crate::write::{Order, Writer};
@@ -367,11 +367,14 @@ impl Cluster {
             work.as_mut().enable();
             let (grants, done, durable) = self.apply_quietly(|state, now| {
                 let grants = state.acquire(&worker, slots, &holding, &mut budget(direct), now)?;
-                Ok::<_, Rejection>((grants, state.is_done(), state.workers.durable(&worker)))
+                let done = state.is_done().then(|| state.unfinished.clone());
+                Ok::<_, Rejection>((grants, done, state.workers.durable(&worker)))
             })?;
-            if !grants.is_empty() || done || slots == 0 || Instant::now() >= deadline {
-                let done = done && grants.is_empty();
-                return Ok(v1::AcquireReply { grants, done, durable });
+            if !grants.is_empty() || done.is_some() || slots == 0 || Instant::now() >= deadline {
+                let done = done.filter(|_| grants.is_empty());
+                let (outcome, reason) = outcome(done.clone().flatten());
+                let (done, outcome) = (done.is_some(), outcome.into());
+                return Ok(v1::AcquireReply { grants, done, durable, outcome, reason });
             }
             self.wait(work, deadline.min(Instant::now() + LOOK_AGAIN)).await?;
         }
@@ -543,6 +546,15 @@ fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
 }
 
 /// Workers of the same process.
+/// How runs ended, on the wire.
+fn outcome(unfinished: Option<Unfinished>) -> (v1::Outcome, String) {
+    match unfinished {
+        None => (v1::Outcome::Finished, String::new()),
+        Some(Unfinished::Failed(reason)) => (v1::Outcome::Failed, reason),
+        Some(Unfinished::Cancelled(reason)) => (v1::Outcome::Cancelled, reason),
+    }
+}
+
 #[tonic::async_trait]
 impl WorkerCalls for Cluster {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {

@@ -32,7 +32,7 @@ pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
     Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,
-    connections, run, serve_listener, start, start_local,
+    connections, refuse_listener, run, serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

@@ -13,5 +13,7 @@ mod worker_api;
 
 pub use connections::{Connection, Limits, connections};
 pub use permissions::{Permissions, TokenError, Tokens};
-pub use server::{Ending, First, ServeError, Settings, run, serve_listener, start, start_local};
+pub use server::{
+    Ending, First, ServeError, Settings, refuse_listener, run, serve_listener, start, start_local,
+};
 pub use tls::{Tls, TlsError};

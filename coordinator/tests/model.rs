@@ -206,6 +206,8 @@ fn settings(life: u64) -> Settings {
         nonce: Nonce(u128::from(life) + 1),
         version: "model".to_owned(),
         exit_when_done: false,
+        revive: false,
+        give_up_after: None,
         max_runs: 100,
         first: None,
         trial: None,

@@ -42,6 +42,8 @@ fn settings(life: u128) -> Settings {
         nonce: Nonce(life),
         version: "scripted".to_owned(),
         exit_when_done: false,
+        revive: false,
+        give_up_after: None,
         max_runs: 5,
         first: None,
         trial: None,

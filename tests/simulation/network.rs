@@ -98,6 +98,8 @@ pub(crate) fn settings(nonce: u128) -> Settings {
         nonce: Nonce(nonce),
         version: "simulated".to_owned(),
         exit_when_done: false,
+        revive: false,
+        give_up_after: None,
         max_runs: 10,
         permissions: Permissions::default(),
         tls: None,

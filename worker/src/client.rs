@@ -51,6 +51,9 @@ pub enum CallError {
     /// The coordinator does not want this worker.
     #[error("the coordinator refuses this worker: {0}")]
     Refused(String),
+    /// The coordinator has other semantics, or cannot serve before an operator changes something.
+    #[error("the coordinator cannot work with this worker: {0}")]
+    Incompatible(String),
     /// The coordinator does not know this worker's token.
     #[error("the coordinator refuses this worker's token: {0}")]
     Token(String),
@@ -290,8 +293,9 @@ impl Client {
                     Box::pin(self.join()).await?;
                 }
                 Code::Unauthenticated => return Err(CallError::Token(status.message().to_owned())),
-                Code::PermissionDenied | Code::FailedPrecondition => {
-                    return Err(CallError::Refused(status.message().to_owned()));
+                Code::PermissionDenied => return Err(CallError::Refused(status.message().to_owned())),
+                Code::FailedPrecondition => {
+                    return Err(CallError::Incompatible(status.message().to_owned()));
                 }
                 Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented => {
                     return Err(CallError::Rejected(status.message().to_owned()));

@@ -18,7 +18,7 @@ pub(crate) fn page(state: &ClusterState) -> String {
         ("atoll_results_repeated_total", "Results that were there already", counters.repeated),
         ("atoll_results_unneeded_total", "Results that nobody needed", counters.unneeded),
         ("atoll_failures_total", "Pieces that a worker could not do", counters.failures),
-        ("atoll_workers_put_aside_total", "Workers whose results cannot be trusted", counters.quarantined),
+        ("atoll_workers_quarantined_total", "Workers whose results cannot be trusted", counters.quarantined),
         ("atoll_checkpoints_total", "Checkpoints inside epochs", counters.checkpoints),
         ("atoll_workers_forgotten_total", "Workers that fell silent", counters.forgotten),
         ("atoll_store_errors_total", "Writes that the store did not do", counters.store_errors),

@@ -165,11 +165,32 @@ pub(crate) struct Gate {
     permissions: Arc<Permissions>,
     right: Right,
     pace: Arc<Pace>,
+    refusals: Arc<Refusals>,
+}
+
+/// Why a worker was last refused for its token.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<Option<String>>);
+
+impl Refusals {
+    pub(crate) fn last(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, reason: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
 }
 
 impl Gate {
-    pub(crate) fn new(permissions: &Arc<Permissions>, right: Right, pace: &Arc<Pace>) -> Self {
-        Self { permissions: permissions.clone(), right, pace: pace.clone() }
+    pub(crate) fn new(
+        permissions: &Arc<Permissions>,
+        right: Right,
+        pace: &Arc<Pace>,
+        refusals: &Arc<Refusals>,
+    ) -> Self {
+        let (permissions, pace, refusals) = (permissions.clone(), pace.clone(), refusals.clone());
+        Self { permissions, right, pace, refusals }
     }
 }
 
@@ -183,6 +204,9 @@ impl Interceptor for Gate {
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
         self.permissions.check(self.right, header).inspect_err(|refused| {
             tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
+            if self.right == Right::Work {
+                self.refusals.note(format!("a worker was refused: {refused}"));
+            }
         })?;
         Ok(request)
     }

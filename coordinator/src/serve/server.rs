@@ -4,13 +4,13 @@ use super::change_signal::Listener;
 use super::connections::{HEAD, Limits, connections, serve_http};
 use super::http;
 use super::operator_api::OperatorApi;
-use super::permissions::{Gate, Pace, Permissions, Right};
+use super::permissions::{Gate, Pace, Permissions, Refusals, Right};
 use super::tls::Tls;
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{ClusterState, Rules};
+use crate::state::{ClusterState, Rules, Unfinished, run_name};
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
@@ -45,6 +45,8 @@ const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
 const WRITING_UP: Duration = Duration::from_secs(5);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// How long to wait for another worker at most after one was refused that can never work here.
+const REFUSED: Duration = Duration::from_secs(30);
 /// How long one call may take, the longest wait included.
 const LONGEST_CALL: Duration = Duration::from_mins(5);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
@@ -67,6 +69,10 @@ pub struct Settings {
     pub max_runs: usize,
     /// What to begin with, or to continue.
     pub first: Option<First>,
+    /// Whether that is continued although it has failed or was cancelled.
+    pub revive: bool,
+    /// If it ends with its runs: how long it waits without a worker; for ever if not given.
+    pub give_up_after: Option<Duration>,
     /// How thoroughly the store is tried out first, if at all.
     pub trial: Option<Trial>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
@@ -102,13 +108,31 @@ pub enum ServeError {
     Serve(String),
 }
 
+impl ServeError {
+    /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Promise(BrokenPromise::Store(error)) => error.is_permanent(),
+            Self::Promise(_) => true,
+            Self::Open(rejection) => rejection.is_permanent(),
+            Self::Serve(_) => false,
+        }
+    }
+}
+
 /// How a coordinator came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All runs are finished, and the workers know.
     Done,
-    /// All runs have ended, but this one without a result.
+    /// All runs have ended, but this one failed.
     Failed(String),
+    /// All runs have ended, but this one was cancelled.
+    Cancelled(String),
+    /// No worker was there for too long.
+    Abandoned(Duration),
+    /// Workers came, but none that can ever work here.
+    Refused(String),
     /// It was asked to stop; everything is kept.
     Stopped,
     /// Another coordinator has claimed the store, and continues its runs.
@@ -126,6 +150,27 @@ pub fn serve_listener(
     shutdown: BoxFuture<'_, ()>,
 ) -> BoxFuture<'_, Result<Ending, ServeError>> {
     Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
+}
+
+/// Rejects all calls for a while, with the reason: the workers of a batch job end with its coordinator, although that
+/// cannot even begin.
+pub fn refuse_listener(
+    listener: TcpListener,
+    limits: Limits,
+    settings: Settings,
+    reason: String,
+    shutdown: BoxFuture<'_, ()>,
+) -> BoxFuture<'_, Result<(), ServeError>> {
+    Box::pin(async move {
+        let front = Front::default();
+        front.refuse(reason);
+        let permissions = Arc::new(settings.permissions);
+        let (_, router) = router(server(settings.tls.as_ref())?, &front, &permissions, &Arc::default())?;
+        let (_close, closing) = watch::channel(false);
+        let _server = Aborting(tokio::spawn(serve(router, connections(listener, limits), closing)));
+        let _ = tokio::time::timeout(settings.linger, shutdown).await;
+        Ok(())
+    })
 }
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
@@ -153,12 +198,20 @@ where
         let router = http::router(front.clone(), permissions.clone());
         Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
     });
-    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions)?;
+    let refusals = Arc::default();
+    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
     let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
-        opened = Box::pin(open(store, &settings, clock)) => opened?,
+        opened = Box::pin(open(store, &settings, clock)) => match opened {
+            Err(error) if settings.exit_when_done && error.is_permanent() => {
+                front.refuse(error.to_string());
+                let _ = tokio::time::timeout(settings.linger, shutdown).await;
+                return Err(error);
+            }
+            opened => opened?,
+        },
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
@@ -169,6 +222,7 @@ where
         () = &mut shutdown => Ending::Stopped,
         () = all_done(&cluster, settings.linger) => Ending::Done,
         () = succeeded(&cluster) => Ending::Succeeded,
+        ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
     cluster.begin_closing();
     let _ = close.send(true);
@@ -180,8 +234,9 @@ where
     if !cluster.stop(background, WRITING_UP).await {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
     }
-    Ok(match cluster.look(|state| state.failed.clone()) {
-        Some(reason) if ending == Ending::Done => Ending::Failed(reason),
+    Ok(match cluster.look(|state| state.unfinished.clone()) {
+        Some(Unfinished::Failed(reason)) if ending == Ending::Done => Ending::Failed(reason),
+        Some(Unfinished::Cancelled(reason)) if ending == Ending::Done => Ending::Cancelled(reason),
         _ => ending,
     })
 }
@@ -234,7 +289,10 @@ async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluste
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     if let Some(First { file, text }) = &settings.first {
         let plan = experiment::parse(file, text, None).map_err(Rejection::from)?;
-        cluster.submit(plan, vec![], 0, false).await?;
+        let name = run_name(&plan);
+        if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
+            cluster.submit(plan, vec![], 0, false).await?;
+        }
     }
     Ok((cluster, background))
 }
@@ -255,6 +313,30 @@ async fn succeeded(cluster: &Cluster) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+        }
+    }
+}
+
+/// Waits until no worker has been there for too long, if this coordinator ends with its runs.
+async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) -> Ending {
+    let Some(limit) = settings.give_up_after.filter(|_| settings.exit_when_done) else {
+        return std::future::pending().await;
+    };
+    let mut since = tokio::time::Instant::now();
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let (is_alone, refused) = cluster.look(|state| {
+            // Once everything has ended, the other timeouts apply.
+            (state.workers.count() == 0 && !state.is_done(), state.refused.clone())
+        });
+        if !is_alone {
+            since = tokio::time::Instant::now();
+            continue;
+        }
+        match refused.or_else(|| refusals.last()) {
+            Some(reason) if since.elapsed() >= limit.min(REFUSED) => return Ending::Refused(reason),
+            None if since.elapsed() >= limit => return Ending::Abandoned(limit),
+            _ => {}
         }
     }
 }
@@ -297,6 +379,7 @@ fn router(
     mut server: Server,
     front: &Front,
     permissions: &Arc<Permissions>,
+    refusals: &Arc<Refusals>,
 ) -> Result<(HealthReporter, Router), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     let reflection = tonic_reflection::server::Builder::configure()
@@ -307,7 +390,7 @@ fn router(
     let operator =
         OperatorServer::new(OperatorApi::new(front.clone())).max_decoding_message_size(MAX_SUBMISSION);
     let pace = Arc::new(Pace::default());
-    let gate = |right| Gate::new(permissions, right, &pace);
+    let gate = |right| Gate::new(permissions, right, &pace, refusals);
     let router = server
         .add_service(InterceptedService::new(worker, gate(Right::Work)))
         .add_service(InterceptedService::new(operator, gate(Right::Operate)))

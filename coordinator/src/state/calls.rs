@@ -84,6 +84,7 @@ impl ClusterState {
         if *semantics != SEMANTICS {
             let (ours, theirs) = (self.rules.version.clone(), version.chars().take(40).collect());
             let error = WorkerError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
+            self.refused = Some(error.to_string());
             return Err(error.into());
         }
         if self.workers.is_full() {
