@@ -9,11 +9,12 @@ use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::termination::{self, TerminationArguments};
 use coordinator::leases::Terms;
-use coordinator::{Ending, First, Limits, Settings as Office};
+use coordinator::{Ending, First, Limits, Reload, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
+use std::sync::Arc;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
@@ -102,6 +103,7 @@ struct Keys {
     worker_token_file: Option<String>,
     operator_token_file: Option<String>,
     metrics_token_file: Option<String>,
+    reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
     max_requests_per_peer: Option<u32>,
@@ -109,7 +111,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 25] = [
+const DEFAULTS: [(&str, &str); 26] = [
     ("listen", "127.0.0.1:7440"),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
@@ -130,6 +132,7 @@ const DEFAULTS: [(&str, &str); 25] = [
     ("worker_token_file", ""),
     ("operator_token_file", ""),
     ("metrics_token_file", ""),
+    ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
     ("max_requests_per_peer", "20000"),
@@ -199,8 +202,20 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         linger: settings.time("linger")?,
         permissions: protection::permissions(settings)?,
         tls: protection::tls(settings)?,
+        reload: reload(settings)?,
         inline: false,
     })
+}
+
+/// Tokens and certificates are read again from the same files.
+fn reload(settings: &Settings) -> Result<Option<Reload>, Failure> {
+    let every = settings.time("reload_every")?;
+    let settings = settings.clone();
+    let read = move || {
+        let read = || Ok::<_, Failure>((protection::permissions(&settings)?, protection::tls(&settings)?));
+        read().map_err(|failure| failure.to_string())
+    };
+    Ok((!every.is_zero()).then(|| Reload { every, read: Arc::new(read) }))
 }
 
 async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Failure> {

@@ -25,6 +25,7 @@ pub(crate) struct SettingsArguments {
 }
 
 /// Settings after all layers were laid over each other.
+#[derive(Clone)]
 pub(crate) struct Settings {
     merged: Config,
     origins: BTreeMap<String, String>,

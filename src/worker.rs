@@ -11,7 +11,8 @@ use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool};
+use std::time::Duration;
+use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
 /// At least so many bytes are kept of what was delivered and is not durable yet.
 const LEAST_UNDURABLE: usize = 64 << 20;
@@ -74,11 +75,12 @@ struct Keys {
     tls_key: Option<String>,
     token_file: Option<String>,
     insecure: Option<bool>,
+    reload_every: Option<String>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 14] = [
+const DEFAULTS: [(&str, &str); 15] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
@@ -91,6 +93,7 @@ const DEFAULTS: [(&str, &str); 14] = [
     ("tls_key", ""),
     ("token_file", ""),
     ("insecure", "false"),
+    ("reload_every", "20s"),
     ("log", "info"),
     ("log_format", "text"),
 ];
@@ -126,8 +129,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     settings::log(&settings)?;
     let mut signals = Signals::listen()?;
-    let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token));
-    let departed = worker::run(config, calls, Pool::new(threads)?, signals.asked()).await?;
+    let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token.clone()));
+    let reload = Reload { every: settings.time("reload_every")?, credentials, url, trust, token };
+    let departed = tokio::select! {
+        departed = worker::run(config, calls.clone(), Pool::new(threads)?, signals.asked()) => departed?,
+        () = reload.run(&calls) => unreachable!("it reads until the worker ends"),
+    };
     match departed {
         Departed::Done => {
             termination::write("all runs are finished");
@@ -136,6 +143,48 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Departed::Failed(reason) => Err(Failure::RunFailed(reason)),
         Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
         Departed::Drained => Ok(signals.exit()),
+    }
+}
+
+/// What a worker shows and trusts, read again while it works.
+struct Reload {
+    every: Duration,
+    credentials: Credentials,
+    url: String,
+    trust: Trust,
+    token: Option<Token>,
+}
+
+impl Reload {
+    async fn run(mut self, calls: &Grpc) {
+        if self.every.is_zero() {
+            return std::future::pending().await;
+        }
+        let mut known = String::new();
+        loop {
+            tokio::time::sleep(self.every).await;
+            let reason = self.read(calls).err().unwrap_or_default();
+            if !reason.is_empty() && reason != known {
+                tracing::error!(
+                    reason,
+                    "new token or certificates cannot be used; the old ones stay in force"
+                );
+            }
+            known = reason;
+        }
+    }
+
+    fn read(&mut self, calls: &Grpc) -> Result<(), String> {
+        let trust = self.credentials.trust().map_err(|error| error.to_string())?;
+        let token = self.credentials.token(&self.url).map_err(|error| error.to_string())?;
+        if (&trust, &token) == (&self.trust, &self.token) {
+            return Ok(());
+        }
+        let endpoint = worker::endpoint(&self.url, &trust).map_err(|error| error.to_string())?;
+        calls.replace(endpoint.connect_lazy(), token.clone());
+        (self.trust, self.token) = (trust, token);
+        tracing::info!("token or certificates were replaced");
+        Ok(())
     }
 }
 

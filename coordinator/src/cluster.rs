@@ -9,6 +9,7 @@ use crate::state::reply_budget::ReplyBudget;
 use crate::state::{
     ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket, Unfinished,
 };
+use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
 use crate::write::{Order, Writer};
 use archipelago::cell::CellResult;
@@ -66,6 +67,7 @@ struct Inner {
     closing: AtomicBool,
     closed: Notify,
     clock: Clock,
+    store_watch: StoreWatch,
     /// Whether everything is computed where it is asked for, as simulations need.
     inline: bool,
     /// Shows that a coordinator serves the store.
@@ -133,6 +135,7 @@ impl Cluster {
             closing: AtomicBool::new(false),
             closed: Notify::new(),
             clock,
+            store_watch: StoreWatch::new(),
             inline,
             _serving: serving,
         }));
@@ -195,6 +198,11 @@ impl Cluster {
 
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// How the store does.
+    pub(crate) fn store_watch(&self) -> &StoreWatch {
+        &self.0.store_watch
     }
 
     pub(crate) fn claim(&self) -> Option<&Claim> {

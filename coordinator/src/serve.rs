@@ -2,6 +2,7 @@
 
 pub(crate) mod change_signal;
 mod connections;
+mod expiry;
 mod http;
 mod metrics;
 mod operator_api;
@@ -14,6 +15,7 @@ mod worker_api;
 pub use connections::{Connection, Limits, connections};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{
-    Ending, First, ServeError, Settings, refuse_listener, run, serve_listener, start, start_local,
+    Ending, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener, start,
+    start_local,
 };
 pub use tls::{Tls, TlsError};

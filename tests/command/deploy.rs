@@ -185,7 +185,8 @@ fn jobs_decide_by_the_exit_codes_that_are_documented() {
 
 #[test]
 fn a_jobset_is_one_as_published_and_waits_in_its_queue() {
-    let manifests = render(&["batch.kind=JobSet", "batch.queueName=team", "batch.ttlSecondsAfterFinished=60"]);
+    let manifests =
+        render(&["batch.kind=JobSet", "batch.queueName=team", "batch.ttlSecondsAfterFinished=60"]);
     for needed in ["kueue.x-k8s.io/queue-name: team", "suspend: true", "give_up_after = \"never\""] {
         assert_eq!(manifests.matches(needed).count(), 1, "{needed}");
     }
@@ -207,9 +208,11 @@ fn documented_values() -> Vec<(String, String, String)> {
         let indent = (line.len() - line.trim_start().len()) / 2;
         if let Some(text) = line.trim_start().strip_prefix("# -- ") {
             comment = Some(text.to_owned());
-        } else if let Some((key, value)) = line.trim_start().split_once(':').filter(|(key, _)| {
-            key.bytes().all(|byte| byte.is_ascii_alphanumeric()) && indent <= path.len()
-        }) {
+        } else if let Some((key, value)) = line
+            .trim_start()
+            .split_once(':')
+            .filter(|(key, _)| key.bytes().all(|byte| byte.is_ascii_alphanumeric()) && indent <= path.len())
+        {
             path.truncate(indent);
             path.push(key);
             if let Some(comment) = comment.take() {
@@ -271,15 +274,28 @@ fn every_value_is_rendered() {
             ("serviceAccount.annotations", format!(r#"{{"{pod}-role":"x"}}"#)),
             ("nodeSelector", format!(r#"{{"{pod}-node":"x"}}"#)),
             ("tolerations", format!(r#"[{{"key":"{pod}-taint","operator":"Exists"}}]"#)),
-            ("affinity", format!(r#"{{"nodeAffinity":{{"preferredDuringSchedulingIgnoredDuringExecution":[{{"weight":1,"preference":{{"matchExpressions":[{{"key":"{pod}-affinity","operator":"Exists"}}]}}}}]}}}}"#)),
-            ("topologySpreadConstraints", format!(r#"[{{"maxSkew":1,"topologyKey":"{pod}-zone","whenUnsatisfiable":"ScheduleAnyway"}}]"#)),
+            (
+                "affinity",
+                format!(
+                    r#"{{"nodeAffinity":{{"preferredDuringSchedulingIgnoredDuringExecution":[{{"weight":1,"preference":{{"matchExpressions":[{{"key":"{pod}-affinity","operator":"Exists"}}]}}}}]}}}}"#
+                ),
+            ),
+            (
+                "topologySpreadConstraints",
+                format!(
+                    r#"[{{"maxSkew":1,"topologyKey":"{pod}-zone","whenUnsatisfiable":"ScheduleAnyway"}}]"#
+                ),
+            ),
             ("priorityClassName", format!("\"{pod}-priority\"")),
             ("podLabels", format!(r#"{{"{pod}-label":"x"}}"#)),
             ("podAnnotations", format!(r#"{{"{pod}-annotation":"x"}}"#)),
             ("extraEnv", format!(r#"[{{"name":"{pod}_VARIABLE","value":"x"}}]"#)),
             ("extraVolumes", format!(r#"[{{"name":"{pod}-volume","emptyDir":{{}}}}]"#)),
             ("extraVolumeMounts", format!(r#"[{{"name":"{pod}-volume","mountPath":"/{pod}-mount"}}]"#)),
-            ("resources", format!(r#"{{"requests":{{"{pod}.example/gpu":"1"}},"limits":{{"{pod}.example/gpu":"1"}}}}"#)),
+            (
+                "resources",
+                format!(r#"{{"requests":{{"{pod}.example/gpu":"1"}},"limits":{{"{pod}.example/gpu":"1"}}}}"#),
+            ),
             ("terminationGracePeriodSeconds", if pod == "workers" { "31" } else { "32" }.to_owned()),
             ("settings", if pod == "workers" { r#"{"threads":7}"# } else { r#"{"stall":"11m"}"# }.to_owned()),
         ] {
@@ -344,13 +360,17 @@ fn every_value_is_rendered() {
         validate(&manifests);
         for (key, value) in common.iter().chain(variant) {
             set.insert(key.clone());
-            let overridden = variant.iter().any(|(other, _)| key == other) && common.iter().any(|(other, _)| key == other);
+            let overridden =
+                variant.iter().any(|(other, _)| key == other) && common.iter().any(|(other, _)| key == other);
             // Words of the value itself; flags and what others replace show elsewhere.
-            let word = value.split(['"', '[', ']', '{', '}', ':', ',', '\\']).max_by_key(|word| word.len()).unwrap();
+            let word =
+                value.split(['"', '[', ']', '{', '}', ':', ',', '\\']).max_by_key(|word| word.len()).unwrap();
             let is_flag = ["true", "false", "batch", "service", "Jobs", ""].contains(&word);
-            let is_replaced = ["nameOverride", "image.digest", "tls.clientAuth", "mode"].contains(&key.as_str());
+            let is_replaced =
+                ["nameOverride", "image.digest", "tls.clientAuth", "mode"].contains(&key.as_str());
             let is_off = key.starts_with("networkPolicy") && !manifests.contains("kind: NetworkPolicy");
-            let is_of_volume = key == "store.volume.storageClass" && !manifests.contains("kind: PersistentVolumeClaim");
+            let is_of_volume =
+                key == "store.volume.storageClass" && !manifests.contains("kind: PersistentVolumeClaim");
             if !(is_flag || is_replaced || overridden || is_off || is_of_volume || key == "tls.days") {
                 assert!(manifests.contains(word), "{key} = {value} is not rendered");
             }
@@ -401,17 +421,12 @@ fn the_plain_manifests_are_those_of_the_chart() {
         let file = root().join(format!("deploy/kustomize/{mode}/manifests.yaml"));
         // Secrets are made by whoever applies them: those of a template would be new each time.
         let set = format!("mode={mode},tokens.existingSecret=atoll-tokens,tls.existingSecret=atoll-tls");
-        let rendered =
-            expect_success(&helm(&["template", "atoll", "atoll", "--skip-tests", "--set", &set]));
+        let rendered = expect_success(&helm(&["template", "atoll", "atoll", "--skip-tests", "--set", &set]));
         if std::env::var_os("GOLDEN_WRITE").is_some() {
             std::fs::write(&file, &rendered).unwrap();
         }
         let written = std::fs::read_to_string(&file).unwrap();
-        assert!(
-            written == rendered,
-            "write it anew with GOLDEN_WRITE=1: {}",
-            file.display()
-        );
+        assert!(written == rendered, "write it anew with GOLDEN_WRITE=1: {}", file.display());
         validate(&written);
         let kustomization = std::fs::read_to_string(file.with_file_name("kustomization.yaml")).unwrap();
         assert!(kustomization.contains("- manifests.yaml"), "{kustomization}");

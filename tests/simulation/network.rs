@@ -100,6 +100,7 @@ pub(crate) fn settings(nonce: u128) -> Settings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        reload: None,
         max_runs: 10,
         permissions: Permissions::default(),
         tls: None,

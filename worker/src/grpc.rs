@@ -6,6 +6,7 @@ use proto::calls::WorkerCalls;
 use proto::chunks::{self, Assembly, ChunkError};
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
+use std::sync::{PoisonError, RwLock};
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 
@@ -13,18 +14,26 @@ use tonic::{Response, Status};
 const LARGEST_ANSWER: usize = 32 << 20;
 
 /// A coordinator at the other end of a connection.
-pub struct Grpc(WorkerClient<Line>);
+pub struct Grpc(RwLock<WorkerClient<Line>>);
 
 impl Grpc {
     /// Calls over this channel, with this token if the coordinator wants to see one.
     pub fn new(channel: Channel, token: Option<Token>) -> Self {
-        let client = WorkerClient::with_interceptor(channel, Bearer(token));
-        Self(client.max_decoding_message_size(LARGEST_ANSWER))
+        Self(RwLock::new(client(channel, token)))
+    }
+
+    /// From now on, calls travel over this channel with this token. Those under way end over the old one.
+    pub fn replace(&self, channel: Channel, token: Option<Token>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = client(channel, token);
     }
 
     fn client(&self) -> WorkerClient<Line> {
-        self.0.clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Line> {
+    WorkerClient::with_interceptor(channel, Bearer(token)).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 #[tonic::async_trait]

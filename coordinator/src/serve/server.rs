@@ -4,8 +4,8 @@ use super::change_signal::Listener;
 use super::connections::{HEAD, Limits, connections, serve_http};
 use super::http;
 use super::operator_api::OperatorApi;
-use super::permissions::{Gate, Pace, Permissions, Refusals, Right};
-use super::tls::Tls;
+use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
+use super::tls::{LiveTls, Tls, encrypted};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -81,8 +82,28 @@ pub struct Settings {
     pub permissions: Permissions,
     /// What calls are encrypted with, if they are.
     pub tls: Option<Tls>,
+    /// How both are read again, if they may change.
+    pub reload: Option<Reload>,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
     pub inline: bool,
+}
+
+/// How permissions and certificates are read again while a coordinator serves.
+#[derive(Clone)]
+pub struct Reload {
+    /// How often.
+    pub every: Duration,
+    /// Reads everything. What cannot be used leaves the old ones in force.
+    pub read: Arc<dyn Fn() -> Result<Protection, String> + Send + Sync>,
+}
+
+/// Who may call, and what calls are encrypted with.
+pub type Protection = (Permissions, Option<Tls>);
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Reload({:?})", self.every)
+    }
 }
 
 /// An experiment, a sweep, a study or a tournament that a coordinator begins with.
@@ -164,10 +185,11 @@ pub fn refuse_listener(
     Box::pin(async move {
         let front = Front::default();
         front.refuse(reason);
-        let permissions = Arc::new(settings.permissions);
-        let (_, router) = router(server(settings.tls.as_ref())?, &front, &permissions, &Arc::default())?;
+        let permissions = Arc::new(LivePermissions::new(settings.permissions));
+        let tls = settings.tls.map(|tls| Arc::new(LiveTls::new(tls)));
+        let (_, router) = router(&front, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
-        let _server = Aborting(tokio::spawn(serve(router, connections(listener, limits), closing)));
+        let _server = serve(router, connections(listener, limits), tls.as_ref(), closing);
         let _ = tokio::time::timeout(settings.linger, shutdown).await;
         Ok(())
     })
@@ -190,18 +212,22 @@ where
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let clock = Clock::new(unix);
-    let permissions = Arc::new(settings.permissions.clone());
+    let permissions = Arc::new(LivePermissions::new(settings.permissions.clone()));
+    let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
+    let _reloading = settings
+        .reload
+        .clone()
+        .map(|how| Aborting(tokio::spawn(reload(how, permissions.clone(), tls.clone()))));
     let (close, closing) = watch::channel(false);
     let front = Front::default();
     let _http = http.map(|listener| {
-        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
-        let router = http::router(front.clone(), permissions.clone());
-        Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
+        let router = http::router(front.clone(), permissions.clone(), tls.clone());
+        Aborting(tokio::spawn(serve_http(listener, tls.clone(), router, HEAD)))
     });
     let refusals = Arc::default();
-    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions, &refusals)?;
+    let (health, router) = router(&front, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
-    let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
+    let mut server = serve(router, incoming, tls.as_ref(), closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
         opened = Box::pin(open(store, &settings, clock)) => match opened {
@@ -359,26 +385,53 @@ fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::
     ServeError::Serve(reason)
 }
 
-fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
-    let server = Server::builder()
+/// Reads permissions and certificates again and again, and replaces those that have changed.
+async fn reload(
+    Reload { every, read }: Reload,
+    permissions: Arc<LivePermissions>,
+    tls: Option<Arc<LiveTls>>,
+) {
+    let mut known = String::new();
+    loop {
+        tokio::time::sleep(every).await;
+        let read = read.clone();
+        let reason = match tokio::task::spawn_blocking(move || read()).await {
+            Ok(Ok((new_permissions, new_tls))) => {
+                if permissions.replace(new_permissions) {
+                    tracing::info!("tokens were replaced");
+                }
+                if let (Some(tls), Some(new_tls)) = (&tls, new_tls)
+                    && tls.replace(new_tls)
+                {
+                    tracing::info!("certificates were replaced");
+                }
+                String::new()
+            }
+            Ok(Err(reason)) => reason,
+            Err(error) => error.to_string(),
+        };
+        if !reason.is_empty() && reason != known {
+            tracing::error!(reason, "new tokens or certificates cannot be used; the old ones stay in force");
+        }
+        known = reason;
+    }
+}
+
+fn server() -> Server {
+    Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
         .max_frame_size(LARGEST_FRAME)
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .max_concurrent_streams(256);
-    match tls {
-        Some(tls) => server.tls_config(tls.of_calls()).map_err(|error| ServeError::Serve(error.to_string())),
-        None => Ok(server),
-    }
+        .max_concurrent_streams(256)
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
 fn router(
-    mut server: Server,
     front: &Front,
-    permissions: &Arc<Permissions>,
+    permissions: &Arc<LivePermissions>,
     refusals: &Arc<Refusals>,
 ) -> Result<(HealthReporter, Router), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -391,7 +444,7 @@ fn router(
         OperatorServer::new(OperatorApi::new(front.clone())).max_decoding_message_size(MAX_SUBMISSION);
     let pace = Arc::new(Pace::default());
     let gate = |right| Gate::new(permissions, right, &pace, refusals);
-    let router = server
+    let router = server()
         .add_service(InterceptedService::new(worker, gate(Right::Work)))
         .add_service(InterceptedService::new(operator, gate(Right::Operate)))
         .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
@@ -406,11 +459,13 @@ async fn report(health: &HealthReporter, status: ServingStatus) {
     }
 }
 
-async fn serve<I, IO>(
+/// Serves connections, encrypted if there are certificates.
+fn serve<I, IO>(
     router: Router,
     incoming: I,
+    tls: Option<&Arc<LiveTls>>,
     mut closing: watch::Receiver<bool>,
-) -> Result<(), tonic::transport::Error>
+) -> Aborting<Result<(), tonic::transport::Error>>
 where
     I: Stream<Item = io::Result<IO>> + Send + 'static,
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
@@ -418,7 +473,12 @@ where
     let closed = async move {
         let _ = closing.wait_for(|closing| *closing).await;
     };
-    router.serve_with_incoming_shutdown(incoming, closed).await
+    Aborting(match tls {
+        None => tokio::spawn(router.serve_with_incoming_shutdown(incoming, closed)),
+        Some(tls) => {
+            tokio::spawn(router.serve_with_incoming_shutdown(encrypted(incoming, tls.clone()), closed))
+        }
+    })
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it.

@@ -193,6 +193,7 @@ impl StoreError {
                 source.kind(),
                 ErrorKind::PermissionDenied
                     | ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::NotFound
                     | ErrorKind::NotADirectory
                     | ErrorKind::Unsupported
             ),
