@@ -56,6 +56,8 @@ pub(crate) async fn work_off(
         exit_when_done: true,
         revive: false,
         give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
         reload: None,
         max_runs: MAX_RUNS,
         permissions: Permissions::default(),

@@ -64,6 +64,15 @@ pub(crate) struct Arguments {
     /// An experiment, a sweep or a study to begin with, or to go on with
     #[arg(long, value_name = "FILE")]
     run: Option<String>,
+    /// Where other coordinators reach this one; the address of --listen unless given
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
+    /// Stand by: take the store over only when the coordinator that has it is silent
+    #[arg(long)]
+    standby: bool,
+    /// With --standby: how long that one must be silent
+    #[arg(long, value_name = "TIME")]
+    takeover_after: Option<String>,
     /// Continue the run of `--run` even if it has failed or was cancelled
     #[arg(long)]
     revive: bool,
@@ -84,8 +93,11 @@ pub(crate) struct Arguments {
 #[allow(dead_code, reason = "it only says what a file may hold")]
 struct Keys {
     listen: Option<String>,
+    advertise: Option<String>,
     http: Option<String>,
     store: Option<String>,
+    standby: Option<bool>,
+    takeover_after: Option<String>,
     insecure: Option<bool>,
     lease: Option<String>,
     stall: Option<String>,
@@ -111,10 +123,13 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 26] = [
+const DEFAULTS: [(&str, &str); 29] = [
     ("listen", "127.0.0.1:7440"),
+    ("advertise", ""),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
+    ("standby", "false"),
+    ("takeover_after", "5s"),
     ("insecure", "false"),
     ("lease", "15s"),
     ("stall", "10m"),
@@ -145,7 +160,10 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
     let yes = |flag: bool| flag.then(|| "true".to_owned());
     let flags = [
         ("listen", arguments.listen),
+        ("advertise", arguments.advertise),
         ("http", arguments.http),
+        ("standby", yes(arguments.standby)),
+        ("takeover_after", arguments.takeover_after),
         ("store", arguments.store),
         ("lease", arguments.lease),
         ("insecure", yes(arguments.insecure)),
@@ -198,6 +216,11 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         first: None,
         revive: settings.parsed("revive", "`true` or `false`")?,
         give_up_after: settings.time_or_never("give_up_after")?,
+        address: settings.text("advertise")?,
+        takeover_after: settings
+            .parsed::<bool>("standby", "`true` or `false`")?
+            .then(|| settings.time("takeover_after"))
+            .transpose()?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
         permissions: protection::permissions(settings)?,
@@ -226,6 +249,15 @@ async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Fail
         _ => Some(listen(settings, "http", &office).await?),
     };
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
+    if office.address.is_empty() {
+        let own = address(&listener)?;
+        if !own.ip().is_unspecified() {
+            office.address = own.to_string();
+        } else if office.takeover_after.is_some() {
+            let message = "expected HOST:PORT where the other coordinators reach this one, found none";
+            return Err(settings.bad("advertise", message));
+        }
+    }
     let scheme = if office.tls.is_some() { "https" } else { "http" };
     eprintln!("coordinator at {scheme}://{}", address(&listener)?);
     if let Some(http) = &http {

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tonic::transport::Channel;
 use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
 /// At least so many bytes are kept of what was delivered and is not durable yet.
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     settings: SettingsArguments,
     #[command(flatten)]
     termination: TerminationArguments,
-    /// The coordinator to work for
+    /// The coordinator to work for; several, between commas, if others stand by
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     /// Name shown to people [default: host and process id]
@@ -114,14 +115,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("insecure", arguments.insecure.then(|| "true".to_owned())),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
-    let url = settings.text("coordinator")?;
+    let urls = settings.text("coordinator")?;
+    let urls: Vec<String> = urls.split(',').map(|url| url.trim().to_owned()).collect();
     let credentials = Credentials::of(&settings)?;
     let trust = credentials.trust()?;
     let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
-    let endpoint = worker::endpoint(&url, &trust).map_err(wrong)?;
-    let look = Look::new(&url, &trust).map_err(wrong)?;
+    let channels = channels(&urls, &trust).map_err(wrong)?;
+    let look = Look::new(&urls[0], &trust).map_err(wrong)?;
     let config = config(&settings, look)?;
-    let token = credentials.token(&url)?;
+    let token = token(&credentials, &urls)?;
     let threads = threads(&settings)?;
     if arguments.settings.print_config {
         settings.print()?;
@@ -129,8 +131,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     settings::log(&settings)?;
     let mut signals = Signals::listen()?;
-    let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token.clone()));
-    let reload = Reload { every: settings.time("reload_every")?, credentials, url, trust, token };
+    let calls = Arc::new(Grpc::new(channels, token.as_ref()));
+    let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
     let departed = tokio::select! {
         departed = worker::run(config, calls.clone(), Pool::new(threads)?, signals.asked()) => departed?,
         () = reload.run(&calls) => unreachable!("it reads until the worker ends"),
@@ -146,11 +148,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Connections to all coordinators, each made when it is first needed.
+fn channels(urls: &[String], trust: &Trust) -> Result<Vec<Channel>, CredentialError> {
+    urls.iter().map(|url| Ok(worker::endpoint(url, trust)?.connect_lazy())).collect()
+}
+
+/// The token, if it may be sent to all of them.
+fn token(credentials: &Credentials, urls: &[String]) -> Result<Option<Token>, Failure> {
+    let mut token = None;
+    for url in urls {
+        token = credentials.token(url)?;
+    }
+    Ok(token)
+}
+
 /// What a worker shows and trusts, read again while it works.
 struct Reload {
     every: Duration,
     credentials: Credentials,
-    url: String,
+    urls: Vec<String>,
     trust: Trust,
     token: Option<Token>,
 }
@@ -176,12 +192,12 @@ impl Reload {
 
     fn read(&mut self, calls: &Grpc) -> Result<(), String> {
         let trust = self.credentials.trust().map_err(|error| error.to_string())?;
-        let token = self.credentials.token(&self.url).map_err(|error| error.to_string())?;
+        let token = token(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
         if (&trust, &token) == (&self.trust, &self.token) {
             return Ok(());
         }
-        let endpoint = worker::endpoint(&self.url, &trust).map_err(|error| error.to_string())?;
-        calls.replace(endpoint.connect_lazy(), token.clone());
+        let channels = channels(&self.urls, &trust).map_err(|error| error.to_string())?;
+        calls.replace(channels, token.as_ref());
         (self.trust, self.token) = (trust, token);
         tracing::info!("token or certificates were replaced");
         Ok(())

@@ -9,6 +9,7 @@ mod operator_api;
 mod permissions;
 mod principal;
 mod server;
+mod standby;
 mod tls;
 mod worker_api;
 

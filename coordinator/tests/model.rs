@@ -208,6 +208,8 @@ fn settings(life: u64) -> Settings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
         reload: None,
         max_runs: 100,
         first: None,

@@ -44,6 +44,8 @@ fn settings(life: u128) -> Settings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
         reload: None,
         max_runs: 5,
         first: None,

@@ -337,6 +337,7 @@ fn every_value_is_rendered() {
             json("store.s3.allowHttp", "true"),
             json("tls.issuerRef", r#"{"name":"my-issuer"}"#),
             json("coordinator.replicas", "2"),
+            json("coordinator.takeoverAfter", "\"9s\""),
             json("workers.autoscaling.enabled", "true"),
             json("workers.autoscaling.minReplicas", "3"),
             json("workers.autoscaling.maxReplicas", "33"),

@@ -37,6 +37,7 @@ async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request
 
 async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
     match front.get() {
+        None if front.is_standby() => (StatusCode::SERVICE_UNAVAILABLE, "standing by\n"),
         None => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
         Some(cluster) if cluster.is_closing() => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
         Some(cluster) if cluster.store_watch().is_silent() => {

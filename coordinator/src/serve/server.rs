@@ -5,6 +5,7 @@ use super::connections::{HEAD, Limits, connections, serve_http};
 use super::http;
 use super::operator_api::OperatorApi;
 use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
+use super::standby;
 use super::tls::{LiveTls, Tls, encrypted};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
@@ -48,6 +49,8 @@ const WRITING_UP: Duration = Duration::from_secs(5);
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long to wait for another worker at most after one was refused that can never work here.
 const REFUSED: Duration = Duration::from_secs(30);
+/// How often the log tells how far active runs are.
+const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
 const LONGEST_CALL: Duration = Duration::from_mins(5);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
@@ -72,6 +75,10 @@ pub struct Settings {
     pub first: Option<First>,
     /// Whether that is continued although it has failed or was cancelled.
     pub revive: bool,
+    /// Where other coordinators find this one, as `HOST:PORT`; empty if nowhere.
+    pub address: String,
+    /// If it stands by: how long the owner of the store must be silent before this one takes over.
+    pub takeover_after: Option<Duration>,
     /// If it ends with its runs: how long it waits without a worker; for ever if not given.
     pub give_up_after: Option<Duration>,
     /// How thoroughly the store is tried out first, if at all.
@@ -230,7 +237,7 @@ where
     let mut server = serve(router, incoming, tls.as_ref(), closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
-        opened = Box::pin(open(store, &settings, clock)) => match opened {
+        opened = Box::pin(open(store, &settings, clock, Some(&front))) => match opened {
             Err(error) if settings.exit_when_done && error.is_permanent() => {
                 front.refuse(error.to_string());
                 let _ = tokio::time::timeout(settings.linger, shutdown).await;
@@ -242,6 +249,7 @@ where
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
     front.open(cluster.clone());
+    let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
     report(&health, ServingStatus::Serving).await;
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
@@ -295,15 +303,26 @@ pub async fn start(
     settings: &Settings,
     unix: fn() -> u64,
 ) -> Result<(Cluster, Background), ServeError> {
-    open(store, settings, Clock::new(unix)).await
+    open(store, settings, Clock::new(unix), None).await
 }
 
-/// Tries the store out, claims it, and reads what is in it.
-async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluster, Background), ServeError> {
+/// Tries the store out, waits for its owner if it stands by, claims it, and reads what is in it.
+async fn open(
+    store: Store,
+    settings: &Settings,
+    clock: Clock,
+    front: Option<&Front>,
+) -> Result<(Cluster, Background), ServeError> {
     if let Some(trial) = settings.trial {
         promises::try_out(&store, settings.nonce, trial).await?;
     }
-    let claim = Claim::take(&store, settings.nonce).await.map_err(Rejection::from)?;
+    if let Some(takeover_after) = settings.takeover_after {
+        let stand_by = |standby| front.into_iter().for_each(|front| front.stand_by(standby));
+        stand_by(true);
+        standby::wait(&store, &settings.address, takeover_after).await.map_err(Rejection::from)?;
+        stand_by(false);
+    }
+    let claim = Claim::take(&store, settings.nonce, &settings.address).await.map_err(Rejection::from)?;
     let rules = Rules {
         terms: settings.terms,
         nonce: settings.nonce,
@@ -339,6 +358,32 @@ async fn succeeded(cluster: &Cluster) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+        }
+    }
+}
+
+/// Logs how far active runs are, again and again.
+async fn log_progress(cluster: Cluster) {
+    loop {
+        tokio::time::sleep(PROGRESS).await;
+        let (statuses, workers) = cluster.look(|state| {
+            let active = state.queue.active();
+            let statuses: Vec<_> = active.iter().filter_map(|run| state.status(run).ok()).collect();
+            (statuses, state.workers.count())
+        });
+        for status in statuses {
+            let standing = status.standing.unwrap_or_default();
+            tracing::info!(
+                run = status.run,
+                generation = standing.generation,
+                goal = status.goal,
+                evaluations = standing.evaluations,
+                best = standing.best,
+                leases = status.leases,
+                workers,
+                reason = status.reason,
+                "progress"
+            );
         }
     }
 }

@@ -11,6 +11,7 @@ use proto::v1;
 use proto::v1::worker_server::Worker;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -21,25 +22,41 @@ const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
 /// The cluster, once it has read its store, or why there will be none. Calls that come before wait: a connection that is
 /// answered is not given up.
 #[derive(Clone, Default)]
-pub(crate) struct Front(Arc<SetOnce<Result<Cluster, String>>>);
+pub(crate) struct Front {
+    opened: Arc<SetOnce<Result<Cluster, String>>>,
+    /// Whether another coordinator has the store: calls belong there.
+    is_standby: Arc<AtomicBool>,
+}
 
 impl Front {
     pub(crate) fn open(&self, cluster: Cluster) {
-        assert!(self.0.set(Ok(cluster)).is_ok(), "a cluster is opened once");
+        assert!(self.opened.set(Ok(cluster)).is_ok(), "a cluster is opened once");
     }
 
     /// Rejects all calls from now on: this coordinator will never serve.
     pub(crate) fn refuse(&self, reason: String) {
-        assert!(self.0.set(Err(reason)).is_ok(), "a cluster is opened once");
+        assert!(self.opened.set(Err(reason)).is_ok(), "a cluster is opened once");
+    }
+
+    /// Whether calls are sent away because another coordinator has the store.
+    pub(crate) fn stand_by(&self, standby: bool) {
+        self.is_standby.store(standby, SeqCst);
+    }
+
+    pub(crate) fn is_standby(&self) -> bool {
+        self.is_standby.load(SeqCst)
     }
 
     pub(crate) async fn cluster(&self) -> Result<&Cluster, Status> {
-        self.0.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
+        if self.is_standby() {
+            return Err(Status::unavailable("this coordinator stands by: another one has the store"));
+        }
+        self.opened.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
     }
 
     /// The cluster, if it is open.
     pub(crate) fn get(&self) -> Option<&Cluster> {
-        self.0.get().and_then(|opened| opened.as_ref().ok())
+        self.opened.get().and_then(|opened| opened.as_ref().ok())
     }
 }
 

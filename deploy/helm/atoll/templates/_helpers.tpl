@@ -55,6 +55,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ if and (eq .Values.mode "batch") .Values.batch.export.enabled }}yes{{ end }}
 {{- end }}
 
+{{- define "atoll.standby" -}}
+{{ if and (eq .Values.mode "service") (gt (int .Values.coordinator.replicas) 1) }}yes{{ end }}
+{{- end }}
+
 {{- define "atoll.suspend" -}}
 {{ or .Values.batch.suspend (ne .Values.batch.queueName "") }}
 {{- end }}
@@ -161,6 +165,11 @@ containers:
     terminationMessagePolicy: FallbackToLogsOnError
     {{- if or (not (include "atoll.onVolume" .)) .Values.coordinator.extraEnv }}
     env:
+      {{- if include "atoll.standby" . }}
+      - name: POD_IP
+        valueFrom: { fieldRef: { fieldPath: status.podIP } }
+      - { name: ATOLL_ADVERTISE, value: "$(POD_IP):7440" }
+      {{- end }}
       {{- if not (include "atoll.onVolume" .) }}
       {{- with .Values.store.s3.region }}
       - { name: AWS_REGION, value: {{ . | quote }} }
@@ -295,6 +304,10 @@ insecure = true
 worker_token_file = "/run/atoll/tokens/worker"
 operator_token_file = "/run/atoll/tokens/operator"
 metrics_token_file = "/run/atoll/tokens/metrics"
+{{- end }}
+{{- if include "atoll.standby" . }}
+standby = true
+takeover_after = {{ .Values.coordinator.takeoverAfter | quote }}
 {{- end }}
 {{- if eq .Values.mode "batch" }}
 run = "/etc/atoll/experiment.toml"

@@ -3,7 +3,7 @@
 {{- $values := .Values -}}
 {{- $mistakes := list -}}
 {{- $time := "^(([0-9]+(ms|s|m|min|h|d) ?)+|never)$" -}}
-{{- range $key, $value := dict "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger "coordinator.giveUpAfter" $values.coordinator.giveUpAfter "workers.giveUpAfter" $values.workers.giveUpAfter -}}
+{{- range $key, $value := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger "coordinator.giveUpAfter" $values.coordinator.giveUpAfter "workers.giveUpAfter" $values.workers.giveUpAfter -}}
 {{- if not (regexMatch $time $value) -}}
 {{- $mistakes = append $mistakes (printf "%s: expected a time such as 15s, found `%s`" $key $value) -}}
 {{- end -}}
