@@ -48,16 +48,19 @@ fn a_cancelled_run_is_5_for_everybody_and_no_restart_revives_it() {
 #[test]
 fn a_failed_run_is_4_for_everybody() {
     let folder = Folder::new();
-    let file = folder.file("faults.toml", EXPERIMENT);
+    // No worker has the engine, so that every one of them fails.
+    let plan = "name = \"engines\"\n[tournament]\nformat = \"gauntlet\"\nopenings = 1\ndepth = 1\n\
+                [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
+                [[tournament.players]]\nname = \"other\"\nengine = \"absent\"\n";
+    let file = folder.file("engines.toml", plan);
     let mut coordinator = folder.coordinator(&job(&file));
-    let small = ["--memory-mib", "1", &log_of(&folder, "worker.end")];
-    let mut workers = [0; 3].map(|_| coordinator.worker(&small));
+    let mut workers = [0; 3].map(|_| coordinator.worker(&[&log_of(&folder, "worker.end")]));
     assert_eq!(coordinator.process.ended(), Some(4));
     for worker in &mut workers {
         assert_eq!(worker.ended(), Some(4));
     }
     for name in ["worker.end", "coordinator.end"] {
-        assert!(message(&folder, name).contains("MiB"), "{}", message(&folder, name));
+        assert!(message(&folder, name).contains("absent"), "{}", message(&folder, name));
     }
 }
 
