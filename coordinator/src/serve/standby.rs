@@ -32,9 +32,7 @@ pub(crate) async fn wait(store: &Store, own: &str, takeover_after: Duration) -> 
         };
         let Owner { number, address } = owner;
         if answers(&address).await {
-            if silent.take().is_some() || number == 0 {
-                tracing::debug!(owner = address, "the owner of the store answers");
-            }
+            silent = None;
         } else {
             let since = match silent {
                 Some((known, since)) if known == number => since,
