@@ -54,6 +54,11 @@ pub(crate) async fn work_off(
         nonce: opening.nonce,
         version: opening.owner.version,
         exit_when_done: true,
+        revive: false,
+        give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
+        reload: None,
         max_runs: MAX_RUNS,
         permissions: Permissions::default(),
         tls: None,
@@ -137,11 +142,13 @@ fn finished(
 /// Why a coordinator ended without a result.
 fn gone_early(ending: Ending) -> Failure {
     Failure::Other(match ending {
-        Ending::Failed(reason) => reason,
+        Ending::Failed(reason) | Ending::Cancelled(reason) | Ending::Refused(reason) => reason,
         Ending::Succeeded => {
             "another coordinator has taken this store over, and continues its runs".to_owned()
         }
-        Ending::Done | Ending::Stopped => "the coordinator ended before the run had begun".to_owned(),
+        Ending::Done | Ending::Stopped | Ending::Abandoned(_) => {
+            "the coordinator ended before the run had begun".to_owned()
+        }
     })
 }
 

@@ -1,16 +1,20 @@
 //! `atoll coordinator`: runs are kept here, and handed out to workers.
 
 use crate::clock;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::protection;
+use crate::results;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
+use crate::store_argument::StoreArgument;
+use crate::termination::{self, TerminationArguments};
 use coordinator::leases::Terms;
-use coordinator::{Ending, First, Limits, Settings as Office};
+use coordinator::{Ending, First, Limits, Reload, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
+use std::sync::Arc;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
@@ -19,6 +23,8 @@ use tokio::net::TcpListener;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,
+    #[command(flatten)]
+    termination: TerminationArguments,
     /// The address for workers and operators; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
@@ -58,6 +64,24 @@ pub(crate) struct Arguments {
     /// An experiment, a sweep or a study to begin with, or to go on with
     #[arg(long, value_name = "FILE")]
     run: Option<String>,
+    /// Where other coordinators reach this one; the address of --listen unless given
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
+    /// Stand by: take the store over only when the coordinator that has it is silent
+    #[arg(long)]
+    standby: bool,
+    /// With --standby: how long that one must be silent
+    #[arg(long, value_name = "TIME")]
+    takeover_after: Option<String>,
+    /// Continue the run of `--run` even if it has failed or was cancelled
+    #[arg(long)]
+    revive: bool,
+    /// With --exit-when-done: write the results of a finished run into this folder
+    #[arg(long, value_name = "DIR")]
+    export: Option<String>,
+    /// With --exit-when-done: exit when no worker has been there for this long; never unless given
+    #[arg(long, value_name = "TIME")]
+    give_up_after: Option<String>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
@@ -69,8 +93,11 @@ pub(crate) struct Arguments {
 #[allow(dead_code, reason = "it only says what a file may hold")]
 struct Keys {
     listen: Option<String>,
+    advertise: Option<String>,
     http: Option<String>,
     store: Option<String>,
+    standby: Option<bool>,
+    takeover_after: Option<String>,
     insecure: Option<bool>,
     lease: Option<String>,
     stall: Option<String>,
@@ -78,6 +105,9 @@ struct Keys {
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
     run: Option<String>,
+    revive: Option<bool>,
+    give_up_after: Option<String>,
+    export: Option<String>,
     linger: Option<String>,
     tls_cert: Option<String>,
     tls_key: Option<String>,
@@ -85,6 +115,7 @@ struct Keys {
     worker_token_file: Option<String>,
     operator_token_file: Option<String>,
     metrics_token_file: Option<String>,
+    reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
     max_requests_per_peer: Option<u32>,
@@ -92,10 +123,13 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 22] = [
+const DEFAULTS: [(&str, &str); 29] = [
     ("listen", "127.0.0.1:7440"),
+    ("advertise", ""),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
+    ("standby", "false"),
+    ("takeover_after", "5s"),
     ("insecure", "false"),
     ("lease", "15s"),
     ("stall", "10m"),
@@ -103,6 +137,9 @@ const DEFAULTS: [(&str, &str); 22] = [
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
     ("run", ""),
+    ("revive", "false"),
+    ("give_up_after", "never"),
+    ("export", ""),
     ("linger", "0s"),
     ("tls_cert", ""),
     ("tls_key", ""),
@@ -110,6 +147,7 @@ const DEFAULTS: [(&str, &str); 22] = [
     ("worker_token_file", ""),
     ("operator_token_file", ""),
     ("metrics_token_file", ""),
+    ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
     ("max_requests_per_peer", "20000"),
@@ -122,12 +160,18 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
     let yes = |flag: bool| flag.then(|| "true".to_owned());
     let flags = [
         ("listen", arguments.listen),
+        ("advertise", arguments.advertise),
         ("http", arguments.http),
+        ("standby", yes(arguments.standby)),
+        ("takeover_after", arguments.takeover_after),
         ("store", arguments.store),
         ("lease", arguments.lease),
         ("insecure", yes(arguments.insecure)),
         ("exit_when_done", yes(arguments.exit_when_done)),
         ("run", arguments.run),
+        ("revive", yes(arguments.revive)),
+        ("give_up_after", arguments.give_up_after),
+        ("export", arguments.export),
         ("linger", arguments.linger),
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
@@ -141,9 +185,11 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.termination.clone().apply();
     let (settings, only_print) = settings(arguments)?;
     let office = office(&settings)?;
     if only_print {
+        first(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -167,46 +213,118 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
-        first: first(settings)?,
+        first: None,
+        revive: settings.parsed("revive", "`true` or `false`")?,
+        give_up_after: settings.time_or_never("give_up_after")?,
+        address: settings.text("advertise")?,
+        takeover_after: settings
+            .parsed::<bool>("standby", "`true` or `false`")?
+            .then(|| settings.time("takeover_after"))
+            .transpose()?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
         permissions: protection::permissions(settings)?,
         tls: protection::tls(settings)?,
+        reload: reload(settings)?,
         inline: false,
     })
 }
 
-async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure> {
+/// Tokens and certificates are read again from the same files.
+fn reload(settings: &Settings) -> Result<Option<Reload>, Failure> {
+    let every = settings.time("reload_every")?;
+    let settings = settings.clone();
+    let read = move || {
+        let read = || Ok::<_, Failure>((protection::permissions(&settings)?, protection::tls(&settings)?));
+        read().map_err(|failure| failure.to_string())
+    };
+    Ok((!every.is_zero()).then(|| Reload { every, read: Arc::new(read) }))
+}
+
+async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let listener = listen(settings, "listen", &office).await?;
     let http = match settings.text("http")?.as_str() {
         "off" => None,
         _ => Some(listen(settings, "http", &office).await?),
     };
-    let location = Location::parse(settings.text("store")?.as_ref())?;
-    let store = tokio::select! {
-        store = Store::create_at(&location) => store?,
-        () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
-    };
     let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
+    if office.address.is_empty() {
+        let own = address(&listener)?;
+        if !own.ip().is_unspecified() {
+            office.address = own.to_string();
+        } else if office.takeover_after.is_some() {
+            let message = "expected HOST:PORT where the other coordinators reach this one, found none";
+            return Err(settings.bad("advertise", message));
+        }
+    }
     let scheme = if office.tls.is_some() { "https" } else { "http" };
     eprintln!("coordinator at {scheme}://{}", address(&listener)?);
     if let Some(http) = &http {
         eprintln!("health and metrics at {scheme}://{}", address(http)?);
     }
+    let prepared = tokio::select! {
+        prepared = prepare(settings) => prepared,
+        () = signals.asked() => return Ok(signals.exit()),
+    };
+    let store = match prepared {
+        Ok((store, first)) => {
+            office.first = first;
+            store
+        }
+        Err(failure) => {
+            if office.exit_when_done && failure.exit() == Exit::Misconfigured {
+                tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
+                let asked = Box::pin(signals.asked());
+                let limits = limits(settings)?;
+                coordinator::refuse_listener(listener, limits, office, failure.to_string(), asked).await?;
+            }
+            return Err(failure);
+        }
+    };
     let asked = Box::pin(signals.asked());
     let limits = limits(settings)?;
     let ending =
-        coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
-    Ok(match ending {
-        Ending::Done => ExitCode::SUCCESS,
-        Ending::Failed(reason) => return Err(Failure::Other(reason)),
-        Ending::Succeeded => return Err(Failure::Succeeded),
-        Ending::Stopped => ExitCode::from(signals.exit_code()),
-    })
+        coordinator::serve_listener(listener, limits, http, store.clone(), office, clock::now, asked).await?;
+    match ending {
+        Ending::Done => {
+            export(settings, &store).await?;
+            termination::write("all runs are finished");
+            Ok(ExitCode::SUCCESS)
+        }
+        Ending::Failed(reason) => Err(Failure::RunFailed(reason)),
+        Ending::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        Ending::Abandoned(limit) => Err(Failure::Abandoned(limit)),
+        Ending::Refused(reason) => Err(Failure::Config(reason)),
+        Ending::Succeeded => Err(Failure::Succeeded),
+        Ending::Stopped => Ok(signals.exit()),
+    }
 }
 
-/// What to begin with. It is checked before anything is opened.
+/// Writes the results of what it began with, if that is asked for.
+async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
+    let (folder, file) = (settings.text("export")?, settings.text("run")?);
+    if folder.is_empty() || file.is_empty() {
+        return Ok(());
+    }
+    let place = StoreArgument { folder: settings.text("store")?.into() };
+    results::write(folder.as_ref(), store, &place, file).await
+}
+
+/// Checks what to begin with, and opens the store.
+async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure> {
+    let first = first(settings)?;
+    let location = Location::parse(settings.text("store")?.as_ref())?;
+    let store = Store::create_at(&location).await;
+    // Nothing that a coordinator does again would change it.
+    let store = store.map_err(|error| match error.is_permanent() {
+        true => Failure::Config(error.to_string()),
+        false => error.into(),
+    })?;
+    Ok((store, first))
+}
+
+/// What to begin with.
 fn first(settings: &Settings) -> Result<Option<First>, Failure> {
     let file = settings.text("run")?;
     if file.is_empty() {

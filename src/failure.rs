@@ -1,4 +1,7 @@
 //! What can go wrong in the command, and the exit code that says so.
+//!
+//! Kubernetes and systemd decide by these codes whether to start a process again. `docs/operations.md` lists them for
+//! operators, and the Jobs of the chart act on them (`podFailurePolicy`).
 
 use coordinator::ServeError;
 use experiment::LoadError;
@@ -9,6 +12,27 @@ use run::WriteError;
 use run::players::LookUpError;
 use store::StoreError;
 use worker::{CallError, PoolError, WorkerError};
+
+/// The exit codes of all commands, beside 0 for success and 128 + n for a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Anything else: a restart may help.
+    Other = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Another coordinator has taken the store over: a restart would only take it back.
+    Succeeded = 3,
+    /// A run has failed.
+    Failed = 4,
+    /// A run was cancelled.
+    Cancelled = 5,
+    /// The other side was not there for `give_up_after`: no coordinator, or no worker.
+    Abandoned = 6,
+    /// An operator has to change something first: a setting, an experiment, a token, a certificate, a permission, a
+    /// version.
+    Misconfigured = 78,
+}
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +82,15 @@ pub(crate) enum Failure {
          lost"
     )]
     Succeeded,
+    /// A run that failed while a coordinator or a worker ended with its runs.
+    #[error("{0}")]
+    RunFailed(String),
+    /// The same for one that was cancelled.
+    #[error("{0}")]
+    Cancelled(String),
+    /// A coordinator without workers.
+    #[error("no worker was there for {} s (`give_up_after`)", .0.as_secs())]
+    Abandoned(std::time::Duration),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -76,27 +109,35 @@ impl From<WriteError> for Failure {
 }
 
 impl Failure {
-    /// 78 for a bad experiment, 2 for a bad call, 3 for a coordinator that was succeeded, 1 otherwise.
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// The exit code that this failure ends with.
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Load(_)
             | Self::Report(_)
             | Self::Config(_)
             | Self::Player(_)
-            | Self::Worker(WorkerError::Call(CallError::Token(_) | CallError::Distrust(_)))
-            | Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => 78,
-            Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => 78,
+            | Self::Worker(WorkerError::Call(
+                CallError::Token(_) | CallError::Distrust(_) | CallError::Incompatible(_),
+            ))
+            | Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => Exit::Misconfigured,
+            Self::Serve(error) if error.is_permanent() => Exit::Misconfigured,
+            Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => {
+                Exit::Misconfigured
+            }
             Self::LookUp(error) => match **error {
                 LookUpError::Report(_)
                 | LookUpError::Elsewhere(_)
                 | LookUpError::Missing { .. }
-                | LookUpError::Contestant(_) => 78,
-                LookUpError::Run(_) => 1,
-                _ => 2,
+                | LookUpError::Contestant(_) => Exit::Misconfigured,
+                LookUpError::Run(_) => Exit::Other,
+                _ => Exit::Usage,
             },
-            Self::Succeeded => 3,
-            Self::Usage(_) | Self::Name(_) | Self::Keep(RunError::Budget { .. }) => 2,
-            _ => 1,
+            Self::Succeeded => Exit::Succeeded,
+            Self::RunFailed(_) => Exit::Failed,
+            Self::Cancelled(_) => Exit::Cancelled,
+            Self::Abandoned(_) | Self::Worker(WorkerError::Call(CallError::GaveUp { .. })) => Exit::Abandoned,
+            Self::Usage(_) | Self::Name(_) | Self::Keep(RunError::Budget { .. }) => Exit::Usage,
+            _ => Exit::Other,
         }
     }
 }

@@ -32,6 +32,7 @@ mod reference;
 mod remote;
 mod repair;
 mod report;
+mod results;
 mod run;
 mod runs;
 mod settings;
@@ -42,6 +43,7 @@ mod study;
 mod summary;
 mod sweep;
 mod terminal;
+mod termination;
 mod tournament;
 mod verify;
 mod worker;
@@ -138,7 +140,8 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     result.unwrap_or_else(|failure| {
         eprintln!("error: {failure}");
-        ExitCode::from(failure.exit_code())
+        termination::write(&failure.to_string());
+        ExitCode::from(failure.exit() as u8)
     })
 }
 

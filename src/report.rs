@@ -108,6 +108,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Writes the report of one run into a folder.
+pub(crate) async fn save(
+    store: &Store,
+    run: &RunId,
+    place: &StoreArgument,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let report = Report::of_runs(store, std::slice::from_ref(run), place).await?;
+    write(folder, &report.files())
+}
+
 /// The folder that a report is written to unless another is given.
 fn folder_name(runs: &[RunId]) -> String {
     match runs {

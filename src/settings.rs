@@ -25,6 +25,7 @@ pub(crate) struct SettingsArguments {
 }
 
 /// Settings after all layers were laid over each other.
+#[derive(Clone)]
 pub(crate) struct Settings {
     merged: Config,
     origins: BTreeMap<String, String>,
@@ -78,6 +79,14 @@ impl Settings {
     pub(crate) fn time(&self, key: &str) -> Result<std::time::Duration, Failure> {
         let text = self.text(key)?;
         experiment::duration::parse(&text).map_err(|error| self.bad(key, &error.to_string()))
+    }
+
+    /// One setting that is a time, or `never`.
+    pub(crate) fn time_or_never(&self, key: &str) -> Result<Option<std::time::Duration>, Failure> {
+        match self.text(key)?.as_str() {
+            "never" => Ok(None),
+            _ => self.time(key).map(Some),
+        }
     }
 
     /// A setting that cannot be.

@@ -1,6 +1,8 @@
 //! Ctrl-C and SIGTERM.
 
 use crate::failure::Failure;
+use crate::termination;
+use std::process::ExitCode;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The number of SIGXFSZ on every system that has it.
@@ -49,6 +51,13 @@ impl Signals {
                 _ = self.terminate.recv() => Asked::Terminate,
             });
         }
+    }
+
+    /// The exit of a process that was asked to stop, with its termination message.
+    pub(crate) fn exit(&self) -> ExitCode {
+        let signal = if self.asked == Some(Asked::Interrupt) { "SIGINT" } else { "SIGTERM" };
+        termination::write(&format!("stopped by {signal}; nothing is lost"));
+        ExitCode::from(self.exit_code())
     }
 
     /// The code that tells others by which signal we were stopped.

@@ -5,12 +5,15 @@ use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
+use crate::termination::{self, TerminationArguments};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool};
+use std::time::Duration;
+use tonic::transport::Channel;
+use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
 /// At least so many bytes are kept of what was delivered and is not durable yet.
 const LEAST_UNDURABLE: usize = 64 << 20;
@@ -19,7 +22,9 @@ const LEAST_UNDURABLE: usize = 64 << 20;
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,
-    /// The coordinator to work for
+    #[command(flatten)]
+    termination: TerminationArguments,
+    /// The coordinator to work for; several, between commas, if others stand by
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     /// Name shown to people [default: host and process id]
@@ -49,6 +54,9 @@ pub(crate) struct Arguments {
     /// File with the token; `ATOLL_TOKEN` may hold the token itself
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
+    /// Send the token over http:// as well, where the network encrypts (a service mesh)
+    #[arg(long)]
+    insecure: bool,
 }
 
 /// The keys of `worker.toml`.
@@ -67,11 +75,13 @@ struct Keys {
     tls_cert: Option<String>,
     tls_key: Option<String>,
     token_file: Option<String>,
+    insecure: Option<bool>,
+    reload_every: Option<String>,
     log: Option<String>,
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 13] = [
+const DEFAULTS: [(&str, &str); 15] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
@@ -83,11 +93,14 @@ const DEFAULTS: [(&str, &str); 13] = [
     ("tls_cert", ""),
     ("tls_key", ""),
     ("token_file", ""),
+    ("insecure", "false"),
+    ("reload_every", "20s"),
     ("log", "info"),
     ("log_format", "text"),
 ];
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.termination.apply();
     let flags = [
         ("coordinator", arguments.coordinator),
         ("name", arguments.name),
@@ -99,16 +112,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
         ("token_file", arguments.token_file),
+        ("insecure", arguments.insecure.then(|| "true".to_owned())),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
-    let url = settings.text("coordinator")?;
+    let urls = settings.text("coordinator")?;
+    let urls: Vec<String> = urls.split(',').map(|url| url.trim().to_owned()).collect();
     let credentials = Credentials::of(&settings)?;
     let trust = credentials.trust()?;
     let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
-    let endpoint = worker::endpoint(&url, &trust).map_err(wrong)?;
-    let look = Look::new(&url, &trust).map_err(wrong)?;
+    let channels = channels(&urls, &trust).map_err(wrong)?;
+    let look = Look::new(&urls[0], &trust).map_err(wrong)?;
     let config = config(&settings, look)?;
-    let token = credentials.token(&url)?;
+    let token = token(&credentials, &urls)?;
     let threads = threads(&settings)?;
     if arguments.settings.print_config {
         settings.print()?;
@@ -116,12 +131,77 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     settings::log(&settings)?;
     let mut signals = Signals::listen()?;
-    let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token));
-    let departed = worker::run(config, calls, Pool::new(threads)?, signals.asked()).await?;
-    Ok(match departed {
-        Departed::Done => ExitCode::SUCCESS,
-        Departed::Drained => ExitCode::from(signals.exit_code()),
-    })
+    let calls = Arc::new(Grpc::new(channels, token.as_ref()));
+    let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
+    let departed = tokio::select! {
+        departed = worker::run(config, calls.clone(), Pool::new(threads)?, signals.asked()) => departed?,
+        () = reload.run(&calls) => unreachable!("it reads until the worker ends"),
+    };
+    match departed {
+        Departed::Done => {
+            termination::write("all runs are finished");
+            Ok(ExitCode::SUCCESS)
+        }
+        Departed::Failed(reason) => Err(Failure::RunFailed(reason)),
+        Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        Departed::Drained => Ok(signals.exit()),
+    }
+}
+
+/// Connections to all coordinators, each made when it is first needed.
+fn channels(urls: &[String], trust: &Trust) -> Result<Vec<Channel>, CredentialError> {
+    urls.iter().map(|url| Ok(worker::endpoint(url, trust)?.connect_lazy())).collect()
+}
+
+/// The token, if it may be sent to all of them.
+fn token(credentials: &Credentials, urls: &[String]) -> Result<Option<Token>, Failure> {
+    let mut token = None;
+    for url in urls {
+        token = credentials.token(url)?;
+    }
+    Ok(token)
+}
+
+/// What a worker shows and trusts, read again while it works.
+struct Reload {
+    every: Duration,
+    credentials: Credentials,
+    urls: Vec<String>,
+    trust: Trust,
+    token: Option<Token>,
+}
+
+impl Reload {
+    async fn run(mut self, calls: &Grpc) {
+        if self.every.is_zero() {
+            return std::future::pending().await;
+        }
+        let mut known = String::new();
+        loop {
+            tokio::time::sleep(self.every).await;
+            let reason = self.read(calls).err().unwrap_or_default();
+            if !reason.is_empty() && reason != known {
+                tracing::error!(
+                    reason,
+                    "new token or certificates cannot be used; the old ones stay in force"
+                );
+            }
+            known = reason;
+        }
+    }
+
+    fn read(&mut self, calls: &Grpc) -> Result<(), String> {
+        let trust = self.credentials.trust().map_err(|error| error.to_string())?;
+        let token = token(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
+        if (&trust, &token) == (&self.trust, &self.token) {
+            return Ok(());
+        }
+        let channels = channels(&self.urls, &trust).map_err(|error| error.to_string())?;
+        calls.replace(channels, token.as_ref());
+        (self.trust, self.token) = (trust, token);
+        tracing::info!("token or certificates were replaced");
+        Ok(())
+    }
 }
 
 fn threads(settings: &Settings) -> Result<usize, Failure> {
@@ -138,10 +218,7 @@ fn config(settings: &Settings, look: Look) -> Result<Config, Failure> {
     if name.len() > 100 {
         return Err(settings.bad("name", "expected at most 100 bytes"));
     }
-    let give_up_after = match settings.text("give_up_after")?.as_str() {
-        "never" => None,
-        _ => Some(settings.time("give_up_after")?),
-    };
+    let give_up_after = settings.time_or_never("give_up_after")?;
     let id = format!("{:016x}{:016x}", rand::random::<u64>(), rand::random::<u64>());
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let identity = Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look) };

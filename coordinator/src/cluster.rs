@@ -7,8 +7,9 @@ use crate::rejection::Rejection;
 use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
 use crate::state::{
-    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket,
+    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket, Unfinished,
 };
+use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
 use crate::write::{Order, Writer};
 use archipelago::cell::CellResult;
@@ -66,6 +67,7 @@ struct Inner {
     closing: AtomicBool,
     closed: Notify,
     clock: Clock,
+    store_watch: StoreWatch,
     /// Whether everything is computed where it is asked for, as simulations need.
     inline: bool,
     /// Shows that a coordinator serves the store.
@@ -133,6 +135,7 @@ impl Cluster {
             closing: AtomicBool::new(false),
             closed: Notify::new(),
             clock,
+            store_watch: StoreWatch::new(),
             inline,
             _serving: serving,
         }));
@@ -195,6 +198,11 @@ impl Cluster {
 
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// How the store does.
+    pub(crate) fn store_watch(&self) -> &StoreWatch {
+        &self.0.store_watch
     }
 
     pub(crate) fn claim(&self) -> Option<&Claim> {
@@ -367,11 +375,14 @@ impl Cluster {
             work.as_mut().enable();
             let (grants, done, durable) = self.apply_quietly(|state, now| {
                 let grants = state.acquire(&worker, slots, &holding, &mut budget(direct), now)?;
-                Ok::<_, Rejection>((grants, state.is_done(), state.workers.durable(&worker)))
+                let done = state.is_done().then(|| state.unfinished.clone());
+                Ok::<_, Rejection>((grants, done, state.workers.durable(&worker)))
             })?;
-            if !grants.is_empty() || done || slots == 0 || Instant::now() >= deadline {
-                let done = done && grants.is_empty();
-                return Ok(v1::AcquireReply { grants, done, durable });
+            if !grants.is_empty() || done.is_some() || slots == 0 || Instant::now() >= deadline {
+                let done = done.filter(|_| grants.is_empty());
+                let (outcome, reason) = outcome(done.clone().flatten());
+                let (done, outcome) = (done.is_some(), outcome.into());
+                return Ok(v1::AcquireReply { grants, done, durable, outcome, reason });
             }
             self.wait(work, deadline.min(Instant::now() + LOOK_AGAIN)).await?;
         }
@@ -543,6 +554,15 @@ fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
 }
 
 /// Workers of the same process.
+/// How runs ended, on the wire.
+fn outcome(unfinished: Option<Unfinished>) -> (v1::Outcome, String) {
+    match unfinished {
+        None => (v1::Outcome::Finished, String::new()),
+        Some(Unfinished::Failed(reason)) => (v1::Outcome::Failed, reason),
+        Some(Unfinished::Cancelled(reason)) => (v1::Outcome::Cancelled, reason),
+    }
+}
+
 #[tonic::async_trait]
 impl WorkerCalls for Cluster {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {

@@ -25,14 +25,15 @@ mod elsewhere;
 mod rejection;
 mod serve;
 mod state;
+mod store_watch;
 mod write;
 
 pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,
-    connections, run, serve_listener, start, start_local,
+    Connection, Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError,
+    TokenError, Tokens, connections, refuse_listener, run, serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

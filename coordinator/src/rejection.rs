@@ -6,8 +6,8 @@ use evolution::codec::CodecError;
 use experiment::document::Report;
 use proto::convert::{WireError, Work};
 use run::NameError;
-use run::RunError;
 use run::players::LookUpError;
+use run::{JournalError, RunError, WriteError};
 use store::StoreError;
 use tonic::Status;
 
@@ -72,6 +72,25 @@ pub enum Rejection {
     /// The store, or the run in it.
     #[error(transparent)]
     Keep(#[from] RunError),
+}
+
+impl Rejection {
+    /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
+    pub(crate) fn is_permanent(&self) -> bool {
+        match self {
+            Self::Report(_)
+            | Self::Player(_)
+            | Self::Name(_)
+            | Self::TooMany { .. }
+            | Self::Unsuitable { .. } => true,
+            Self::Keep(RunError::Write(
+                WriteError::Store(error) | WriteError::Journal(JournalError::Store(error)),
+            )) => error.is_permanent(),
+            Self::Keep(RunError::Write(_) | RunError::Busy { .. }) => false,
+            Self::Keep(_) => true,
+            _ => false,
+        }
+    }
 }
 
 impl From<LookUpError> for Rejection {

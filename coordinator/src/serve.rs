@@ -2,16 +2,21 @@
 
 pub(crate) mod change_signal;
 mod connections;
+mod expiry;
 mod http;
 mod metrics;
 mod operator_api;
 mod permissions;
 mod principal;
 mod server;
+mod standby;
 mod tls;
 mod worker_api;
 
 pub use connections::{Connection, Limits, connections};
 pub use permissions::{Permissions, TokenError, Tokens};
-pub use server::{Ending, First, ServeError, Settings, run, serve_listener, start, start_local};
+pub use server::{
+    Ending, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener, start,
+    start_local,
+};
 pub use tls::{Tls, TlsError};

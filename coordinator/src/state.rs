@@ -244,6 +244,13 @@ pub(crate) struct Rules {
     pub(crate) patient: bool,
 }
 
+/// How a run ended that has no result, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    Failed(String),
+    Cancelled(String),
+}
+
 /// What has happened so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
@@ -274,8 +281,10 @@ pub(crate) struct ClusterState {
     pub(crate) counters: Counters,
     /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
     pub(crate) begun: bool,
-    /// A run that ended without a result since this coordinator started, and why.
-    pub(crate) failed: Option<String>,
+    /// A run that ended without a result since this coordinator started.
+    pub(crate) unfinished: Option<Unfinished>,
+    /// Why a worker was rejected that will not succeed later.
+    pub(crate) refused: Option<String>,
     /// Why the store could not write something, if that is not waited for.
     pub(crate) trouble: Option<RunError>,
     /// Whether another coordinator has the store by now: nothing that comes here would be written any more.
@@ -297,7 +306,8 @@ impl ClusterState {
             openings: 0,
             counters: Counters::default(),
             begun: false,
-            failed: None,
+            unfinished: None,
+            refused: None,
             trouble: None,
             succeeded: false,
             ticked: now.elapsed,
@@ -356,7 +366,7 @@ impl ClusterState {
             self.advance_study_of(&run, now);
         }
         self.begun = self.queue.has_open_runs();
-        self.failed = None;
+        self.unfinished = None;
     }
 
     /// Has everything written now.
@@ -370,6 +380,28 @@ impl ClusterState {
     /// Whether everything that was delivered is written.
     pub(crate) fn is_written(&self) -> bool {
         self.runs.values().all(Run::is_written)
+    }
+
+    /// Notes that a run ended without a result. The failure of a study comes before the cancellation of its parts.
+    fn note_unfinished(&mut self, unfinished: Unfinished) {
+        if !matches!(self.unfinished, Some(Unfinished::Failed(_))) {
+            self.unfinished = Some(unfinished);
+        }
+    }
+
+    /// Leaves a run as it is that has failed or was cancelled; returns whether it has ended like that.
+    pub(crate) fn leave_ended(&mut self, run: &str) -> bool {
+        let hint = "start with --revive to continue it, or submit it again";
+        let unfinished = match self.queue.state(run) {
+            Some(RunState::Failed(reason)) => {
+                Unfinished::Failed(format!("run {run} failed: {reason}; {hint}"))
+            }
+            Some(RunState::Cancelled) => Unfinished::Cancelled(format!("run {run} was cancelled; {hint}")),
+            _ => return false,
+        };
+        self.begun = true;
+        self.note_unfinished(unfinished);
+        true
     }
 
     /// Whether there is nothing left to do, and workers may know.

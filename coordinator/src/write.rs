@@ -197,7 +197,9 @@ impl RunWriter {
                     self.cluster.feed(Done::Succeeded);
                     return None;
                 }
+                let writing = self.cluster.store_watch().begin();
                 let result = batch.write(&self.store).await;
+                drop(writing);
                 self.pause_after(result.is_err()).await;
                 self.cluster.feed(Done::Committed { run, batch, result });
             }
@@ -244,12 +246,14 @@ impl RunWriter {
             }
             Step::KeepJob { number, result } => {
                 let path = job_path(&self.id, number);
+                let writing = self.cluster.store_watch().begin();
                 let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
                     Ok(_) => Ok(result),
                     // Whatever is stored counts: nothing replaces it.
                     Err(StoreError::Differs { .. }) => self.store.read_value(&path, Kind::Artifact).await,
                     Err(error) => Err(error),
                 };
+                drop(writing);
                 self.pause_after(stored.is_err()).await;
                 self.cluster.feed(Done::KeptJob { run, number, stored });
             }
@@ -267,6 +271,7 @@ impl RunWriter {
         if self.is_succeeded().await {
             return Err(Rejection::Succeeded);
         }
+        let _writing = self.cluster.store_watch().begin();
         match self.files.journal.append(event).await {
             Ok(_) => {}
             Err(JournalError::Fenced { .. }) if self.is_succeeded().await => {
@@ -305,7 +310,9 @@ impl RunWriter {
             receipts.push((receipt, results.iter().map(|(number, _)| *number).collect::<BTreeSet<u32>>()));
             all.extend(results);
         }
+        let writing = self.cluster.store_watch().begin();
         let Kept { mut new, mut differing, mut error } = log.keep(plan, all).await;
+        drop(writing);
         let failed = error.is_some();
         let mut done = vec![];
         for (receipt, numbers) in receipts {

@@ -1,4 +1,4 @@
-//! What Kubernetes and systemd are told by exit codes.
+//! What Kubernetes and systemd are told by exit codes and termination messages.
 
 use crate::process::{DIGEST, EXPERIMENT, Folder, Process, atoll, json, text, wait_until, worker};
 use rustix::process::Signal;
@@ -6,7 +6,103 @@ use std::time::{Duration, Instant};
 
 /// As a batch job does: the coordinator brings its experiment, and ends with it.
 fn job(file: &str) -> Vec<&str> {
-    vec!["--run", file, "--exit-when-done", "--lease", "2s"]
+    vec!["--run", file, "--exit-when-done", "--lease", "2s", "--termination-log", "coordinator.end"]
+}
+
+/// The termination message that a process has left, as the manifests name its file.
+fn message(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+/// Where a worker leaves its termination message.
+fn log_of(folder: &Folder, name: &str) -> String {
+    format!("--termination-log={}", folder.path().join(name).display())
+}
+
+#[test]
+fn a_cancelled_run_is_5_for_everybody_and_no_restart_revives_it() {
+    let folder = Folder::new();
+    let file = folder.file("faults.toml", EXPERIMENT);
+    let arguments = [&job(&file)[..], &["--linger", "2s"]].concat();
+    let mut coordinator = folder.coordinator(&arguments);
+    let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
+    coordinator.wait_for("atoll_results_accepted_total", 1.0);
+    let run = json(&coordinator.command(&["runs", "--json"]))[0]["run"].as_str().unwrap().to_owned();
+    assert!(coordinator.command(&["cancel", &run]).status.success());
+    assert_eq!(worker.ended(), Some(5));
+    assert_eq!(coordinator.process.ended(), Some(5));
+    for name in ["worker.end", "coordinator.end"] {
+        assert_eq!(message(&folder, name), format!("run {run} was cancelled\n"), "{name}");
+    }
+
+    let mut again = coordinator.again();
+    let mut late = again.worker(&[]);
+    assert_eq!(late.ended(), Some(5), "a pod that comes late ends as well");
+    assert_eq!(again.process.ended(), Some(5));
+    assert!(message(&folder, "coordinator.end").contains("start with --revive"));
+
+    let revived = folder.coordinator(&[&arguments[..], &["--revive"]].concat());
+    revived.wait_for("atoll_runs{state=\"active\"}", 1.0);
+}
+
+#[test]
+fn a_failed_run_is_4_for_everybody() {
+    let folder = Folder::new();
+    // No worker has the engine, so that every one of them fails.
+    let plan = "name = \"engines\"\n[tournament]\nformat = \"gauntlet\"\nopenings = 1\ndepth = 1\n\
+                [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
+                [[tournament.players]]\nname = \"other\"\nengine = \"absent\"\n";
+    let file = folder.file("engines.toml", plan);
+    let mut coordinator = folder.coordinator(&job(&file));
+    let mut workers = [0; 3].map(|_| coordinator.worker(&[&log_of(&folder, "worker.end")]));
+    assert_eq!(coordinator.process.ended(), Some(4));
+    for worker in &mut workers {
+        assert_eq!(worker.ended(), Some(4));
+    }
+    for name in ["worker.end", "coordinator.end"] {
+        assert!(message(&folder, name).contains("absent"), "{}", message(&folder, name));
+    }
+}
+
+#[test]
+fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
+    let folder = Folder::new();
+    let bad = folder.file("bad.toml", "name = \"x\"\nproblem = { kind = \"chess\" }\n");
+    let good = folder.file("good.toml", EXPERIMENT);
+    for arguments in [
+        vec!["--run", &bad, "--store", "somewhere"],
+        vec!["--run", &good, "--store", "/proc/no-store-can-be-here"],
+    ] {
+        let common = ["--exit-when-done", "--linger", "2s", "--termination-log", "coordinator.end"];
+        let mut coordinator = folder.coordinator(&[&arguments[..], &common].concat());
+        let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
+        assert_eq!(worker.ended(), Some(78), "{arguments:?}");
+        assert_eq!(coordinator.process.ended(), Some(78), "{arguments:?}");
+        let reason = message(&folder, "coordinator.end");
+        assert!(reason.contains("chess") || reason.contains("/proc/no-store"), "{reason}");
+        assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
+    }
+}
+
+#[test]
+fn a_coordinator_whose_workers_can_never_work_is_78_and_one_without_workers_is_6() {
+    let folder = Folder::new();
+    let file = folder.file("faults.toml", EXPERIMENT);
+    let arguments = [&job(&file)[..], &["--give-up-after", "1s"]].concat();
+    let tokens = |right: &str| (format!("ATOLL_{right}_TOKENS"), format!("0123456789-{right}"));
+    let variables = vec![tokens("WORKER"), tokens("OPERATOR")];
+    let mut coordinator = folder.coordinator_with(&arguments, variables);
+    let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
+    assert_eq!(worker.ended(), Some(78));
+    assert_eq!(coordinator.process.ended(), Some(78));
+    for name in ["worker.end", "coordinator.end"] {
+        let reason = "expected a worker's token, found none";
+        assert!(message(&folder, name).contains(reason), "{}", message(&folder, name));
+    }
+
+    let mut lonely = folder.coordinator(&arguments);
+    assert_eq!(lonely.process.ended(), Some(6));
+    assert_eq!(message(&folder, "coordinator.end"), "no worker was there for 1 s (`give_up_after`)\n");
 }
 
 #[test]
@@ -14,8 +110,9 @@ fn a_finished_run_is_0_for_everybody_also_for_who_comes_late() {
     let folder = Folder::new();
     let file = folder.file("quick.toml", &EXPERIMENT.replace("3000", "300"));
     let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--linger", "4s"]].concat());
-    let mut early = coordinator.worker(&[]);
+    let mut early = coordinator.worker(&[&log_of(&folder, "worker.end")]);
     assert_eq!(early.ended(), Some(0));
+    assert_eq!(message(&folder, "worker.end"), "all runs are finished\n");
     assert_eq!(coordinator.metric("atoll_runs{state=\"finished\"}"), 1.0);
     let mut late = coordinator.worker(&[]);
     assert_eq!(late.ended(), Some(0), "it has missed everything");
@@ -23,6 +120,7 @@ fn a_finished_run_is_0_for_everybody_also_for_who_comes_late() {
 
     let mut again = folder.coordinator(&job(&file));
     assert_eq!(again.process.ended(), Some(0), "a job that is started again finds everything done");
+    assert_eq!(message(&folder, "coordinator.end"), "all runs are finished\n");
 }
 
 #[test]
@@ -30,12 +128,14 @@ fn sigterm_is_143_within_10_seconds_and_the_work_goes_on() {
     let folder = Folder::new();
     let file = folder.file("faults.toml", EXPERIMENT);
     let mut coordinator = folder.coordinator(&job(&file));
-    let mut first = coordinator.worker(&[]);
+    let mut first = coordinator.worker(&[&log_of(&folder, "worker.end")]);
     coordinator.wait_for("atoll_results_accepted_total", 2.0);
     assert_eq!(terminated(&mut first), Some(143));
+    assert_eq!(message(&folder, "worker.end"), "stopped by SIGTERM; nothing is lost\n");
     let mut second = coordinator.worker(&[]);
     coordinator.wait_for("atoll_results_accepted_total", 4.0);
     assert_eq!(terminated(&mut coordinator.process), Some(143));
+    assert_eq!(message(&folder, "coordinator.end"), "stopped by SIGTERM; nothing is lost\n");
     let mut coordinator = coordinator.again();
     assert_eq!(second.ended(), Some(0), "it has waited for the next coordinator");
     assert_eq!(coordinator.process.ended(), Some(0));
@@ -69,9 +169,9 @@ fn what_is_wrong_for_good_is_78() {
 }
 
 #[test]
-fn who_finds_nobody_gives_up_with_1() {
+fn a_worker_that_finds_no_coordinator_gives_up_with_6() {
     let mut lonely = worker("http://127.0.0.1:9", &["--give-up-after", "300ms"]);
-    assert_eq!(lonely.ended(), Some(1));
+    assert_eq!(lonely.ended(), Some(6));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod report;
 mod s3;
 mod security;
 mod silent_store;
+mod standby;
 mod state_in_s3;
 mod succession;
 mod wire;

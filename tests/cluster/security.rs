@@ -250,6 +250,84 @@ fn tokens_are_changed_one_after_the_other() {
 }
 
 #[test]
+fn tokens_and_certificates_are_rotated_while_workers_work() {
+    let secrets = Secrets::new();
+    let write = |name: &str, parts: &[&str]| {
+        let text: Vec<String> = parts.iter().map(|part| secrets.secret(part)).collect();
+        secrets.folder.file(name, &(text.join("\n") + "\n"))
+    };
+    // At first everything is of this cluster, in the end of the other one. Both workers trust both authorities.
+    write("authorities.pem", &["own/ca.pem", "other/ca.pem"]);
+    write("clients.pem", &["own/ca.pem"]);
+    write("tokens", &["own/worker.token"]);
+    for (file, from) in [("cert", "coordinator"), ("key", "coordinator-key")] {
+        write(&format!("{file}.pem"), &[&format!("own/{from}.pem")]);
+    }
+    for worker in ["honest", "revoked"] {
+        write(&format!("{worker}.token"), &["own/worker.token"]);
+        write(&format!("{worker}.pem"), &["own/client.pem"]);
+        write(&format!("{worker}-key.pem"), &["own/client-key.pem"]);
+    }
+    let experiment = secrets.folder.file("experiment.toml", EXPERIMENT);
+    let mut coordinator = secrets.folder.coordinator_with(
+        &with(&[
+            &["--tls-cert", "cert.pem", "--tls-key", "key.pem", "--tls-client-ca", "clients.pem"],
+            &["--worker-token-file", "tokens", "--operator-token-file", "own/operator.token"],
+            &["--run", &experiment, "--exit-when-done", "--lease", "1s"],
+        ]),
+        vec![("ATOLL_RELOAD_EVERY".to_owned(), "100ms".to_owned())],
+    );
+    let start = |name: &str| {
+        let mut command = atoll();
+        command.args(["worker", "--threads", "1", "--coordinator", &coordinator.url()]);
+        command.args([
+            "--name",
+            name,
+            "--tls-ca",
+            "authorities.pem",
+            "--token-file",
+            &format!("{name}.token"),
+        ]);
+        command.args(["--tls-cert", &format!("{name}.pem"), "--tls-key", &format!("{name}-key.pem")]);
+        command.env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info").stderr(Stdio::piped());
+        Process(command.current_dir(secrets.folder.path()).spawn().unwrap())
+    };
+    let said = |count: usize, words: &str| {
+        wait_until(words, || coordinator.said().matches(words).count() >= count);
+    };
+    let (mut honest, revoked) = (start("honest"), start("revoked"));
+    said(2, "joined");
+
+    secrets.folder.file("tokens", "short");
+    said(1, "cannot be used; the old ones stay in force");
+    write("tokens", &["other/worker.token", "own/worker.token"]);
+    said(1, "tokens were replaced");
+    write("honest.token", &["other/worker.token"]);
+    write("clients.pem", &["own/ca.pem", "other/ca.pem"]);
+    said(1, "certificates were replaced");
+    write("honest.pem", &["other/client.pem"]);
+    write("honest-key.pem", &["other/client-key.pem"]);
+    write("cert.pem", &["other/coordinator.pem"]);
+    write("key.pem", &["other/coordinator-key.pem"]);
+    said(2, "certificates were replaced");
+    // The honest worker reads its files within the next tenths of a second.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!coordinator.said().contains("call refused"), "{}", coordinator.said());
+    write("tokens", &["other/worker.token"]);
+    said(1, "call refused");
+    write("clients.pem", &["other/ca.pem"]);
+    said(3, "certificates were replaced");
+
+    assert_eq!(honest.ended(), Some(0));
+    assert_eq!(coordinator.process.ended(), Some(0));
+    let mut log = String::new();
+    honest.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("token or certificates were replaced"), "{log}");
+    assert!(!log.contains("refused") && !log.contains("joining again"), "{log}");
+    revoked.kill();
+}
+
+#[test]
 fn open_addresses_need_certificates_and_tokens() {
     let secrets = Secrets::new();
     let begin = |arguments: &[&str]| {

@@ -15,12 +15,19 @@ fn succeed(first: Coordinator, second: &Coordinator, run: &str) {
 
 /// Both are at work at once until the older one notices.
 fn two_coordinators(folder: &Folder, store: &str, variables: &Variables) {
-    let start = || folder.coordinator_with(&["--store", store, "--lease", "2s"], variables.clone());
+    let start = || {
+        folder.coordinator_with(
+            &["--store", store, "--lease", "2s", "--termination-log", "coordinator.end"],
+            variables.clone(),
+        )
+    };
     let first = start();
     let run = first.submit(EXPERIMENT);
     let _worker = first.worker(&[]);
     first.wait_for("atoll_results_accepted_total", 3.0);
     succeed(first, &start(), &run);
+    let message = std::fs::read_to_string(folder.path().join("coordinator.end")).unwrap();
+    assert!(message.starts_with("another coordinator has taken this store over"), "{message}");
 }
 
 #[test]

@@ -146,7 +146,7 @@ async fn rogue_workers_do_not_harm_a_run() {
     assert!(status.message().contains("quarantined"), "{}", status.message());
     assert_eq!(liar.acquire(1).await.unwrap_err().code(), Code::PermissionDenied);
     assert_eq!(liar.join(experiment::SEMANTICS).await.unwrap_err().code(), Code::PermissionDenied);
-    assert_eq!(coordinator.metric("atoll_workers_put_aside_total"), 1.0);
+    assert_eq!(coordinator.metric("atoll_workers_quarantined_total"), 1.0);
 
     // One floods.
     let mut flood = Rogue::new(&coordinator, "flood").await;

@@ -48,7 +48,7 @@ impl Serving {
     }
 
     pub(crate) fn worker(&self) -> worker::Grpc {
-        worker::Grpc::new(self.channel(), None)
+        worker::Grpc::new(vec![self.channel()], None)
     }
 
     pub(crate) fn operator(&self) -> OperatorClient<Channel> {
@@ -98,6 +98,11 @@ pub(crate) fn settings(nonce: u128) -> Settings {
         nonce: Nonce(nonce),
         version: "simulated".to_owned(),
         exit_when_done: false,
+        revive: false,
+        give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
+        reload: None,
         max_runs: 10,
         permissions: Permissions::default(),
         tls: None,

@@ -17,6 +17,8 @@ use tonic::{Code, Status};
 
 /// How long one delivery may take that is made again.
 const AGAIN: Duration = Duration::from_mins(2);
+/// How long a token may be refused that was accepted before: files of secrets reach machines at different times.
+const ROTATION: Duration = Duration::from_mins(2);
 /// How much of a body may be on its way.
 const WINDOW: u32 = 4 << 20;
 
@@ -51,6 +53,9 @@ pub enum CallError {
     /// The coordinator does not want this worker.
     #[error("the coordinator refuses this worker: {0}")]
     Refused(String),
+    /// The coordinator has other semantics, or cannot serve before an operator changes something.
+    #[error("the coordinator cannot work with this worker: {0}")]
+    Incompatible(String),
     /// The coordinator does not know this worker's token.
     #[error("the coordinator refuses this worker's token: {0}")]
     Token(String),
@@ -289,9 +294,14 @@ impl Client {
                     tracing::info!("joining again");
                     Box::pin(self.join()).await?;
                 }
+                // Tokens may be changed under way, and then one side has the new one before the other.
+                Code::Unauthenticated if self.was_heard_within(ROTATION) => {
+                    tracing::warn!(reason = status.message(), "token refused; trying again");
+                }
                 Code::Unauthenticated => return Err(CallError::Token(status.message().to_owned())),
-                Code::PermissionDenied | Code::FailedPrecondition => {
-                    return Err(CallError::Refused(status.message().to_owned()));
+                Code::PermissionDenied => return Err(CallError::Refused(status.message().to_owned())),
+                Code::FailedPrecondition => {
+                    return Err(CallError::Incompatible(status.message().to_owned()));
                 }
                 Code::InvalidArgument | Code::NotFound | Code::OutOfRange | Code::Unimplemented => {
                     return Err(CallError::Rejected(status.message().to_owned()));
@@ -312,6 +322,12 @@ impl Client {
 
     fn heard(&self) -> Heard {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a call was answered not long ago.
+    fn was_heard_within(&self, time: Duration) -> bool {
+        let heard = self.heard();
+        heard.ever && heard.last.elapsed() < time
     }
 
     /// Gives up at once if there will never be a connection. There has been none yet: certificates may be changed under

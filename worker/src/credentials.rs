@@ -39,7 +39,7 @@ pub enum CredentialError {
 }
 
 /// A secret that opens a coordinator to whoever bears it. It is never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Token(MetadataValue<Ascii>);
 
 impl Token {
@@ -79,7 +79,7 @@ impl Interceptor for Bearer {
 pub type Line = InterceptedService<Channel, Bearer>;
 
 /// Whom to trust, and who to be, as PEM.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     /// The authority that has signed the coordinator's certificate.
     pub authority: Option<Vec<u8>>,

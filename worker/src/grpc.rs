@@ -6,53 +6,108 @@ use proto::calls::WorkerCalls;
 use proto::chunks::{self, Assembly, ChunkError};
 use proto::v1;
 use proto::v1::worker_client::WorkerClient;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{PoisonError, RwLock};
 use tonic::transport::Channel;
-use tonic::{Response, Status};
+use tonic::{Code, Response, Status};
 
 /// The largest answer that is read: a grant names every packet that arrives.
 const LARGEST_ANSWER: usize = 32 << 20;
 
-/// A coordinator at the other end of a connection.
-pub struct Grpc(WorkerClient<Line>);
+/// A coordinator at the other end of a connection, or one of several of which one serves.
+pub struct Grpc {
+    clients: RwLock<Vec<WorkerClient<Line>>>,
+    /// Counts the coordinators that did not answer: the next call goes to the next one.
+    turn: AtomicUsize,
+}
 
 impl Grpc {
-    /// Calls over this channel, with this token if the coordinator wants to see one.
-    pub fn new(channel: Channel, token: Option<Token>) -> Self {
-        let client = WorkerClient::with_interceptor(channel, Bearer(token));
-        Self(client.max_decoding_message_size(LARGEST_ANSWER))
+    /// Calls over these channels, with this token if the coordinator wants to see one. As long as a coordinator answers,
+    /// all calls go to it.
+    ///
+    /// # Panics
+    /// If there is no channel.
+    pub fn new(channels: Vec<Channel>, token: Option<&Token>) -> Self {
+        assert!(!channels.is_empty(), "there is a coordinator to call");
+        Self { clients: RwLock::new(clients(channels, token)), turn: AtomicUsize::new(0) }
     }
 
-    fn client(&self) -> WorkerClient<Line> {
-        self.0.clone()
+    /// From now on, calls travel over these channels with this token. Those under way end over the old ones.
+    pub fn replace(&self, channels: Vec<Channel>, token: Option<&Token>) {
+        *self.clients.write().unwrap_or_else(PoisonError::into_inner) = clients(channels, token);
     }
+
+    /// Makes a call; if it gets no answer, the next one goes to the next coordinator.
+    async fn call<T, F>(&self, call: impl FnOnce(WorkerClient<Line>) -> F) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let turn = self.turn.load(SeqCst);
+        let client = {
+            let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+            clients[turn % clients.len()].clone()
+        };
+        let mut attempt = Attempt { turn: &self.turn, number: turn, is_answered: false };
+        let answer = call(client).await;
+        attempt.is_answered = !answer.as_ref().is_err_and(|status| status.code() == Code::Unavailable);
+        answer
+    }
+}
+
+/// A call that may be dropped before there is an answer.
+struct Attempt<'a> {
+    turn: &'a AtomicUsize,
+    number: usize,
+    is_answered: bool,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            // Of several calls that fail at once, one moves on.
+            let _ = self.turn.compare_exchange(self.number, self.number.wrapping_add(1), SeqCst, SeqCst);
+        }
+    }
+}
+
+fn clients(channels: Vec<Channel>, token: Option<&Token>) -> Vec<WorkerClient<Line>> {
+    channels.into_iter().map(|channel| client(channel, token.cloned())).collect()
+}
+
+fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Line> {
+    WorkerClient::with_interceptor(channel, Bearer(token)).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 #[tonic::async_trait]
 impl WorkerCalls for Grpc {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
-        self.client().join(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.join(request).await.map(Response::into_inner) }).await
     }
 
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
-        self.client().acquire(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.acquire(request).await.map(Response::into_inner) }).await
     }
 
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
-        self.client().plan(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.plan(request).await.map(Response::into_inner) }).await
     }
 
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
-        let mut stream = self.client().fetch(request).await?.into_inner();
-        let wrong = |error: ChunkError| Status::out_of_range(error.to_string());
-        let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(wrong)?;
-        while let Some(chunk) = stream.message().await? {
-            assembly.add(chunk).map_err(wrong)?;
-        }
-        assembly.finish().map_err(wrong)
+        let fetch = |mut client: WorkerClient<Line>| async move {
+            let mut stream = client.fetch(request).await?.into_inner();
+            let wrong = |error: ChunkError| Status::out_of_range(error.to_string());
+            let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(wrong)?;
+            while let Some(chunk) = stream.message().await? {
+                assembly.add(chunk).map_err(wrong)?;
+            }
+            assembly.finish().map_err(wrong)
+        };
+        self.call(fetch).await
     }
 
     async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
-        self.client().renew(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.renew(request).await.map(Response::into_inner) }).await
     }
 
     async fn checkpoint(
@@ -63,7 +118,10 @@ impl WorkerCalls for Grpc {
         use v1::checkpoint_part::Part;
         let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(&bytes).map(Part::Chunk));
         let parts: Vec<_> = parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect();
-        self.client().checkpoint(tokio_stream::iter(parts)).await.map(Response::into_inner)
+        self.call(|mut client| async move {
+            client.checkpoint(tokio_stream::iter(parts)).await.map(Response::into_inner)
+        })
+        .await
     }
 
     async fn complete(
@@ -75,14 +133,17 @@ impl WorkerCalls for Grpc {
         let chunks = chunks::cut_all(&bodies).into_iter().map(Part::Chunk);
         let parts = std::iter::once(Part::Head(head)).chain(chunks);
         let parts: Vec<_> = parts.map(|part| v1::CompletePart { part: Some(part) }).collect();
-        self.client().complete(tokio_stream::iter(parts)).await.map(Response::into_inner)
+        self.call(|mut client| async move {
+            client.complete(tokio_stream::iter(parts)).await.map(Response::into_inner)
+        })
+        .await
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        self.client().release(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.release(request).await.map(Response::into_inner) }).await
     }
 
     async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
-        self.client().leave(request).await.map(Response::into_inner)
+        self.call(|mut client| async move { client.leave(request).await.map(Response::into_inner) }).await
     }
 }

@@ -54,10 +54,14 @@ pub struct Config {
 }
 
 /// How a worker came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Departed {
-    /// The coordinator said that there is nothing left to do.
+    /// The coordinator said that all runs are finished.
     Done,
+    /// All runs have ended, but this one failed.
+    Failed(String),
+    /// All runs have ended, but this one was cancelled.
+    Cancelled(String),
     /// It was asked to stop, and has given back what it held.
     Drained,
 }
@@ -145,7 +149,8 @@ struct Session {
     /// About how much memory one piece takes: the largest that is held, or that came last.
     need: u64,
     draining: Option<Instant>,
-    done: bool,
+    /// How the runs ended, once the coordinator has said so.
+    done: Option<Departed>,
 }
 
 impl Session {
@@ -167,7 +172,7 @@ impl Session {
             memory: Memory { limit: memory_bytes },
             need: 0,
             draining: None,
-            done: false,
+            done: None,
         }
     }
 
@@ -198,7 +203,7 @@ impl Session {
                 },
             }
         };
-        self.leave(departed).await;
+        self.leave(&departed).await;
         Ok(departed)
     }
 
@@ -207,16 +212,13 @@ impl Session {
         if !self.held.is_empty() {
             return None;
         }
-        match (self.draining, self.done) {
-            (_, true) => Some(Departed::Done),
-            (Some(_), _) => Some(Departed::Drained),
-            _ => None,
-        }
+        let drained = self.draining.map(|_| Departed::Drained);
+        self.done.clone().or(drained)
     }
 
     /// How many more pieces could be taken, beside those that were asked for already.
     fn room(&self) -> usize {
-        if self.done || self.draining.is_some() {
+        if self.done.is_some() || self.draining.is_some() {
             return 0;
         }
         let busy = self.held.values().filter(|held| held.phase != Phase::Delivering).count();
@@ -261,10 +263,16 @@ impl Session {
             Answer::Acquired { asked, generation, reply } => {
                 self.acquiring = false;
                 self.asked -= asked;
-                let v1::AcquireReply { grants, done, durable } = reply?;
-                self.client.durable(generation, durable);
-                self.done |= done;
-                self.accept_all(grants);
+                let reply = reply?;
+                self.client.durable(generation, reply.durable);
+                if reply.done {
+                    self.done = Some(match reply.outcome() {
+                        v1::Outcome::Finished => Departed::Done,
+                        v1::Outcome::Failed => Departed::Failed(reply.reason),
+                        v1::Outcome::Cancelled => Departed::Cancelled(reply.reason),
+                    });
+                }
+                self.accept_all(reply.grants);
             }
             Answer::Prepared { work, grant, ready } => self.prepared(&work, grant, ready)?,
             Answer::Delivered { work, asked, generation, result } => {
@@ -550,10 +558,12 @@ impl Session {
     }
 
     /// Says goodbye; the coordinator need not hear it.
-    async fn leave(&mut self, departed: Departed) {
+    async fn leave(&mut self, departed: &Departed) {
         self.answers.abort_all();
         let reason = match departed {
             Departed::Done => "nothing is left to do",
+            Departed::Failed(_) => "a run has failed",
+            Departed::Cancelled(_) => "a run was cancelled",
             Departed::Drained => "asked to stop",
         };
         let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };

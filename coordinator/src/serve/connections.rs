@@ -1,5 +1,6 @@
 //! Connections: so many at a time, and not all of them one peer's; encrypted where that is asked for.
 
+use super::tls::LiveTls;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -13,7 +14,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::{Connected, TcpConnectInfo};
@@ -170,7 +170,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 /// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this.
 pub(crate) async fn serve_http(
     listener: TcpListener,
-    acceptor: Option<TlsAcceptor>,
+    tls: Option<Arc<LiveTls>>,
     router: axum::Router,
     head: Duration,
 ) {
@@ -180,7 +180,7 @@ pub(crate) async fn serve_http(
         tokio::select! {
             connection = incoming.next() => match connection {
                 Some(Ok(connection)) => {
-                    open.spawn(serve_one(connection, acceptor.clone(), router.clone(), head));
+                    open.spawn(serve_one(connection, tls.clone(), router.clone(), head));
                 }
                 // Out of file descriptors, most likely: others will close theirs.
                 Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -191,15 +191,10 @@ pub(crate) async fn serve_http(
     }
 }
 
-async fn serve_one(
-    connection: Connection,
-    acceptor: Option<TlsAcceptor>,
-    router: axum::Router,
-    head: Duration,
-) {
-    let wire: Box<dyn Wire> = match acceptor {
+async fn serve_one(connection: Connection, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
+    let wire: Box<dyn Wire> = match tls {
         None => Box::new(connection),
-        Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(connection)).await {
+        Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.http_acceptor().accept(connection)).await {
             Ok(Ok(encrypted)) => Box::new(encrypted),
             _ => return,
         },

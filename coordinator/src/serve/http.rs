@@ -1,7 +1,8 @@
 //! Health and metrics over HTTP, for orchestrators and dashboards.
 
 use super::metrics;
-use super::permissions::{Permissions, Right};
+use super::permissions::{LivePermissions, Right};
+use super::tls::LiveTls;
 use super::worker_api::Front;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -12,9 +13,10 @@ use axum::routing::get;
 use std::sync::Arc;
 
 /// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
-pub(crate) fn router(front: Front, permissions: Arc<Permissions>) -> Router {
-    let metrics =
-        Router::new().route("/metrics", get(measure)).route_layer(from_fn_with_state(permissions, check));
+pub(crate) fn router(front: Front, permissions: Arc<LivePermissions>, tls: Option<Arc<LiveTls>>) -> Router {
+    let metrics = Router::new()
+        .route("/metrics", get(move |front| measure(front, tls.clone())))
+        .route_layer(from_fn_with_state(permissions, check));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
@@ -22,9 +24,9 @@ pub(crate) fn router(front: Front, permissions: Arc<Permissions>) -> Router {
         .with_state(front)
 }
 
-async fn check(State(permissions): State<Arc<Permissions>>, request: Request, next: Next) -> Response {
+async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request, next: Next) -> Response {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    match permissions.check(Right::Measure, header) {
+    match permissions.current().check(Right::Measure, header) {
         Ok(()) => next.run(request).await,
         Err(refused) => {
             let wanted = [(header::WWW_AUTHENTICATE, "Bearer")];
@@ -35,13 +37,18 @@ async fn check(State(permissions): State<Arc<Permissions>>, request: Request, ne
 
 async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
     match front.get() {
+        None if front.is_standby() => (StatusCode::SERVICE_UNAVAILABLE, "standing by\n"),
         None => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
         Some(cluster) if cluster.is_closing() => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
+        Some(cluster) if cluster.store_watch().is_silent() => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n")
+        }
         Some(_) => (StatusCode::OK, "ready\n"),
     }
 }
 
-async fn measure(State(front): State<Front>) -> impl IntoResponse {
-    let text = front.get().map(|cluster| cluster.look(metrics::page)).unwrap_or_default();
+async fn measure(State(front): State<Front>, tls: Option<Arc<LiveTls>>) -> impl IntoResponse {
+    let expires = tls.and_then(|tls| tls.current().expires());
+    let text = front.get().map(|cluster| metrics::page(cluster, expires)).unwrap_or_default();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }

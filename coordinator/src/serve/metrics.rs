@@ -1,15 +1,33 @@
 //! The metrics of a coordinator, for Prometheus.
 
+use crate::cluster::Cluster;
 use crate::state::ClusterState;
 use crate::state::queue::RunState;
+use crate::store_watch::Measured;
 use std::fmt::Write;
 
-/// The page in Prometheus' text format.
-pub(crate) fn page(state: &ClusterState) -> String {
+/// The page in Prometheus' text format. `expires` is the end of the certificate, if there is one.
+pub(crate) fn page(cluster: &Cluster, expires: Option<u64>) -> String {
+    let mut page = cluster.look(page_of);
+    page.store(cluster.store_watch().measure());
+    let name = "atoll_certificate_expiry_timestamp_seconds";
+    page.family(name, "When the certificate expires, in seconds since 1970", "gauge");
+    if let Some(expires) = expires {
+        page.line(&format_args!("{name} {expires}"));
+    }
+    page.process();
+    page.0
+}
+
+fn page_of(state: &ClusterState) -> Page {
     let mut page = Page(String::new());
     let counters = &state.counters;
     page.gauge("atoll_workers", "Workers that have joined", state.workers.count());
     page.gauge("atoll_threads", "Threads of all workers", state.workers.threads());
+    let demand = state.demand();
+    page.gauge("atoll_pieces_ready", "Pieces of work that no worker has yet", demand.ready);
+    page.gauge("atoll_pieces_running", "Pieces of work that workers have", demand.running);
+    page.gauge("atoll_workers_wanted", "Workers that the pieces could keep busy", demand.workers);
     for (name, help, value) in [
         ("atoll_grants_total", "Pieces of work handed out", counters.granted),
         ("atoll_hedges_total", "Pieces handed out a second time to an idle worker", counters.hedged),
@@ -18,7 +36,7 @@ pub(crate) fn page(state: &ClusterState) -> String {
         ("atoll_results_repeated_total", "Results that were there already", counters.repeated),
         ("atoll_results_unneeded_total", "Results that nobody needed", counters.unneeded),
         ("atoll_failures_total", "Pieces that a worker could not do", counters.failures),
-        ("atoll_workers_put_aside_total", "Workers whose results cannot be trusted", counters.quarantined),
+        ("atoll_workers_quarantined_total", "Workers whose results cannot be trusted", counters.quarantined),
         ("atoll_checkpoints_total", "Checkpoints inside epochs", counters.checkpoints),
         ("atoll_workers_forgotten_total", "Workers that fell silent", counters.forgotten),
         ("atoll_store_errors_total", "Writes that the store did not do", counters.store_errors),
@@ -34,7 +52,7 @@ pub(crate) fn page(state: &ClusterState) -> String {
     page.family("atoll_build_info", "The version of the coordinator", "gauge");
     page.line(&format_args!("atoll_build_info{{version=\"{}\"}} 1", state.rules.version));
     page.runs(state);
-    page.0
+    page
 }
 
 struct Page(String);
@@ -51,6 +69,30 @@ impl Page {
     fn gauge(&mut self, name: &str, help: &str, value: impl std::fmt::Display) {
         self.family(name, help, "gauge");
         self.line(&format_args!("{name} {value}"));
+    }
+
+    fn store(&mut self, measured: Measured) {
+        let Measured { pending, oldest, since_durable, histogram } = measured;
+        self.gauge("atoll_store_writes_pending", "Writes that the store has not done yet", pending);
+        let help = "How long the store has taken for the oldest of them so far";
+        self.gauge("atoll_store_oldest_write_seconds", help, oldest.as_secs_f64());
+        let help = "Time since the store last completed a write, or since the start";
+        self.gauge("atoll_store_last_write_seconds", help, since_durable.as_secs_f64());
+        self.family("atoll_store_write_seconds", "Time of each write", "histogram");
+        for (bound, count) in histogram.buckets() {
+            self.line(&format_args!("atoll_store_write_seconds_bucket{{le=\"{bound}\"}} {count}"));
+        }
+        self.line(&format_args!("atoll_store_write_seconds_sum {}", histogram.sum()));
+        self.line(&format_args!("atoll_store_write_seconds_count {}", histogram.count()));
+    }
+
+    /// What every process has, by the names that Prometheus' own clients use.
+    fn process(&mut self) {
+        let Some(process) = ProcessUse::read() else { return };
+        self.family("process_cpu_seconds_total", "Processor time", "counter");
+        self.line(&format_args!("process_cpu_seconds_total {}", process.cpu_seconds));
+        self.gauge("process_resident_memory_bytes", "Resident memory", process.resident_bytes);
+        self.gauge("process_open_fds", "Open file descriptors", process.open_files);
     }
 
     fn runs(&mut self, state: &ClusterState) {
@@ -87,6 +129,25 @@ impl Page {
                 self.line(&format_args!("{name}{{run=\"{run}\"}} {number}"));
             }
         }
+    }
+}
+
+/// What this process uses, as Linux tells.
+struct ProcessUse {
+    cpu_seconds: f64,
+    resident_bytes: u64,
+    open_files: usize,
+}
+
+impl ProcessUse {
+    fn read() -> Option<Self> {
+        // Ticks are a hundredth of a second and pages 4 KiB on every Linux that Atoll is built for.
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        let cpu_seconds = (number(11)? + number(12)?) as f64 / 100.0;
+        let open_files = std::fs::read_dir("/proc/self/fd").ok()?.count();
+        Some(Self { cpu_seconds, resident_bytes: number(21)? * 4096, open_files })
     }
 }
 

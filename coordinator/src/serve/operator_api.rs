@@ -49,7 +49,7 @@ impl Operator for OperatorApi {
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Rejection::from)?;
-        let run = self.front.cluster().await.submit(plan, players, priority, fresh).await?;
+        let run = self.front.cluster().await?.submit(plan, players, priority, fresh).await?;
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -57,13 +57,13 @@ impl Operator for OperatorApi {
         &self,
         _: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsReply>, Status> {
-        let runs = self.front.cluster().await.look(ClusterState::statuses);
+        let runs = self.front.cluster().await?.look(ClusterState::statuses);
         Ok(Response::new(v1::ListRunsReply { runs }))
     }
 
     async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
         let v1::StatusRequest { run, known_version, wait_milliseconds } = request.into_inner();
-        let cluster = self.front.cluster().await;
+        let cluster = self.front.cluster().await?;
         let deadline = deadline(wait_milliseconds);
         let mut changes = cluster.changes();
         while cluster.version() == known_version && Instant::now() < deadline {
@@ -78,12 +78,12 @@ impl Operator for OperatorApi {
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::PauseReply>, Status> {
         let v1::PauseRequest { run, paused } = request.into_inner();
-        self.front.cluster().await.pause(&run, paused).await?;
+        self.front.cluster().await?.pause(&run, paused).await?;
         Ok(Response::new(v1::PauseReply {}))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelReply>, Status> {
-        self.front.cluster().await.cancel(&request.into_inner().run).await?;
+        self.front.cluster().await?.cancel(&request.into_inner().run).await?;
         Ok(Response::new(v1::CancelReply {}))
     }
 
@@ -91,7 +91,7 @@ impl Operator for OperatorApi {
         let v1::ExtendRequest { run, budget } = request.into_inner();
         let budget: BudgetKeys = serde_json::from_str(&budget)
             .map_err(|error| Status::invalid_argument(format!("expected a budget, found {error}")))?;
-        self.front.cluster().await.extend(&run, budget).await?;
+        self.front.cluster().await?.extend(&run, budget).await?;
         Ok(Response::new(v1::ExtendReply {}))
     }
 
@@ -103,7 +103,7 @@ impl Operator for OperatorApi {
     ) -> Result<Response<Self::ExportStream>, Status> {
         let run = RunId::new(&request.into_inner().run).map_err(Rejection::from)?;
         // What is stored is exported, so that a run that goes on is not held up.
-        let store = self.front.cluster().await.store();
+        let store = self.front.cluster().await?.store();
         let export = export::read(store, &run).await.map_err(Rejection::from)?;
         let parts = export.files().into_iter().flat_map(|(name, text)| {
             chunks::cut(&text.into())

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::service::Interceptor;
@@ -34,7 +34,7 @@ pub enum TokenError {
 }
 
 /// Tokens of one right, any of which is valid: so that they can be changed one after the other.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Tokens(Vec<blake3::Hash>);
 
 impl Tokens {
@@ -91,7 +91,7 @@ pub(crate) enum Right {
 }
 
 /// Who may do what. Without any token everybody may do everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// The tokens of workers.
     pub workers: Tokens,
@@ -125,6 +125,28 @@ impl Permissions {
             _ if worker || operator || metrics => Err(Refused::OtherRight(right)),
             _ => Err(Refused::Unknown),
         }
+    }
+}
+
+/// Permissions that may be replaced at any time: every call is checked against the current ones.
+#[derive(Debug, Default)]
+pub(crate) struct LivePermissions(RwLock<Arc<Permissions>>);
+
+impl LivePermissions {
+    pub(crate) fn new(permissions: Permissions) -> Self {
+        Self(RwLock::new(Arc::new(permissions)))
+    }
+
+    pub(crate) fn current(&self) -> Arc<Permissions> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes other permissions; returns whether they differ.
+    pub(crate) fn replace(&self, permissions: Permissions) -> bool {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let differ = **current != permissions;
+        *current = Arc::new(permissions);
+        differ
     }
 }
 
@@ -162,27 +184,52 @@ impl From<Refused> for Status {
 /// What every call of one service has to pass.
 #[derive(Clone)]
 pub(crate) struct Gate {
-    permissions: Arc<Permissions>,
+    permissions: Arc<LivePermissions>,
     right: Right,
     pace: Arc<Pace>,
+    refusals: Arc<Refusals>,
+}
+
+/// Why a worker was last refused for its token.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<Option<String>>);
+
+impl Refusals {
+    pub(crate) fn last(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, reason: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
 }
 
 impl Gate {
-    pub(crate) fn new(permissions: &Arc<Permissions>, right: Right, pace: &Arc<Pace>) -> Self {
-        Self { permissions: permissions.clone(), right, pace: pace.clone() }
+    pub(crate) fn new(
+        permissions: &Arc<LivePermissions>,
+        right: Right,
+        pace: &Arc<Pace>,
+        refusals: &Arc<Refusals>,
+    ) -> Self {
+        let (permissions, pace, refusals) = (permissions.clone(), pace.clone(), refusals.clone());
+        Self { permissions, right, pace, refusals }
     }
 }
 
 impl Interceptor for Gate {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+        let permissions = self.permissions.current();
         if let Some(peer) = request.remote_addr()
-            && !self.pace.admits(peer.ip(), self.permissions.requests_per_second, Instant::now())
+            && !self.pace.admits(peer.ip(), permissions.requests_per_second, Instant::now())
         {
             return Err(Status::resource_exhausted("too many calls from one address: slow down"));
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
-        self.permissions.check(self.right, header).inspect_err(|refused| {
+        permissions.check(self.right, header).inspect_err(|refused| {
             tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
+            if self.right == Right::Work {
+                self.refusals.note(format!("a worker was refused: {refused}"));
+            }
         })?;
         Ok(request)
     }

@@ -4,17 +4,19 @@ use super::change_signal::Listener;
 use super::connections::{HEAD, Limits, connections, serve_http};
 use super::http;
 use super::operator_api::OperatorApi;
-use super::permissions::{Gate, Pace, Permissions, Right};
-use super::tls::Tls;
+use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
+use super::standby;
+use super::tls::{LiveTls, Tls, encrypted};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{ClusterState, Rules};
+use crate::state::{ClusterState, Rules, Unfinished, run_name};
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -45,6 +47,10 @@ const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
 const WRITING_UP: Duration = Duration::from_secs(5);
 /// How long to wait for their goodbyes after that.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// How long to wait for another worker at most after one was refused that can never work here.
+const REFUSED: Duration = Duration::from_secs(30);
+/// How often the log tells how far active runs are.
+const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
 const LONGEST_CALL: Duration = Duration::from_mins(5);
 /// How much of a body may be on its way: a megabyte or so is needed to fill a connection.
@@ -67,6 +73,14 @@ pub struct Settings {
     pub max_runs: usize,
     /// What to begin with, or to continue.
     pub first: Option<First>,
+    /// Whether that is continued although it has failed or was cancelled.
+    pub revive: bool,
+    /// Where other coordinators find this one, as `HOST:PORT`; empty if nowhere.
+    pub address: String,
+    /// If it stands by: how long the owner of the store must be silent before this one takes over.
+    pub takeover_after: Option<Duration>,
+    /// If it ends with its runs: how long it waits without a worker; for ever if not given.
+    pub give_up_after: Option<Duration>,
     /// How thoroughly the store is tried out first, if at all.
     pub trial: Option<Trial>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
@@ -75,8 +89,28 @@ pub struct Settings {
     pub permissions: Permissions,
     /// What calls are encrypted with, if they are.
     pub tls: Option<Tls>,
+    /// How both are read again, if they may change.
+    pub reload: Option<Reload>,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
     pub inline: bool,
+}
+
+/// How permissions and certificates are read again while a coordinator serves.
+#[derive(Clone)]
+pub struct Reload {
+    /// How often.
+    pub every: Duration,
+    /// Reads everything. What cannot be used leaves the old ones in force.
+    pub read: Arc<dyn Fn() -> Result<Protection, String> + Send + Sync>,
+}
+
+/// Who may call, and what calls are encrypted with.
+pub type Protection = (Permissions, Option<Tls>);
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Reload({:?})", self.every)
+    }
 }
 
 /// An experiment, a sweep, a study or a tournament that a coordinator begins with.
@@ -102,13 +136,31 @@ pub enum ServeError {
     Serve(String),
 }
 
+impl ServeError {
+    /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Promise(BrokenPromise::Store(error)) => error.is_permanent(),
+            Self::Promise(_) => true,
+            Self::Open(rejection) => rejection.is_permanent(),
+            Self::Serve(_) => false,
+        }
+    }
+}
+
 /// How a coordinator came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All runs are finished, and the workers know.
     Done,
-    /// All runs have ended, but this one without a result.
+    /// All runs have ended, but this one failed.
     Failed(String),
+    /// All runs have ended, but this one was cancelled.
+    Cancelled(String),
+    /// No worker was there for too long.
+    Abandoned(Duration),
+    /// Workers came, but none that can ever work here.
+    Refused(String),
     /// It was asked to stop; everything is kept.
     Stopped,
     /// Another coordinator has claimed the store, and continues its runs.
@@ -128,6 +180,28 @@ pub fn serve_listener(
     Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
 }
 
+/// Rejects all calls for a while, with the reason: the workers of a batch job end with its coordinator, although that
+/// cannot even begin.
+pub fn refuse_listener(
+    listener: TcpListener,
+    limits: Limits,
+    settings: Settings,
+    reason: String,
+    shutdown: BoxFuture<'_, ()>,
+) -> BoxFuture<'_, Result<(), ServeError>> {
+    Box::pin(async move {
+        let front = Front::default();
+        front.refuse(reason);
+        let permissions = Arc::new(LivePermissions::new(settings.permissions));
+        let tls = settings.tls.map(|tls| Arc::new(LiveTls::new(tls)));
+        let (_, router) = router(&front, &permissions, &Arc::default())?;
+        let (_close, closing) = watch::channel(false);
+        let _server = serve(router, connections(listener, limits), tls.as_ref(), closing);
+        let _ = tokio::time::timeout(settings.linger, shutdown).await;
+        Ok(())
+    })
+}
+
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
 ///
 /// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` returns
@@ -145,30 +219,44 @@ where
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let clock = Clock::new(unix);
-    let permissions = Arc::new(settings.permissions.clone());
+    let permissions = Arc::new(LivePermissions::new(settings.permissions.clone()));
+    let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
+    let _reloading = settings
+        .reload
+        .clone()
+        .map(|how| Aborting(tokio::spawn(reload(how, permissions.clone(), tls.clone()))));
     let (close, closing) = watch::channel(false);
     let front = Front::default();
     let _http = http.map(|listener| {
-        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
-        let router = http::router(front.clone(), permissions.clone());
-        Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
+        let router = http::router(front.clone(), permissions.clone(), tls.clone());
+        Aborting(tokio::spawn(serve_http(listener, tls.clone(), router, HEAD)))
     });
-    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions)?;
+    let refusals = Arc::default();
+    let (health, router) = router(&front, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
-    let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
+    let mut server = serve(router, incoming, tls.as_ref(), closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
-        opened = Box::pin(open(store, &settings, clock)) => opened?,
+        opened = Box::pin(open(store, &settings, clock, Some(&front))) => match opened {
+            Err(error) if settings.exit_when_done && error.is_permanent() => {
+                front.refuse(error.to_string());
+                let _ = tokio::time::timeout(settings.linger, shutdown).await;
+                return Err(error);
+            }
+            opened => opened?,
+        },
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
     front.open(cluster.clone());
+    let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
     report(&health, ServingStatus::Serving).await;
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => Ending::Stopped,
         () = all_done(&cluster, settings.linger) => Ending::Done,
         () = succeeded(&cluster) => Ending::Succeeded,
+        ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
     cluster.begin_closing();
     let _ = close.send(true);
@@ -180,8 +268,9 @@ where
     if !cluster.stop(background, WRITING_UP).await {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
     }
-    Ok(match cluster.look(|state| state.failed.clone()) {
-        Some(reason) if ending == Ending::Done => Ending::Failed(reason),
+    Ok(match cluster.look(|state| state.unfinished.clone()) {
+        Some(Unfinished::Failed(reason)) if ending == Ending::Done => Ending::Failed(reason),
+        Some(Unfinished::Cancelled(reason)) if ending == Ending::Done => Ending::Cancelled(reason),
         _ => ending,
     })
 }
@@ -214,15 +303,26 @@ pub async fn start(
     settings: &Settings,
     unix: fn() -> u64,
 ) -> Result<(Cluster, Background), ServeError> {
-    open(store, settings, Clock::new(unix)).await
+    open(store, settings, Clock::new(unix), None).await
 }
 
-/// Tries the store out, claims it, and reads what is in it.
-async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluster, Background), ServeError> {
+/// Tries the store out, waits for its owner if it stands by, claims it, and reads what is in it.
+async fn open(
+    store: Store,
+    settings: &Settings,
+    clock: Clock,
+    front: Option<&Front>,
+) -> Result<(Cluster, Background), ServeError> {
     if let Some(trial) = settings.trial {
         promises::try_out(&store, settings.nonce, trial).await?;
     }
-    let claim = Claim::take(&store, settings.nonce).await.map_err(Rejection::from)?;
+    if let Some(takeover_after) = settings.takeover_after {
+        let stand_by = |standby| front.into_iter().for_each(|front| front.stand_by(standby));
+        stand_by(true);
+        standby::wait(&store, &settings.address, takeover_after).await.map_err(Rejection::from)?;
+        stand_by(false);
+    }
+    let claim = Claim::take(&store, settings.nonce, &settings.address).await.map_err(Rejection::from)?;
     let rules = Rules {
         terms: settings.terms,
         nonce: settings.nonce,
@@ -234,7 +334,10 @@ async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluste
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     if let Some(First { file, text }) = &settings.first {
         let plan = experiment::parse(file, text, None).map_err(Rejection::from)?;
-        cluster.submit(plan, vec![], 0, false).await?;
+        let name = run_name(&plan);
+        if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
+            cluster.submit(plan, vec![], 0, false).await?;
+        }
     }
     Ok((cluster, background))
 }
@@ -259,6 +362,56 @@ async fn succeeded(cluster: &Cluster) {
     }
 }
 
+/// Logs how far active runs are, again and again.
+async fn log_progress(cluster: Cluster) {
+    loop {
+        tokio::time::sleep(PROGRESS).await;
+        let (statuses, workers) = cluster.look(|state| {
+            let active = state.queue.active();
+            let statuses: Vec<_> = active.iter().filter_map(|run| state.status(run).ok()).collect();
+            (statuses, state.workers.count())
+        });
+        for status in statuses {
+            let standing = status.standing.unwrap_or_default();
+            tracing::info!(
+                run = status.run,
+                generation = standing.generation,
+                goal = status.goal,
+                evaluations = standing.evaluations,
+                best = standing.best,
+                leases = status.leases,
+                workers,
+                reason = status.reason,
+                "progress"
+            );
+        }
+    }
+}
+
+/// Waits until no worker has been there for too long, if this coordinator ends with its runs.
+async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) -> Ending {
+    let Some(limit) = settings.give_up_after.filter(|_| settings.exit_when_done) else {
+        return std::future::pending().await;
+    };
+    let mut since = tokio::time::Instant::now();
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let (is_alone, refused) = cluster.look(|state| {
+            // Once everything has ended, the other timeouts apply.
+            (state.workers.count() == 0 && !state.is_done(), state.refused.clone())
+        });
+        if !is_alone {
+            since = tokio::time::Instant::now();
+            continue;
+        }
+        match refused.or_else(|| refusals.last()) {
+            Some(reason) if since.elapsed() >= limit.min(REFUSED) => return Ending::Refused(reason),
+            None if since.elapsed() >= limit => return Ending::Abandoned(limit),
+            _ => {}
+        }
+    }
+}
+
 /// A task that ends with its owner.
 struct Aborting<T>(JoinHandle<T>);
 
@@ -277,26 +430,54 @@ fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::
     ServeError::Serve(reason)
 }
 
-fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
-    let server = Server::builder()
+/// Reads permissions and certificates again and again, and replaces those that have changed.
+async fn reload(
+    Reload { every, read }: Reload,
+    permissions: Arc<LivePermissions>,
+    tls: Option<Arc<LiveTls>>,
+) {
+    let mut known = String::new();
+    loop {
+        tokio::time::sleep(every).await;
+        let read = read.clone();
+        let reason = match tokio::task::spawn_blocking(move || read()).await {
+            Ok(Ok((new_permissions, new_tls))) => {
+                if permissions.replace(new_permissions) {
+                    tracing::info!("tokens were replaced");
+                }
+                if let (Some(tls), Some(new_tls)) = (&tls, new_tls)
+                    && tls.replace(new_tls)
+                {
+                    tracing::info!("certificates were replaced");
+                }
+                String::new()
+            }
+            Ok(Err(reason)) => reason,
+            Err(error) => error.to_string(),
+        };
+        if !reason.is_empty() && reason != known {
+            tracing::error!(reason, "new tokens or certificates cannot be used; the old ones stay in force");
+        }
+        known = reason;
+    }
+}
+
+fn server() -> Server {
+    Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
         .max_frame_size(LARGEST_FRAME)
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .max_concurrent_streams(256);
-    match tls {
-        Some(tls) => server.tls_config(tls.of_calls()).map_err(|error| ServeError::Serve(error.to_string())),
-        None => Ok(server),
-    }
+        .max_concurrent_streams(256)
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
 fn router(
-    mut server: Server,
     front: &Front,
-    permissions: &Arc<Permissions>,
+    permissions: &Arc<LivePermissions>,
+    refusals: &Arc<Refusals>,
 ) -> Result<(HealthReporter, Router), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     let reflection = tonic_reflection::server::Builder::configure()
@@ -307,8 +488,8 @@ fn router(
     let operator =
         OperatorServer::new(OperatorApi::new(front.clone())).max_decoding_message_size(MAX_SUBMISSION);
     let pace = Arc::new(Pace::default());
-    let gate = |right| Gate::new(permissions, right, &pace);
-    let router = server
+    let gate = |right| Gate::new(permissions, right, &pace, refusals);
+    let router = server()
         .add_service(InterceptedService::new(worker, gate(Right::Work)))
         .add_service(InterceptedService::new(operator, gate(Right::Operate)))
         .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
@@ -323,11 +504,13 @@ async fn report(health: &HealthReporter, status: ServingStatus) {
     }
 }
 
-async fn serve<I, IO>(
+/// Serves connections, encrypted if there are certificates.
+fn serve<I, IO>(
     router: Router,
     incoming: I,
+    tls: Option<&Arc<LiveTls>>,
     mut closing: watch::Receiver<bool>,
-) -> Result<(), tonic::transport::Error>
+) -> Aborting<Result<(), tonic::transport::Error>>
 where
     I: Stream<Item = io::Result<IO>> + Send + 'static,
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
@@ -335,7 +518,12 @@ where
     let closed = async move {
         let _ = closing.wait_for(|closing| *closing).await;
     };
-    router.serve_with_incoming_shutdown(incoming, closed).await
+    Aborting(match tls {
+        None => tokio::spawn(router.serve_with_incoming_shutdown(incoming, closed)),
+        Some(tls) => {
+            tokio::spawn(router.serve_with_incoming_shutdown(encrypted(incoming, tls.clone()), closed))
+        }
+    })
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it.

@@ -1,13 +1,30 @@
-//! The coordinator's certificate, and whose certificates it wants to see.
+//! The coordinator's certificate, and whose certificates it wants to see. Both may be replaced while it serves.
 
 use super::connections::HANDSHAKE;
+use super::expiry;
+use futures::task::AtomicWaker;
 use std::fmt;
-use std::sync::Arc;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::transport::server::Connected;
+
+/// How many connections wait to be served after their handshake.
+const WAITING: usize = 64;
 
 /// Certificates that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,13 +34,15 @@ pub struct TlsError {
     reason: String,
 }
 
-/// A certificate and its key, and the authority of those that callers must show; all as PEM.
+/// A certificate and its key, and the authority of those that callers must show.
 #[derive(Clone)]
 pub struct Tls {
-    certificate: Vec<u8>,
-    key: Vec<u8>,
-    client_authority: Option<Vec<u8>>,
-    config: Arc<ServerConfig>,
+    /// As PEM: certificate, key, authority of callers.
+    files: (Vec<u8>, Vec<u8>, Option<Vec<u8>>),
+    http: Arc<ServerConfig>,
+    calls: Arc<ServerConfig>,
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    expires: Option<u64>,
 }
 
 impl fmt::Debug for Tls {
@@ -40,38 +59,52 @@ impl Tls {
         client_authority: Option<Vec<u8>>,
     ) -> Result<Self, TlsError> {
         let chain = certificates("a certificate in PEM (`tls_cert`)", &certificate)?;
-        let parsed = PrivateKeyDer::from_pem_slice(&key)
-            .map_err(|error| wrong("a private key in PEM (`tls_key`)", &error))?;
-        let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, parsed);
-        let config = config.map_err(|error| wrong("a certificate and the key that belongs to it", &error))?;
-        if let Some(authority) = &client_authority {
-            let expected = "a certificate authority in PEM (`tls_client_ca`)";
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(expected, authority)? {
-                roots.add(certificate).map_err(|error| wrong(expected, &error))?;
-            }
-        }
-        Ok(Self { certificate, key, client_authority, config: Arc::new(config) })
+        let expires = chain.iter().filter_map(|certificate| expiry::of(certificate)).min();
+        let verifier = client_authority.as_deref().map(verifier).transpose()?;
+        let config = |verifier: Option<&Arc<dyn ClientCertVerifier>>| {
+            let parsed = PrivateKeyDer::from_pem_slice(&key)
+                .map_err(|error| wrong("a private key in PEM (`tls_key`)", &error))?;
+            let builder = match verifier {
+                Some(verifier) => ServerConfig::builder().with_client_cert_verifier(verifier.clone()),
+                None => ServerConfig::builder().with_no_client_auth(),
+            };
+            builder
+                .with_single_cert(chain.clone(), parsed)
+                .map_err(|error| wrong("a certificate and the key that belongs to it", &error))
+        };
+        let http = Arc::new(config(None)?);
+        let mut calls = config(verifier.as_ref())?;
+        calls.alpn_protocols = vec![b"h2".to_vec()];
+        let calls = Arc::new(calls);
+        Ok(Self { files: (certificate, key, client_authority), http, calls, verifier, expires })
     }
 
     /// For HTTP, where callers need no certificate: those who probe have none.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.clone()
+        self.http.clone()
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config())
+    /// When the first certificate of the chain expires, in seconds since 1970, if it says so.
+    pub fn expires(&self) -> Option<u64> {
+        self.expires
     }
 
-    /// For workers and operators.
-    pub(crate) fn of_calls(&self) -> ServerTlsConfig {
-        let identity = Identity::from_pem(&self.certificate, &self.key);
-        let config = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
-        match &self.client_authority {
-            Some(authority) => config.client_ca_root(Certificate::from_pem(authority)),
-            None => config,
-        }
+    /// Whether a caller that has shown these certificates may still call.
+    fn trusts(&self, shown: Option<&[CertificateDer<'static>]>) -> bool {
+        let Some(verifier) = &self.verifier else { return true };
+        let Some([own, others @ ..]) = shown else { return false };
+        verifier.verify_client_cert(own, others, UnixTime::now()).is_ok()
     }
+}
+
+fn verifier(authority: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let expected = "a certificate authority in PEM (`tls_client_ca`)";
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(expected, authority)? {
+        roots.add(certificate).map_err(|error| wrong(expected, &error))?;
+    }
+    let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
+    Ok(verifier.map_err(|error| wrong(expected, &error))?)
 }
 
 fn wrong(expected: &'static str, reason: &dyn fmt::Display) -> TlsError {
@@ -82,4 +115,155 @@ fn certificates(expected: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer
     let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(|error| wrong(expected, &error))?;
     if chain.is_empty() { Err(wrong(expected, &"no certificate is in it")) } else { Ok(chain) }
+}
+
+/// Certificates that may be replaced at any time: a handshake takes the current ones, and a connection whose caller is
+/// not trusted any more is closed.
+pub(crate) struct LiveTls {
+    current: RwLock<Tls>,
+    open: Mutex<Vec<Weak<Caller>>>,
+}
+
+/// Who is at the other end of a connection, and whether it may stay.
+struct Caller {
+    shown: Option<Vec<CertificateDer<'static>>>,
+    is_revoked: AtomicBool,
+    reader: AtomicWaker,
+}
+
+impl LiveTls {
+    pub(crate) fn new(tls: Tls) -> Self {
+        Self { current: RwLock::new(tls), open: Mutex::default() }
+    }
+
+    pub(crate) fn current(&self) -> Tls {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes other certificates; returns whether they differ.
+    pub(crate) fn replace(&self, tls: Tls) -> bool {
+        if self.current().files == tls.files {
+            return false;
+        }
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = tls.clone();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|caller| caller.strong_count() > 0);
+        for caller in open.iter().filter_map(Weak::upgrade) {
+            if !tls.trusts(caller.shown.as_deref()) {
+                caller.is_revoked.store(true, SeqCst);
+                caller.reader.wake();
+            }
+        }
+        true
+    }
+
+    pub(crate) fn http_acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.current().http)
+    }
+
+    fn admit<IO>(&self, stream: TlsStream<IO>) -> Encrypted<IO> {
+        let shown = stream.get_ref().1.peer_certificates();
+        let shown = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
+        let caller =
+            Arc::new(Caller { shown, is_revoked: AtomicBool::new(false), reader: AtomicWaker::new() });
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() == open.capacity() {
+            open.retain(|caller| caller.strong_count() > 0);
+        }
+        open.push(Arc::downgrade(&caller));
+        Encrypted { stream, caller }
+    }
+}
+
+/// Encrypts connections. Handshakes go on beside each other, so that a slow one holds up no other.
+pub(crate) fn encrypted<I, IO>(
+    incoming: I,
+    tls: Arc<LiveTls>,
+) -> impl Stream<Item = io::Result<Encrypted<IO>>> + Send + 'static
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, accepted) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        let mut incoming = std::pin::pin!(incoming);
+        let mut handshakes = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = sender.closed() => return,
+                Some(_) = handshakes.join_next() => {}
+                connection = incoming.next() => match connection {
+                    None => return,
+                    Some(Err(error)) => {
+                        let _ = sender.send(Err(error)).await;
+                    }
+                    Some(Ok(connection)) => {
+                        let (sender, tls) = (sender.clone(), tls.clone());
+                        handshakes.spawn(async move {
+                            let accept = TlsAcceptor::from(tls.current().calls).accept(connection);
+                            if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, accept).await {
+                                let _ = sender.send(Ok(tls.admit(stream))).await;
+                            }
+                        });
+                    }
+                },
+            }
+        }
+    });
+    ReceiverStream::new(accepted)
+}
+
+/// An encrypted connection that ends when its caller is not trusted any more.
+pub(crate) struct Encrypted<IO> {
+    stream: TlsStream<IO>,
+    caller: Arc<Caller>,
+}
+
+impl<IO: Connected> Connected for Encrypted<IO> {
+    type ConnectInfo = <TlsStream<IO> as Connected>::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.caller.reader.register(cx.waker());
+        if self.caller.is_revoked.load(SeqCst) {
+            let reason = "its certificate is not trusted any more";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason)));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<IO> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
 }

@@ -11,6 +11,7 @@ use proto::v1;
 use proto::v1::worker_server::Worker;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -18,22 +19,44 @@ use tonic::{Request, Response, Status, Streaming};
 /// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
 const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
 
-/// The cluster, once it has read its store. Calls that come before wait: a connection that is answered is not given up.
+/// The cluster, once it has read its store, or why there will be none. Calls that come before wait: a connection that is
+/// answered is not given up.
 #[derive(Clone, Default)]
-pub(crate) struct Front(Arc<SetOnce<Cluster>>);
+pub(crate) struct Front {
+    opened: Arc<SetOnce<Result<Cluster, String>>>,
+    /// Whether another coordinator has the store: calls belong there.
+    is_standby: Arc<AtomicBool>,
+}
 
 impl Front {
     pub(crate) fn open(&self, cluster: Cluster) {
-        assert!(self.0.set(cluster).is_ok(), "a cluster is opened once");
+        assert!(self.opened.set(Ok(cluster)).is_ok(), "a cluster is opened once");
     }
 
-    pub(crate) async fn cluster(&self) -> &Cluster {
-        self.0.wait().await
+    /// Rejects all calls from now on: this coordinator will never serve.
+    pub(crate) fn refuse(&self, reason: String) {
+        assert!(self.opened.set(Err(reason)).is_ok(), "a cluster is opened once");
+    }
+
+    /// Whether calls are sent away because another coordinator has the store.
+    pub(crate) fn stand_by(&self, standby: bool) {
+        self.is_standby.store(standby, SeqCst);
+    }
+
+    pub(crate) fn is_standby(&self) -> bool {
+        self.is_standby.load(SeqCst)
+    }
+
+    pub(crate) async fn cluster(&self) -> Result<&Cluster, Status> {
+        if self.is_standby() {
+            return Err(Status::unavailable("this coordinator stands by: another one has the store"));
+        }
+        self.opened.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
     }
 
     /// The cluster, if it is open.
     pub(crate) fn get(&self) -> Option<&Cluster> {
-        self.0.get()
+        self.opened.get().and_then(|opened| opened.as_ref().ok())
     }
 }
 
@@ -93,30 +116,30 @@ fn no_head() -> Status {
 impl Worker for WorkerApi {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
         let principal = principal::of(&request);
-        self.front.cluster().await.join_as(request.get_ref(), &principal).map(Response::new)
+        self.front.cluster().await?.join_as(request.get_ref(), &principal).map(Response::new)
     }
 
     async fn acquire(
         &self,
         request: Request<v1::AcquireRequest>,
     ) -> Result<Response<v1::AcquireReply>, Status> {
-        self.front.cluster().await.acquire_with(request.into_inner(), false).await.map(Response::new)
+        self.front.cluster().await?.acquire_with(request.into_inner(), false).await.map(Response::new)
     }
 
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
-        self.front.cluster().await.plan(request.into_inner()).await.map(Response::new)
+        self.front.cluster().await?.plan(request.into_inner()).await.map(Response::new)
     }
 
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        let body = self.front.cluster().await.fetch(request.into_inner(), 0).await?;
+        let body = self.front.cluster().await?.fetch(request.into_inner(), 0).await?;
         let chunks: Vec<_> = chunks::cut(&body).map(Ok).collect();
         Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewReply>, Status> {
-        self.front.cluster().await.renew(request.into_inner()).await.map(Response::new)
+        self.front.cluster().await?.renew(request.into_inner()).await.map(Response::new)
     }
 
     async fn checkpoint(
@@ -133,7 +156,7 @@ impl Worker for WorkerApi {
             _ => None,
         };
         let arrived = assemble(&mut stream, head.length, &self.memory, chunk).await?;
-        self.front.cluster().await.checkpoint_of(head, arrived.bytes).await.map(Response::new)
+        self.front.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
     async fn complete(
@@ -152,18 +175,18 @@ impl Worker for WorkerApi {
         let what = head.what.as_ref().ok_or_else(|| invalid(WireError::Missing("head.what")))?;
         let arrived = assemble(&mut stream, length_of(what)?, &self.memory, chunk).await?;
         let bodies = vec![arrived.bytes.clone()];
-        self.front.cluster().await.complete_with(head, bodies, false).await.map(Response::new)
+        self.front.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
     }
 
     async fn release(
         &self,
         request: Request<v1::ReleaseRequest>,
     ) -> Result<Response<v1::ReleaseReply>, Status> {
-        self.front.cluster().await.release(request.into_inner()).await.map(Response::new)
+        self.front.cluster().await?.release(request.into_inner()).await.map(Response::new)
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Result<Response<v1::LeaveReply>, Status> {
-        self.front.cluster().await.leave(request.into_inner()).await.map(Response::new)
+        self.front.cluster().await?.leave(request.into_inner()).await.map(Response::new)
     }
 }
 

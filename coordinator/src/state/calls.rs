@@ -62,6 +62,14 @@ pub(crate) struct Renewal {
     pub(crate) progress: u64,
 }
 
+/// Pieces that no worker has, pieces that workers have, and the workers that both could keep busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) ready: usize,
+    pub(crate) running: usize,
+    pub(crate) workers: usize,
+}
+
 /// What a worker that renews a lease should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instruction {
@@ -84,6 +92,7 @@ impl ClusterState {
         if *semantics != SEMANTICS {
             let (ours, theirs) = (self.rules.version.clone(), version.chars().take(40).collect());
             let error = WorkerError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
+            self.refused = Some(error.to_string());
             return Err(error.into());
         }
         if self.workers.is_full() {
@@ -213,6 +222,22 @@ impl ClusterState {
             _ => return None,
         }
         Some(grant)
+    }
+
+    /// What there is to do, and how many workers of the size of those that are there it would keep busy.
+    pub(crate) fn demand(&self) -> Demand {
+        let mut ready = self.leases.count_waiting();
+        for (run, _) in self.queue.all().filter(|(run, _)| self.is_active(run)) {
+            ready += match self.runs.get(run).map(|run| &run.body) {
+                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Cells(cells)) => cells.count_ready(),
+                Some(Body::Study(study)) => study.jobs_ready(),
+                _ => 0,
+            };
+        }
+        let running: usize = self.queue.all().map(|(run, _)| self.leases.count(run)).sum();
+        let threads = self.workers.threads().checked_div(self.workers.count() as u64).unwrap_or(1).max(1);
+        Demand { ready, running, workers: (ready + running).div_ceil(threads as usize) }
     }
 
     /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.

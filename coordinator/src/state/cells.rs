@@ -77,6 +77,12 @@ impl Cells {
         self.progress.next(self.next).is_some()
     }
 
+    /// About how many pieces were never handed out.
+    pub(crate) fn count_ready(&self) -> usize {
+        let left = self.len().saturating_sub(self.next);
+        if self.has_work() { left.div_ceil(self.batch(self.next)) as usize } else { 0 }
+    }
+
     /// The next cells to be computed.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         let first = (self.next..self.len()).find(|&number| self.is_open(number))?;

@@ -4,7 +4,7 @@ use super::queue::{QueueError, RunState};
 use super::study::StudyRun;
 use super::{
     Cells, ClusterState, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part, Step, Then,
-    Ticket,
+    Ticket, Unfinished,
 };
 use crate::rejection::Rejection;
 use evolution::digest::Digest;
@@ -272,7 +272,7 @@ impl ClusterState {
         let is_open = state.is_open();
         self.begun |= is_open;
         self.queue.add(&name, priority, state);
-        self.failed = None;
+        self.unfinished = None;
         let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
         let mut run = Run { id, body, created, digest, study, changing: 0, ending: None };
         if !is_open {
@@ -417,7 +417,7 @@ impl ClusterState {
             }
             Then::Cancel { ticket } => {
                 tracing::info!(run = name, "cancelled");
-                self.failed = Some(format!("run {name} was cancelled"));
+                self.note_unfinished(Unfinished::Cancelled(format!("run {name} was cancelled")));
                 self.close(name, RunState::Cancelled, None);
                 self.answer(ticket, Ok(name.to_owned()));
                 self.advance_study_of(name, now);
@@ -595,7 +595,7 @@ impl ClusterState {
             return;
         }
         tracing::error!(run = name, reason, "failed");
-        self.failed = Some(format!("run {name} failed: {reason}"));
+        self.note_unfinished(Unfinished::Failed(format!("run {name} failed: {reason}")));
         for part in self.parts_of(name) {
             if self.is_open(&part) {
                 self.begin_cancel(&part, None, now);

@@ -111,6 +111,12 @@ pub struct AcquireReply {
     /// The last of the worker's deliveries up to which all are stored.
     #[prost(uint64, tag = "3")]
     pub durable: u64,
+    /// If `done`: how the runs ended. A worker of a batch job exits with the code of its coordinator.
+    #[prost(enumeration = "Outcome", tag = "4")]
+    pub outcome: i32,
+    /// Why they did not finish.
+    #[prost(string, tag = "5")]
+    pub reason: ::prost::alloc::string::String,
 }
 /// A piece of work, leased.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -665,6 +671,36 @@ pub struct ExportPart {
     pub name: ::prost::alloc::string::String,
     #[prost(bytes = "bytes", tag = "2")]
     pub bytes: ::prost::bytes::Bytes,
+}
+/// How the runs of a coordinator ended that exits with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Outcome {
+    Finished = 0,
+    Failed = 1,
+    Cancelled = 2,
+}
+impl Outcome {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Finished => "OUTCOME_FINISHED",
+            Self::Failed => "OUTCOME_FAILED",
+            Self::Cancelled => "OUTCOME_CANCELLED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "OUTCOME_FINISHED" => Some(Self::Finished),
+            "OUTCOME_FAILED" => Some(Self::Failed),
+            "OUTCOME_CANCELLED" => Some(Self::Cancelled),
+            _ => None,
+        }
+    }
 }
 /// Generated client implementations.
 pub mod worker_client {

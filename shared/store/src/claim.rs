@@ -31,6 +31,24 @@ fn claim_number(path: &Path) -> Option<u64> {
     number::parse(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
 }
 
+/// The longest address that a claim holds.
+const LONGEST_ADDRESS: usize = 300;
+
+/// The number of the last claim.
+async fn last(store: &Store) -> Result<Option<u64>, StoreError> {
+    let claims = store.list(&Path::from(CLAIMS)).await?;
+    Ok(claims.iter().filter_map(claim_number).max())
+}
+
+/// Who has a store, as far as the claims say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The number of its claim.
+    pub number: u64,
+    /// Where it can be reached, as `HOST:PORT`; empty if it did not say.
+    pub address: String,
+}
+
 /// The claim of one coordinator.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -39,15 +57,15 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Claims a store: from now on, earlier claims are void.
+    /// Claims a store: from now on, earlier claims are void. Others find the owner at its address, if it has one.
     ///
     /// # Errors
     /// If the store fails.
-    pub async fn take(store: &Store, owner: Nonce) -> Result<Self, StoreError> {
-        let claims = store.list(&Path::from(CLAIMS)).await?;
-        let mut number = claims.iter().filter_map(claim_number).max().map_or(0, |last| last + 1);
+    pub async fn take(store: &Store, owner: Nonce, address: &str) -> Result<Self, StoreError> {
+        let address = if address.len() <= LONGEST_ADDRESS { address } else { "" };
+        let mut number = last(store).await?.map_or(0, |last| last + 1);
         loop {
-            let body = owner.0.to_le_bytes().to_vec();
+            let body = [&owner.0.to_le_bytes(), address.as_bytes()].concat();
             match store.create(&claim_path(number), Kind::Claim, body).await {
                 Ok(Created::New | Created::Same) => return Ok(Self { store: store.clone(), number }),
                 // Somebody else began at the same time: whoever comes second is the last.
@@ -55,6 +73,18 @@ impl Claim {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Who has claimed the store last.
+    ///
+    /// # Errors
+    /// If the store fails. An address that cannot be read is none.
+    pub async fn owner(store: &Store) -> Result<Option<Owner>, StoreError> {
+        let Some(number) = last(store).await? else { return Ok(None) };
+        let body = store.read_optional(&claim_path(number), Kind::Claim).await?.unwrap_or_default();
+        let address = body.get(16..).filter(|address| address.len() <= LONGEST_ADDRESS).unwrap_or_default();
+        let address = std::str::from_utf8(address).unwrap_or_default().to_owned();
+        Ok(Some(Owner { number, address }))
     }
 
     /// Which claim to the store this is; the first is 0.

@@ -198,6 +198,32 @@ impl StoreError {
         )
     }
 
+    /// Whether a retry cannot succeed before an operator changes the path, the permissions or the credentials.
+    pub fn is_permanent(&self) -> bool {
+        use object_store::Error::{NotFound, PermissionDenied, Unauthenticated};
+        match self {
+            Self::NotAFolder { .. }
+            | Self::NoSuchFolder { .. }
+            | Self::NoLocation { .. }
+            | Self::Settings { .. }
+            | Self::NotUnicode { .. }
+            | Self::Denied { .. } => true,
+            Self::Unusable { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::PermissionDenied
+                    | ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::NotFound
+                    | ErrorKind::NotADirectory
+                    | ErrorKind::Unsupported
+            ),
+            Self::Unreachable { source, .. } => matches!(
+                source.downcast_ref::<object_store::Error>(),
+                Some(PermissionDenied { .. } | Unauthenticated { .. } | NotFound { .. })
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether this says that the object is not there.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing { .. })

@@ -39,7 +39,7 @@ mod patience;
 pub mod promises;
 mod store;
 
-pub use claim::{Claim, Nonce};
+pub use claim::{Claim, Nonce, Owner};
 pub use error::StoreError;
 pub use location::Location;
 pub use object::{Damage, Kind};

@@ -83,9 +83,11 @@ async fn conforms(store: Store) {
 }
 
 async fn the_last_claim_stands(store: &Store) {
-    let first = Claim::take(store, Nonce(1)).await.unwrap();
+    let first = Claim::take(store, Nonce(1), "one:7440").await.unwrap();
+    let owner = Claim::owner(store).await.unwrap().unwrap();
+    assert_eq!((owner.number, owner.address.as_str()), (first.number(), "one:7440"));
     assert!(first.stands().await.unwrap());
-    let second = Claim::take(store, Nonce(2)).await.unwrap();
+    let second = Claim::take(store, Nonce(2), "").await.unwrap();
     assert_eq!(second.number(), first.number() + 1);
     assert!(!first.stands().await.unwrap() && second.stands().await.unwrap());
 }
@@ -94,7 +96,7 @@ async fn of_many_claims_one_stands(store: &Store) {
     let mut claiming = JoinSet::new();
     for owner in 10..18 {
         let store = store.clone();
-        claiming.spawn(async move { Claim::take(&store, Nonce(owner)).await.unwrap() });
+        claiming.spawn(async move { Claim::take(&store, Nonce(owner), "").await.unwrap() });
     }
     let mut standing = vec![];
     for claim in claiming.join_all().await {

@@ -1,5 +1,9 @@
 {{- define "atoll.name" -}}
-{{ printf "%s-atoll" .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name (default "atoll" .Values.nameOverride) | trunc 50 | trimSuffix "-" }}
+{{- end -}}
 {{- end }}
 
 {{- define "atoll.labels" -}}
@@ -7,6 +11,7 @@ app.kubernetes.io/name: atoll
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "atoll.selector" -}}
@@ -15,7 +20,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "atoll.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
 {{- end }}
 
 {{- define "atoll.scheme" -}}
@@ -24,6 +33,40 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "atoll.onVolume" -}}
 {{ if not (hasPrefix "s3://" .Values.store.location) }}yes{{ end }}
+{{- end }}
+
+{{- define "atoll.hasTokens" -}}
+{{ if or .Values.tls.enabled .Values.tokens.enabled }}yes{{ end }}
+{{- end }}
+
+{{- define "atoll.tokensSecret" -}}
+{{ .Values.tokens.existingSecret | default (printf "%s-tokens" (include "atoll.name" .)) }}
+{{- end }}
+
+{{- define "atoll.tlsSecret" -}}
+{{ .Values.tls.existingSecret | default (printf "%s-tls" (include "atoll.name" .)) }}
+{{- end }}
+
+{{- define "atoll.clientSecret" -}}
+{{ .Values.tls.existingClientSecret | default (printf "%s-client-tls" (include "atoll.name" .)) }}
+{{- end }}
+
+{{- define "atoll.exports" -}}
+{{ if and (eq .Values.mode "batch") .Values.batch.export.enabled }}yes{{ end }}
+{{- end }}
+
+{{- define "atoll.standby" -}}
+{{ if and (eq .Values.mode "service") (gt (int .Values.coordinator.replicas) 1) }}yes{{ end }}
+{{- end }}
+
+{{- define "atoll.suspend" -}}
+{{ or .Values.batch.suspend (ne .Values.batch.queueName "") }}
+{{- end }}
+
+{{- define "atoll.queueLabel" -}}
+{{- with .Values.batch.queueName }}
+kueue.x-k8s.io/queue-name: {{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "atoll.podSecurity" -}}
@@ -40,21 +83,94 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
-{{- define "atoll.coordinatorPod" -}}
-automountServiceAccountToken: false
-{{- with .Values.coordinator.serviceAccountName }}
-serviceAccountName: {{ . }}
+{{- /* Settings of a TOML file: a map of keys to texts, numbers and flags. */ -}}
+{{- define "atoll.settings" -}}
+{{- range $key, $value := . }}
+{{ $key }} = {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if kindIs "float64" $value }}{{ printf "%.0f" $value }}{{ else }}{{ $value }}{{ end }}
 {{- end }}
-terminationGracePeriodSeconds: 15
+{{- end }}
+
+{{- /* What an operator decides about where a pod runs and as whom. */ -}}
+{{- define "atoll.placement" -}}
+{{- $pod := index . 1 -}}
+{{- with index . 0 -}}
+automountServiceAccountToken: false
+{{- if or $pod.serviceAccount.name $pod.serviceAccount.create }}
+serviceAccountName: {{ $pod.serviceAccount.name | default (printf "%s-%s" (include "atoll.name" .) $pod.component) }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pod.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $pod.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pod.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pod.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pod.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+terminationGracePeriodSeconds: {{ $pod.terminationGracePeriodSeconds }}
 securityContext:
   {{- include "atoll.podSecurity" . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "atoll.coordinatorMeta" -}}
+labels:
+  {{- include "atoll.selector" . | nindent 2 }}
+  app.kubernetes.io/component: coordinator
+  {{- with .Values.coordinator.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+annotations:
+  checksum/config: {{ include "atoll.coordinatorConfig" . | sha256sum }}
+  {{- with .Values.coordinator.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "atoll.workerMeta" -}}
+labels:
+  {{- include "atoll.selector" . | nindent 2 }}
+  app.kubernetes.io/component: worker
+  {{- with .Values.workers.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+annotations:
+  checksum/config: {{ include "atoll.workerConfig" . | sha256sum }}
+  {{- with .Values.workers.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "atoll.coordinatorPod" -}}
+{{ include "atoll.placement" (list . (merge (dict "component" "coordinator") .Values.coordinator)) }}
 containers:
   - name: atoll
     image: {{ include "atoll.image" . | quote }}
     imagePullPolicy: {{ .Values.image.pullPolicy }}
-    args: [coordinator, --config, /etc/atoll/coordinator.toml]
-    {{- if not (include "atoll.onVolume" .) }}
+    args: [coordinator, --config, /etc/atoll/coordinator.toml, --termination-log, /dev/termination-log]
+    terminationMessagePolicy: FallbackToLogsOnError
+    {{- if or (not (include "atoll.onVolume" .)) .Values.coordinator.extraEnv }}
     env:
+      {{- if include "atoll.standby" . }}
+      - name: POD_IP
+        valueFrom: { fieldRef: { fieldPath: status.podIP } }
+      - { name: ATOLL_ADVERTISE, value: "$(POD_IP):7440" }
+      {{- end }}
+      {{- if not (include "atoll.onVolume" .) }}
       {{- with .Values.store.s3.region }}
       - { name: AWS_REGION, value: {{ . | quote }} }
       {{- end }}
@@ -62,16 +178,20 @@ containers:
       - { name: AWS_ENDPOINT_URL, value: {{ . | quote }} }
       {{- end }}
       - { name: AWS_ALLOW_HTTP, value: {{ .Values.store.s3.allowHttp | quote }} }
-    {{- with .Values.store.s3.secretName }}
-    envFrom:
-      - secretRef: { name: {{ . }} }
+      {{- end }}
+      {{- with .Values.coordinator.extraEnv }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
     {{- end }}
+    {{- if and (not (include "atoll.onVolume" .)) .Values.store.s3.secretName }}
+    envFrom:
+      - secretRef: { name: {{ .Values.store.s3.secretName }} }
     {{- end }}
     ports:
       - { name: grpc, containerPort: 7440 }
       - { name: http, containerPort: 7441 }
     startupProbe:
-      httpGet: { path: /readyz, port: http, scheme: {{ include "atoll.scheme" . | upper }} }
+      httpGet: { path: /healthz, port: http, scheme: {{ include "atoll.scheme" . | upper }} }
       periodSeconds: 2
       failureThreshold: 300
     readinessProbe:
@@ -88,58 +208,157 @@ containers:
     volumeMounts:
       - { name: config, mountPath: /etc/atoll, readOnly: true }
       - { name: state, mountPath: /var/lib/atoll }
-      {{- if .Values.tls.enabled }}
+      {{- if include "atoll.hasTokens" . }}
       - { name: tokens, mountPath: /run/atoll/tokens, readOnly: true }
+      {{- end }}
+      {{- if .Values.tls.enabled }}
       - { name: tls, mountPath: /run/atoll/tls, readOnly: true }
+      {{- end }}
+      {{- with .Values.coordinator.extraVolumeMounts }}
+      {{- toYaml . | nindent 6 }}
       {{- end }}
 volumes:
   - name: config
     configMap: { name: {{ include "atoll.name" . }}-coordinator }
-  {{- if .Values.tls.enabled }}
+  {{- if include "atoll.hasTokens" . }}
   - name: tokens
-    secret: { secretName: {{ .Values.tokens.secretName }}, defaultMode: 288 }
+    secret: { secretName: {{ include "atoll.tokensSecret" . }}, defaultMode: 288 }
+  {{- end }}
+  {{- if .Values.tls.enabled }}
   - name: tls
-    secret: { secretName: {{ .Values.tls.secretName }}, defaultMode: 288 }
+    secret: { secretName: {{ include "atoll.tlsSecret" . }}, defaultMode: 288 }
+  {{- end }}
+  {{- with .Values.coordinator.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
 
 {{- define "atoll.workerPod" -}}
-automountServiceAccountToken: false
-terminationGracePeriodSeconds: 15
-securityContext:
-  {{- include "atoll.podSecurity" . | nindent 2 }}
+{{ include "atoll.placement" (list . (merge (dict "component" "worker") .Values.workers)) }}
 containers:
   - name: atoll
     image: {{ include "atoll.image" . | quote }}
     imagePullPolicy: {{ .Values.image.pullPolicy }}
-    args: [worker, --config, /etc/atoll/worker.toml]
+    args: [worker, --config, /etc/atoll/worker.toml, --termination-log, /dev/termination-log]
+    terminationMessagePolicy: FallbackToLogsOnError
     env:
       - name: ATOLL_NAME
         valueFrom: { fieldRef: { fieldPath: metadata.name } }
+      {{- with .Values.workers.extraEnv }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
     resources:
       {{- toYaml .Values.workers.resources | nindent 6 }}
     securityContext:
       {{- include "atoll.containerSecurity" . | nindent 6 }}
     volumeMounts:
       - { name: config, mountPath: /etc/atoll, readOnly: true }
-      {{- if .Values.tls.enabled }}
+      {{- if include "atoll.hasTokens" . }}
       - { name: tokens, mountPath: /run/atoll/tokens, readOnly: true }
+      {{- end }}
+      {{- if .Values.tls.enabled }}
       - { name: authority, mountPath: /run/atoll/authority, readOnly: true }
       {{- if .Values.tls.clientAuth }}
       - { name: client, mountPath: /run/atoll/client, readOnly: true }
       {{- end }}
       {{- end }}
+      {{- with .Values.workers.extraVolumeMounts }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
 volumes:
   - name: config
     configMap: { name: {{ include "atoll.name" . }}-worker }
-  {{- if .Values.tls.enabled }}
+  {{- if include "atoll.hasTokens" . }}
   - name: tokens
-    secret: { secretName: {{ .Values.tokens.secretName }}, defaultMode: 288, items: [{ key: worker, path: worker }] }
+    secret: { secretName: {{ include "atoll.tokensSecret" . }}, defaultMode: 288, items: [{ key: worker, path: worker }] }
+  {{- end }}
+  {{- if .Values.tls.enabled }}
   - name: authority
-    secret: { secretName: {{ .Values.tls.secretName }}, defaultMode: 288, items: [{ key: ca.crt, path: ca.crt }] }
+    secret: { secretName: {{ include "atoll.tlsSecret" . }}, defaultMode: 288, items: [{ key: ca.crt, path: ca.crt }] }
   {{- if .Values.tls.clientAuth }}
   - name: client
-    secret: { secretName: {{ .Values.tls.clientSecretName }}, defaultMode: 288 }
+    secret: { secretName: {{ include "atoll.clientSecret" . }}, defaultMode: 288 }
   {{- end }}
   {{- end }}
+  {{- with .Values.workers.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "atoll.coordinatorConfig" -}}
+listen = "0.0.0.0:7440"
+http = "0.0.0.0:7441"
+store = {{ .Values.store.location | quote }}
+lease = {{ .Values.coordinator.lease | quote }}
+log_format = {{ .Values.coordinator.logFormat | quote }}
+{{- if .Values.tls.enabled }}
+tls_cert = "/run/atoll/tls/tls.crt"
+tls_key = "/run/atoll/tls/tls.key"
+{{- if .Values.tls.clientAuth }}
+tls_client_ca = "/run/atoll/tls/ca.crt"
+{{- end }}
+{{- else }}
+insecure = true
+{{- end }}
+{{- if include "atoll.hasTokens" . }}
+worker_token_file = "/run/atoll/tokens/worker"
+operator_token_file = "/run/atoll/tokens/operator"
+metrics_token_file = "/run/atoll/tokens/metrics"
+{{- end }}
+{{- if include "atoll.standby" . }}
+standby = true
+takeover_after = {{ .Values.coordinator.takeoverAfter | quote }}
+{{- end }}
+{{- if eq .Values.mode "batch" }}
+run = "/etc/atoll/experiment.toml"
+exit_when_done = true
+revive = {{ .Values.batch.revive }}
+linger = {{ .Values.coordinator.linger | quote }}
+{{- /* Each of two Jobs waits in the queue for itself. */}}
+give_up_after = {{ if .Values.batch.queueName }}"never"{{ else }}{{ .Values.coordinator.giveUpAfter | quote }}{{ end }}
+{{- if include "atoll.exports" . }}
+export = "/var/lib/atoll/export"
+{{- end }}
+{{- end }}
+{{- include "atoll.settings" .Values.coordinator.settings }}
+{{- end }}
+
+{{- define "atoll.workerConfig" -}}
+coordinator = "{{ include "atoll.scheme" . }}://{{ include "atoll.name" . }}-coordinator:7440"
+log_format = {{ .Values.coordinator.logFormat | quote }}
+{{- if .Values.tls.enabled }}
+tls_ca = "/run/atoll/authority/ca.crt"
+{{- if .Values.tls.clientAuth }}
+tls_cert = "/run/atoll/client/tls.crt"
+tls_key = "/run/atoll/client/tls.key"
+{{- end }}
+{{- end }}
+{{- if include "atoll.hasTokens" . }}
+token_file = "/run/atoll/tokens/worker"
+{{- if not .Values.tls.enabled }}
+insecure = true
+{{- end }}
+{{- end }}
+{{- if eq .Values.mode "batch" }}
+give_up_after = {{ .Values.workers.giveUpAfter | quote }}
+{{- end }}
+{{- include "atoll.settings" .Values.workers.settings }}
+{{- end }}
+
+{{- /* What cannot be changed in a batch that exists. */ -}}
+{{- define "atoll.batchChecksum" -}}
+{{- $parts := list (include "atoll.coordinatorConfig" .) (include "atoll.workerConfig" .) .Values.experiment -}}
+{{- $parts = concat $parts (list (include "atoll.coordinatorPod" .) (include "atoll.workerPod" .)) -}}
+{{- if eq .Values.batch.kind "JobSet" -}}{{- $parts = append $parts (toString .Values.workers.replicas) -}}{{- end -}}
+{{ join "\n" $parts | sha256sum | trunc 16 }}
+{{- end }}
+
+{{- define "atoll.refuseChange" -}}
+{{- $old := lookup (index . 1) (index . 2) (index . 0).Release.Namespace (index . 3) -}}
+{{- if $old -}}
+{{- $found := dig "metadata" "annotations" "atoll/checksum" "" $old -}}
+{{- if and $found (ne $found (include "atoll.batchChecksum" (index . 0))) -}}
+{{- fail (printf "\n\nThis batch exists with another experiment, image or settings, and Kubernetes cannot change them in a Job. Scaling and suspending work (see the NOTES of the chart). For anything else: install it under another release name, or `helm uninstall %s` first (volumes are kept, and the run is resumed from them)." (index . 0).Release.Name) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}

@@ -1,0 +1,37 @@
+{{- /* Mistakes that a schema could only describe by a pattern. All of them are reported at once. */ -}}
+{{- define "atoll.validate" -}}
+{{- $values := .Values -}}
+{{- $mistakes := list -}}
+{{- $time := "^(([0-9]+(ms|s|m|min|h|d) ?)+|never)$" -}}
+{{- range $key, $value := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger "coordinator.giveUpAfter" $values.coordinator.giveUpAfter "workers.giveUpAfter" $values.workers.giveUpAfter -}}
+{{- if not (regexMatch $time $value) -}}
+{{- $mistakes = append $mistakes (printf "%s: expected a time such as 15s, found `%s`" $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $value := dict "store.volume.size" $values.store.volume.size "batch.export.size" $values.batch.export.size -}}
+{{- if not (regexMatch "^[0-9]+(Mi|Gi|Ti)$" $value) -}}
+{{- $mistakes = append $mistakes (printf "%s: expected a size such as 10Gi, found `%s`" $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (regexMatch "^(/var/lib/atoll|s3://[A-Za-z0-9._-]{3,63}(/.*)?)$" $values.store.location) -}}
+{{- $mistakes = append $mistakes (printf "store.location: expected /var/lib/atoll or s3://BUCKET/PREFIX, found `%s`" $values.store.location) -}}
+{{- end -}}
+{{- if not (regexMatch "^(https?://.+)?$" $values.store.s3.endpoint) -}}
+{{- $mistakes = append $mistakes (printf "store.s3.endpoint: expected http://HOST or https://HOST, found `%s`" $values.store.s3.endpoint) -}}
+{{- end -}}
+{{- if not (regexMatch "^(sha256:[0-9a-f]{64})?$" $values.image.digest) -}}
+{{- $mistakes = append $mistakes (printf "image.digest: expected sha256: and 64 hexadecimal digits, found `%s`" $values.image.digest) -}}
+{{- end -}}
+{{- if and $values.tls.clientAuth (not $values.tls.enabled) -}}
+{{- $mistakes = append $mistakes "tls.clientAuth: expected tls.enabled as well, found false" -}}
+{{- end -}}
+{{- if and $values.tls.existingSecret $values.tls.clientAuth (not $values.tls.existingClientSecret) (not $values.tls.issuerRef) -}}
+{{- $mistakes = append $mistakes "tls.existingClientSecret: expected a Secret beside tls.existingSecret and tls.clientAuth, found none" -}}
+{{- end -}}
+{{- if lt (int $values.workers.autoscaling.maxReplicas) (int $values.workers.autoscaling.minReplicas) -}}
+{{- $mistakes = append $mistakes "workers.autoscaling.maxReplicas: expected at least minReplicas, found fewer" -}}
+{{- end -}}
+{{- if $mistakes -}}
+{{- fail (printf "\n\nThese values cannot be used:\n- %s" (join "\n- " $mistakes)) -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,38 @@
+//! The termination message: why this process ended, in a file that its supervisor reads.
+//!
+//! Kubernetes shows the text of `/dev/termination-log` in `kubectl describe pod`. The path is a flag or a variable and no
+//! key of a config, so that a bad config can be reported there.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The most bytes that Kubernetes reads.
+const LONGEST: usize = 4096;
+
+static FILE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where the reason goes.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct TerminationArguments {
+    /// Write the reason of the exit to a file, such as `/dev/termination-log` in Kubernetes
+    #[arg(long, value_name = "FILE", env = "ATOLL_TERMINATION_LOG")]
+    termination_log: Option<PathBuf>,
+}
+
+impl TerminationArguments {
+    /// From now on, the reason goes there.
+    pub(crate) fn apply(self) {
+        if let Some(file) = self.termination_log {
+            let _ = FILE.set(file);
+        }
+    }
+}
+
+/// Writes the reason, cut to what is read of it. A file that cannot be written changes nothing: the log has the reason too.
+pub(crate) fn write(reason: &str) {
+    let Some(file) = FILE.get() else { return };
+    let end = reason.floor_char_boundary(LONGEST - 1);
+    if let Err(error) = std::fs::write(file, format!("{}\n", &reason[..end])) {
+        eprintln!("warning: cannot write the termination message to `{}`: {error}", file.display());
+    }
+}
