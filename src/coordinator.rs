@@ -6,7 +6,7 @@ use crate::protection;
 use crate::settings::{self, Settings, SettingsArguments};
 use crate::signals::Signals;
 use coordinator::leases::Terms;
-use coordinator::{Ending, First, Limits, Settings as Office};
+use coordinator::{AuditTerms, Ending, First, Limits, Permissions, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -14,6 +14,9 @@ use std::process::ExitCode;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
+
+/// The share of results that is audited where workers need tokens.
+const AUDITED: f64 = 0.02;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -77,6 +80,7 @@ struct Keys {
     hedge_after: Option<String>,
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
+    audit: Option<f64>,
     run: Option<String>,
     linger: Option<String>,
     tls_cert: Option<String>,
@@ -92,7 +96,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 22] = [
+const DEFAULTS: [(&str, &str); 23] = [
     ("listen", "127.0.0.1:7440"),
     ("http", "127.0.0.1:7441"),
     ("store", "atoll-store"),
@@ -102,6 +106,7 @@ const DEFAULTS: [(&str, &str); 22] = [
     ("hedge_after", "10s"),
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
+    ("audit", ""),
     ("run", ""),
     ("linger", "0s"),
     ("tls_cert", ""),
@@ -161,6 +166,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
     if terms.lease.as_millis() < 100 {
         return Err(settings.bad("lease", "expected at least 100ms"));
     }
+    let permissions = protection::permissions(settings)?;
     Ok(Office {
         terms,
         nonce: Nonce(rand::random()),
@@ -170,7 +176,8 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         first: first(settings)?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
-        permissions: protection::permissions(settings)?,
+        audit: audit(settings, &permissions)?,
+        permissions,
         tls: protection::tls(settings)?,
         inline: false,
     })
@@ -204,6 +211,19 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
         Ending::Succeeded => return Err(Failure::Succeeded),
         Ending::Stopped => ExitCode::from(signals.exit_code()),
     })
+}
+
+/// How much is computed again: where workers need tokens, 2 percent unless told otherwise.
+fn audit(settings: &Settings, permissions: &Permissions) -> Result<AuditTerms, Failure> {
+    let share = match settings.text("audit")?.as_str() {
+        "" if permissions.wants_tokens() => AUDITED,
+        "" => 0.0,
+        _ => settings.parsed("audit", "a share from 0 to 1")?,
+    };
+    if !(0.0..=1.0).contains(&share) {
+        return Err(settings.bad("audit", "expected a share from 0 to 1"));
+    }
+    Ok(AuditTerms { share, secret: rand::random() })
 }
 
 /// What to begin with. It is checked before anything is opened.

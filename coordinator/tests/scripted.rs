@@ -48,6 +48,7 @@ fn settings(life: u128) -> Settings {
         linger: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
+        audit: coordinator::AuditTerms::default(),
         inline: true,
     }
 }

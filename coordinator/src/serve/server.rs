@@ -10,7 +10,7 @@ use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{ClusterState, Rules};
+use crate::state::{AuditTerms, ClusterState, Rules};
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
@@ -75,6 +75,8 @@ pub struct Settings {
     pub permissions: Permissions,
     /// What calls are encrypted with, if they are.
     pub tls: Option<Tls>,
+    /// How much of what workers deliver is computed again.
+    pub audit: AuditTerms,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
     pub inline: bool,
 }
@@ -204,6 +206,7 @@ pub fn start_local(
         exit_when_done: true,
         max_runs: usize::MAX,
         patient: false,
+        audit: AuditTerms::default(),
     };
     Box::pin(Cluster::start(store, None, rules, Clock::new(unix), false))
 }
@@ -230,6 +233,7 @@ async fn open(store: Store, settings: &Settings, clock: Clock) -> Result<(Cluste
         exit_when_done: settings.exit_when_done,
         max_runs: settings.max_runs,
         patient: true,
+        audit: settings.audit,
     };
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     if let Some(First { file, text }) = &settings.first {
