@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "scripted/liars.rs"]
+mod liars;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
 
