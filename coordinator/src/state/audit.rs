@@ -117,7 +117,7 @@ impl Audits {
     }
 
     /// Has an epoch computed again.
-    pub(crate) fn begin(&mut self, accepted: Arc<Accepted>, now: Duration) {
+    pub(crate) fn begin(&mut self, accepted: &Arc<Accepted>, now: Duration) {
         let audit = Audit { accepted: accepted.clone(), since: now, answers: vec![], deciding: false };
         self.pending.entry(accepted.place()).or_insert(audit);
     }
@@ -125,7 +125,7 @@ impl Audits {
     /// Notes that another worker has delivered something else; returns whether that can be decided.
     pub(crate) fn dispute(&mut self, place: Place, worker: &str, digest: Digest, now: Duration) -> bool {
         let Some(accepted) = self.recent.get(&place).cloned() else { return false };
-        self.begin(accepted, now);
+        self.begin(&accepted, now);
         if let Some(audit) = self.pending.get_mut(&place) {
             audit.answers.push((worker.to_owned(), digest));
         }
@@ -148,7 +148,7 @@ impl Audits {
         let all = all.into_iter().filter(|one| !is_audited(one.place()));
         let all: Vec<Arc<Accepted>> = all.filter(|one| !self.pending.contains_key(&one.place())).collect();
         for accepted in &all {
-            self.begin(accepted.clone(), now);
+            self.begin(accepted, now);
         }
         let places: BTreeSet<Place> = all.iter().map(|one| one.place()).collect();
         places.into_iter().collect()

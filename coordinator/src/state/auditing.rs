@@ -56,7 +56,7 @@ impl ClusterState {
         let Some(evolution) = self.evolution(&work.run) else { return };
         let accepted = evolution.note_accepted(accepted);
         if is_chosen {
-            evolution.audits().begin(accepted, now.elapsed);
+            evolution.audits().begin(&accepted, now.elapsed);
             self.leases.offer(work);
         }
     }

@@ -452,7 +452,6 @@ impl ClusterState {
     /// An event could not be written: what depends on it does not happen, for now.
     fn undo(&mut self, name: &str, then: Then, error: Rejection, now: Moment) {
         match then {
-            Then::Nothing => {}
             Then::Decide(_) => {
                 if let Some(evolution) = self.evolution(name) {
                     evolution.decide(None);
@@ -470,7 +469,7 @@ impl ClusterState {
                 tracing::error!(run = name, %error, "cannot be written; trying again");
                 return self.append(name, (*event).clone(), Then::Retract(event));
             }
-            Then::Retract(_) => {}
+            Then::Nothing | Then::Retract(_) => {}
             Then::Finish { .. } => {
                 if let Some(run) = self.runs.get_mut(name) {
                     run.ending = None;

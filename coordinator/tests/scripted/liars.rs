@@ -100,7 +100,7 @@ impl Member {
     /// The task of a grant.
     async fn task(&self, grant: &v1::Grant) -> Option<EpochTask> {
         let piece = grant.piece.as_ref();
-        let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece?.what.clone() else {
+        let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece?.what else {
             return None;
         };
         let wire = grant.task.clone()?;
@@ -284,7 +284,7 @@ async fn of_two_that_differ_the_honest_one_is_not_blamed_whoever_comes_first() {
             let task = member.task(grant).await.unwrap();
             let evolver = if member.manner == Manner::Honest { &lab.honest } else { &lab.lying };
             let outcome = epoch::run(&**evolver, &task).unwrap();
-            let (mut head, _) = (computed_head(&member.id, grant), ());
+            let mut head = computed_head(&member.id, grant);
             let statistics = codec::encode(&outcome.statistics).unwrap();
             if let Some(v1::complete_head::What::Epoch(epoch)) = &mut head.what {
                 epoch.digest = Bytes::copy_from_slice(&outcome.digest.0);
@@ -330,11 +330,13 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
+/// A kind of liar: what it does, and how a worker behaves with this seed in a run of so many epochs.
+type Kind = (&'static str, fn(u64, u64) -> Manner);
+
 /// Liars among four workers with the default share: what is found, beside what the formula expects.
 #[tokio::test(start_paused = true)]
 async fn liars_among_four_workers() {
     let (runs, epochs) = (number("ATOLL_LIARS", 1), number("ATOLL_LIARS_EPOCHS", 500));
-    type Kind = (&'static str, fn(u64, u64) -> Manner);
     let kinds: [Kind; 3] = [
         // About a quarter of the epochs are its own.
         ("lies from a random moment on", |seed, epochs| Manner::From(seed * 7919 % (epochs / 4))),
