@@ -12,7 +12,7 @@ use crate::run::{How, opening};
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::leases::Terms;
-use coordinator::{Ending, Limits, Permissions, Settings};
+use coordinator::{AuditTerms, Ending, Limits, Permissions, Settings};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -66,6 +66,8 @@ pub(crate) async fn work_off(
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
         linger: Duration::ZERO,
+        // Its workers are its own processes.
+        audit: AuditTerms::default(),
         inline: false,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

@@ -9,7 +9,7 @@ use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::termination::{self, TerminationArguments};
 use coordinator::leases::Terms;
-use coordinator::{Ending, First, Limits, Reload, Settings as Office};
+use coordinator::{AuditTerms, Ending, First, Limits, Permissions, Reload, Settings as Office};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -18,6 +18,9 @@ use std::sync::Arc;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
+
+/// The share of results that is audited where workers need tokens.
+const AUDITED: f64 = 0.02;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -104,6 +107,7 @@ struct Keys {
     hedge_after: Option<String>,
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
+    audit: Option<f64>,
     run: Option<String>,
     revive: Option<bool>,
     give_up_after: Option<String>,
@@ -123,7 +127,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 29] = [
+const DEFAULTS: [(&str, &str); 30] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -136,6 +140,7 @@ const DEFAULTS: [(&str, &str); 29] = [
     ("hedge_after", "10s"),
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
+    ("audit", ""),
     ("run", ""),
     ("revive", "false"),
     ("give_up_after", "never"),
@@ -207,6 +212,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
     if terms.lease.as_millis() < 100 {
         return Err(settings.bad("lease", "expected at least 100ms"));
     }
+    let permissions = protection::permissions(settings)?;
     Ok(Office {
         terms,
         nonce: Nonce(rand::random()),
@@ -223,7 +229,8 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
             .transpose()?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
-        permissions: protection::permissions(settings)?,
+        audit: audit(settings, &permissions)?,
+        permissions,
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         inline: false,
@@ -322,6 +329,19 @@ async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure>
         false => error.into(),
     })?;
     Ok((store, first))
+}
+
+/// How much is computed again: where workers need tokens, 2 percent unless told otherwise.
+fn audit(settings: &Settings, permissions: &Permissions) -> Result<AuditTerms, Failure> {
+    let share = match settings.text("audit")?.as_str() {
+        "" if permissions.wants_tokens() => AUDITED,
+        "" => 0.0,
+        _ => settings.parsed("audit", "a share from 0 to 1")?,
+    };
+    if !(0.0..=1.0).contains(&share) {
+        return Err(settings.bad("audit", "expected a share from 0 to 1"));
+    }
+    Ok(AuditTerms { share, secret: rand::random() })
 }
 
 /// What to begin with.

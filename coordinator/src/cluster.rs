@@ -45,7 +45,7 @@ const MOST_PIECES: usize = 4096;
 /// How often time passes.
 const TICK: Duration = Duration::from_millis(100);
 /// Bodies larger than this are hashed and decoded where blocking harms no other call.
-const LARGE: usize = 256 << 10;
+pub(crate) const LARGE: usize = 256 << 10;
 /// The most workers that are woken at once.
 const MOST_WOKEN: usize = 256;
 
@@ -321,7 +321,7 @@ impl Cluster {
     }
 
     /// Computes something apart from the calls, if it is large.
-    async fn compute<T: Send + 'static>(
+    pub(crate) async fn compute<T: Send + 'static>(
         &self,
         size: usize,
         work: impl FnOnce() -> T + Send + 'static,
@@ -439,8 +439,7 @@ impl Cluster {
                 } else {
                     self.apply_quietly(|state, now| state.examination(&worker, &work, &inputs, now))?
                 };
-                let is_examined = direct || examination.is_some();
-                let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), is_examined);
+                let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), direct);
                 let delivery = self.compute(if direct { size } else { LARGE }, deliver).await??;
                 self.apply(|state, now| {
                     let (fate, delivery) =
@@ -508,7 +507,7 @@ fn deliver(
     inputs: Digest,
     bodies: Vec<Bytes>,
     examination: Option<&Examination>,
-    is_examined: bool,
+    is_trusted: bool,
 ) -> Result<Delivery, Status> {
     let [state, departure, statistics] = match <[Bytes; 3]>::try_from(bodies) {
         Ok(parts) => parts,
@@ -527,7 +526,8 @@ fn deliver(
         Some(Err(error)) => Err(error.to_string()),
         _ => Ok(outcome),
     });
-    Ok(Delivery { inputs, reported, digest, outcome, is_examined })
+    let is_examined = examination.is_some();
+    Ok(Delivery { inputs, reported, digest, outcome, is_examined, is_trusted })
 }
 
 /// Results of cells as they were delivered; the number of one that cannot be right.

@@ -38,5 +38,5 @@ pub use serve::{
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};
 pub use state::workers::WorkerError;
-pub use state::{Moment, part_run};
+pub use state::{AuditTerms, Moment, part_run};
 pub use write::open::read_player_inputs;

@@ -8,6 +8,8 @@
 //! A piece that is handed out has one owner: its run holds the inputs, the lease table holds who has it and until when.
 //! Both forget a run together, in `ClusterState::close`; opening it again begins with what is stored.
 
+mod audit;
+mod auditing;
 mod calls;
 mod cells;
 mod evolution;
@@ -19,6 +21,8 @@ mod runs;
 mod study;
 pub(crate) mod workers;
 
+pub use audit::AuditTerms;
+pub(crate) use audit::{Accepted, Answer, Audits, Authors, Place};
 pub(crate) use calls::{Delivery, Fate, Instruction, Renewal};
 pub(crate) use cells::Cells;
 pub(crate) use evolution::{Evolution, Receipt};
@@ -72,6 +76,8 @@ pub(crate) enum Effect {
     Open { request: OpenRequest, ticket: Option<Ticket> },
     /// Reads the inputs of a job from another run of the store.
     ReadInputs { run: String, number: u32, source: Source },
+    /// Computes an epoch to decide an audit.
+    Recompute { run: String, place: Place, examination: Examination },
     /// Answers a call that has waited.
     Answer { ticket: Ticket, answer: Result<String, Rejection> },
 }
@@ -110,6 +116,7 @@ pub(crate) enum Then {
     Extend { budget: Box<BudgetKeys>, complete: u64, ticket: Ticket },
     Decide(End),
     Fail { reason: String },
+    Retract(Box<RunEvent>),
     Finish { digest: Digest, reason: String },
 }
 
@@ -219,6 +226,11 @@ pub(crate) enum Done {
         number: u32,
         inputs: Result<(Job, Vec<Bytes>), String>,
     },
+    Recomputed {
+        run: String,
+        place: Place,
+        digest: Result<Digest, String>,
+    },
     /// Another coordinator has claimed the store.
     Succeeded,
 }
@@ -242,6 +254,7 @@ pub(crate) struct Rules {
     pub(crate) max_runs: usize,
     /// Whether a store that fails is waited for.
     pub(crate) patient: bool,
+    pub(crate) audit: AuditTerms,
 }
 
 /// How a run ended that has no result, and why.
@@ -266,6 +279,9 @@ pub(crate) struct Counters {
     pub(crate) forgotten: u64,
     pub(crate) store_errors: u64,
     pub(crate) stalled: u64,
+    pub(crate) audited: u64,
+    pub(crate) audits_failed: u64,
+    pub(crate) retracted: u64,
 }
 
 /// All that a coordinator knows.
@@ -275,6 +291,8 @@ pub(crate) struct ClusterState {
     pub(crate) leases: Leases,
     pub(crate) workers: Workers,
     pub(crate) runs: BTreeMap<String, Run>,
+    /// Who computed what of each run, also while it is opened again.
+    authors: BTreeMap<String, Authors>,
     /// Runs that are being opened, as far as their names are known; and how many.
     opening: BTreeMap<String, Opening>,
     openings: usize,
@@ -302,6 +320,7 @@ impl ClusterState {
             queue: Queue::default(),
             workers: Workers::default(),
             runs: BTreeMap::new(),
+            authors: BTreeMap::new(),
             opening: BTreeMap::new(),
             openings: 0,
             counters: Counters::default(),
@@ -330,6 +349,7 @@ impl ClusterState {
             Done::KeptJob { run, number, stored } => self.kept_job(&run, number, stored, now),
             Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
             Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
+            Done::Recomputed { run, place, digest } => self.recomputed(&run, place, digest, now),
             Done::Succeeded => self.succeeded = true,
         }
     }

@@ -5,7 +5,7 @@
 
 pub(crate) mod open;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
 use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
@@ -56,6 +56,7 @@ pub(crate) struct Writer {
     /// Tasks of runs that are closed, and still finish what was asked for.
     closing: BTreeMap<String, JoinHandle<()>>,
     reading: JoinSet<()>,
+    auditing: Arc<tokio::sync::Mutex<()>>,
     opener: UnboundedSender<Opening>,
 }
 
@@ -83,7 +84,8 @@ impl Writer {
         let mut reading = JoinSet::new();
         reading.spawn(open_all(opener, cluster.clone(), openings));
         let (runs, closing) = (BTreeMap::new(), BTreeMap::new());
-        Self { cluster, store, claim, orders, runs, closing, reading, opener: sender }
+        let auditing = Arc::default();
+        Self { cluster, store, claim, orders, runs, closing, reading, auditing, opener: sender }
     }
 
     pub(crate) async fn run(mut self) {
@@ -140,6 +142,19 @@ impl Writer {
                         cluster.feed(Done::Succeeded);
                     }
                     cluster.feed(Done::Inputs { run, number, inputs });
+                });
+            }
+            Effect::Recompute { run, place, examination } => {
+                let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
+                self.reading.spawn(async move {
+                    // One at a time: what is audited must not keep the coordinator from its calls.
+                    let _turn = turn.lock().await;
+                    let recompute = move || examination.recompute().map(|outcome| outcome.digest);
+                    let digest = match cluster.compute(LARGE, recompute).await {
+                        Ok(digest) => digest.map_err(|error| error.to_string()),
+                        Err(status) => Err(status.message().to_owned()),
+                    };
+                    cluster.feed(Done::Recomputed { run, place, digest });
                 });
             }
             Effect::Answer { ticket, answer } => self.cluster.answer(ticket, answer),

@@ -217,6 +217,7 @@ fn settings(life: u64) -> Settings {
         linger: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
+        audit: coordinator::AuditTerms::default(),
         inline: true,
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "scripted/liars.rs"]
+mod liars;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
 
@@ -53,6 +55,7 @@ fn settings(life: u128) -> Settings {
         linger: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
+        audit: coordinator::AuditTerms::default(),
         inline: true,
     }
 }

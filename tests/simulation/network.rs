@@ -109,6 +109,7 @@ pub(crate) fn settings(nonce: u128) -> Settings {
         first: None,
         trial: Some(Trial::SHORT),
         linger: Duration::ZERO,
+        audit: coordinator::AuditTerms::default(),
         inline: true,
     }
 }

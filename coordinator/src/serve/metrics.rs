@@ -45,6 +45,13 @@ fn page_of(state: &ClusterState) -> Page {
             "Pieces that made no progress for far longer than usual",
             counters.stalled,
         ),
+        ("atoll_audits_total", "Results that were computed again and are right", counters.audited),
+        (
+            "atoll_audits_failed_total",
+            "Results that were computed again and are wrong",
+            counters.audits_failed,
+        ),
+        ("atoll_retractions_total", "Times that results of a run were taken back", counters.retracted),
     ] {
         page.family(name, help, "counter");
         page.line(&format_args!("{name} {value}"));

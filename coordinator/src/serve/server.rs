@@ -11,7 +11,7 @@ use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{ClusterState, Rules, Unfinished, run_name};
+use crate::state::{AuditTerms, ClusterState, Rules, Unfinished, run_name};
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
@@ -91,6 +91,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// How both are read again, if they may change.
     pub reload: Option<Reload>,
+    /// How much of what workers deliver is computed again.
+    pub audit: AuditTerms,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
     pub inline: bool,
 }
@@ -293,6 +295,7 @@ pub fn start_local(
         exit_when_done: true,
         max_runs: usize::MAX,
         patient: false,
+        audit: AuditTerms::default(),
     };
     Box::pin(Cluster::start(store, None, rules, Clock::new(unix), false))
 }
@@ -330,6 +333,7 @@ async fn open(
         exit_when_done: settings.exit_when_done,
         max_runs: settings.max_runs,
         patient: true,
+        audit: settings.audit,
     };
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     if let Some(First { file, text }) = &settings.first {

@@ -47,8 +47,10 @@ pub(crate) struct Delivery {
     pub(crate) digest: Digest,
     /// What the bytes hold, or why they cannot be what the epoch came to.
     pub(crate) outcome: Result<EpochOutcome, String>,
-    /// Whether that was compared with the task, or need not be.
+    /// Whether that was compared with the task.
     pub(crate) is_examined: bool,
+    /// Whether the worker belongs to the same process, and need not be audited.
+    pub(crate) is_trusted: bool,
 }
 
 /// A lease that a worker wants to keep.
@@ -173,7 +175,9 @@ impl ClusterState {
             if !self.is_active(&run) || self.leases.is_unfit(worker, &run, now.elapsed) {
                 continue;
             }
-            if let Some(work) = self.leases.waiting_for(worker, &run, now.elapsed, |_| true) {
+            if let Some(work) = self.leases.waiting_for(worker, &run, now.elapsed, |work| {
+                self.may_take(work, self.workers.party(worker))
+            }) {
                 return Some(work);
             }
             let piece = match &mut self.runs.get_mut(&run)?.body {
@@ -193,8 +197,11 @@ impl ClusterState {
         if !idle {
             return None;
         }
-        let may_take =
-            |work: &Work| self.is_active(&work.run) && !self.leases.is_unfit(worker, &work.run, now.elapsed);
+        let may_take = |work: &Work| {
+            self.is_active(&work.run)
+                && !self.leases.is_unfit(worker, &work.run, now.elapsed)
+                && self.may_take(work, self.workers.party(worker))
+        };
         let work = self.leases.hedge(worker, now.elapsed, may_take)?;
         self.counters.hedged += 1;
         tracing::info!(
@@ -353,7 +360,9 @@ impl ClusterState {
     fn wants(&mut self, work: &Work, inputs: Option<&Digest>) -> bool {
         match (self.runs.get_mut(&work.run).map(|run| &mut run.body), work.piece) {
             (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
-                inputs.is_some_and(|inputs| evolution.adopt(island, epoch, inputs))
+                inputs.is_some_and(|inputs| {
+                    evolution.adopt(island, epoch, inputs) || evolution.is_audited(island, epoch, inputs)
+                })
             }
             (Some(Body::Cells(cells)), Piece::Cells { first, count }) => cells.wants(first, count),
             (Some(Body::Study(study)), Piece::Job { number }) => study.wants(number, inputs),
@@ -397,7 +406,7 @@ impl ClusterState {
         if !self.is_open(&work.run) {
             return Ok(());
         }
-        let (standing, bytes) = checkpoint.map_err(|reason| self.corrupt(worker, &reason))?;
+        let (standing, bytes) = checkpoint.map_err(|reason| self.corrupt(worker, &reason, now))?;
         self.expect(work, inputs);
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
@@ -420,27 +429,36 @@ impl ClusterState {
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         let Piece::Epoch { island, epoch } = work.piece else { return Ok((Fate::Unneeded, 0)) };
-        let Delivery { inputs, reported, digest, outcome, is_examined } = delivery;
+        let Delivery { inputs, reported, digest, outcome, is_examined, is_trusted } = delivery;
         if reported != digest {
             let reason = format!("{work}: expected bytes with the digest {reported}, found {digest}");
-            return Err(self.corrupt(worker, &reason));
+            return Err(self.corrupt(worker, &reason, now));
         }
-        if !self.is_open(&work.run) {
+        if !self.is_open(&work.run) || self.is_retracting(&work.run) {
             return Ok((self.count(Fate::Unneeded), 0));
         }
-        let outcome = outcome.map_err(|reason| self.corrupt(worker, &reason))?;
+        let outcome = outcome.map_err(|reason| self.corrupt(worker, &reason, now))?;
         self.expect(work, &inputs);
         // It has come to be awaited since it was looked at: it is sent again.
         let is_awaited =
             |evolution: &mut Evolution| evolution.examination((island, epoch), &inputs).is_some();
-        if !is_examined && self.evolution(&work.run).is_some_and(is_awaited) {
+        if !is_examined && !is_trusted && self.evolution(&work.run).is_some_and(is_awaited) {
             return Err(Rejection::Unexamined);
+        }
+        if self.answer_audit(worker, work, &inputs, digest) {
+            self.workers.note_success(worker);
+            self.pump(&work.run, now);
+            return Ok((self.count(Fate::Repeated), 0));
         }
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok((self.count(Fate::Unneeded), 0)) };
         let labour = Labour { worker: name, milliseconds, elapsed: evolution.elapsed() };
-        let fate = match evolution.complete((island, epoch), &inputs, &outcome, worker, labour) {
-            Err(RunError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string())),
+        let (fate, done) = match evolution.complete((island, epoch), &inputs, &outcome, worker, labour) {
+            Err(RunError::Completion(CompletionError::Differs { found, .. })) => {
+                self.dispute(worker, work, found, now);
+                return Ok((self.count(Fate::Repeated), 0));
+            }
+            Err(RunError::Completion(error)) => return Err(self.corrupt(worker, &error.to_string(), now)),
             fate => fate?,
         };
         let mut number = 0;
@@ -453,6 +471,9 @@ impl ClusterState {
                 }
             }
             self.leases.complete(work, now.elapsed);
+            if let Some(open) = done.filter(|_| !is_trusted) {
+                self.note_accepted(worker, work, open, &outcome, now);
+            }
         }
         self.pump(&work.run, now);
         Ok((self.count(fate), number))
@@ -482,7 +503,7 @@ impl ClusterState {
             Ok(results) => results,
             Err(number) => {
                 let reason = format!("{work}: expected the result of cell {number}, found another");
-                return Err(self.corrupt(worker, &reason));
+                return Err(self.corrupt(worker, &reason, now));
             }
         };
         let is_open = self.is_open(&work.run);
@@ -519,7 +540,7 @@ impl ClusterState {
         match kept.error {
             None => {}
             Some(error @ StoreError::Differs { .. }) => {
-                drop(self.corrupt(&receipt.worker, &error.to_string()));
+                drop(self.corrupt(&receipt.worker, &error.to_string(), now));
             }
             Some(error) => self.note_trouble(run, Err(error.into()), now),
         }
@@ -564,12 +585,16 @@ impl ClusterState {
         fate
     }
 
-    /// Quarantines a worker that delivered what cannot be.
-    fn corrupt(&mut self, worker: &str, reason: &str) -> Rejection {
+    /// Quarantines a worker that delivered what cannot be. Where results are audited, what it delivered before and nobody
+    /// has audited is taken back.
+    pub(super) fn corrupt(&mut self, worker: &str, reason: &str, now: Moment) -> Rejection {
         tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
         self.counters.quarantined += 1;
         self.workers.quarantine(worker, reason);
         self.leases.release_all(worker);
+        if self.rules.audit.is_on() {
+            self.retract_all(worker, now);
+        }
         Rejection::Corrupt(format!("corruption: {reason}; this worker is quarantined"))
     }
 
@@ -618,6 +643,9 @@ impl ClusterState {
 
     /// Fails a run if a piece of it fails everywhere.
     fn judge(&mut self, work: &Work, now: Moment) {
+        if self.is_audit(work) {
+            return;
+        }
         if let Verdict::Poison(reason) = self.leases.judge(work, self.connected(now)) {
             self.fail(&work.run.clone(), &reason, now);
         }
@@ -673,6 +701,7 @@ impl ClusterState {
             self.counters.forgotten += 1;
             tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
         }
+        self.look_after_audits(now);
         for run in self.queue.active() {
             if self.leases.count(&run) > 0 {
                 self.pass(&run, passed, now);

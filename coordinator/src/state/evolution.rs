@@ -2,7 +2,7 @@
 
 use super::calls::Fate;
 use super::reply_budget::ReplyBudget;
-use super::{Examination, Examiner};
+use super::{Accepted, Audits, Examination, Examiner, Place};
 use archipelago::{End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -32,6 +32,7 @@ const NOBODY: &str = "";
 pub(crate) struct Evolution {
     open_run: OpenRun,
     examiner: Arc<Examiner>,
+    audits: Audits,
     text: String,
     plan: Digest,
     open: BTreeMap<u32, Open>,
@@ -49,9 +50,9 @@ pub(crate) struct Evolution {
 }
 
 /// An epoch that is handed out.
-struct Open {
-    task: EpochTask,
-    inputs: Digest,
+pub(crate) struct Open {
+    pub(crate) task: EpochTask,
+    pub(crate) inputs: Digest,
     before: Option<LeftBehind>,
     checkpoint: Option<(u64, Bytes)>,
 }
@@ -92,6 +93,7 @@ impl Evolution {
         Self {
             examiner: Arc::new(Examiner::new(open_run.shared_experiment())),
             open_run,
+            audits: Audits::default(),
             text,
             plan,
             open: BTreeMap::new(),
@@ -144,6 +146,9 @@ impl Evolution {
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
+        if self.audits.is_full() {
+            return None;
+        }
         let first = self.open_run.archipelago().next_ready()?;
         let epoch = self.open_run.archipelago().done(first);
         let at_hand = self.ready_on_shelf(worker, epoch);
@@ -199,6 +204,50 @@ impl Evolution {
         Some(Examination { examiner: self.examiner.clone(), task })
     }
 
+    /// Whether an epoch is computed again from these inputs.
+    pub(crate) fn is_audited(&self, island: u32, epoch: u64, inputs: &Digest) -> bool {
+        self.audits.open((island, epoch)).is_some_and(|open| open.inputs == *inputs)
+    }
+
+    pub(crate) fn audits(&mut self) -> &mut Audits {
+        &mut self.audits
+    }
+
+    /// How many epochs each island has done.
+    pub(crate) fn done(&self) -> Vec<u64> {
+        (0..self.islands.len() as u32).map(|island| self.open_run.archipelago().done(island)).collect()
+    }
+
+    pub(crate) fn examiner(&self) -> Arc<Examiner> {
+        self.examiner.clone()
+    }
+
+    /// The audits that wait for a worker, who has computed them before, and since when.
+    pub(crate) fn audits_waiting(&self) -> impl Iterator<Item = (Place, &str, Duration)> {
+        self.audits.waiting()
+    }
+
+    /// Whether nothing of it is being computed again.
+    pub(crate) fn is_all_audited(&self) -> bool {
+        self.audits.is_over()
+    }
+
+    /// Whether workers of a principal may be given an epoch.
+    pub(crate) fn may_take(&self, island: u32, epoch: u64, principal: &str) -> bool {
+        self.audits.may_take((island, epoch), principal)
+    }
+
+    /// Remembers what was accepted, so that it can be computed again.
+    pub(crate) fn note_accepted(&mut self, accepted: Accepted) -> Arc<Accepted> {
+        let accepted = Arc::new(accepted);
+        self.audits.note(accepted.clone(), self.open_run.archipelago().complete_epochs());
+        accepted
+    }
+
+    fn handed_out(&self, island: u32, epoch: u64) -> Option<&Open> {
+        self.open_at(island, epoch).or_else(|| self.audits.open((island, epoch)))
+    }
+
     fn open_at(&self, island: u32, epoch: u64) -> Option<&Open> {
         self.open.get(&island).filter(|open| open.task.epoch == epoch)
     }
@@ -211,8 +260,9 @@ impl Evolution {
         worker: &str,
         budget: &mut ReplyBudget,
     ) -> Option<v1::Task> {
-        let Open { task, inputs, before, checkpoint } = self.open_at(island, epoch)?;
-        let at_hand = self.islands[island as usize].holder.as_deref() == Some(worker);
+        let Open { task, inputs, before, checkpoint } = self.handed_out(island, epoch)?;
+        let is_next = self.open_at(island, epoch).is_some();
+        let at_hand = is_next && self.islands[island as usize].holder.as_deref() == Some(worker);
         let resumed = checkpoint.is_some();
         let packets = task.packets.iter().map(|packet| v1::Packet {
             from: packet.from,
@@ -234,7 +284,7 @@ impl Evolution {
 
     /// A body that a grant only named.
     pub(crate) fn body(&self, island: u32, epoch: u64, digest: &Digest) -> Option<Bytes> {
-        let Open { task, before, checkpoint, .. } = self.open_at(island, epoch)?;
+        let Open { task, before, checkpoint, .. } = self.handed_out(island, epoch)?;
         if let Some(before) = before.as_ref().filter(|before| before.digest == *digest) {
             return Some(joined(&before.state, &before.departure));
         }
@@ -260,14 +310,15 @@ impl Evolution {
         outcome: &EpochOutcome,
         worker: &str,
         labour: Labour,
-    ) -> Result<Fate, RunError> {
+    ) -> Result<(Fate, Option<Open>), RunError> {
         if !self.adopt(island, epoch, inputs) {
-            return self.compare((island, epoch), inputs, outcome, labour);
+            return Ok((self.compare((island, epoch), inputs, outcome, labour)?, None));
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
         self.open_run.complete(task, outcome, labour)?;
-        self.open.remove(&island);
+        // It is computed again from its beginning, not from where somebody says it was.
+        let done = self.open.remove(&island).map(|open| Open { checkpoint: None, ..open });
         self.islands[island as usize].standing = standing;
         let at_stake = self.open_run.commit().at_stake(island) + self.ahead(epoch);
         self.due.note(island, at_stake, self.worked);
@@ -280,7 +331,7 @@ impl Evolution {
         if delivered.len() > REMEMBERED {
             delivered.pop_front();
         }
-        Ok(Fate::Accepted)
+        Ok((Fate::Accepted, done))
     }
 
     /// How many generations the epoch after this one may do before anything of it is kept.
@@ -459,6 +510,7 @@ impl Evolution {
     /// they begin again.
     pub(crate) fn extended(&mut self, budget: &BudgetKeys, complete: u64) -> Vec<Piece> {
         self.open_run.extend(budget, complete);
+        self.audits.continue_after_all();
         let archipelago = self.open_run.archipelago();
         let is_stale = |open: &Open| archipelago.schedule().end_of(open.task.epoch) != Some(open.task.until);
         let stale: Vec<(u32, u64)> = self

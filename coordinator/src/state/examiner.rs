@@ -1,6 +1,6 @@
 //! What a delivery is compared with before it is accepted, apart from the state and its lock.
 
-use ::evolution::epoch::{EpochError, EpochOutcome, EpochTask, Evolver, Standing};
+use ::evolution::epoch::{self, EpochError, EpochOutcome, EpochTask, Evolver, Standing};
 use experiment::Experiment;
 use std::sync::{Arc, OnceLock};
 
@@ -36,5 +36,10 @@ impl Examination {
     /// Compares a checkpoint with its task; returns where the island stands in it.
     pub(crate) fn check_checkpoint(&self, bytes: &[u8]) -> Result<Standing, EpochError> {
         self.examiner.evolver().check_checkpoint(&self.task, bytes)
+    }
+
+    /// Computes the epoch.
+    pub(crate) fn recompute(&self) -> Result<EpochOutcome, EpochError> {
+        epoch::run(self.examiner.evolver(), &self.task)
     }
 }

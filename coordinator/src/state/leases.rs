@@ -331,6 +331,11 @@ impl Leases {
         self.waiting.len()
     }
 
+    /// Whether some worker has the work.
+    pub fn is_leased(&self, work: &Work) -> bool {
+        self.offers.get(work).is_some_and(|offer| !offer.leases.is_empty())
+    }
+
     /// What a worker has leased.
     pub fn held_by(&self, worker: &str) -> impl Iterator<Item = &Work> {
         self.held.get(worker).into_iter().flatten()

@@ -46,8 +46,10 @@ pub(crate) enum Body {
     Closed(Outline),
 }
 
-/// How a run is about to end.
-enum Ending {
+/// How a run is about to end, or to begin anew.
+pub(super) enum Ending {
+    /// What counts of its results is being written, and then it is opened again.
+    Retracting,
     /// Its last event is being written.
     Written,
     /// It is cancelled once everything that was delivered is written.
@@ -55,6 +57,10 @@ enum Ending {
 }
 
 impl Run {
+    pub(super) fn set_ending(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+    }
+
     pub(super) fn is_written(&self) -> bool {
         match &self.body {
             Body::Evolution(evolution) => evolution.is_written(),
@@ -225,7 +231,11 @@ impl ClusterState {
         let part = part.or(other);
         let name = match opened {
             Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
-            Err((_, rejection)) => {
+            Err((name, rejection)) => {
+                if let Some(name) = name.filter(|name| self.is_retracting(name)) {
+                    self.queue
+                        .set(&name, RunState::Failed(format!("it cannot be opened again: {rejection}")));
+                }
                 self.succeeded |= matches!(rejection, Rejection::Succeeded);
                 if let Some((study, part)) = part {
                     let part = self.part_name(&study, part);
@@ -258,7 +268,11 @@ impl ClusterState {
         let name = id.to_string();
         let mut digest = None;
         let body = match body {
-            OpenedBody::Evolution(open_run) => Body::Evolution(Box::new(Evolution::new(*open_run))),
+            OpenedBody::Evolution(open_run) => {
+                let evolution = Evolution::new(*open_run);
+                self.authors.entry(name.clone()).or_default().begin(&evolution.done());
+                Body::Evolution(Box::new(evolution))
+            }
             OpenedBody::Cells { progress, files } => Body::Cells(Box::new(Cells::new(*progress, files))),
             OpenedBody::Study { study, jobs, files } => {
                 Body::Study(Box::new(StudyRun::new(*study, jobs, files)))
@@ -422,6 +436,7 @@ impl ClusterState {
                 self.answer(ticket, Ok(name.to_owned()));
                 self.advance_study_of(name, now);
             }
+            Then::Retract(_) => self.reopen(name),
             Then::Fail { reason } => {
                 self.close(name, RunState::Failed(reason), None);
                 self.advance_study_of(name, now);
@@ -437,7 +452,6 @@ impl ClusterState {
     /// An event could not be written: what depends on it does not happen, for now.
     fn undo(&mut self, name: &str, then: Then, error: Rejection, now: Moment) {
         match then {
-            Then::Nothing => {}
             Then::Decide(_) => {
                 if let Some(evolution) = self.evolution(name) {
                     evolution.decide(None);
@@ -449,6 +463,13 @@ impl ClusterState {
                 tracing::error!(run = name, %error, "that it failed cannot be written");
                 return self.act(name, Then::Fail { reason }, now);
             }
+            // Nothing else happens to it before that.
+            Then::Retract(event) if !self.succeeded => {
+                self.counters.store_errors += 1;
+                tracing::error!(run = name, %error, "cannot be written; trying again");
+                return self.append(name, (*event).clone(), Then::Retract(event));
+            }
+            Then::Nothing | Then::Retract(_) => {}
             Then::Finish { .. } => {
                 if let Some(run) = self.runs.get_mut(name) {
                     run.ending = None;
@@ -523,6 +544,12 @@ impl ClusterState {
         if !self.is_open(name) {
             return;
         }
+        if self.is_retracting(name) {
+            return;
+        }
+        if self.evolution(name).is_some_and(|evolution| evolution.open_run().archipelago().end().is_some()) {
+            self.begin_final_audits(name, now);
+        }
         let parts_are_over = self.parts_of(name).iter().all(|part| !self.is_open(part));
         let Some(run) = self.runs.get_mut(name) else { return };
         let is_cancelling = matches!(run.ending, Some(Ending::Cancelling(_)));
@@ -538,7 +565,8 @@ impl ClusterState {
                 }
                 steps.extend(evolution.next_batch().map(Step::Commit));
                 steps.extend(evolution.next_pruning().map(Step::Prune));
-                if let Some(end) = end.filter(|_| evolution.is_settled()) {
+                let is_audited = evolution.is_all_audited();
+                if let Some(end) = end.filter(|_| is_audited && evolution.is_settled()) {
                     let digest = evolution.open_run().archipelago().digest();
                     let elapsed = evolution.elapsed();
                     finished = digest.map(|digest| {
@@ -569,7 +597,7 @@ impl ClusterState {
         let cancelled = match &mut run.ending {
             Some(Ending::Cancelling(ticket)) => is_written
                 .then(|| (RunEvent::Cancelled { at: now.unix }, Then::Cancel { ticket: ticket.take() })),
-            Some(Ending::Written) | None => None,
+            Some(Ending::Written | Ending::Retracting) | None => None,
         };
         let is_ready = run.ending.is_none() && run.changing == 0;
         let finished = finished.filter(|_| is_ready);
@@ -617,6 +645,7 @@ impl ClusterState {
         for receipt in receipts {
             self.workers.settle(&receipt.worker, receipt.number);
         }
+        self.authors.remove(name);
         let mut waiting = None;
         if let Some(run) = self.runs.get_mut(name) {
             run.body = Body::Closed(run.outline());
@@ -688,6 +717,11 @@ impl ClusterState {
         let (work, workers, reason) = self.leases.failing(name)?;
         let on = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
         Some(format!("{} failed on {on} and is tried again: {reason}", work.piece))
+    }
+
+    /// Whether results of a run are being taken back.
+    pub(super) fn is_retracting(&self, name: &str) -> bool {
+        self.runs.get(name).is_some_and(|run| matches!(run.ending, Some(Ending::Retracting)))
     }
 
     /// Whether a run is about to end.

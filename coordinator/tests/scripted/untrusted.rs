@@ -127,10 +127,12 @@ async fn a_broken_worker_ends_nothing_while_another_could_do_its_work() {
     assert_eq!(script.digest(), true_digest());
 }
 
+/// Changes the bodies of a delivery with this standing.
+type Lie = fn(&Standing, &mut Vec<Bytes>);
+
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_is_rejected_and_its_worker_quarantined() {
     let script = Script::new(EXPERIMENT).await;
-    type Lie = fn(&Standing, &mut Vec<Bytes>);
     let lies: [(&str, Lie); 4] = [
         ("undecodable", |_, bodies| bodies[0] = Bytes::from_static(b"no state at all")),
         ("cut short", |_, bodies| bodies[0] = bodies[0].slice(..bodies[0].len() - 1)),

@@ -1,0 +1,346 @@
+//! Audits: a share of what was accepted is computed again by another worker, and compared.
+//!
+//! What differs is decided by a third before any worker is blamed: by the coordinator, which computes it itself. It also
+//! audits itself where no other principal is connected.
+
+use super::evolution::Open;
+use super::{Examination, Examiner};
+use ::evolution::digest::Digest;
+use ::evolution::epoch::Standing;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most epochs of a run that wait for an audit: until there are fewer, no others begin.
+const MOST_PENDING: usize = 64;
+
+/// How much is audited, and what chooses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AuditTerms {
+    /// The share of epochs, from 0 to 1.
+    pub share: f64,
+    /// What the choice is drawn from. No worker knows it.
+    pub secret: u128,
+}
+
+impl AuditTerms {
+    /// Whether anything is audited.
+    pub(crate) fn is_on(&self) -> bool {
+        self.share > 0.0
+    }
+
+    /// Whether the epoch of these inputs is to be audited.
+    pub(crate) fn chooses(&self, inputs: &Digest) -> bool {
+        let drawn = Digest::of_parts("atoll audit", [&self.secret.to_le_bytes()[..], &inputs.0]);
+        let drawn = drawn.0[..8].iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+        (drawn as f64) < self.share * (u64::MAX as f64)
+    }
+}
+
+/// An island and an epoch.
+pub(crate) type Place = (u32, u64);
+
+/// An epoch that was accepted, with all that it takes to compute it again.
+pub(crate) struct Accepted {
+    pub(crate) open: Open,
+    pub(crate) digest: Digest,
+    pub(crate) standing: Standing,
+    pub(crate) worker: String,
+    pub(crate) principal: String,
+}
+
+impl Accepted {
+    fn place(&self) -> Place {
+        (self.open.task.island, self.open.task.epoch)
+    }
+}
+
+/// An epoch that is computed again.
+struct Audit {
+    accepted: Arc<Accepted>,
+    since: Duration,
+    /// What others have delivered.
+    answers: Vec<(String, Digest)>,
+    /// Whether the coordinator computes it itself.
+    deciding: bool,
+}
+
+/// What a delivery means for an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It is not the answer to one.
+    None,
+    /// It is the same as what was accepted.
+    Same,
+    /// It is something else.
+    Differs,
+}
+
+/// What an audit came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Who delivered something wrong, but not what was accepted.
+    pub(crate) wrong: Vec<String>,
+    /// Who delivered what was accepted, if that was wrong.
+    pub(crate) author: Option<String>,
+    /// Whether every computer has another result: then nobody can be blamed.
+    pub(crate) disagree: bool,
+}
+
+/// The audits of one run.
+#[derive(Default)]
+pub(crate) struct Audits {
+    pending: BTreeMap<Place, Audit>,
+    /// What was accepted since the last epoch that is complete everywhere.
+    recent: BTreeMap<Place, Arc<Accepted>>,
+    complete: u64,
+    /// The last delivery of each worker.
+    last: BTreeMap<String, Arc<Accepted>>,
+    /// What the best fitness was reached in.
+    best: Option<Arc<Accepted>>,
+    /// Whether the audits before the end have begun.
+    is_final: bool,
+}
+
+impl Audits {
+    /// Remembers what was accepted, while so many epochs are complete on all islands.
+    pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) {
+        if complete > self.complete {
+            self.complete = complete;
+            self.recent.retain(|&(_, epoch), _| epoch + 1 >= complete);
+        }
+        if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
+            self.best = Some(accepted.clone());
+        }
+        self.last.insert(accepted.worker.clone(), accepted.clone());
+        self.recent.insert(accepted.place(), accepted);
+    }
+
+    /// Has an epoch computed again.
+    pub(crate) fn begin(&mut self, accepted: &Arc<Accepted>, now: Duration) {
+        let audit = Audit { accepted: accepted.clone(), since: now, answers: vec![], deciding: false };
+        self.pending.entry(accepted.place()).or_insert(audit);
+    }
+
+    /// Notes that another worker has delivered something else; returns whether that can be decided.
+    pub(crate) fn dispute(&mut self, place: Place, worker: &str, digest: Digest, now: Duration) -> bool {
+        let Some(accepted) = self.recent.get(&place).cloned() else { return false };
+        self.begin(&accepted, now);
+        if let Some(audit) = self.pending.get_mut(&place) {
+            audit.answers.push((worker.to_owned(), digest));
+        }
+        true
+    }
+
+    /// Has what the end of the run depends on computed again, except for what was: each worker's last delivery, the
+    /// epoch with the best fitness, and those that decided the end. Returns the places; nothing if that was done.
+    pub(crate) fn begin_final(
+        &mut self,
+        decisive: impl Fn(Place, &Standing) -> bool,
+        is_audited: impl Fn(Place) -> bool,
+        now: Duration,
+    ) -> Vec<Place> {
+        if std::mem::replace(&mut self.is_final, true) {
+            return vec![];
+        }
+        let deciding = self.recent.values().filter(|one| decisive(one.place(), &one.standing));
+        let all: Vec<Arc<Accepted>> = self.last.values().chain(&self.best).chain(deciding).cloned().collect();
+        let all = all.into_iter().filter(|one| !is_audited(one.place()));
+        let all: Vec<Arc<Accepted>> = all.filter(|one| !self.pending.contains_key(&one.place())).collect();
+        for accepted in &all {
+            self.begin(accepted, now);
+        }
+        let places: BTreeSet<Place> = all.iter().map(|one| one.place()).collect();
+        places.into_iter().collect()
+    }
+
+    /// Notes that the run does not end yet after all.
+    pub(crate) fn continue_after_all(&mut self) {
+        self.is_final = false;
+    }
+
+    /// Whether nothing is being computed again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether no other epochs should begin for now.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= MOST_PENDING
+    }
+
+    /// The epoch that is to be computed again, as it was handed out before.
+    pub(crate) fn open(&self, place: Place) -> Option<&Open> {
+        self.pending.get(&place).map(|audit| &audit.accepted.open)
+    }
+
+    /// Whether workers of a principal may compute an epoch: again only what they have not computed.
+    pub(crate) fn may_take(&self, place: Place, principal: &str) -> bool {
+        self.pending.get(&place).is_none_or(|audit| !audit.deciding && audit.accepted.principal != principal)
+    }
+
+    /// Takes a delivery as the answer to an audit, unless it comes from the same principal.
+    pub(crate) fn answer(
+        &mut self,
+        place: Place,
+        inputs: &Digest,
+        (worker, principal): (&str, &str),
+        digest: Digest,
+    ) -> Answer {
+        let Some(audit) = self.pending.get_mut(&place) else { return Answer::None };
+        let Accepted { open, digest: accepted, principal: author, .. } = &*audit.accepted;
+        if audit.deciding || open.inputs != *inputs || author == principal {
+            return Answer::None;
+        }
+        if *accepted == digest {
+            self.pending.remove(&place);
+            return Answer::Same;
+        }
+        audit.answers.push((worker.to_owned(), digest));
+        Answer::Differs
+    }
+
+    /// The audits that wait for a worker, by whom they must not be computed, and since when.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Place, &str, Duration)> {
+        let waiting = self.pending.iter().filter(|(_, audit)| !audit.deciding);
+        waiting.map(|(&place, audit)| (place, audit.accepted.principal.as_str(), audit.since))
+    }
+
+    /// Leaves an audit to the coordinator: how it computes the epoch.
+    pub(crate) fn decide(&mut self, place: Place, examiner: &Arc<Examiner>) -> Option<Examination> {
+        let audit = self.pending.get_mut(&place)?;
+        if std::mem::replace(&mut audit.deciding, true) {
+            return None;
+        }
+        Some(Examination { examiner: examiner.clone(), task: audit.accepted.open.task.clone() })
+    }
+
+    /// Ends an audit with what the coordinator has computed. Nothing if there is no such audit any more.
+    pub(crate) fn settle(&mut self, place: Place, truth: &Digest) -> Option<Settled> {
+        let Audit { accepted, answers, .. } = self.pending.remove(&place)?;
+        let is_wrong = accepted.digest != *truth;
+        let disagree = is_wrong && !answers.is_empty() && answers.iter().all(|(_, digest)| digest != truth);
+        if disagree {
+            return Some(Settled { disagree, ..Settled::default() });
+        }
+        let wrong = answers.into_iter().filter(|(_, digest)| digest != truth).map(|(worker, _)| worker);
+        let author = is_wrong.then(|| accepted.worker.clone());
+        Some(Settled { wrong: wrong.collect(), author, disagree })
+    }
+
+    /// Gives an audit up.
+    pub(crate) fn abandon(&mut self, place: Place) {
+        self.pending.remove(&place);
+    }
+}
+
+/// Who computed which epochs of a run, as far as this coordinator has accepted them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authors {
+    islands: Vec<AuthoredIsland>,
+    numbers: BTreeMap<String, u32>,
+    /// The epochs that were computed again, and are right.
+    audited: BTreeSet<Place>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct AuthoredIsland {
+    /// The first epoch that is known.
+    first: u64,
+    /// The numbers of the authors from there on.
+    authors: Vec<u32>,
+}
+
+/// The author of an epoch that need not be audited.
+const TRUSTED: u32 = u32::MAX;
+
+impl Authors {
+    /// Begins anew where each island has done so many epochs: what lies beyond is forgotten.
+    pub(crate) fn begin(&mut self, done: &[u64]) {
+        self.islands.resize_with(done.len(), || AuthoredIsland { first: u64::MAX, authors: vec![] });
+        for (island, &done) in self.islands.iter_mut().zip(done) {
+            if island.first > done {
+                *island = AuthoredIsland { first: done, authors: vec![] };
+            }
+            island.authors.truncate((done - island.first) as usize);
+        }
+        self.audited.retain(|&(island, epoch)| done.get(island as usize).is_some_and(|&done| epoch < done));
+    }
+
+    /// Notes who computed an epoch.
+    pub(crate) fn note(&mut self, (island, epoch): Place, worker: &str) {
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(worker.to_owned()).or_insert(next);
+        let Some(island) = self.islands.get_mut(island as usize) else { return };
+        if let Some(at) = epoch.checked_sub(island.first) {
+            island.authors.resize(at as usize, TRUSTED);
+            island.authors.push(number);
+        }
+    }
+
+    /// Notes that an epoch is right.
+    pub(crate) fn note_audited(&mut self, place: Place) {
+        self.audited.insert(place);
+    }
+
+    pub(crate) fn is_audited(&self, place: Place) -> bool {
+        self.audited.contains(&place)
+    }
+
+    /// How many epochs of each island are left without what a worker computed and was not audited; nothing if there is
+    /// no such epoch.
+    pub(crate) fn cuts_without(&self, worker: &str, done: &[u64]) -> Option<Vec<u64>> {
+        let number = *self.numbers.get(worker)?;
+        let mut is_found = false;
+        let cuts = (0..).zip(&self.islands).zip(done).map(|((number_of_island, island), &done)| {
+            let own = (island.first..).zip(&island.authors).filter(|(_, author)| **author == number);
+            let mut own = own.map(|(epoch, _)| epoch);
+            let first = own.find(|&epoch| epoch < done && !self.is_audited((number_of_island, epoch)));
+            is_found |= first.is_some();
+            first.unwrap_or(done)
+        });
+        let cuts = cuts.collect();
+        is_found.then_some(cuts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_two_percent_is_chosen_and_only_the_secret_tells_which() {
+        let terms = |share, secret| AuditTerms { share, secret };
+        let chosen = |terms: AuditTerms| -> Vec<u32> {
+            let inputs = |number: u32| Digest::of(&number.to_le_bytes());
+            (0..50_000).filter(|&number| terms.chooses(&inputs(number))).collect()
+        };
+        let one = chosen(terms(0.02, 1));
+        assert!((900..1100).contains(&one.len()), "{}", one.len());
+        assert_ne!(one, chosen(terms(0.02, 2)));
+        assert_eq!(chosen(terms(0.0, 1)).len(), 0);
+        assert!(!terms(0.0, 1).is_on());
+    }
+
+    #[test]
+    fn a_liar_takes_back_everything_that_it_computed_and_nobody_has_audited() {
+        let mut authors = Authors::default();
+        authors.begin(&[0, 3, 0]);
+        for epoch in 0..10 {
+            authors.note((0, epoch), if epoch == 4 || epoch == 7 { "liar" } else { "honest" });
+            authors.note((1, epoch + 3), if epoch == 5 { "liar" } else { "honest" });
+            authors.note((2, epoch), "honest");
+        }
+        let done = [10, 13, 10];
+        assert_eq!(authors.cuts_without("liar", &done), Some(vec![4, 8, 10]));
+        assert_eq!(authors.cuts_without("stranger", &done), None);
+        authors.note_audited((0, 4));
+        assert_eq!(authors.cuts_without("liar", &done), Some(vec![7, 8, 10]));
+        authors.begin(&[7, 8, 2]);
+        assert_eq!(authors.cuts_without("liar", &[7, 8, 2]), None, "it was taken back");
+        assert_eq!(authors.cuts_without("honest", &[7, 8, 2]), Some(vec![0, 3, 0]));
+        authors.begin(&[0, 0, 0]);
+        authors.note((1, 0), "honest");
+        assert_eq!(authors.cuts_without("honest", &[0, 1, 0]), Some(vec![0, 0, 0]));
+    }
+}
