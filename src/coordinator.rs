@@ -2,11 +2,13 @@
 
 use crate::clock;
 use crate::failure::Failure;
+use crate::log;
 use crate::protection;
-use crate::settings::{self, Settings, SettingsArguments};
+use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use coordinator::leases::Terms;
 use coordinator::{Ending, First, Limits, Settings as Office};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -14,6 +16,9 @@ use std::process::ExitCode;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
+
+/// File descriptors for everything but workers and operators: the store, probes, and the process itself.
+const OTHER_DESCRIPTORS: usize = 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -142,13 +147,13 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (settings, only_print) = settings(arguments)?;
-    let office = office(&settings)?;
+    let (office, limits) = (office(&settings)?, limits(&settings)?);
     if only_print {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    settings::log(&settings)?;
-    serve(&settings, office).await
+    log::start(&settings)?;
+    serve(&settings, office, limits).await
 }
 
 fn office(settings: &Settings) -> Result<Office, Failure> {
@@ -176,7 +181,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
     })
 }
 
-async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure> {
+async fn serve(settings: &Settings, office: Office, limits: Limits) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let listener = listen(settings, "listen", &office).await?;
     let http = match settings.text("http")?.as_str() {
@@ -195,7 +200,7 @@ async fn serve(settings: &Settings, office: Office) -> Result<ExitCode, Failure>
         eprintln!("health and metrics at {scheme}://{}", address(http)?);
     }
     let asked = Box::pin(signals.asked());
-    let limits = limits(settings)?;
+    let limits = leave_descriptors(limits);
     let ending =
         coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
     Ok(match ending {
@@ -218,10 +223,38 @@ fn first(settings: &Settings) -> Result<Option<First>, Failure> {
 }
 
 fn limits(settings: &Settings) -> Result<Limits, Failure> {
+    let at_least_one = |key, expected| match settings.parsed(key, expected)? {
+        0 => Err(settings.bad(key, &format!("expected {expected} of at least 1, found `0`"))),
+        number => Ok(number),
+    };
+    at_least_one("max_runs", "a number of runs")?;
     Ok(Limits {
-        connections: settings.parsed("max_connections", "a number of connections")?,
-        of_one_peer: settings.parsed("max_connections_per_peer", "a number of connections")?,
+        connections: at_least_one("max_connections", "a number of connections")?,
+        of_one_peer: at_least_one("max_connections_per_peer", "a number of connections")?,
     })
+}
+
+/// Leaves file descriptors for the store, however many connections there are. As many as the system allows are asked for.
+fn leave_descriptors(limits: Limits) -> Limits {
+    let allowed = getrlimit(Resource::Nofile);
+    let wanted = (limits.connections + OTHER_DESCRIPTORS) as u64;
+    let most = allowed.maximum.map_or(wanted, |most| most.min(wanted));
+    let raised = Rlimit { current: allowed.current.map(|now| now.max(most)), maximum: allowed.maximum };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => raised.current,
+        Err(_) => allowed.current,
+    };
+    let connections = match current.map(|all| (all as usize).saturating_sub(OTHER_DESCRIPTORS).max(1)) {
+        Some(left) if left < limits.connections => {
+            tracing::warn!(
+                connections = left,
+                "fewer than max_connections: the system allows no more open files"
+            );
+            left
+        }
+        _ => limits.connections,
+    };
+    Limits { connections, ..limits }
 }
 
 /// A listener; on addresses that others can reach only if they are protected, or if that was asked for.

@@ -63,7 +63,7 @@ pub(crate) fn tls(settings: &Settings) -> Result<Option<Tls>, Failure> {
     let client_authority = file(settings, "tls_client_ca")?;
     match (file(settings, "tls_cert")?, file(settings, "tls_key")?) {
         (Some(certificate), Some(key)) => {
-            let tls = Tls::new(certificate, key, client_authority);
+            let tls = Tls::new(&certificate, &key, client_authority.as_deref());
             tls.map(Some).map_err(|error| settings.bad("tls_cert", &error.to_string()))
         }
         (None, None) if client_authority.is_none() => Ok(None),

@@ -2,8 +2,9 @@
 
 use crate::engines;
 use crate::failure::Failure;
+use crate::log;
 use crate::protection::Credentials;
-use crate::settings::{self, Settings, SettingsArguments};
+use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -114,7 +115,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    settings::log(&settings)?;
+    log::start(&settings)?;
     let mut signals = Signals::listen()?;
     let calls = Arc::new(Grpc::new(endpoint.connect_lazy(), token));
     let departed = worker::run(config, calls, Pool::new(threads)?, signals.asked()).await?;

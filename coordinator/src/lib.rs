@@ -31,8 +31,8 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Connection, Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens,
-    connections, run, serve_listener, start, start_local,
+    Ending, First, Limits, Permissions, ServeError, Settings, Tls, TlsError, TokenError, Tokens, run,
+    serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

@@ -1,8 +1,11 @@
 //! The coordinator as a server: gRPC, HTTP, connections, TLS and permissions around the cluster.
 
+mod census;
 pub(crate) mod change_signal;
 mod connections;
 mod http;
+mod in_flight;
+mod log_limit;
 mod metrics;
 mod operator_api;
 mod permissions;
@@ -11,7 +14,7 @@ mod server;
 mod tls;
 mod worker_api;
 
-pub use connections::{Connection, Limits, connections};
+pub use census::Limits;
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{Ending, First, ServeError, Settings, run, serve_listener, start, start_local};
 pub use tls::{Tls, TlsError};

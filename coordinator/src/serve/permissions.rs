@@ -3,6 +3,8 @@
 //! Of a token only its hash is kept, and hashes are compared in constant time, so that neither a dump of memory nor
 //! the time of a refusal tells anything about it.
 
+use super::connections::Caller;
+use super::log_limit::LogLimit;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -165,11 +167,12 @@ pub(crate) struct Gate {
     permissions: Arc<Permissions>,
     right: Right,
     pace: Arc<Pace>,
+    refusals: Arc<LogLimit>,
 }
 
 impl Gate {
     pub(crate) fn new(permissions: &Arc<Permissions>, right: Right, pace: &Arc<Pace>) -> Self {
-        Self { permissions: permissions.clone(), right, pace: pace.clone() }
+        Self { permissions: permissions.clone(), right, pace: pace.clone(), refusals: Arc::default() }
     }
 }
 
@@ -182,8 +185,14 @@ impl Interceptor for Gate {
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
         self.permissions.check(self.right, header).inspect_err(|refused| {
-            tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
+            if let Some(others) = self.refusals.allows() {
+                let peer = request.remote_addr().map_or("unknown".to_owned(), |peer| peer.to_string());
+                tracing::warn!(peer, reason = %refused, others, "call refused");
+            }
         })?;
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            caller.becomes_known();
+        }
         Ok(request)
     }
 }
@@ -200,7 +209,7 @@ struct Bucket {
 
 impl Pace {
     /// Whether a peer may call now. A second's worth of calls may come at once.
-    fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
+    pub(crate) fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
         if per_second == 0 {
             return true;
         }

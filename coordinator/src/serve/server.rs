@@ -1,8 +1,10 @@
 //! The coordinator as a server: from its listeners to its last word.
 
+use super::census::Limits;
 use super::change_signal::Listener;
-use super::connections::{HEAD, Limits, connections, serve_http};
+use super::connections::{HEAD, OPENING, connections, serve_http};
 use super::http;
+use super::in_flight::CountLayer;
 use super::operator_api::OperatorApi;
 use super::permissions::{Gate, Pace, Permissions, Right};
 use super::tls::Tls;
@@ -32,6 +34,7 @@ use tonic::transport::Server;
 use tonic::transport::server::{Connected, Router};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
+use tower::layer::util::{Identity, Stack};
 
 /// How often workers are looked at that have to learn of the end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -51,6 +54,10 @@ const LONGEST_CALL: Duration = Duration::from_mins(5);
 const WINDOW: u32 = 4 << 20;
 /// How much of a body travels in one piece: frames of the usual 16 KiB cost more than what is in them.
 const LARGEST_FRAME: u32 = 1 << 20;
+/// The most calls of one connection at a time.
+const MOST_STREAMS: u32 = 256;
+/// The largest headers of a call.
+const LARGEST_HEADERS: u32 = 16 << 10;
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -125,12 +132,13 @@ pub fn serve_listener(
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) -> BoxFuture<'_, Result<Ending, ServeError>> {
-    Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
+    let acceptor = settings.tls.as_ref().map(Tls::call_acceptor);
+    Box::pin(run(connections(listener, limits, acceptor, OPENING), http, store, settings, unix, shutdown))
 }
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
 ///
-/// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` returns
+/// `incoming` are the connections of workers and operators, decrypted already; `http` listens for health checks and metrics, `unix` returns
 /// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers and the store do.
 pub async fn run<I, IO>(
     incoming: I,
@@ -149,11 +157,11 @@ where
     let (close, closing) = watch::channel(false);
     let front = Front::default();
     let _http = http.map(|listener| {
-        let acceptor = settings.tls.as_ref().map(Tls::acceptor);
+        let acceptor = settings.tls.as_ref().map(Tls::http_acceptor);
         let router = http::router(front.clone(), permissions.clone());
         Aborting(tokio::spawn(serve_http(listener, acceptor, router, HEAD)))
     });
-    let (health, router) = router(server(settings.tls.as_ref())?, &front, &permissions)?;
+    let (health, router) = router(server(), &front, &permissions)?;
     report(&health, ServingStatus::NotServing).await;
     let mut server = Aborting(tokio::spawn(serve(router, incoming, closing)));
     let mut shutdown = std::pin::pin!(shutdown);
@@ -277,27 +285,28 @@ fn ended_early(served: Result<Result<(), tonic::transport::Error>, tokio::task::
     ServeError::Serve(reason)
 }
 
-fn server(tls: Option<&Tls>) -> Result<Server, ServeError> {
-    let server = Server::builder()
+/// A server whose calls are counted before anything of them is read.
+type Counted = Stack<CountLayer, Identity>;
+
+fn server() -> Server<Counted> {
+    Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
         .max_frame_size(LARGEST_FRAME)
+        .http2_max_header_list_size(LARGEST_HEADERS)
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .max_concurrent_streams(256);
-    match tls {
-        Some(tls) => server.tls_config(tls.of_calls()).map_err(|error| ServeError::Serve(error.to_string())),
-        None => Ok(server),
-    }
+        .max_concurrent_streams(MOST_STREAMS)
+        .layer(CountLayer::default())
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
 fn router(
-    mut server: Server,
+    mut server: Server<Counted>,
     front: &Front,
     permissions: &Arc<Permissions>,
-) -> Result<(HealthReporter, Router), ServeError> {
+) -> Result<(HealthReporter, Router<Counted>), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
@@ -324,7 +333,7 @@ async fn report(health: &HealthReporter, status: ServingStatus) {
 }
 
 async fn serve<I, IO>(
-    router: Router,
+    router: Router<Counted>,
     incoming: I,
     mut closing: watch::Receiver<bool>,
 ) -> Result<(), tonic::transport::Error>

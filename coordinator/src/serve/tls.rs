@@ -1,13 +1,12 @@
 //! The coordinator's certificate, and whose certificates it wants to see.
 
-use super::connections::HANDSHAKE;
 use std::fmt;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 /// Certificates that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,13 +16,11 @@ pub struct TlsError {
     reason: String,
 }
 
-/// A certificate and its key, and the authority of those that callers must show; all as PEM.
+/// A certificate and its key, and the authority of those that callers must show.
 #[derive(Clone)]
 pub struct Tls {
-    certificate: Vec<u8>,
-    key: Vec<u8>,
-    client_authority: Option<Vec<u8>>,
-    config: Arc<ServerConfig>,
+    of_http: Arc<ServerConfig>,
+    of_calls: Arc<ServerConfig>,
 }
 
 impl fmt::Debug for Tls {
@@ -33,44 +30,45 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Takes certificates that fit together. Callers need one of their own if an authority of theirs is given.
-    pub fn new(
-        certificate: Vec<u8>,
-        key: Vec<u8>,
-        client_authority: Option<Vec<u8>>,
-    ) -> Result<Self, TlsError> {
-        let chain = certificates("a certificate in PEM (`tls_cert`)", &certificate)?;
-        let parsed = PrivateKeyDer::from_pem_slice(&key)
+    /// Takes certificates that fit together, all as PEM. Callers need one of their own if an authority of theirs is given.
+    pub fn new(certificate: &[u8], key: &[u8], client_authority: Option<&[u8]>) -> Result<Self, TlsError> {
+        let chain = certificates("a certificate in PEM (`tls_cert`)", certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|error| wrong("a private key in PEM (`tls_key`)", &error))?;
-        let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, parsed);
-        let config = config.map_err(|error| wrong("a certificate and the key that belongs to it", &error))?;
-        if let Some(authority) = &client_authority {
-            let expected = "a certificate authority in PEM (`tls_client_ca`)";
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(expected, authority)? {
-                roots.add(certificate).map_err(|error| wrong(expected, &error))?;
+        let fits = "a certificate and the key that belongs to it";
+        let of_http =
+            ServerConfig::builder().with_no_client_auth().with_single_cert(chain.clone(), key.clone_key());
+        let of_http = of_http.map_err(|error| wrong(fits, &error))?;
+        let builder = match client_authority {
+            None => ServerConfig::builder().with_no_client_auth(),
+            Some(authority) => {
+                let expected = "a certificate authority in PEM (`tls_client_ca`)";
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(expected, authority)? {
+                    roots.add(certificate).map_err(|error| wrong(expected, &error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
+                let verifier = verifier.map_err(|error| wrong(expected, &error))?;
+                ServerConfig::builder().with_client_cert_verifier(verifier)
             }
-        }
-        Ok(Self { certificate, key, client_authority, config: Arc::new(config) })
+        };
+        let mut of_calls = builder.with_single_cert(chain, key).map_err(|error| wrong(fits, &error))?;
+        of_calls.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self { of_http: Arc::new(of_http), of_calls: Arc::new(of_calls) })
     }
 
     /// For HTTP, where callers need no certificate: those who probe have none.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.clone()
+        self.of_http.clone()
     }
 
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+    pub(crate) fn http_acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.config())
     }
 
     /// For workers and operators.
-    pub(crate) fn of_calls(&self) -> ServerTlsConfig {
-        let identity = Identity::from_pem(&self.certificate, &self.key);
-        let config = ServerTlsConfig::new().identity(identity).timeout(HANDSHAKE);
-        match &self.client_authority {
-            Some(authority) => config.client_ca_root(Certificate::from_pem(authority)),
-            None => config,
-        }
+    pub(crate) fn call_acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.of_calls.clone())
     }
 }
 
