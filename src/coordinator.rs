@@ -2,14 +2,16 @@
 
 use crate::clock;
 use crate::failure::{Exit, Failure};
+use crate::log;
 use crate::protection;
 use crate::results;
-use crate::settings::{self, Settings, SettingsArguments};
+use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::termination::{self, TerminationArguments};
 use coordinator::leases::Terms;
 use coordinator::{AuditTerms, Ending, First, Limits, Permissions, Reload, Settings as Office};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -21,6 +23,8 @@ use tokio::net::TcpListener;
 
 /// The share of results that is audited where workers need tokens.
 const AUDITED: f64 = 0.02;
+/// File descriptors for everything but workers and operators: the store, probes, and the process itself.
+const OTHER_DESCRIPTORS: usize = 1024;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -192,14 +196,14 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.termination.clone().apply();
     let (settings, only_print) = settings(arguments)?;
-    let office = office(&settings)?;
+    let (office, limits) = (office(&settings)?, limits(&settings)?);
     if only_print {
         first(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    settings::log(&settings)?;
-    serve(&settings, office).await
+    log::start(&settings)?;
+    serve(&settings, office, limits).await
 }
 
 fn office(settings: &Settings) -> Result<Office, Failure> {
@@ -248,7 +252,7 @@ fn reload(settings: &Settings) -> Result<Option<Reload>, Failure> {
     Ok((!every.is_zero()).then(|| Reload { every, read: Arc::new(read) }))
 }
 
-async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Failure> {
+async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let listener = listen(settings, "listen", &office).await?;
     let http = match settings.text("http")?.as_str() {
@@ -283,14 +287,20 @@ async fn serve(settings: &Settings, mut office: Office) -> Result<ExitCode, Fail
             if office.exit_when_done && failure.exit() == Exit::Misconfigured {
                 tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
                 let asked = Box::pin(signals.asked());
-                let limits = limits(settings)?;
-                coordinator::refuse_listener(listener, limits, office, failure.to_string(), asked).await?;
+                coordinator::refuse_listener(
+                    listener,
+                    leave_descriptors(limits),
+                    office,
+                    failure.to_string(),
+                    asked,
+                )
+                .await?;
             }
             return Err(failure);
         }
     };
     let asked = Box::pin(signals.asked());
-    let limits = limits(settings)?;
+    let limits = leave_descriptors(limits);
     let ending =
         coordinator::serve_listener(listener, limits, http, store.clone(), office, clock::now, asked).await?;
     match ending {
@@ -356,10 +366,38 @@ fn first(settings: &Settings) -> Result<Option<First>, Failure> {
 }
 
 fn limits(settings: &Settings) -> Result<Limits, Failure> {
+    let at_least_one = |key, expected| match settings.parsed(key, expected)? {
+        0 => Err(settings.bad(key, &format!("expected {expected} of at least 1, found `0`"))),
+        number => Ok(number),
+    };
+    at_least_one("max_runs", "a number of runs")?;
     Ok(Limits {
-        connections: settings.parsed("max_connections", "a number of connections")?,
-        of_one_peer: settings.parsed("max_connections_per_peer", "a number of connections")?,
+        connections: at_least_one("max_connections", "a number of connections")?,
+        of_one_peer: at_least_one("max_connections_per_peer", "a number of connections")?,
     })
+}
+
+/// Leaves file descriptors for the store, however many connections there are. As many as the system allows are asked for.
+fn leave_descriptors(limits: Limits) -> Limits {
+    let allowed = getrlimit(Resource::Nofile);
+    let wanted = (limits.connections + OTHER_DESCRIPTORS) as u64;
+    let most = allowed.maximum.map_or(wanted, |most| most.min(wanted));
+    let raised = Rlimit { current: allowed.current.map(|now| now.max(most)), maximum: allowed.maximum };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => raised.current,
+        Err(_) => allowed.current,
+    };
+    let connections = match current.map(|all| (all as usize).saturating_sub(OTHER_DESCRIPTORS).max(1)) {
+        Some(left) if left < limits.connections => {
+            tracing::warn!(
+                connections = left,
+                "fewer than max_connections: the system allows no more open files"
+            );
+            left
+        }
+        _ => limits.connections,
+    };
+    Limits { connections, ..limits }
 }
 
 /// A listener; on addresses that others can reach only if they are protected, or if that was asked for.

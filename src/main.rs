@@ -21,6 +21,7 @@ mod engines;
 mod export;
 mod failure;
 mod level;
+mod log;
 mod maze;
 mod maze_study;
 mod play;

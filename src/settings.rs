@@ -9,9 +9,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::prelude::*;
-use tracing_subscriber::{fmt, registry};
 
 /// The settings that all long-running commands share, as flags.
 #[derive(clap::Args, Clone)]
@@ -161,19 +158,4 @@ fn variables(origins: &mut BTreeMap<String, String>) -> config::Map<String, Stri
         }
     }
     variables
-}
-
-/// Says what happens on stderr, as much as the settings ask for.
-pub(crate) fn log(settings: &Settings) -> Result<(), Failure> {
-    let filter: Targets = settings.parsed("log", "a log filter such as `info`")?;
-    // The reader of the log may go away; the coordinator must not, and would if it wrote about that to stderr.
-    let layer = fmt::layer().log_internal_errors(false).with_writer(std::io::stderr);
-    match settings.text("log_format")?.as_str() {
-        "text" => registry().with(layer.with_ansi(false).with_filter(filter)).init(),
-        "json" => registry().with(layer.json().with_filter(filter)).init(),
-        other => {
-            return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`")));
-        }
-    }
-    Ok(())
 }

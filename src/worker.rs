@@ -2,8 +2,9 @@
 
 use crate::engines;
 use crate::failure::Failure;
+use crate::log;
 use crate::protection::Credentials;
-use crate::settings::{self, Settings, SettingsArguments};
+use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::termination::{self, TerminationArguments};
 use schemars::JsonSchema;
@@ -129,7 +130,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    settings::log(&settings)?;
+    log::start(&settings)?;
     let mut signals = Signals::listen()?;
     let calls = Arc::new(Grpc::new(channels, token.as_ref()));
     let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };

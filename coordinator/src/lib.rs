@@ -32,8 +32,8 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Connection, Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError,
-    TokenError, Tokens, connections, refuse_listener, run, serve_listener, start, start_local,
+    Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError, TokenError,
+    Tokens, refuse_listener, run, serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

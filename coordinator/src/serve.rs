@@ -1,9 +1,12 @@
 //! The coordinator as a server: gRPC, HTTP, connections, TLS and permissions around the cluster.
 
+mod census;
 pub(crate) mod change_signal;
 mod connections;
 mod expiry;
 mod http;
+mod in_flight;
+mod log_limit;
 mod metrics;
 mod operator_api;
 mod permissions;
@@ -13,7 +16,7 @@ mod standby;
 mod tls;
 mod worker_api;
 
-pub use connections::{Connection, Limits, connections};
+pub use census::Limits;
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{
     Ending, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener, start,

@@ -5,6 +5,9 @@ use bytes::Bytes;
 use codec::Digest;
 use codec::Standing;
 
+/// No run has a longer name; one that is longer is not even looked for, or logged.
+const LONGEST_RUN: usize = 255;
+
 /// A piece of work of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work {
@@ -70,6 +73,9 @@ pub enum WireError {
         /// How many bytes there were.
         found: usize,
     },
+    /// A name that no run has.
+    #[error("expected the name of a run of at most {LONGEST_RUN} bytes, found `{0}`")]
+    Run(usize),
     /// Something that fitness never is.
     #[error("expected a fitness, found `NaN`")]
     Fitness,
@@ -111,6 +117,9 @@ impl TryFrom<v1::Piece> for Work {
             v1::piece::What::Cells(v1::CellsPiece { first, count }) => Piece::Cells { first, count },
             v1::piece::What::Job(v1::JobPiece { number }) => Piece::Job { number },
         };
+        if wire.run.len() > LONGEST_RUN {
+            return Err(WireError::Run(wire.run.len()));
+        }
         Ok(Self { run: wire.run, piece })
     }
 }
@@ -169,6 +178,14 @@ mod tests {
         fn a_digest_has_32_bytes(bytes in prop::collection::vec(any::<u8>(), 0..70)) {
             prop_assert_eq!(digest("inputs", &bytes).is_ok(), bytes.len() == 32);
         }
+    }
+
+    #[test]
+    fn names_of_runs_have_a_length() {
+        let what = Some(v1::piece::What::Job(v1::JobPiece { number: 1 }));
+        let piece = |length| work(Some(v1::Piece { run: "r".repeat(length), what }));
+        assert!(piece(255).is_ok());
+        assert_eq!(piece(256), Err(WireError::Run(256)));
     }
 
     #[test]

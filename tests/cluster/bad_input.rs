@@ -34,6 +34,11 @@ fn settings_that_cannot_be() {
     refused(&folder, &["coordinator", "--config", &file], 78, &words);
     let file = folder.file("worker.toml", "threads = \"many\"\n");
     refused(&folder, &["worker", "--config", &file], 78, &["worker.toml:1:", "threads"]);
+    for key in ["max_connections", "max_connections_per_peer", "max_runs"] {
+        let file = folder.file("none.toml", &format!("{key} = 0\n"));
+        let words = [key, "none.toml", "of at least 1, found `0`"];
+        refused(&folder, &["coordinator", "--config", &file, "--print-config"], 78, &words);
+    }
     refused(&folder, &["coordinator", "--lease", "soon"], 78, &["lease (flag --lease)", "soon"]);
     refused(&folder, &["worker", "--coordinator", "not a url"], 78, &["coordinator (flag", "not a url"]);
 }

@@ -8,13 +8,17 @@ mod damaged_store;
 mod docs;
 mod exit_codes;
 mod faults;
+mod floods;
 mod games;
 mod lifecycle;
 mod maze_study;
+#[path = "../support/mutate.rs"]
+mod mutate;
 mod one_writer;
 mod process;
 mod proxy;
 mod report;
+mod rpc_fuzz;
 #[path = "../support/s3.rs"]
 mod s3;
 mod security;

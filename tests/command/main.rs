@@ -11,6 +11,7 @@ mod deploy;
 mod documentation;
 mod endgame;
 mod engine;
+mod fuzz;
 mod golden_store;
 mod guarantees;
 mod ladder;
@@ -20,6 +21,8 @@ mod licences;
 mod maze;
 mod maze_hybrid;
 mod memory;
+#[path = "../support/mutate.rs"]
+mod mutate;
 mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]

@@ -1,142 +1,106 @@
-//! Connections: so many at a time, and not all of them one peer's; encrypted where that is asked for.
+//! Connections: counted, encrypted where that is asked for, and closed if they do not begin to speak.
 
+use super::census::{Census, Limits, Seat};
 use super::tls::LiveTls;
+use axum::Extension;
+use axum::http::Extensions;
+use futures::StreamExt;
+use futures::stream::unfold;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
-use tokio_stream::{Stream, StreamExt};
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tokio::time::{Instant, Sleep};
+use tokio_stream::Stream;
+use tonic::transport::server::{Connected, TcpConnectInfo, TlsConnectInfo};
 
-/// How long a handshake may take.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// How long a connection may take until its handshake is finished and the first words of HTTP/2 are there.
+pub(crate) const OPENING: Duration = Duration::from_secs(5);
 /// How long the head of an HTTP request may take, from the connection or the request before it.
-pub(crate) const HEAD: Duration = Duration::from_secs(10);
-
-/// How many connections there may be at a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Of all peers together.
-    pub connections: usize,
-    /// Of one address.
-    pub of_one_peer: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { connections: 12_000, of_one_peer: 4000 }
-    }
-}
+pub(crate) const HEAD: Duration = Duration::from_secs(5);
+/// How long a connection for HTTP may stay: long enough for every page, and for a reader that is slow.
+const LONGEST_HTTP: Duration = Duration::from_mins(1);
+/// The first words of HTTP/2.
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+/// The largest head of an HTTP request.
+const LARGEST_HEAD: usize = 16 << 10;
+/// How long to wait when no connection can be accepted: out of file descriptors, most likely.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What probes and scrapers need.
-pub(crate) const FEW: Limits = Limits { connections: 512, of_one_peer: 64 };
+const FEW: Limits = Limits { connections: 512, of_one_peer: 64 };
 
-/// The connections of a listener. Small messages are sent at once: many an epoch is shorter than the delay otherwise.
-pub fn connections(
-    listener: TcpListener,
-    limits: Limits,
-) -> impl Stream<Item = io::Result<Connection>> + Send + 'static {
-    let census = Census { limits, counts: Arc::default() };
-    TcpListenerStream::new(listener).filter_map(move |connection| match connection {
-        Ok(stream) => census.admit(stream),
-        Err(error) => Some(Err(error)),
+/// The connections of a listener, each with a seat.
+fn admitted(listener: TcpListener, limits: Limits) -> impl Stream<Item = Admitted> + Send + 'static {
+    unfold((listener, Census::new(limits)), |(listener, census)| async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    // Small messages are sent at once: many an epoch is shorter than the delay otherwise.
+                    if stream.set_nodelay(true).is_ok()
+                        && let Some((seat, gives_way)) = census.seat(peer.ip())
+                    {
+                        let admitted = Admitted { stream, gives_way, seat: Arc::new(seat) };
+                        return Some((admitted, (listener, census)));
+                    }
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
     })
 }
 
-/// Who is connected.
-#[derive(Clone)]
-struct Census {
+/// The connections of a listener for calls, decrypted where there is a certificate. What does not begin to speak HTTP/2 in
+/// time is closed.
+pub(crate) fn connections(
+    listener: TcpListener,
     limits: Limits,
-    counts: Arc<Mutex<Counts>>,
-}
-
-#[derive(Default)]
-struct Counts {
-    all: usize,
-    of_peers: BTreeMap<IpAddr, usize>,
-}
-
-impl Census {
-    /// The connection, unless there are too many; then it is closed.
-    fn admit(&self, stream: TcpStream) -> Option<io::Result<Connection>> {
-        let peer = match stream.peer_addr().and_then(|peer| stream.set_nodelay(true).map(|()| peer.ip())) {
-            Ok(peer) => peer,
-            // It is gone already.
-            Err(error) => return Some(Err(io::Error::new(io::ErrorKind::ConnectionAborted, error))),
-        };
-        let Some(seat) = self.seat(peer) else {
-            tracing::warn!(%peer, "connection refused: too many are open");
-            return None;
-        };
-        Some(Ok(Connection { stream, _seat: seat }))
-    }
-
-    fn seat(&self, peer: IpAddr) -> Option<Seat> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_peer = counts.of_peers.get(&peer).copied().unwrap_or(0);
-        if counts.all >= self.limits.connections || of_peer >= self.limits.of_one_peer {
-            return None;
-        }
-        counts.all += 1;
-        counts.of_peers.insert(peer, of_peer + 1);
-        Some(Seat { peer, counts: self.counts.clone() })
-    }
-}
-
-/// A place among the connections, free again once it is dropped.
-struct Seat {
-    peer: IpAddr,
-    counts: Arc<Mutex<Counts>>,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.all -= 1;
-        if let Some(of_peer) = counts.of_peers.get_mut(&self.peer) {
-            *of_peer -= 1;
-            if *of_peer == 0 {
-                counts.of_peers.remove(&self.peer);
+    tls: Option<Arc<LiveTls>>,
+    opening: Duration,
+) -> impl Stream<Item = io::Result<Connection>> + Send + 'static {
+    let opened = admitted(listener, limits).map(move |admitted| {
+        let tls = tls.clone();
+        async move {
+            match tls {
+                None => Some(Connection::plain(admitted, opening)),
+                // Handshakes take time, and go on beside each other.
+                Some(tls) => tokio::spawn(Connection::encrypted(admitted, tls, opening)).await.ok()?,
             }
         }
-    }
+    });
+    opened.buffer_unordered(limits.connections.max(1)).filter_map(async |connection| connection.map(Ok))
 }
 
-/// A connection that counts for as long as it is open.
-pub struct Connection {
+/// A connection that counts for as long as it is open, and ends when it has to give way.
+struct Admitted {
     stream: TcpStream,
-    _seat: Seat,
+    gives_way: oneshot::Receiver<()>,
+    seat: Arc<Seat>,
 }
 
-impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
-    }
-}
-
-impl AsyncRead for Connection {
+impl AsyncRead for Admitted {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if Pin::new(&mut self.gives_way).poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for Admitted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -162,78 +126,266 @@ impl AsyncWrite for Connection {
     }
 }
 
+impl Connected for Admitted {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+/// Who calls: the address, the certificates that were shown, and the place among the connections.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    tcp: TcpConnectInfo,
+    tls: Option<TlsConnectInfo<TcpConnectInfo>>,
+    seat: Arc<Seat>,
+}
+
+impl Caller {
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.seat.peer()
+    }
+
+    /// Notes that a call of this connection was permitted.
+    pub(crate) fn becomes_known(&self) {
+        self.seat.becomes_known();
+    }
+
+    /// Says who calls in the way in which requests are asked for it.
+    pub(crate) fn introduce(self, extensions: &mut Extensions) {
+        match self.tls {
+            Some(tls) => drop(extensions.insert(tls)),
+            None => drop(extensions.insert(self.tcp)),
+        }
+    }
+}
+
+/// A connection for calls.
+pub(crate) struct Connection {
+    wire: Box<dyn Wire>,
+    caller: Caller,
+    /// How many bytes of the first words are missing, and until when.
+    opening: Option<(usize, Pin<Box<Sleep>>)>,
+}
+
+impl Connection {
+    fn plain(admitted: Admitted, opening: Duration) -> Self {
+        let caller = Caller { tcp: admitted.connect_info(), tls: None, seat: admitted.seat.clone() };
+        Self::open(Box::new(admitted), caller, Instant::now() + opening)
+    }
+
+    async fn encrypted(admitted: Admitted, tls: Arc<LiveTls>, opening: Duration) -> Option<Self> {
+        let deadline = Instant::now() + opening;
+        let (tcp, seat) = (admitted.connect_info(), admitted.seat.clone());
+        let accepted = tls.call_acceptor().accept(admitted);
+        let encrypted = tls.admit(tokio::time::timeout_at(deadline, accepted).await.ok()?.ok()?);
+        let caller = Caller { tcp, tls: Some(encrypted.connect_info()), seat };
+        Some(Self::open(Box::new(encrypted), caller, deadline))
+    }
+
+    fn open(wire: Box<dyn Wire>, caller: Caller, deadline: Instant) -> Self {
+        Self { wire, caller, opening: Some((PREFACE, Box::pin(tokio::time::sleep_until(deadline)))) }
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Caller;
+
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.wire).poll_read(cx, buf);
+        let Some((missing, deadline)) = &mut self.opening else { return read };
+        *missing = missing.saturating_sub(buf.filled().len() - before);
+        if *missing == 0 {
+            self.opening = None;
+        } else if read.is_pending() && deadline.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.wire.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_shutdown(cx)
+    }
+}
+
 /// A connection, whether encrypted or not.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this.
+/// The address at the other end of an HTTP request.
+#[derive(Clone, Copy)]
+pub(crate) struct HttpPeer(pub(crate) IpAddr);
+
+/// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this. Where all places
+/// are taken the oldest connection gives way: who probes asks at once, and is always answered.
 pub(crate) async fn serve_http(
     listener: TcpListener,
     tls: Option<Arc<LiveTls>>,
     router: axum::Router,
     head: Duration,
 ) {
-    let mut incoming = std::pin::pin!(connections(listener, FEW));
+    let mut incoming = std::pin::pin!(admitted(listener, FEW));
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
-            connection = incoming.next() => match connection {
-                Some(Ok(connection)) => {
-                    open.spawn(serve_one(connection, tls.clone(), router.clone(), head));
-                }
-                // Out of file descriptors, most likely: others will close theirs.
-                Some(Err(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-                None => return,
-            },
+            Some(admitted) = incoming.next() => {
+                let served = serve_one(admitted, tls.clone(), router.clone(), head);
+                open.spawn(tokio::time::timeout(LONGEST_HTTP, served));
+            }
             Some(_) = open.join_next() => {}
+            else => return,
         }
     }
 }
 
-async fn serve_one(connection: Connection, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
+async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
+    let peer = HttpPeer(admitted.seat.peer());
     let wire: Box<dyn Wire> = match tls {
-        None => Box::new(connection),
-        Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.http_acceptor().accept(connection)).await {
+        None => Box::new(admitted),
+        Some(tls) => match tokio::time::timeout(OPENING, tls.http_acceptor().accept(admitted)).await {
             Ok(Ok(encrypted)) => Box::new(encrypted),
             _ => return,
         },
     };
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(head);
+    server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
     // Whoever hangs up in the middle of something is gone.
-    let _ = server.serve_connection(TokioIo::new(wire), TowerToHyperService::new(router)).await;
+    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let _ = server.serve_connection(TokioIo::new(wire), service).await;
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tls::Tls;
     use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio_rustls::rustls::RootCertStore;
 
-    #[test]
-    fn seats_are_limited_and_given_back() {
-        let census = Census { limits: Limits { connections: 3, of_one_peer: 2 }, counts: Arc::default() };
-        let [one, other] = [1, 2].map(|n| IpAddr::from([10, 0, 0, n]));
-        let first = census.seat(one);
-        let second = census.seat(one);
-        assert!(first.is_some() && second.is_some());
-        assert!(census.seat(one).is_none(), "one peer has two");
-        let third = census.seat(other);
-        assert!(third.is_some());
-        assert!(census.seat(other).is_none(), "there are three in all");
-        drop(first);
-        assert!(census.seat(one).is_some());
-        drop((second, third));
-        assert!(census.counts.lock().unwrap().of_peers.is_empty());
+    fn tls() -> (Tls, RootCertStore) {
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let tls = Tls::new(own.cert.pem().into_bytes(), own.signing_key.serialize_pem().into_bytes(), None);
+        let mut roots = RootCertStore::empty();
+        roots.add(own.cert.der().clone()).unwrap();
+        (tls.unwrap(), roots)
+    }
+
+    /// The error that ends a connection, as the server of calls sees it.
+    async fn ending(connection: &mut Connection) -> io::ErrorKind {
+        let mut bytes = [0; 64];
+        loop {
+            match connection.read(&mut bytes).await {
+                Ok(0) => return io::ErrorKind::UnexpectedEof,
+                Ok(_) => {}
+                Err(error) => return error.kind(),
+            }
+        }
+    }
+
+    const SOON: Duration = Duration::from_millis(300);
+
+    #[tokio::test]
+    async fn connections_that_say_nothing_are_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut calls = std::pin::pin!(connections(listener, Limits::default(), None, SOON));
+        let _silent = TcpStream::connect(address).await.unwrap();
+        let mut half = TcpStream::connect(address).await.unwrap();
+        half.write_all(b"PRI * HTTP/2.0").await.unwrap();
+        let mut whole = TcpStream::connect(address).await.unwrap();
+        whole.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(ending(&mut calls.next().await.unwrap().unwrap()).await, io::ErrorKind::TimedOut);
+        }
+        let mut opened = calls.next().await.unwrap().unwrap();
+        assert!(tokio::time::timeout(2 * SOON, ending(&mut opened)).await.is_err(), "it has begun to speak");
+    }
+
+    #[tokio::test]
+    async fn encrypted_connections_that_say_nothing_are_closed() {
+        use tokio_rustls::rustls::ClientConfig;
+        let (tls, roots) = tls();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let tls = Some(Arc::new(LiveTls::new(tls)));
+        let mut calls = std::pin::pin!(connections(listener, Limits::default(), tls, 2 * SOON));
+        // One never shakes hands, and holds nobody up.
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = "localhost".to_owned().try_into().unwrap();
+        let shaking = tokio::spawn(connector.connect(name, stream));
+        let mut call = calls.next().await.unwrap().unwrap();
+        assert!(call.connect_info().tls.is_some());
+        let _encrypted = shaking.await.unwrap().unwrap();
+        assert_eq!(ending(&mut call).await, io::ErrorKind::TimedOut);
+        let _next = tokio::time::timeout(SOON, calls.next()).await;
+        assert_eq!(silent.read(&mut [0; 64]).await.unwrap_or(0), 0, "closed, as it never shook hands");
+    }
+
+    #[tokio::test]
+    async fn those_who_probe_are_answered_beside_any_number_of_half_requests() {
+        let (address, _serving) = serve(Duration::from_mins(1)).await;
+        let mut halves = vec![];
+        for _ in 0..2 * FEW.of_one_peer {
+            let mut half = TcpStream::connect(address).await.unwrap();
+            half.write_all(b"GET / HTTP/1.1\r\nHost: he").await.unwrap();
+            halves.push(half);
+        }
+        let mut probe = TcpStream::connect(address).await.unwrap();
+        probe.write_all(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        probe.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("here"), "{answer}");
+        assert_eq!(halves[0].read(&mut [0; 64]).await.unwrap_or(0), 0, "the oldest gave way");
+    }
+
+    async fn serve(head: Duration) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().route("/", axum::routing::get(|| async { "here" }));
+        (address, tokio::spawn(serve_http(listener, None, router, head)))
     }
 
     #[tokio::test]
     async fn half_a_request_is_not_waited_for() {
-        use axum::routing::get;
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = axum::Router::new().route("/", get(|| async { "here" }));
-        let _serving = tokio::spawn(serve_http(listener, None, router, Duration::from_millis(50)));
+        let (address, _serving) = serve(Duration::from_millis(50)).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").await.unwrap();
         let mut answer = vec![0; 4096];

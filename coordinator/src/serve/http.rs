@@ -1,26 +1,32 @@
 //! Health and metrics over HTTP, for orchestrators and dashboards.
 
+use super::connections::HttpPeer;
 use super::metrics;
-use super::permissions::{LivePermissions, Right};
+use super::permissions::{LivePermissions, Pace, Right};
 use super::tls::LiveTls;
 use super::worker_api::Front;
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The most pages of metrics of one address in a second: each looks at every run.
+const PAGES_PER_SECOND: u32 = 20;
 
 /// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
 pub(crate) fn router(front: Front, permissions: Arc<LivePermissions>, tls: Option<Arc<LiveTls>>) -> Router {
     let metrics = Router::new()
-        .route("/metrics", get(move |front| measure(front, tls.clone())))
+        .route("/metrics", get(move |front, pace, peer| measure(front, pace, peer, tls.clone())))
         .route_layer(from_fn_with_state(permissions, check));
+    let pace = Arc::new(Pace::default());
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .merge(metrics)
+        .merge(metrics.layer(Extension(pace)))
         .with_state(front)
 }
 
@@ -47,8 +53,19 @@ async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn measure(State(front): State<Front>, tls: Option<Arc<LiveTls>>) -> impl IntoResponse {
+async fn measure(
+    State(front): State<Front>,
+    Extension(pace): Extension<Arc<Pace>>,
+    peer: Option<Extension<HttpPeer>>,
+    tls: Option<Arc<LiveTls>>,
+) -> Response {
+    if let Some(Extension(HttpPeer(peer))) = peer
+        && !pace.admits(peer, PAGES_PER_SECOND, Instant::now())
+    {
+        return (StatusCode::TOO_MANY_REQUESTS, "too many requests from one address: slow down\n")
+            .into_response();
+    }
     let expires = tls.and_then(|tls| tls.current().expires());
     let text = front.get().map(|cluster| metrics::page(cluster, expires)).unwrap_or_default();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }

@@ -3,6 +3,8 @@
 //! Of a token only its hash is kept, and hashes are compared in constant time, so that neither a dump of memory nor
 //! the time of a refusal tells anything about it.
 
+use super::connections::Caller;
+use super::log_limit::LogLimit;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -188,6 +190,7 @@ pub(crate) struct Gate {
     right: Right,
     pace: Arc<Pace>,
     refusals: Arc<Refusals>,
+    logged: Arc<LogLimit>,
 }
 
 /// Why a worker was last refused for its token.
@@ -212,7 +215,7 @@ impl Gate {
         refusals: &Arc<Refusals>,
     ) -> Self {
         let (permissions, pace, refusals) = (permissions.clone(), pace.clone(), refusals.clone());
-        Self { permissions, right, pace, refusals }
+        Self { permissions, right, pace, refusals, logged: Arc::default() }
     }
 }
 
@@ -226,11 +229,17 @@ impl Interceptor for Gate {
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
         permissions.check(self.right, header).inspect_err(|refused| {
-            tracing::warn!(peer = ?request.remote_addr(), reason = %refused, "call refused");
+            if let Some(others) = self.logged.allows() {
+                let peer = request.remote_addr().map_or("unknown".to_owned(), |peer| peer.to_string());
+                tracing::warn!(peer, reason = %refused, others, "call refused");
+            }
             if self.right == Right::Work {
                 self.refusals.note(format!("a worker was refused: {refused}"));
             }
         })?;
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            caller.becomes_known();
+        }
         Ok(request)
     }
 }
@@ -247,7 +256,7 @@ struct Bucket {
 
 impl Pace {
     /// Whether a peer may call now. A second's worth of calls may come at once.
-    fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
+    pub(crate) fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
         if per_second == 0 {
             return true;
         }

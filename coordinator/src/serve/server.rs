@@ -1,12 +1,14 @@
 //! The coordinator as a server: from its listeners to its last word.
 
+use super::census::Limits;
 use super::change_signal::Listener;
-use super::connections::{HEAD, Limits, connections, serve_http};
+use super::connections::{HEAD, OPENING, connections, serve_http};
 use super::http;
+use super::in_flight::CountLayer;
 use super::operator_api::OperatorApi;
 use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
 use super::standby;
-use super::tls::{LiveTls, Tls, encrypted};
+use super::tls::{LiveTls, Tls};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::rejection::Rejection;
@@ -34,6 +36,7 @@ use tonic::transport::Server;
 use tonic::transport::server::{Connected, Router};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
+use tower::layer::util::{Identity, Stack};
 
 /// How often workers are looked at that have to learn of the end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -57,6 +60,10 @@ const LONGEST_CALL: Duration = Duration::from_mins(5);
 const WINDOW: u32 = 4 << 20;
 /// How much of a body travels in one piece: frames of the usual 16 KiB cost more than what is in them.
 const LARGEST_FRAME: u32 = 1 << 20;
+/// The most calls of one connection at a time.
+const MOST_STREAMS: u32 = 256;
+/// The largest headers of a call.
+const LARGEST_HEADERS: u32 = 16 << 10;
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
@@ -179,7 +186,9 @@ pub fn serve_listener(
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) -> BoxFuture<'_, Result<Ending, ServeError>> {
-    Box::pin(run(connections(listener, limits), http, store, settings, unix, shutdown))
+    let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
+    let incoming = connections(listener, limits, tls.clone(), OPENING);
+    Box::pin(run_encrypted(incoming, tls, http, store, settings, unix, shutdown))
 }
 
 /// Rejects all calls for a while, with the reason: the workers of a batch job end with its coordinator, although that
@@ -198,7 +207,7 @@ pub fn refuse_listener(
         let tls = settings.tls.map(|tls| Arc::new(LiveTls::new(tls)));
         let (_, router) = router(&front, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
-        let _server = serve(router, connections(listener, limits), tls.as_ref(), closing);
+        let _server = serve(router, connections(listener, limits, tls, OPENING), closing);
         let _ = tokio::time::timeout(settings.linger, shutdown).await;
         Ok(())
     })
@@ -206,8 +215,8 @@ pub fn refuse_listener(
 
 /// Serves until it is asked to stop, or until all runs have ended if the settings say so.
 ///
-/// `incoming` are the connections of workers and operators, `http` listens for health checks and metrics, `unix` returns
-/// the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers and the store do.
+/// `incoming` are the connections of workers and operators, decrypted already; `http` listens for health checks and metrics,
+/// `unix` returns the milliseconds since 1970. It ends within seconds of `shutdown`, whatever its callers and the store do.
 pub async fn run<I, IO>(
     incoming: I,
     http: Option<TcpListener>,
@@ -220,9 +229,26 @@ where
     I: Stream<Item = io::Result<IO>> + Send + 'static,
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
+    let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
+    run_encrypted(incoming, tls, http, store, settings, unix, shutdown).await
+}
+
+/// As [`run()`], with the certificates that the connections use.
+async fn run_encrypted<I, IO>(
+    incoming: I,
+    tls: Option<Arc<LiveTls>>,
+    http: Option<TcpListener>,
+    store: Store,
+    settings: Settings,
+    unix: fn() -> u64,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Ending, ServeError>
+where
+    I: Stream<Item = io::Result<IO>> + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
     let clock = Clock::new(unix);
     let permissions = Arc::new(LivePermissions::new(settings.permissions.clone()));
-    let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
     let _reloading = settings
         .reload
         .clone()
@@ -236,7 +262,7 @@ where
     let refusals = Arc::default();
     let (health, router) = router(&front, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
-    let mut server = serve(router, incoming, tls.as_ref(), closing);
+    let mut server = serve(router, incoming, closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
         opened = Box::pin(open(store, &settings, clock, Some(&front))) => match opened {
@@ -466,15 +492,20 @@ async fn reload(
     }
 }
 
-fn server() -> Server {
+/// A server whose calls are counted before anything of them is read.
+type Counted = Stack<CountLayer, Identity>;
+
+fn server() -> Server<Counted> {
     Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
         .max_frame_size(LARGEST_FRAME)
+        .http2_max_header_list_size(LARGEST_HEADERS)
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
-        .max_concurrent_streams(256)
+        .max_concurrent_streams(MOST_STREAMS)
+        .layer(CountLayer::default())
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
@@ -482,7 +513,7 @@ fn router(
     front: &Front,
     permissions: &Arc<LivePermissions>,
     refusals: &Arc<Refusals>,
-) -> Result<(HealthReporter, Router), ServeError> {
+) -> Result<(HealthReporter, Router<Counted>), ServeError> {
     let (health, health_service) = tonic_health::server::health_reporter();
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
@@ -508,11 +539,10 @@ async fn report(health: &HealthReporter, status: ServingStatus) {
     }
 }
 
-/// Serves connections, encrypted if there are certificates.
+/// Serves connections.
 fn serve<I, IO>(
-    router: Router,
+    router: Router<Counted>,
     incoming: I,
-    tls: Option<&Arc<LiveTls>>,
     mut closing: watch::Receiver<bool>,
 ) -> Aborting<Result<(), tonic::transport::Error>>
 where
@@ -522,12 +552,7 @@ where
     let closed = async move {
         let _ = closing.wait_for(|closing| *closing).await;
     };
-    Aborting(match tls {
-        None => tokio::spawn(router.serve_with_incoming_shutdown(incoming, closed)),
-        Some(tls) => {
-            tokio::spawn(router.serve_with_incoming_shutdown(encrypted(incoming, tls.clone()), closed))
-        }
-    })
+    Aborting(tokio::spawn(router.serve_with_incoming_shutdown(incoming, closed)))
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it.

@@ -1,6 +1,5 @@
 //! The coordinator's certificate, and whose certificates it wants to see. Both may be replaced while it serves.
 
-use super::connections::HANDSHAKE;
 use super::expiry;
 use futures::task::AtomicWaker;
 use std::fmt;
@@ -10,8 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
@@ -19,12 +16,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::Connected;
-
-/// How many connections wait to be served after their handshake.
-const WAITING: usize = 64;
 
 /// Certificates that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -161,7 +153,13 @@ impl LiveTls {
         TlsAcceptor::from(self.current().http)
     }
 
-    fn admit<IO>(&self, stream: TlsStream<IO>) -> Encrypted<IO> {
+    /// For workers and operators.
+    pub(crate) fn call_acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.current().calls)
+    }
+
+    /// Notes who has shown what.
+    pub(crate) fn admit<IO>(&self, stream: TlsStream<IO>) -> Encrypted<IO> {
         let shown = stream.get_ref().1.peer_certificates();
         let shown = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let caller =
@@ -173,44 +171,6 @@ impl LiveTls {
         open.push(Arc::downgrade(&caller));
         Encrypted { stream, caller }
     }
-}
-
-/// Encrypts connections. Handshakes go on beside each other, so that a slow one holds up no other.
-pub(crate) fn encrypted<I, IO>(
-    incoming: I,
-    tls: Arc<LiveTls>,
-) -> impl Stream<Item = io::Result<Encrypted<IO>>> + Send + 'static
-where
-    I: Stream<Item = io::Result<IO>> + Send + 'static,
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (sender, accepted) = mpsc::channel(WAITING);
-    tokio::spawn(async move {
-        let mut incoming = std::pin::pin!(incoming);
-        let mut handshakes = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = sender.closed() => return,
-                Some(_) = handshakes.join_next() => {}
-                connection = incoming.next() => match connection {
-                    None => return,
-                    Some(Err(error)) => {
-                        let _ = sender.send(Err(error)).await;
-                    }
-                    Some(Ok(connection)) => {
-                        let (sender, tls) = (sender.clone(), tls.clone());
-                        handshakes.spawn(async move {
-                            let accept = TlsAcceptor::from(tls.current().calls).accept(connection);
-                            if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, accept).await {
-                                let _ = sender.send(Ok(tls.admit(stream))).await;
-                            }
-                        });
-                    }
-                },
-            }
-        }
-    });
-    ReceiverStream::new(accepted)
 }
 
 /// An encrypted connection that ends when its caller is not trusted any more.

@@ -1,7 +1,9 @@
 //! What workers call over gRPC: bodies are put together from their chunks, and everything else is the cluster's.
 
+use super::in_flight::CallBytes;
 use super::principal;
 use crate::cluster::{Cluster, invalid};
+use crate::rejection::Rejection;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
 use proto::calls::WorkerCalls;
@@ -64,13 +66,19 @@ impl Front {
 #[derive(Clone)]
 pub(crate) struct WorkerApi {
     front: Front,
-    /// Memory for large bodies that are on their way, in KiB.
+    /// Memory for large bodies that are on their way, in KiB. Smaller ones count as what is in flight.
     memory: Arc<Semaphore>,
 }
 
 impl WorkerApi {
     pub(crate) fn new(front: Front) -> Self {
         Self { front, memory: Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize)) }
+    }
+
+    /// Bodies are read of workers only that have joined.
+    async fn has_joined(&self, worker: &str) -> Result<(), Status> {
+        let cluster = self.front.cluster().await?;
+        Ok(cluster.look(|state| state.workers.admits(worker)).map_err(Rejection::from)?)
     }
 }
 
@@ -88,7 +96,7 @@ struct Arrived {
 async fn assemble<T>(
     stream: &mut Streaming<T>,
     length: u64,
-    memory: &Arc<Semaphore>,
+    (memory, call): (&Arc<Semaphore>, Option<&CallBytes>),
     chunk: impl Fn(T) -> Option<v1::Chunk>,
 ) -> Result<Arrived, Status> {
     let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(|error| broken(&error))?;
@@ -102,10 +110,18 @@ async fn assemble<T>(
             taken.push(
                 more.map_err(|_| Status::resource_exhausted("too much is delivered at once: try again"))?,
             );
+            if let Some(call) = call {
+                call.give_back(chunk.bytes.len() as u64);
+            }
         }
         assembly.add(chunk).map_err(|error| broken(&error))?;
     }
     Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _memory: taken })
+}
+
+/// The bytes of a call as they are counted, which they are where it came over a network.
+fn counted<T>(request: &Request<T>) -> Option<Arc<CallBytes>> {
+    request.extensions().get::<Arc<CallBytes>>().cloned()
 }
 
 fn no_head() -> Status {
@@ -147,6 +163,7 @@ impl Worker for WorkerApi {
         request: Request<Streaming<v1::CheckpointPart>>,
     ) -> Result<Response<v1::CheckpointReply>, Status> {
         use v1::checkpoint_part::Part;
+        let call = counted(&request);
         let mut stream = request.into_inner();
         let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
             return Err(no_head());
@@ -155,7 +172,8 @@ impl Worker for WorkerApi {
             Some(Part::Chunk(chunk)) => Some(chunk),
             _ => None,
         };
-        let arrived = assemble(&mut stream, head.length, &self.memory, chunk).await?;
+        self.has_joined(&head.worker).await?;
+        let arrived = assemble(&mut stream, head.length, (&self.memory, call.as_deref()), chunk).await?;
         self.front.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
@@ -164,6 +182,7 @@ impl Worker for WorkerApi {
         request: Request<Streaming<v1::CompletePart>>,
     ) -> Result<Response<v1::CompleteReply>, Status> {
         use v1::complete_part::Part;
+        let call = counted(&request);
         let mut stream = request.into_inner();
         let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
             return Err(no_head());
@@ -173,7 +192,9 @@ impl Worker for WorkerApi {
             _ => None,
         };
         let what = head.what.as_ref().ok_or_else(|| invalid(WireError::Missing("head.what")))?;
-        let arrived = assemble(&mut stream, length_of(what)?, &self.memory, chunk).await?;
+        self.has_joined(&head.worker).await?;
+        let length = length_of(what)?;
+        let arrived = assemble(&mut stream, length, (&self.memory, call.as_deref()), chunk).await?;
         let bodies = vec![arrived.bytes.clone()];
         self.front.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
     }

@@ -3,7 +3,7 @@
 use super::leases::{Expired, Party, Stalled, Token, Verdict};
 use super::queue::{QueueError, RunState};
 use super::reply_budget::ReplyBudget;
-use super::workers::WorkerError;
+use super::workers::{WorkerError, shown};
 use super::{Body, Cells, ClusterState, Evolution, Examination, KeptCells, Moment, Receipt, Step, Then};
 use crate::rejection::Rejection;
 use archipelago::CompletionError;
@@ -92,7 +92,7 @@ impl ClusterState {
     ) -> Result<v1::JoinReply, Rejection> {
         let v1::JoinRequest { worker, name, version, semantics, threads } = request;
         if *semantics != SEMANTICS {
-            let (ours, theirs) = (self.rules.version.clone(), version.chars().take(40).collect());
+            let (ours, theirs) = (self.rules.version.clone(), shown(version));
             let error = WorkerError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
             self.refused = Some(error.to_string());
             return Err(error.into());
@@ -102,7 +102,7 @@ impl ClusterState {
             self.forget_silent(self.rules.terms.lease, now);
         }
         self.workers.join(worker, principal, name, *threads, now.elapsed)?;
-        tracing::info!(worker = %name, version = %version, threads, "joined");
+        tracing::info!(worker = shown(name), version = shown(version), threads, "joined");
         let lease = self.rules.terms.lease;
         Ok(v1::JoinReply {
             version: self.rules.version.clone(),

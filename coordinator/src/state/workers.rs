@@ -94,10 +94,8 @@ impl Workers {
         if self.is_full() {
             return Err(WorkerError::TooMany);
         }
-        // A name stands in logs and on pages: it has one line, and writes no other.
-        let name = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let joined = Joined {
-            name,
+            name: shown(name),
             principal: principal.to_owned(),
             threads,
             seen: now,
@@ -122,6 +120,11 @@ impl Workers {
         let joined = self.joined.get_mut(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?;
         joined.seen = now;
         joined.check(worker)
+    }
+
+    /// Whether a worker may take part.
+    pub(crate) fn admits(&self, worker: &str) -> Result<(), WorkerError> {
+        self.joined.get(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?.check(worker)
     }
 
     /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
@@ -231,6 +234,11 @@ impl Workers {
     }
 }
 
+/// Words of others as they stand in logs and on pages: not long, on one line, and writing no other.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 impl Joined {
     fn check(&self, worker: &str) -> Result<(), WorkerError> {
         let quarantined =
@@ -242,6 +250,12 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_others_stay_on_one_line_and_short() {
+        assert_eq!(shown("1.0\n2026 INFO forged\x1b[31m"), "1.0 2026 INFO forged [31m");
+        assert_eq!(shown(&"é".repeat(1_500_000)), "é".repeat(100));
+    }
 
     #[test]
     fn deliveries_are_durable_up_to_the_first_that_is_not() {

@@ -65,6 +65,11 @@ fn it_stops_when_it_is_told_to() {
     assert!(said.iter().any(|line| line.starts_with("info depth=3")), "the level stays: {said:?}");
     let said = answers("go ponder\nping\nponder-hit\n");
     assert!(said[0] == "pong" && said.last().unwrap().starts_with("done"), "{said:?}");
+    for go in ["go analyze", "level infinite\ngo think", "go ponder"] {
+        let said = answers(&format!("hub\ninit\nnew-game\n{go}\nfoo\nstop\nquit\n"));
+        assert!(said.iter().any(|line| line.starts_with("done move=")), "{go}: {said:?}");
+        assert!(said.last().unwrap().contains("found `foo`"), "{go}: {said:?}");
+    }
     assert!(answers("go ponder\nquit\n").is_empty());
     assert!(answers("go analyze\n").last().unwrap().starts_with("done"), "its driver has gone");
 }

@@ -1,0 +1,278 @@
+//! How much may be on its way: bytes of calls that have not ended, of each address and of all. It holds before a call is
+//! permitted, and before anything of it is read.
+
+use super::connections::Caller;
+use axum::http::{Request, Response};
+use bytes::Bytes;
+use futures::future::{BoxFuture, Either};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::Sleep;
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+/// Bytes on their way from one address.
+pub(crate) const OF_ONE_PEER: u64 = 64 << 20;
+/// Bytes on their way from all addresses.
+pub(crate) const OF_ALL: u64 = 256 << 20;
+/// What a call costs before anything of its body has come.
+const OF_A_CALL: u64 = 4 << 10;
+/// The longest body of a call that delivers nothing: lists of leases, and names.
+const SMALL_BODY: u64 = 512 << 10;
+/// How long a call waits for its refusal, without its body: a flood that is answered at once comes back at once.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The calls whose bodies have limits of their own.
+const DELIVERING: [&str; 3] =
+    ["/atoll.v1.Worker/Complete", "/atoll.v1.Worker/Checkpoint", "/atoll.v1.Operator/Submit"];
+
+/// All calls that have not ended.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    of_one_peer: u64,
+    of_all: u64,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: u64,
+    of_peers: BTreeMap<IpAddr, u64>,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { of_one_peer: OF_ONE_PEER, of_all: OF_ALL, counts: Mutex::default() }
+    }
+}
+
+impl InFlight {
+    fn take(&self, peer: Option<IpAddr>, bytes: u64) -> bool {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_peer = peer.map_or(0, |peer| counts.of_peers.get(&peer).copied().unwrap_or(0));
+        if counts.all + bytes > self.of_all || of_peer + bytes > self.of_one_peer {
+            return false;
+        }
+        counts.all += bytes;
+        if let Some(peer) = peer {
+            counts.of_peers.insert(peer, of_peer + bytes);
+        }
+        true
+    }
+
+    fn give_back(&self, peer: Option<IpAddr>, bytes: u64) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.all -= bytes;
+        if let Some(peer) = peer
+            && let Some(of_peer) = counts.of_peers.get_mut(&peer)
+        {
+            *of_peer -= bytes;
+            if *of_peer == 0 {
+                counts.of_peers.remove(&peer);
+            }
+        }
+    }
+}
+
+/// A call that has not ended, and what it has taken of the bytes that may be on their way.
+#[derive(Debug)]
+pub(crate) struct CallBytes {
+    in_flight: Arc<InFlight>,
+    peer: Option<IpAddr>,
+    taken: AtomicU64,
+}
+
+impl CallBytes {
+    fn begin(in_flight: &Arc<InFlight>, peer: Option<IpAddr>, bytes: u64) -> Option<Arc<Self>> {
+        let begins = in_flight.take(peer, bytes);
+        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, taken: bytes.into() }))
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        let is_taken = self.in_flight.take(self.peer, bytes);
+        if is_taken {
+            self.taken.fetch_add(bytes, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// Notes that bytes are accounted for elsewhere from now on.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        let taken = self
+            .taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| Some(taken.saturating_sub(bytes)));
+        let before = taken.unwrap_or_else(|same| same);
+        self.in_flight.give_back(self.peer, before.min(bytes));
+    }
+}
+
+impl Drop for CallBytes {
+    fn drop(&mut self) {
+        self.in_flight.give_back(self.peer, *self.taken.get_mut());
+    }
+}
+
+fn exhausted() -> Status {
+    Status::resource_exhausted("too much is on its way to this coordinator at once: try again")
+}
+
+/// Counts the bytes of every call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CountLayer(Arc<InFlight>);
+
+impl<S> Layer<S> for CountLayer {
+    type Service = Counting<S>;
+
+    fn layer(&self, inner: S) -> Counting<S> {
+        Counting { inner, in_flight: self.0.clone() }
+    }
+}
+
+/// A service whose calls are counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Counting<S> {
+    inner: S,
+    in_flight: Arc<InFlight>,
+}
+
+type Answer<E> = Result<Response<Body>, E>;
+
+impl<S> Service<Request<Body>> for Counting<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+    S::Error: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Either<BoxFuture<'static, Answer<S::Error>>, Answering<S::Future>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(caller) = request.extensions().get::<Caller>().cloned() {
+            caller.introduce(request.extensions_mut());
+        }
+        let peer = peer(&request);
+        let head: usize =
+            request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        let Some(call) = CallBytes::begin(&self.in_flight, peer, OF_A_CALL + head as u64) else {
+            drop(request);
+            return Either::Left(Box::pin(refuse()));
+        };
+        let longest = if DELIVERING.contains(&request.uri().path()) { u64::MAX } else { SMALL_BODY };
+        request.extensions_mut().insert(call.clone());
+        let request =
+            request.map(|body| Body::new(Counted { body, call: call.clone(), left: longest, refused: None }));
+        Either::Right(Answering { answer: Box::pin(self.inner.call(request)), _call: call })
+    }
+}
+
+async fn refuse<E>() -> Answer<E> {
+    tokio::time::sleep(PAUSE).await;
+    Ok(exhausted().into_http())
+}
+
+/// The address at the other end of a call.
+fn peer(request: &Request<Body>) -> Option<IpAddr> {
+    use tonic::transport::server::TcpConnectInfo;
+    match request.extensions().get::<Caller>() {
+        Some(caller) => Some(caller.peer()),
+        None => request.extensions().get::<TcpConnectInfo>()?.remote_addr().map(|address| address.ip()),
+    }
+}
+
+/// A call until it is answered.
+pub(crate) struct Answering<F> {
+    answer: Pin<Box<F>>,
+    _call: Arc<CallBytes>,
+}
+
+impl<F: Future> Future for Answering<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.answer.as_mut().poll(cx)
+    }
+}
+
+/// A body whose bytes are counted as they come.
+struct Counted {
+    body: Body,
+    call: Arc<CallBytes>,
+    left: u64,
+    /// Until when the refusal waits, once there is no room for what comes.
+    refused: Option<Pin<Box<Sleep>>>,
+}
+
+impl HttpBody for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(pause) = &mut self.refused {
+            ready!(pause.as_mut().poll(cx));
+            return Poll::Ready(Some(Err(exhausted())));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(Ok(frame)) = &frame
+            && let Some(bytes) = frame.data_ref()
+        {
+            let length = bytes.len() as u64;
+            let Some(left) = self.left.checked_sub(length) else {
+                let longest = SMALL_BODY >> 10;
+                let error = format!("expected a body of at most {longest} KiB for this call, found more");
+                return Poll::Ready(Some(Err(Status::out_of_range(error))));
+            };
+            self.left = left;
+            if !self.call.take(length) {
+                // What still comes is dropped as it comes.
+                self.body = Body::empty();
+                self.refused = Some(Box::pin(tokio::time::sleep(PAUSE)));
+                return self.poll_frame(cx);
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.refused.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_bounded_and_given_back() {
+        let in_flight = Arc::new(InFlight { of_one_peer: 100, of_all: 150, counts: Mutex::default() });
+        let [one, other] = [1, 2].map(|n| Some(IpAddr::from([10, 0, 0, n])));
+        let begin = |peer, bytes| CallBytes::begin(&in_flight, peer, bytes);
+        let first = begin(one, 60).unwrap();
+        assert!(begin(one, 60).is_none(), "of one address 100");
+        let second = begin(other, 60).unwrap();
+        assert!(begin(other, 40).is_none(), "of all 150");
+        assert!(first.take(30) && !first.take(1));
+        first.give_back(50);
+        assert!(second.take(40));
+        first.give_back(1000);
+        drop((first, second));
+        let counts = in_flight.counts.lock().unwrap();
+        assert!(counts.all == 0 && counts.of_peers.is_empty(), "{counts:?}");
+    }
+}
