@@ -28,6 +28,13 @@ fn a_run_in_s3_survives_its_coordinator() {
     let verified = command(&folder, &variables, &["verify", &run, "--store", STORE]);
     assert!(verified.status.success(), "{}", text(&verified.stderr));
     assert!(!folder.path().join("atoll-store").exists(), "nothing is kept on the disk");
+
+    let restored = "s3://clusters/restored";
+    for arguments in [["backup", "copy", "--store", STORE], ["restore", "copy", "--store", restored]] {
+        assert_eq!(json(&command(&folder, &variables, &[&arguments[..], &["--json"]].concat()))["ok"], true);
+    }
+    let listed = json(&command(&folder, &variables, &["runs", "--store", restored, "--json"]));
+    assert_eq!(listed[0]["digest"], *DIGEST);
 }
 
 #[test]

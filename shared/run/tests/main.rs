@@ -8,3 +8,4 @@ mod damaged;
 mod jobs;
 mod journal;
 mod reopen;
+mod repair;
