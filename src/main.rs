@@ -32,8 +32,10 @@ mod reference;
 mod remote;
 mod report;
 mod run;
+mod run_name;
 mod runs;
 mod settings;
+mod shell;
 mod signals;
 mod sources;
 mod store_argument;
@@ -42,10 +44,11 @@ mod summary;
 mod sweep;
 mod terminal;
 mod tournament;
+mod trial;
 mod verify;
 mod worker;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -115,6 +118,10 @@ enum Command {
     Maze(maze::Arguments),
     /// Show, rate, convert and collect lock-and-key and Match-3 levels
     Level(level::Arguments),
+    /// Print the script that completes commands in a shell
+    Completions(shell::CompletionsArguments),
+    /// Write manual pages
+    Man(shell::ManArguments),
 }
 
 fn main() -> ExitCode {
@@ -165,5 +172,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Analyse(arguments) => analyse::run(&arguments).await,
         Command::Play(arguments) => play::run(&arguments).await,
+        Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     }
 }

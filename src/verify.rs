@@ -3,7 +3,7 @@
 use crate::cells;
 use crate::failure::Failure;
 use crate::run::How;
-use crate::store_argument::run_id;
+use crate::run_name;
 use crate::terminal::out;
 use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, Mark};
@@ -40,7 +40,7 @@ struct Findings {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
-    let run = run_id(&arguments.run)?;
+    let run = run_name::find(&store, &arguments.run).await?;
     if store.size(&Place::Experiment.in_run(&run)).await.is_err() {
         return Err(run::RunError::Unknown { run }.into());
     }

@@ -7,6 +7,7 @@ mod commands;
 mod docs;
 mod exit_codes;
 mod faults;
+mod first_hour;
 mod floods;
 mod games;
 mod lifecycle;

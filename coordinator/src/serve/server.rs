@@ -178,6 +178,12 @@ where
         () = all_done(&cluster, settings.linger) => Ending::Done,
         () = succeeded(&cluster) => Ending::Succeeded,
     };
+    let reason = match &ending {
+        Ending::Stopped => "it was asked to",
+        Ending::Succeeded => "another coordinator has taken the store over",
+        Ending::Done | Ending::Failed(_) => "all runs have ended",
+    };
+    tracing::info!(reason, "stopping");
     cluster.begin_closing();
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
