@@ -19,6 +19,7 @@ mod engine;
 mod engines;
 mod export;
 mod failure;
+mod init;
 mod level;
 mod log;
 mod maze;
@@ -118,6 +119,8 @@ enum Command {
     Maze(maze::Arguments),
     /// Show, rate, convert and collect lock-and-key and Match-3 levels
     Level(level::Arguments),
+    /// Write a commented experiment file to start from
+    Init(init::Arguments),
     /// Print the script that completes commands in a shell
     Completions(shell::CompletionsArguments),
     /// Write manual pages
@@ -172,6 +175,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Analyse(arguments) => analyse::run(&arguments).await,
         Command::Play(arguments) => play::run(&arguments).await,
+        Command::Init(arguments) => init::run(&arguments),
         Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     }

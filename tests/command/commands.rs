@@ -378,3 +378,15 @@ fn names_that_are_nearly_right_are_told() {
         .run(&["run", "tiny.toml", "--seed", "-1"])
         .expect_error(2, &["'-1'", "expected a whole number from 0 to"]);
 }
+
+#[test]
+fn a_starter_is_written_once_and_runs() {
+    let place = Place::new();
+    place.run(&["init"]).expect(0);
+    let starter = std::fs::read_to_string(place.path().join("experiment.toml")).unwrap();
+    assert!(starter.starts_with("#:schema ./atoll.schema.json\n"), "{starter}");
+    assert!(place.path().join("atoll.schema.json").is_file());
+    assert_eq!(place.json(&["check", "experiment.toml", "--json"])["ok"], true);
+    assert_eq!(place.json(&["run", "experiment.toml", "--json"])["best_fitness"], 200.0);
+    place.run(&["init"]).expect_error(1, &["cannot write experiment.toml", "exists"]);
+}
