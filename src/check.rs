@@ -4,9 +4,14 @@ use crate::failure::Failure;
 use crate::progress::short;
 use crate::reference;
 use crate::terminal::{out, write_out};
+use crate::trial;
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How many combinations of a sweep are tried, at most: each trial takes a fraction of a second.
+const MOST_TRIALS: usize = 8;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -27,18 +32,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let threads = worker::available_threads();
     let (what, run, estimate) = match &plan {
-        Plan::Single(experiment) => (describe(experiment), experiment.run_id(), experiment.estimate(threads)),
+        Plan::Single(experiment) => {
+            (describe(experiment), experiment.run_id(), trial::calibrated(experiment, threads))
+        }
         Plan::Sweep(sweep) => {
             // Repeats of one combination follow each other, and cost the same.
             let repeats = sweep.repeats as usize;
-            let cells = (0..sweep.len())
-                .step_by(repeats)
-                .flat_map(|number| std::iter::repeat_n(sweep.cell(number).experiment.estimate(1), repeats));
+            // Of many combinations some are tried, evenly spread.
+            let combinations = sweep.len() as usize / repeats.max(1);
+            let every = combinations.div_ceil(MOST_TRIALS).max(1);
+            let mut slower = 1.0;
+            let cells = (0..sweep.len()).step_by(repeats).enumerate().flat_map(|(number, cell)| {
+                let experiment = sweep.cell(cell).experiment;
+                let mut estimate = experiment.estimate(1);
+                if number % every == 0 {
+                    let tried = trial::calibrated(&experiment, 1);
+                    let ratio = tried
+                        .time
+                        .zip(estimate.time)
+                        .map(|(a, b)| a.as_secs_f64() / b.as_secs_f64().max(1e-9));
+                    slower = ratio.unwrap_or(slower);
+                }
+                estimate.time = estimate.time.map(|time| {
+                    Duration::try_from_secs_f64(time.as_secs_f64() * slower).unwrap_or(Duration::MAX)
+                });
+                std::iter::repeat_n(estimate, repeats)
+            });
             let what = format!("a sweep of {} cells over {}", sweep.len(), sweep.keys.join(", "));
             (what, sweep.run_id(), shared(together(cells), threads))
         }
         Plan::Study(study) => {
-            let parts = study.parts.iter().map(|part| part.experiment.estimate(threads));
+            let parts = study.parts.iter().map(|part| trial::calibrated(&part.experiment, threads));
             let games = study.tournament.iter().map(|games| games.estimate(threads));
             let what = format!("a study of {} experiments", study.parts.len());
             (what, study.name.clone(), together(parts.chain(games)))
@@ -64,12 +88,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     out!("{}: {what}", arguments.file.display());
     out!("  run          {run}");
     out!("  evaluations  {}", estimate.evaluations.map_or("not bounded".to_owned(), |n| short(n as f64)));
-    let time =
-        estimate.time.map_or("not bounded".to_owned(), |time| format!("about {}", duration::show(time)));
+    let most = if may_end_early(&plan) { "at most " } else { "" };
+    let time = estimate
+        .time
+        .map_or("not bounded".to_owned(), |time| format!("{most}about {}", duration::show(time)));
     out!("  time         {time} on {threads} threads");
     out!("  disk         about {}", bytes(estimate.disk));
     out!("  memory       about {}", bytes(estimate.memory));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a target or stagnation may end something of a plan before its budget does.
+fn may_end_early(plan: &Plan) -> bool {
+    let early = |experiment: &Experiment| {
+        experiment.budget().target_fitness.is_some() || experiment.budget().stagnation.is_some()
+    };
+    match plan {
+        Plan::Single(experiment) => early(experiment),
+        Plan::Sweep(sweep) => early(&sweep.cell(0).experiment),
+        Plan::Study(study) => study.parts.iter().any(|part| early(&part.experiment)),
+        Plan::Tournament(_) => false,
+    }
 }
 
 #[derive(clap::Args)]

@@ -6,6 +6,7 @@
 use crate::clock;
 use crate::drive::{self, Driven};
 use crate::failure::Failure;
+use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::remote::Remote;
 use crate::run::{How, opening};
@@ -16,7 +17,7 @@ use coordinator::{AuditTerms, Ending, Limits, Permissions, Settings};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::Stdio;
 use std::time::Duration;
 use std::time::Instant;
@@ -38,6 +39,7 @@ pub(crate) async fn work_off(
     how: &How,
     workers: u16,
     signals: &mut Signals,
+    ends: Ends,
 ) -> Result<Option<Driven>, Failure> {
     let start = Instant::now();
     if let Some(server) = Lock::server(store)? {
@@ -90,24 +92,26 @@ pub(crate) async fn work_off(
     drop(submitting);
     eprintln!("run {run} in {}", how.store.folder.display());
     // Workers come after the run: before it, they would be told that there is nothing to do.
+    let before = tokio::select! {
+        status = remote.look(&run) => status?,
+        ending = &mut coordinator => return Err(gone_early(ending?)),
+    };
+    let mut done = Done { start, before, after: None };
     let mut children = start_workers(&url, how, workers)?;
-    let mut watched = std::pin::pin!(remote.watch(&run));
-    let mut evaluations = None;
+    let mut watched = std::pin::pin!(remote.watch(&run, ends));
     loop {
         tokio::select! {
-            status = &mut watched, if evaluations.is_none() => {
-                evaluations = Some(status?.standing.map_or(0, |standing| standing.evaluations));
-            }
+            status = &mut watched, if done.after.is_none() => done.after = Some(status?),
             ending = &mut coordinator => {
                 wait_for(&mut children).await;
-                return finished(&run, ending?, start, evaluations);
+                return finished(&run, ending?, &done);
             }
             () = all_gone(&mut children) => {
                 // They leave when they are told that all is done, which the coordinator learns a moment later.
                 let ending = tokio::time::timeout(LEAVING, &mut coordinator).await;
                 let early = "the workers ended before the run; resume with the same command";
                 let ending = ending.map_err(|_| Failure::Other(early.to_owned()))??;
-                return finished(&run, ending, start, evaluations);
+                return finished(&run, ending, &done);
             }
             () = signals.asked() => break,
         }
@@ -115,26 +119,29 @@ pub(crate) async fn work_off(
     eprintln!("stopping at the next generation …");
     terminate(&children);
     tokio::select! {
-        ending = &mut coordinator => return finished(&run, ending?, start, evaluations),
+        ending = &mut coordinator => return finished(&run, ending?, &done),
         () = wait_for(&mut children) => {}
     }
     drop(stop);
-    finished(&run, coordinator.await?, start, evaluations)
+    finished(&run, coordinator.await?, &done)
+}
+
+/// What was done of a run: since when, and where it stood before and after.
+struct Done {
+    start: Instant,
+    before: v1::RunStatus,
+    after: Option<v1::RunStatus>,
 }
 
 /// The run, if everything came to its end; an error if it failed.
-fn finished(
-    run: &str,
-    ending: Ending,
-    start: Instant,
-    evaluations: Option<u64>,
-) -> Result<Option<Driven>, Failure> {
+fn finished(run: &str, ending: Ending, done: &Done) -> Result<Option<Driven>, Failure> {
     match ending {
         Ending::Done => Ok(Some(Driven {
             run: run_id(run)?,
             ending: drive::Ending::Finished,
-            time: start.elapsed(),
-            evaluations: evaluations.unwrap_or(0),
+            time: done.start.elapsed(),
+            elapsed: Duration::from_millis(done.after.as_ref().unwrap_or(&done.before).elapsed_milliseconds),
+            before: done.before.standing.map_or(0, |standing| standing.evaluations),
         })),
         Ending::Stopped => Ok(None),
         ending => Err(gone_early(ending)),
@@ -165,8 +172,15 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failu
     let all = how.threads.map_or_else(worker::available_threads, usize::from);
     let threads = (all / usize::from(workers)).max(1);
     let memory = (crate::worker::memory_for_work() / u64::from(workers)) >> 20;
+    // What the shell says about other clusters is not for these.
+    let ours: Vec<OsString> =
+        std::env::vars_os().map(|(name, _)| name).filter(|name| is_ours(name)).collect();
     let start = |number: u16| {
-        Command::new(&program)
+        let mut command = Command::new(&program);
+        for name in &ours {
+            command.env_remove(name);
+        }
+        command
             .args(["worker", "--coordinator", url, "--give-up-after", "30s"])
             .args(["--threads", &threads.to_string(), "--name", &format!("worker-{number}")])
             .args(["--memory-mib", &memory.to_string()])
@@ -179,6 +193,11 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failu
             .map_err(|error| Failure::Other(format!("cannot start a worker: {error}")))
     };
     (1..=workers).map(start).collect()
+}
+
+/// Whether a variable of the environment is a setting of Atoll.
+fn is_ours(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with("ATOLL_")
 }
 
 /// Asks the workers to stop, so that they hand back what they hold.

@@ -1,16 +1,18 @@
 //! Players as they are named on the command line: `material`, `random`, a player file, or a run's champion.
 
 use crate::failure::Failure;
+use crate::run_name;
 use crate::store_argument::StoreArgument;
 use checkers::{Network, NodeKind, PlayerFile, PlayerSpec};
+use experiment::document::nearest;
 use problems::ProblemSpec;
 use run::players::Reference;
 use run::states::States;
 use std::path::Path;
 
 /// What a player may be called, for `--help`.
-pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN`, `RUN/ISLAND` or \
-                               `RUN/ISLAND@EPOCH`";
+pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN` (the best), \
+                               `RUN/ISLAND` or `RUN/ISLAND@EPOCH`";
 
 /// The player of this name, looking so many plies ahead.
 pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Result<PlayerSpec, Failure> {
@@ -22,7 +24,20 @@ pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Resul
             Ok(PlayerFile::load(Path::new(path)).map_err(refused)?.player(depth))
         }
         text => {
-            let champion = reference(text)?.champion(&store.open().await?).await?;
+            let reference = reference(text)?;
+            let found = async {
+                let store = store.open().await?;
+                run_name::complete(&store, reference).await.map(|reference| (store, reference))
+            };
+            let (store, reference) = match (found.await, nearest(text, &["material", "random"])) {
+                // A name that is nearly a player's, and no run's.
+                (Err(_), Some(meant)) => {
+                    let message = format!("there is no player `{text}`; did you mean `{meant}`?");
+                    return Err(Failure::Usage(message));
+                }
+                (found, _) => found?,
+            };
+            let champion = reference.champion(&store).await?;
             let refused = |error| Failure::Other(format!("{text}: {error}"));
             Ok(PlayerFile::from_bytes(&champion).map_err(refused)?.player(depth))
         }

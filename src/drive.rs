@@ -5,18 +5,16 @@
 use crate::cells;
 use crate::clock;
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::{Ends, Progress};
 use crate::run::How;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::{Cluster, Rejection};
-use evolution::epoch::Standing;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
-use proto::convert;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
-use run::RunId;
+use run::{RunHead, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Nonce, Store};
@@ -53,8 +51,10 @@ pub(crate) struct Driven {
     pub(crate) ending: Ending,
     /// How long it took this time.
     pub(crate) time: Duration,
-    /// The evaluations of this time.
-    pub(crate) evaluations: u64,
+    /// How long it was worked on in all.
+    pub(crate) elapsed: Duration,
+    /// The evaluations before this time.
+    pub(crate) before: u64,
 }
 
 impl From<Rejection> for Failure {
@@ -105,9 +105,9 @@ pub(crate) async fn here(
         State::Cancelled => return Err(Failure::Other(format!("run {run} was cancelled"))),
         _ => Ending::Stopped,
     };
-    let evaluations = |status: &v1::RunStatus| status.standing.map_or(0, |standing| standing.evaluations);
-    let evaluations = evaluations(&after).saturating_sub(evaluations(&before));
-    Ok(Driven { run, ending, time: start.elapsed(), evaluations })
+    let before = before.standing.map_or(0, |standing| standing.evaluations);
+    let elapsed = Duration::from_millis(after.elapsed_milliseconds);
+    Ok(Driven { run, ending, time: start.elapsed(), elapsed, before })
 }
 
 async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {
@@ -174,7 +174,7 @@ async fn work(
     let calls = Arc::new(cluster.clone());
     let mut working = tokio::spawn(worker::run(config, calls, how.pool()?, shutdown));
     let status = cluster.status(run.as_str())?;
-    let mut progress = Progress::new(status.islands as usize, status.goal);
+    let mut progress = Progress::new(&status, ends(store, run).await);
     let mut stop = Some(stop);
     let ended = loop {
         tokio::select! {
@@ -207,9 +207,13 @@ async fn work(
 }
 
 fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {
-    let standing: Option<Standing> =
-        cluster.status(run.as_str()).ok().and_then(|status| convert::standing(status.standing).ok());
-    if let Some(standing) = standing {
-        progress.show(&standing);
+    if let Ok(status) = cluster.status(run.as_str()) {
+        progress.show(&status);
     }
+}
+
+/// What may end a run, as far as it is evolution.
+async fn ends(store: &Store, run: &RunId) -> Ends {
+    let head = RunHead::read(store, run).await;
+    head.map_or_else(|_| Ends::default(), |head| Ends::of_budget(&head.budget()))
 }

@@ -4,7 +4,8 @@ use crate::contender;
 use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::remote;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::run_name;
+use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use run::export;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ pub(crate) struct Arguments {
     run: String,
     #[command(flatten)]
     store: StoreArgument,
-    /// Export a run of a coordinator instead of a local store
+    /// Export a run of a coordinator instead of a local store; also `ATOLL_COORDINATOR`
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -33,19 +34,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    if let Some(url) = &arguments.coordinator {
-        return remote::export(url, &arguments.credentials, &arguments.run, arguments.to, arguments.json)
+    let remotely = remote::chosen(arguments.coordinator.as_ref(), &arguments.store);
+    if let Some(url) = remotely.filter(|_| arguments.player.is_none()) {
+        return remote::export(&url, &arguments.credentials, &arguments.run, arguments.to, arguments.json)
             .await;
     }
     let store = arguments.store.open().await?;
     if let Some(file) = &arguments.player {
-        let champion = contender::reference(&arguments.run)?.champion(&store).await?;
+        let reference = run_name::complete(&store, contender::reference(&arguments.run)?).await?;
+        let champion = reference.champion(&store).await?;
         let failed = |error| Failure::Other(format!("cannot write {}: {error}", file.display()));
         std::fs::write(file, champion).map_err(failed)?;
         out!("{}", file.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let run = run_id(&arguments.run)?;
+    let run = run_name::find(&store, &arguments.run).await?;
     let export = export::read(&store, &run).await?;
     if arguments.json {
         out!("{}", export.object());

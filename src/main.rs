@@ -20,6 +20,7 @@ mod engine;
 mod engines;
 mod export;
 mod failure;
+mod init;
 mod level;
 mod log;
 mod maze;
@@ -35,8 +36,10 @@ mod repair;
 mod report;
 mod results;
 mod run;
+mod run_name;
 mod runs;
 mod settings;
+mod shell;
 mod signals;
 mod sources;
 mod store_argument;
@@ -46,10 +49,11 @@ mod sweep;
 mod terminal;
 mod termination;
 mod tournament;
+mod trial;
 mod verify;
 mod worker;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -125,6 +129,12 @@ enum Command {
     Maze(maze::Arguments),
     /// Show, rate, convert and collect lock-and-key and Match-3 levels
     Level(level::Arguments),
+    /// Write a commented experiment file to start from
+    Init(init::Arguments),
+    /// Print the script that completes commands in a shell
+    Completions(shell::CompletionsArguments),
+    /// Write manual pages
+    Man(shell::ManArguments),
 }
 
 fn main() -> ExitCode {
@@ -179,5 +189,8 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Analyse(arguments) => analyse::run(&arguments).await,
         Command::Play(arguments) => play::run(&arguments).await,
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
+        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
     }
 }

@@ -4,6 +4,7 @@ use crate::terminal::{out, write_out};
 use archipelago::solo;
 use bench::process_cpu_seconds;
 use evolution::epoch::ChampionView;
+use experiment::document::Report;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use maze::{
@@ -299,7 +300,14 @@ impl Solve {
             return Ok(Answer { objective, solution, cpu_seconds, first_score: None });
         };
         let keys = format!("{keys}{}", goal_keys(&self.goal));
-        let experiment = experiment(board, turns, &keys, self.options.random_seed)?;
+        let experiment = experiment(board, turns, &keys, self.options.random_seed).map_err(|report| {
+            // The experiment is ours: its lines and keys mean nothing to anybody else.
+            let reason = report.problems.first().map_or(String::new(), |problem| problem.message.clone());
+            let algorithm = clap::ValueEnum::to_possible_value(&self.algorithm);
+            let algorithm = algorithm.map_or(String::new(), |value| value.get_name().to_owned());
+            let message = format!("--turns {} is too long for --algorithm {algorithm}: {reason}", self.turns);
+            Failure { message, code: Failure::USAGE }
+        })?;
         let evolved = evolve(&experiment)?;
         let cpu_seconds = process_cpu_seconds() - start;
         let evaluations = evolved.evaluations;
@@ -355,13 +363,13 @@ fn goal_keys(goal: &Goal) -> String {
 }
 
 /// The experiment that evolves the paths of a board, with these keys of its own.
-fn experiment(board: &Board, turns: Turns, keys: &str, seed: u32) -> Result<Experiment, Failure> {
+fn experiment(board: &Board, turns: Turns, keys: &str, seed: u32) -> Result<Experiment, Report> {
     let text = format!(
         "name = \"maze\"\nproblem.kind = \"maze\"\nproblem.board = {:?}\nproblem.turns = {}\n{keys}",
         board.to_string(),
         turns.count()
     );
-    match experiment::parse("maze", &text, Some(u64::from(seed))).map_err(|error| Failure::usage(&error))? {
+    match experiment::parse("maze", &text, Some(u64::from(seed)))? {
         Plan::Single(experiment) => Ok(*experiment),
         _ => unreachable!("there is neither a sweep nor a study in it"),
     }

@@ -1,43 +1,88 @@
 //! Progress on the screen: one line that changes on a terminal, plain lines elsewhere.
 
 use evolution::epoch::Standing;
-use experiment::duration;
+use experiment::{Budget, Plan, duration};
 use indicatif::{ProgressBar, ProgressStyle};
+use proto::convert;
+use proto::v1;
+use proto::v1::run_status::Kind;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// How often a plain line is printed.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
+/// What may end a run beside its generations.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Ends {
+    /// After so many evaluations.
+    evaluations: Option<u64>,
+    /// After so much time.
+    wall_time: Option<Duration>,
+}
+
+impl Ends {
+    /// What may end a plan. Of sweeps and studies each part ends for itself.
+    pub(crate) fn of_plan(plan: &Plan) -> Self {
+        match plan {
+            Plan::Single(experiment) => Self::of_budget(experiment.budget()),
+            _ => Self::default(),
+        }
+    }
+
+    pub(crate) fn of_budget(budget: &Budget) -> Self {
+        Self { evaluations: budget.evaluations, wall_time: budget.wall_time }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    /// Generations, or cells.
+    done: u64,
+    evaluations: u64,
+    /// For how long it has been worked on.
+    elapsed: Duration,
+}
+
 /// What people see while a run goes on. Everything goes to stderr.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    islands: usize,
-    generations: Option<u64>,
+    kind: Kind,
+    islands: u32,
+    goal: Option<u64>,
+    ends: Ends,
     start: Instant,
     /// Where the run stood when it was taken up: rates count from there.
-    first: Option<Standing>,
+    first: Option<Reached>,
     printed: Instant,
 }
 
 impl Progress {
-    /// Progress towards so many generations, if that is known.
-    pub(crate) fn new(islands: usize, generations: Option<u64>) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| bar(generations));
+    /// Progress of a run that stands so.
+    pub(crate) fn new(status: &v1::RunStatus, ends: Ends) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| bar(status.goal));
         let now = Instant::now();
-        Self { bar, islands, generations, start: now, first: None, printed: now }
+        let (kind, islands, goal) = (status.kind(), status.islands, status.goal);
+        Self { bar, kind, islands, goal, ends, start: now, first: None, printed: now }
     }
 
     /// Shows where the run stands.
-    pub(crate) fn show(&mut self, standing: &Standing) {
-        let first = *self.first.get_or_insert(*standing);
+    pub(crate) fn show(&mut self, status: &v1::RunStatus) {
+        let standing = convert::standing(status.standing).ok();
+        let reached = Reached {
+            done: standing.map_or(0, |standing| standing.generation),
+            evaluations: standing.map_or(0, |standing| standing.evaluations),
+            elapsed: Duration::from_millis(status.elapsed_milliseconds),
+        };
+        let first = *self.first.get_or_insert(reached);
         let due = self.printed.elapsed() >= LINE_EVERY;
         if self.bar.is_none() && !due {
             return;
         }
-        let line = self.line(&first, standing);
+        let line = self.line(&first, &reached, standing.as_ref(), self.start.elapsed());
         if let Some(bar) = &self.bar {
-            bar.set_position(standing.generation);
+            bar.set_position(reached.done);
             bar.set_message(line);
         } else {
             eprintln!("{line}");
@@ -45,25 +90,35 @@ impl Progress {
         }
     }
 
-    fn line(&self, first: &Standing, standing: &Standing) -> String {
-        let seconds = self.start.elapsed().as_secs_f64().max(1e-3);
-        let rate = standing.evaluations.saturating_sub(first.evaluations) as f64 / seconds;
-        let of = self.generations.map_or(String::new(), |all| format!("/{all}"));
-        let eta =
-            self.eta(first, standing).map_or(String::new(), |eta| format!(", {} left", duration::show(eta)));
-        format!(
-            "generation {}{of}, best {}, {} evaluations/s, {} islands{eta}",
-            standing.generation,
-            number(standing.best),
-            short(rate),
-            self.islands,
-        )
+    fn line(&self, first: &Reached, now: &Reached, standing: Option<&Standing>, passed: Duration) -> String {
+        let rate = now.evaluations.saturating_sub(first.evaluations) as f64 / passed.as_secs_f64().max(1e-3);
+        let of = self.goal.map_or(String::new(), |all| format!("/{all}"));
+        let eta = self.eta(first, now, passed);
+        let eta = eta.map_or(String::new(), |eta| format!(", {} left", duration::show(eta)));
+        let best = number(standing.map_or(f64::NAN, |standing| standing.best));
+        let done = now.done;
+        match self.kind {
+            Kind::Tournament => format!("{done}{of} batches, {} games{eta}", now.evaluations),
+            Kind::Sweep => format!("{done}{of} cells, best {best}, {} evaluations/s{eta}", short(rate)),
+            Kind::Study => format!("{done}{of} parts{eta}"),
+            _ => format!(
+                "generation {done}{of}, best {best}, {} evaluations/s, {} islands{eta}",
+                short(rate),
+                self.islands
+            ),
+        }
     }
 
-    fn eta(&self, first: &Standing, standing: &Standing) -> Option<Duration> {
-        let done = standing.generation.checked_sub(first.generation).filter(|done| *done > 0)?;
-        let left = self.generations?.saturating_sub(standing.generation);
-        Some(self.start.elapsed().mul_f64(left as f64 / done as f64))
+    /// How long until the first of the budgets ends the run, as far as that can be said.
+    fn eta(&self, first: &Reached, now: &Reached, passed: Duration) -> Option<Duration> {
+        let at_this_rate = |first: u64, now: u64, goal: Option<u64>| {
+            let done = now.checked_sub(first).filter(|done| *done > 0)?;
+            Some(passed.mul_f64(goal?.saturating_sub(now) as f64 / done as f64))
+        };
+        let by_goal = at_this_rate(first.done, now.done, self.goal);
+        let by_evaluations = at_this_rate(first.evaluations, now.evaluations, self.ends.evaluations);
+        let by_time = self.ends.wall_time.map(|time| time.saturating_sub(now.elapsed));
+        [by_goal, by_evaluations, by_time].into_iter().flatten().min()
     }
 
     /// Says something above the line.
@@ -110,5 +165,48 @@ pub(crate) fn short(count: f64) -> String {
         c if c >= 1e6 => format!("{:.2} M", c / 1e6),
         c if c >= 1e3 => format!("{:.1} k", c / 1e3),
         c => format!("{c:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn reached(done: u64, evaluations: u64, seconds: u64) -> Reached {
+        Reached { done, evaluations, elapsed: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn the_time_left_is_that_of_the_budget_that_ends_the_run() {
+        let status = v1::RunStatus { goal: Some(1000), islands: 4, ..v1::RunStatus::default() };
+        let (first, now, passed) = (reached(100, 1000, 20), reached(200, 2000, 30), Duration::from_secs(10));
+        let left = |ends| Progress::new(&status, ends).eta(&first, &now, passed).unwrap().as_secs();
+        let (evaluations, wall_time) = (Some(4000), Some(Duration::from_mins(3)));
+        assert_eq!(left(Ends::default()), 80, "800 generations at 10 a second");
+        assert_eq!(left(Ends { evaluations, wall_time: None }), 20, "2000 evaluations at 100 a second");
+        assert_eq!(left(Ends { evaluations: None, wall_time }), 80, "150 s are left of the time");
+        assert_eq!(left(Ends { evaluations: None, wall_time: Some(Duration::from_secs(31)) }), 1);
+        let late = reached(200, 2000, 400);
+        let over = Progress::new(&status, Ends { evaluations: None, wall_time }).eta(&first, &late, passed);
+        assert_eq!(over, Some(Duration::ZERO));
+        let unbounded = v1::RunStatus::default();
+        assert_eq!(Progress::new(&unbounded, Ends::default()).eta(&first, &now, passed), None);
+    }
+
+    #[test]
+    fn a_line_says_what_is_counted() {
+        let of = |kind: Kind| {
+            let status =
+                v1::RunStatus { kind: kind.into(), goal: Some(12), islands: 12, ..v1::RunStatus::default() };
+            Progress::new(&status, Ends::default()).line(
+                &reached(0, 0, 0),
+                &reached(0, 0, 60),
+                None,
+                LINE_EVERY,
+            )
+        };
+        assert_eq!(of(Kind::Sweep), "0/12 cells, best -, 0 evaluations/s");
+        assert_eq!(of(Kind::Tournament), "0/12 batches, 0 games");
+        assert_eq!(of(Kind::Evolution), "generation 0/12, best -, 0 evaluations/s, 12 islands");
     }
 }

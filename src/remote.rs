@@ -3,9 +3,11 @@
 use crate::clock;
 use crate::export::write_all;
 use crate::failure::Failure;
-use crate::progress::{Progress, number};
+use crate::progress::{Ends, Progress, number};
 use crate::protection::Credentials;
+use crate::run_name::{Choice, Known, choose, refusal};
 use crate::signals::Signals;
+use crate::store_argument::StoreArgument;
 use crate::summary::finite;
 use crate::terminal::out;
 use crate::tournament;
@@ -56,7 +58,7 @@ pub(crate) struct SubmitArguments {
     #[command(flatten)]
     coordinator: CoordinatorArgument,
     /// Override the seed of the file
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = crate::run::seed)]
     seed: Option<u64>,
     /// Runs with a higher priority are computed first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
@@ -159,12 +161,31 @@ impl Remote {
         }
     }
 
+    /// The run that a text stands for.
+    async fn find(&mut self, text: &str) -> Result<String, Failure> {
+        let reply = self.client.list_runs(v1::ListRunsRequest {}).await;
+        let runs = reply.map_err(|status| self.failure(&status))?.into_inner().runs;
+        let known: Vec<Known> =
+            runs.into_iter().map(|run| Known { id: run.run, created: run.created }).collect();
+        match choose(text, &known) {
+            Choice::One(run) => Ok(run.to_owned()),
+            choice => Err(Failure::Other(refusal(text, &choice, &format!("at {}", self.url)))),
+        }
+    }
+
+    /// Where a run stands.
+    pub(crate) async fn look(&mut self, run: &str) -> Result<v1::RunStatus, Failure> {
+        let request = v1::StatusRequest { run: run.to_owned(), known_version: 0, wait_milliseconds: 0 };
+        let reply = self.client.status(request).await.map_err(|status| self.failure(&status))?;
+        reply.into_inner().status.ok_or_else(no_status)
+    }
+
     /// Where a run stands; asks again while nobody answers.
     async fn status(
         &mut self,
         run: &str,
         known: u64,
-        progress: &Progress,
+        progress: Option<&Progress>,
     ) -> Result<v1::StatusReply, Failure> {
         let mut said = false;
         loop {
@@ -176,7 +197,8 @@ impl Remote {
                     if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) =>
                 {
                     if !said {
-                        progress.say("the coordinator does not answer; trying again …");
+                        let message = "the coordinator does not answer; trying again …";
+                        progress.map_or_else(|| eprintln!("{message}"), |progress| progress.say(message));
                     }
                     said = true;
                     tokio::time::sleep(AGAIN).await;
@@ -187,20 +209,16 @@ impl Remote {
     }
 
     /// Shows a run until it has ended.
-    pub(crate) async fn watch(&mut self, run: &str) -> Result<v1::RunStatus, Failure> {
+    pub(crate) async fn watch(&mut self, run: &str, ends: Ends) -> Result<v1::RunStatus, Failure> {
         let mut known = 0;
         let mut progress: Option<Progress> = None;
         let mut waiting = 0;
         loop {
-            let plain = Progress::new(0, None);
-            let reply = self.status(run, known, progress.as_ref().unwrap_or(&plain)).await?;
+            let reply = self.status(run, known, progress.as_ref()).await?;
             known = reply.version;
-            let status =
-                reply.status.ok_or_else(|| Failure::Other("expected a status, found nothing".to_owned()))?;
-            let shown = progress.get_or_insert_with(|| Progress::new(status.islands as usize, status.goal));
-            if let Ok(standing) = convert::standing(status.standing) {
-                shown.show(&standing);
-            }
+            let status = reply.status.ok_or_else(no_status)?;
+            let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
+            shown.show(&status);
             waiting = if status.state() == State::Waiting && reply.workers == 0 { waiting + 1 } else { 0 };
             if waiting == PATIENCE {
                 shown.say("waiting: no worker has joined; start one with `atoll worker`");
@@ -214,6 +232,18 @@ impl Remote {
     }
 }
 
+fn no_status() -> Failure {
+    Failure::Other("expected a status, found nothing".to_owned())
+}
+
+/// The coordinator that a command is for, rather than a store: by its flag, or by `ATOLL_COORDINATOR` where no store is
+/// named.
+pub(crate) fn chosen(flag: Option<&String>, store: &StoreArgument) -> Option<String> {
+    let variable =
+        || std::env::var("ATOLL_COORDINATOR").ok().filter(|url| !url.is_empty() && store.is_default());
+    flag.cloned().or_else(variable)
+}
+
 pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failure> {
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
     let (text, players) = tournament::text_with_player_files(&arguments.file, text)?;
@@ -224,7 +254,9 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     if arguments.wait {
         let signals = Signals::listen()?;
         eprintln!("run {run} at {}", remote.url);
-        return follow(&mut remote, &run, arguments.json, signals).await;
+        let plan = experiment::load(&arguments.file, seed);
+        let ends = plan.map_or_else(|_| Ends::default(), |plan| Ends::of_plan(&plan));
+        return follow(&mut remote, (&run, ends), arguments.json, signals).await;
     }
     if arguments.json {
         out!("{}", serde_json::json!({ "run": run }));
@@ -237,18 +269,19 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
     let mut remote = arguments.coordinator.connect().await?;
-    follow(&mut remote, &arguments.run, arguments.json, Signals::listen()?).await
+    let run = remote.find(&arguments.run).await?;
+    follow(&mut remote, (&run, Ends::default()), arguments.json, Signals::listen()?).await
 }
 
 /// Watches a run until it has ended, and tells how by the exit code. The run goes on if we are stopped.
 async fn follow(
     remote: &mut Remote,
-    run: &str,
+    (run, ends): (&str, Ends),
     json: bool,
     mut signals: Signals,
 ) -> Result<ExitCode, Failure> {
     let watched = tokio::select! {
-        status = remote.watch(run) => Some(status?),
+        status = remote.watch(run, ends) => Some(status?),
         () = signals.asked() => None,
     };
     let Some(status) = watched else {
@@ -322,7 +355,7 @@ fn state_word(state: State) -> &'static str {
 
 pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure> {
     let mut remote = arguments.coordinator.connect().await?;
-    let PauseArguments { run, off, .. } = arguments;
+    let (run, off) = (remote.find(&arguments.run).await?, arguments.off);
     let request = v1::PauseRequest { run: run.clone(), paused: !off };
     remote.client.pause(request).await.map_err(|status| remote.failure(&status))?;
     eprintln!("{} {run}", if off { "going on with" } else { "paused" });
@@ -331,9 +364,10 @@ pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure
 
 pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failure> {
     let mut remote = arguments.coordinator.connect().await?;
-    let request = v1::CancelRequest { run: arguments.run.clone() };
+    let run = remote.find(&arguments.run).await?;
+    let request = v1::CancelRequest { run: run.clone() };
     remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
-    eprintln!("cancelled {}; submit it again to continue it", arguments.run);
+    eprintln!("cancelled {run}; submit it again to continue it");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -345,7 +379,8 @@ pub(crate) async fn extend(
     budget: &BudgetKeys,
 ) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
-    let request = v1::ExtendRequest { run: run.to_owned(), budget: serde_json::json!(budget).to_string() };
+    let run = remote.find(run).await?;
+    let request = v1::ExtendRequest { run: run.clone(), budget: serde_json::json!(budget).to_string() };
     remote.client.extend(request).await.map_err(|status| remote.failure(&status))?;
     eprintln!("extended {run}; watch it with `atoll watch {run} --coordinator {url}`");
     Ok(ExitCode::SUCCESS)
@@ -361,17 +396,36 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
         return Ok(ExitCode::SUCCESS);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
-    out!("{:<width$}  {:<9} {:>8}  {:>11}  {:>14}  DIGEST", "RUN", "STATE", "PRIORITY", "GENERATION", "BEST");
+    out!(
+        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  DIGEST",
+        "RUN",
+        "KIND",
+        "STATE",
+        "PRIORITY",
+        "PROGRESS",
+        "BEST"
+    );
     for status in &runs {
         let standing = convert::standing(status.standing).ok();
         let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let generation = shown(standing.map(|standing| standing.generation.to_string()));
+        let (kind, done) = reached(status, standing.map_or(0, |standing| standing.generation));
         let best = shown(standing.map(|standing| number(standing.best)));
         let digest = digest(status).map_or(String::new(), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
-        out!("{run:<width$}  {state:<9} {priority:>8}  {generation:>11}  {best:>14}  {digest}");
+        out!("{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {digest}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a run consists of, and how far it is.
+fn reached(status: &v1::RunStatus, done: u64) -> (&'static str, String) {
+    let of = |what: &str| format!("{done}/{} {what}", status.goal.unwrap_or(0));
+    match status.kind() {
+        Kind::Sweep => ("sweep", of("cells")),
+        Kind::Tournament => ("tournament", of("batches")),
+        Kind::Study => ("study", of("parts")),
+        Kind::Evolution | Kind::Unspecified => ("evolution", format!("generation {done}")),
+    }
 }
 
 /// The files of a run, from a coordinator.
@@ -383,7 +437,8 @@ pub(crate) async fn export(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
-    let reply = remote.client.export(v1::ExportRequest { run: run.to_owned() }).await;
+    let run = remote.find(run).await?;
+    let reply = remote.client.export(v1::ExportRequest { run: run.clone() }).await;
     let mut parts = reply.map_err(|status| remote.failure(&status))?.into_inner();
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     while let Some(part) = parts.message().await.map_err(|status| remote.failure(&status))? {

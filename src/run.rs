@@ -3,9 +3,11 @@
 use crate::clock;
 use crate::drive::{self, Driven, Ending, Wish};
 use crate::failure::Failure;
+use crate::progress::Ends;
 use crate::protection::Credentials;
+use crate::run_name;
 use crate::signals::Signals;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::store_argument::StoreArgument;
 use crate::{cells, cluster, remote, study, summary, sweep, tournament};
 use experiment::Plan;
 use experiment::file::BudgetKeys;
@@ -48,7 +50,7 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     how: How,
     /// Override the seed of the file
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     seed: Option<u64>,
     /// Start a new run instead of resuming
     #[arg(long)]
@@ -56,6 +58,12 @@ pub(crate) struct RunArguments {
     /// Evolve in N worker processes instead of in this one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
+}
+
+/// A seed as it was typed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse().ok().filter(|seed| *seed <= i64::MAX as u64);
+    seed.ok_or_else(|| format!("expected a whole number from 0 to {}", i64::MAX))
 }
 
 #[derive(clap::Args)]
@@ -102,7 +110,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let driven = if let Some(workers) = arguments.workers {
         let request = request(&arguments, &plan, &files)?;
-        cluster::work_off(&store, request, how, workers, &mut signals).await?
+        cluster::work_off(&store, request, how, workers, &mut signals, Ends::of_plan(&plan)).await?
     } else {
         let files = files.into_values().collect();
         let wish = Wish::Submit { plan: Box::new(plan.clone()), files, fresh: arguments.fresh };
@@ -134,7 +142,7 @@ fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
     let run = match &arguments.run {
-        Some(name) => run_id(name)?,
+        Some(name) => run_name::find(&store, name).await?,
         None => only_unfinished(&store).await?,
     };
     drive_stored(&store, Wish::Resume(run.clone()), &run, &arguments.how).await
@@ -153,11 +161,11 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
         let message = "expected a longer budget, such as `--generations 2000`, found none";
         return Err(Failure::Usage(message.to_owned()));
     }
-    if let Some(url) = &arguments.coordinator {
-        return remote::extend(url, &arguments.credentials, &arguments.run, &budget).await;
+    if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.how.store) {
+        return remote::extend(&url, &arguments.credentials, &arguments.run, &budget).await;
     }
     let store = arguments.how.store.open().await?;
-    let run = run_id(&arguments.run)?;
+    let run = run_name::find(&store, &arguments.run).await?;
     drive_stored(&store, Wish::Extend(run.clone(), budget), &run, &arguments.how).await
 }
 

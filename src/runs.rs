@@ -16,7 +16,7 @@ use report::text::shortened;
 use run::epochs::total;
 use run::jobs::StoredJobs;
 use run::reader::Reader;
-use run::{Damage, Place, RunId, layout};
+use run::{Damage, Lock, Place, Recorded, RunId, Status, layout};
 use std::process::ExitCode;
 use store::Store;
 
@@ -24,7 +24,7 @@ use store::Store;
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArgument,
-    /// List runs on a coordinator instead of a local store
+    /// List runs of a coordinator instead of a local store; also `ATOLL_COORDINATOR`
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     #[command(flatten)]
@@ -57,6 +57,7 @@ async fn is_study(store: &Store, path: &store::Path) -> bool {
 
 struct Row {
     run: String,
+    kind: &'static str,
     state: String,
     reached: Reached,
     created: String,
@@ -68,6 +69,8 @@ enum Reached {
     /// Evolution, or all of a sweep's.
     Fitness {
         generations: u64,
+        /// Of a sweep the cells that are done, and all.
+        cells: Option<(usize, u32)>,
         /// Not finite where there is none.
         best: f64,
     },
@@ -80,12 +83,15 @@ enum Reached {
 }
 
 impl Reached {
-    const NOTHING: Self = Self::Fitness { generations: 0, best: f64::NAN };
+    const NOTHING: Self = Self::Fitness { generations: 0, cells: None, best: f64::NAN };
 
     /// How far it is, and the best that there is, in a few letters each.
     fn columns(&self) -> [String; 2] {
         match self {
-            Self::Fitness { generations, best } => [generations.to_string(), number(*best)],
+            Self::Fitness { cells: Some((done, all)), best, .. } => {
+                [format!("{done}/{all} cells"), number(*best)]
+            }
+            Self::Fitness { generations, best, .. } => [format!("generation {generations}"), number(*best)],
             Self::Games { games, strongest } => {
                 let strongest = strongest.as_deref().unwrap_or("-");
                 [format!("{games} games"), shortened(strongest, WIDTH - 1)]
@@ -98,8 +104,8 @@ impl Reached {
 const WIDTH: usize = 14;
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    if let Some(url) = &arguments.coordinator {
-        return remote::runs(url, &arguments.credentials, arguments.json).await;
+    if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.store) {
+        return remote::runs(&url, &arguments.credentials, arguments.json).await;
     }
     let store = arguments.store.open().await?;
     let mut rows = vec![];
@@ -117,17 +123,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
     out!(
-        "{:<width$}  {:<11} {:>13}  {:>WIDTH$}  {:<19}  DIGEST",
+        "{:<width$}  {:<10}  {:<9} {:>18}  {:>WIDTH$}  {:<19}  DIGEST",
         "RUN",
+        "KIND",
         "STATE",
-        "GENERATION",
+        "PROGRESS",
         "BEST",
         "CREATED"
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
-        let (Row { run, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
-        out!("{run:<width$}  {state:<11} {reached:>13}  {best:>WIDTH$}  {created:<19}  {digest}");
+        let (Row { run, kind, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
+        out!("{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {digest}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,7 +146,7 @@ async fn row(store: &Store, run: &RunId) -> Row {
         Err(error) => {
             eprintln!("{run}: {error}");
             let (run, state) = (run.to_string(), "damaged".to_owned());
-            Row { run, state, reached: Reached::NOTHING, created: "-".to_owned(), digest: None }
+            Row { run, kind: "-", state, reached: Reached::NOTHING, created: "-".to_owned(), digest: None }
         }
     }
 }
@@ -152,19 +159,40 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
         };
         let stored = StoredJobs::read(store, run, plan).await?;
         tell(run, &stored.damage);
-        let (state, progress) = (stored.state(), stored.progress);
+        let state = state(store, run, &stored.damage, &stored.recorded.status);
+        let (created, progress) = (created(&stored.recorded), stored.progress);
         let digest = progress.digest().map(|digest| digest.to_string());
-        let (run, created) = (run.to_string(), kind.to_owned());
-        return Ok(Row { run, state, reached: reached(&progress), created, digest });
+        return Ok(Row { run: run.to_string(), kind, state, reached: reached(&progress), created, digest });
     }
     let reader = Reader::read(store, run).await?;
     tell(run, &reader.damage);
     let Standing { generation: generations, best, .. } = total(reader.stored().standings());
-    let (state, recorded) = (reader.state(), reader.recorded);
-    let created = recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at));
-    let digest = recorded.finished.map(|finished| finished.digest.to_string());
-    let reached = Reached::Fitness { generations, best };
-    Ok(Row { run: run.to_string(), state, reached, created, digest })
+    let state = state(store, run, &reader.damage, &reader.recorded.status);
+    let created = created(&reader.recorded);
+    let digest = reader.recorded.finished.map(|finished| finished.digest.to_string());
+    let reached = Reached::Fitness { generations, cells: None, best };
+    Ok(Row { run: run.to_string(), kind: "evolution", state, reached, created, digest })
+}
+
+/// When a run was created.
+fn created(recorded: &Recorded) -> String {
+    recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at))
+}
+
+/// How a run stands, in a word. One that is open is running if a process has it, and stopped otherwise.
+fn state(store: &Store, run: &RunId, damage: &[Damage], status: &Status) -> String {
+    let is_held = || {
+        let holder = Lock::holder(store, run).ok().flatten();
+        holder.is_some() || Lock::server(store).ok().flatten().is_some()
+    };
+    match status {
+        _ if !damage.is_empty() => "damaged".to_owned(),
+        // Who serves a bucket cannot be seen from here.
+        Status::Open if store.folder_on_disk().is_none() => status.to_string(),
+        Status::Open if is_held() => "running".to_owned(),
+        Status::Open => "stopped".to_owned(),
+        status => status.to_string(),
+    }
 }
 
 /// Says what is wrong with a run.
@@ -184,20 +212,21 @@ fn reached(progress: &Progress) -> Reached {
     let cells = progress.evolved();
     Reached::Fitness {
         generations: cells.iter().map(|cell| cell.generations).max().unwrap_or(0),
+        cells: Some((progress.done().len(), progress.plan().len())),
         best: cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max),
     }
 }
 
 impl Row {
     fn to_json(&self) -> serde_json::Value {
-        let Self { run, state, reached, created, digest } = self;
+        let Self { run, kind, state, reached, created, digest } = self;
         match reached {
-            Reached::Fitness { generations, best } => serde_json::json!({
-                "run": run, "state": state, "generations": generations,
+            Reached::Fitness { generations, best, .. } => serde_json::json!({
+                "run": run, "kind": kind, "state": state, "generations": generations,
                 "best_fitness": summary::finite(*best), "created": created, "digest": digest,
             }),
             Reached::Games { games, strongest } => serde_json::json!({
-                "run": run, "state": state, "games": games, "strongest": strongest, "created": created,
+                "run": run, "kind": kind, "state": state, "games": games, "strongest": strongest, "created": created,
                 "digest": digest,
             }),
         }

@@ -1,6 +1,7 @@
 //! Runs as people name them: by their names, or by the files that were run.
 
 use crate::failure::Failure;
+use crate::run_name;
 use crate::store_argument::run_id;
 use crate::tournament;
 use experiment::Plan;
@@ -26,7 +27,7 @@ pub(crate) struct Present {
 /// if there is nothing at all, their runs are named all the same, so that whoever reads them says so.
 pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present, Failure> {
     let (mut present, mut missing) = (vec![], vec![]);
-    let meant = meant(sources)?;
+    let meant = meant(store, sources).await?;
     for Meant { run, part } in &meant {
         let is_there = store.size(&Place::Experiment.in_run(run)).await.is_ok();
         match part {
@@ -41,12 +42,12 @@ pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present
     Ok(Present { runs: present, missing })
 }
 
-fn meant(sources: &[String]) -> Result<Vec<Meant>, Failure> {
+async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure> {
     let mut runs = vec![];
     let alone = |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None });
     for source in sources {
         match plan(source)? {
-            None => runs.push(alone(source)?),
+            None => runs.push(Meant { run: run_name::find(store, source).await?, part: None }),
             Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
             Some(Plan::Study(study)) => {

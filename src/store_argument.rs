@@ -28,10 +28,14 @@ impl StoreArgument {
         Ok(Location::parse(self.folder.as_os_str())?)
     }
 
+    /// Whether it is the one that is meant where none is named.
+    pub(crate) fn is_default(&self) -> bool {
+        self.folder.as_os_str() == "atoll-store"
+    }
+
     /// What has to be added to a command to work on the same store.
     pub(crate) fn flag(&self) -> String {
-        let plain = self.folder.as_os_str() == "atoll-store";
-        if plain { String::new() } else { format!(" --store {}", self.folder.display()) }
+        if self.is_default() { String::new() } else { format!(" --store {}", self.folder.display()) }
     }
 }
 

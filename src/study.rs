@@ -61,9 +61,15 @@ pub(crate) async fn present(
     }
     if let Some(games) = &games {
         write_out!("\n{}\n", games.markdown());
-        let (run, flag) = (&games.run, how.store.flag());
-        out!("the games are those of {run}: `atoll tournament page {run}{flag}`");
     }
     out!("digest {digest}");
+    let flag = how.store.flag();
+    let parts: Vec<&str> = results.iter().map(|(_, run, ..)| run.as_str()).collect();
+    out!("next:");
+    out!("  compare the experiments                 atoll report {}{flag}", parts.join(" "));
+    if let Some(games) = &games {
+        out!("  write the page of the tournament        atoll tournament page {}{flag}", games.run);
+    }
+    out!("  verify stored data and recompute epochs atoll verify {run}{flag}");
     Ok(ExitCode::SUCCESS)
 }

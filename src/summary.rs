@@ -14,7 +14,8 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
     let FinishedRun { experiment, end, digest, .. } = finished;
     let Standing { generation: generations, evaluations, .. } = finished.standing();
     let seconds = driven.time.as_secs_f64();
-    let rate = if seconds > 0.0 { driven.evaluations as f64 / seconds } else { 0.0 };
+    let this_time = evaluations.saturating_sub(driven.before);
+    let rate = if seconds > 0.0 { this_time as f64 / seconds } else { 0.0 };
     let (island, champion) = finished.best()?;
     let run = &driven.run;
     if how.json {
@@ -39,8 +40,15 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
         champion.generation
     );
     out!("  champion      {}", shortened(&experiment.file().problem.show(&champion.genome)));
-    out!("  evaluations   {evaluations} ({} this time, {}/s)", driven.evaluations, short(rate));
-    out!("  time          {}", duration::show(driven.time));
+    // Where the run was resumed, totals and this time are told apart.
+    let (time, all) = (duration::show(driven.time), duration::show(driven.elapsed.max(driven.time)));
+    if driven.before > 0 {
+        out!("  evaluations   {evaluations} ({this_time} this time, {}/s)", short(rate));
+        out!("  time          {all} ({time} this time)");
+    } else {
+        out!("  evaluations   {evaluations} ({}/s)", short(rate));
+        out!("  time          {time}");
+    }
     out!("  digest        {digest}");
     out!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
     out!("next:");

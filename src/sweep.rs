@@ -39,6 +39,10 @@ pub(crate) async fn present(
         }
         out!("digest {digest}");
         out!("{} cells in {}", plan.len(), duration::show(time));
+        let flag = how.store.flag();
+        out!("next:");
+        out!("  open the report                         atoll report {run}{flag}");
+        out!("  verify stored data and recompute cells  atoll verify {run}{flag}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,7 +77,7 @@ fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, d
     let object = serde_json::json!({
         "run": run.as_str(), "digest": digest.to_string(), "best_fitness": crate::summary::finite(best),
         "generations": results.iter().map(|result| result.generations).max(), "evaluations": evaluations,
-        "evaluations_per_second": driven.evaluations as f64 / seconds,
+        "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / seconds,
         "seconds": seconds, "cells": cells,
     });
     out!("{object}");

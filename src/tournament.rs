@@ -220,7 +220,10 @@ impl PlayedTournament {
         out!("digest {digest}");
         out!("{} games in {}", outcome.games(), duration::show(self.time));
         let (run, flag) = (&self.run, how.store.flag());
-        out!("games and page: `atoll tournament games {run}{flag}`, `atoll tournament page {run}{flag}`");
+        out!("next:");
+        out!("  print the games as PDN                  atoll tournament games {run}{flag}");
+        out!("  write the page of the tournament        atoll tournament page {run}{flag}");
+        out!("  verify stored data and recompute games  atoll verify {run}{flag}");
         ExitCode::SUCCESS
     }
 }

@@ -7,7 +7,7 @@ mod summaries;
 use crate::cells;
 use crate::failure::Failure;
 use crate::run::How;
-use crate::store_argument::run_id;
+use crate::run_name;
 use crate::terminal::out;
 use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, Progress};
@@ -48,7 +48,7 @@ struct Findings {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
-    let run = run_id(&arguments.run)?;
+    let run = run_name::find(&store, &arguments.run).await?;
     if let Err(error) = store.size(&Place::Experiment.in_run(&run)).await
         && error.is_missing()
     {

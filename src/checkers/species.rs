@@ -2,6 +2,7 @@
 
 use crate::contender;
 use crate::failure::Failure;
+use crate::run_name;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
 use checkers::{MAX_DEPTH, Network, PlayerFile};
@@ -200,10 +201,12 @@ impl Population {
 
     /// Adds the last state of an island, or of all where none is named.
     async fn add_run(&mut self, reference: &Reference, store: &StoreArgument) -> Result<(), Failure> {
-        let states = States::open(&store.open().await?, &run_id(&reference.run)?).await?;
+        let store = store.open().await?;
+        let reference = &run_name::complete(&store, reference.clone()).await?;
+        let states = States::open(&store, &run_id(&reference.run)?).await?;
         let islands = match reference.island {
             None if reference.epoch.is_none() => 0..states.islands(),
-            _ => reference.island(&states).map(|island| island..island + 1)?,
+            _ => reference.island(&states).await.map(|island| island..island + 1)?,
         };
         let kind = contender::node_kind(&states)?;
         for island in islands {

@@ -8,6 +8,7 @@ mod damaged_store;
 mod docs;
 mod exit_codes;
 mod faults;
+mod first_hour;
 mod floods;
 mod games;
 mod lifecycle;

@@ -108,7 +108,7 @@ fn budgets_that_cannot_be_are_refused() {
 fn runs_lists_what_there_is() {
     let (place, run) = tiny();
     let runs = place.json(&["runs", "--json"]);
-    assert_eq!(keys(&runs[0]), ["best_fitness", "created", "digest", "generations", "run", "state"]);
+    assert_eq!(keys(&runs[0]), ["best_fitness", "created", "digest", "generations", "kind", "run", "state"]);
     assert_eq!(runs[0]["run"], run);
     assert_eq!(runs[0]["state"], "finished");
     let table = place.run(&["runs"]);
@@ -326,4 +326,67 @@ fn a_command_nobody_listens_to_ends_quietly() {
     let ended = place.command(&["schema"]).stdout(writer).output().expect("atoll starts");
     assert_eq!(ended.status.code(), Some(141), "as a shell reports a broken pipe");
     assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+}
+
+#[test]
+fn a_run_is_named_by_the_beginning_of_its_id_by_its_name_or_as_the_latest() {
+    let (place, run) = tiny();
+    for name in [&run[..6], "tiny", "latest"] {
+        assert_eq!(place.json(&["export", name, "--json"])["run"], run.as_str(), "{name}");
+    }
+    assert_eq!(place.json(&["verify", "latest", "--json"])["ok"], true);
+    place
+        .run(&["verify", "tinny"])
+        .expect_error(1, &["there is no run `tinny`", &format!("did you mean `{run}`?")]);
+    place.json(&["run", "tiny.toml", "--seed", "5", "--json"]);
+    place.run(&["export", "tiny"]).expect_error(2, &["found 2 that begin with `tiny`", &run]);
+    let listed = place.run(&["runs"]);
+    let lines: Vec<&str> = listed.expect(0).stdout.lines().collect();
+    assert!(lines[0].contains("KIND") && lines[0].contains("PROGRESS"), "{lines:?}");
+    assert!(lines[1].contains(" evolution ") && lines[1].contains(" generation 20 "), "{lines:?}");
+}
+
+#[test]
+fn what_was_done_before_is_told_from_this_time() {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    let first = place.run(&["run", "tiny.toml"]);
+    let counted = |finished: &crate::support::Finished| {
+        let line =
+            finished.stdout.lines().find(|line| line.starts_with("  evaluations ")).unwrap().to_owned();
+        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let all = counted(first.expect(0));
+    assert_eq!((all[0].as_str(), all.len()), ("756", 3), "nothing before: {all:?}");
+    let second = place.run(&["extend", "tiny", "--generations", "40"]);
+    let all = counted(second.expect(0));
+    assert_eq!(all[..4], ["1476", "(720", "this", "time,"], "{all:?}");
+    assert!(second.stdout.contains(" this time)\n"), "the time as well: {}", second.stdout);
+}
+
+#[test]
+fn names_that_are_nearly_right_are_told() {
+    let place = Place::new();
+    place.write("tiny.toml", TINY);
+    place
+        .run(&["play", "matrial"])
+        .expect_error(2, &["there is no player `matrial`; did you mean `material`?"]);
+    place
+        .run(&["run", "tinny.toml"])
+        .expect_error(78, &["file not found: tinny.toml; did you mean `tiny.toml`?"]);
+    place
+        .run(&["run", "tiny.toml", "--seed", "-1"])
+        .expect_error(2, &["'-1'", "expected a whole number from 0 to"]);
+}
+
+#[test]
+fn a_starter_is_written_once_and_runs() {
+    let place = Place::new();
+    place.run(&["init"]).expect(0);
+    let starter = std::fs::read_to_string(place.path().join("experiment.toml")).unwrap();
+    assert!(starter.starts_with("#:schema ./atoll.schema.json\n"), "{starter}");
+    assert!(place.path().join("atoll.schema.json").is_file());
+    assert_eq!(place.json(&["check", "experiment.toml", "--json"])["ok"], true);
+    assert_eq!(place.json(&["run", "experiment.toml", "--json"])["best_fitness"], 200.0);
+    place.run(&["init"]).expect_error(1, &["cannot write experiment.toml", "exists"]);
 }

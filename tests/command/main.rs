@@ -28,6 +28,7 @@ mod play;
 #[path = "../support/referee.rs"]
 mod referee;
 mod report;
+mod shell;
 mod signals;
 mod species_command;
 mod species_referees;

@@ -217,13 +217,13 @@ fn what_can_not_be_played_is_refused_with_the_reason() {
             "maze solve --algorithm hybrid --turns 1001".to_owned(),
             "",
             2,
-            "maze:6:9: problem.operators: expected at most 1000 turns for a bound, found `1001`",
+            "--turns 1001 is too long for --algorithm hybrid: expected at most 1000 turns for a bound, found `1001`",
         ),
         (
             "maze solve --algorithm enhanced --turns 10000".to_owned(),
             "",
             2,
-            "maze:8:1: algorithm: expected an island",
+            "--turns 10000 is too long for --algorithm enhanced: expected an island",
         ),
         (
             "maze solve --algorithm chokudai --turns 10000 --width 128 --height 128 --beam-width 9999"

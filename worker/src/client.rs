@@ -119,6 +119,8 @@ impl Delivered {
 struct Heard {
     last: Instant,
     ever: bool,
+    /// The last minute of silence that was logged.
+    told: Option<u64>,
 }
 
 /// The coordinator, as a worker sees it. Clones share what they know.
@@ -137,7 +139,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(calls: Calls, identity: Identity, threads: usize, most_undurable: usize) -> Self {
-        let heard = Heard { last: Instant::now(), ever: false };
+        let heard = Heard { last: Instant::now(), ever: false, told: None };
         Self {
             calls,
             identity: Arc::new(identity),
@@ -317,7 +319,7 @@ impl Client {
 
     fn heard_now(&self) {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) =
-            Heard { last: Instant::now(), ever: true };
+            Heard { last: Instant::now(), ever: true, told: None };
     }
 
     fn heard(&self) -> Heard {
@@ -343,7 +345,15 @@ impl Client {
     fn check_patience(&self, status: &Status) -> Result<(), CallError> {
         let after = self.heard().last.elapsed();
         let reason = status.message().to_owned();
-        tracing::debug!(reason, "the coordinator does not answer");
+        // The first time is worth a line, and then every minute: whoever waits sees what for.
+        let minute = after.as_secs() / 60;
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.told.is_none_or(|told| told < minute) {
+            heard.told = Some(minute);
+            let seconds = after.as_secs();
+            tracing::warn!(reason, seconds, "the coordinator does not answer; trying again");
+        }
+        drop(heard);
         match self.identity.give_up_after {
             Some(limit) if after >= limit => Err(CallError::GaveUp { after, reason }),
             _ => Ok(()),

@@ -111,7 +111,10 @@ async fn join_and_work(
     let mut shutdown = std::pin::pin!(shutdown);
     let renew_every = tokio::select! {
         every = client.join() => every?,
-        () = &mut shutdown => return Ok(Departed::Drained),
+        () = &mut shutdown => {
+            tracing::info!("asked to stop before a coordinator had answered");
+            return Ok(Departed::Drained);
+        }
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
     let supply = Supply::new(client.clone(), config.cache_bytes, config.engines, pool.is_inline());

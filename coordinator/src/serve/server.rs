@@ -286,6 +286,12 @@ where
         () = succeeded(&cluster) => Ending::Succeeded,
         ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
+    let reason = match &ending {
+        Ending::Stopped => "it was asked to",
+        Ending::Succeeded => "another coordinator has taken the store over",
+        Ending::Done | Ending::Failed(_) => "all runs have ended",
+    };
+    tracing::info!(reason, "stopping");
     cluster.begin_closing();
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;

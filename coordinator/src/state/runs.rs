@@ -403,6 +403,7 @@ impl ClusterState {
             Then::Nothing => {}
             Then::Pause { paused, ticket } => {
                 if self.is_open(name) {
+                    tracing::info!(run = name, "{}", if paused { "paused" } else { "continued" });
                     self.queue.set(name, if paused { RunState::Paused } else { RunState::Active });
                 }
                 self.answer(Some(ticket), Ok(name.to_owned()));

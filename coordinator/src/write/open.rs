@@ -508,7 +508,7 @@ async fn read_players(
     let states = States::open(store, &run).await?;
     let islands: Vec<u32> = match reference.island {
         None if all && reference.epoch.is_none() => (0..states.islands()).collect(),
-        _ => vec![reference.island(&states)?],
+        _ => vec![reference.island(&states).await?],
     };
     let mut bodies = vec![];
     for &island in &islands {

@@ -44,6 +44,7 @@ pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
 pub use read::{MAX_BYTES, MAX_STORED, ReadError, read_limited, read_limited_from};
 pub use report::{MAX_PROBLEMS, Problem, Report};
+pub use suggest::nearest;
 
 use node::Node;
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use crate::chart::{Lines, Series, Size, Stretch};
 use crate::document::{Block, Data, Document, Figure, Gallery, Section, Step, Table, Tile};
-use crate::text::{code, count, number, shortened};
+use crate::text::{code, count, number, shortened, times};
 
 /// All that a report tells of a sweep.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,7 @@ fn headline(sweep: &Sweep) -> String {
         format!("{} of {} cells are done", count(done), count(all))
     };
     let combinations = count(sweep.points.len() as u64);
-    format!("A sweep over {combinations} combinations, {} times each: {state}.", sweep.repeats)
+    format!("A sweep over {combinations} combinations, {} each: {state}.", times(u64::from(sweep.repeats)))
 }
 
 fn tiles(sweep: &Sweep) -> Vec<Tile> {

@@ -31,6 +31,11 @@ pub fn number(number: f64) -> String {
     }
 }
 
+/// How often something happened: `1 time`, `2 times`.
+pub fn times(number: u64) -> String {
+    if number == 1 { "1 time".to_owned() } else { format!("{} times", count(number)) }
+}
+
 /// A count with its thousands apart: `12 345`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();

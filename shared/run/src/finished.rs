@@ -49,19 +49,39 @@ impl FinishedRun {
         epochs::total(self.islands.iter().map(|(_, standing)| *standing))
     }
 
-    /// The best champion and its island: the lowest of equals.
+    /// The best champion and its island: of equals the one that was found first.
     ///
     /// # Errors
     /// If a state holds none.
     pub fn best(&self) -> Result<(usize, ChampionView), RunError> {
         let evolver = self.experiment.evolver();
-        let mut best: Option<(usize, ChampionView)> = None;
-        for (island, (state, _)) in self.islands.iter().enumerate() {
-            let champion = evolver.champion(state).map_err(|error| RunError::State { island, error })?;
-            if best.as_ref().is_none_or(|(_, best)| champion.fitness > best.fitness) {
-                best = Some((island, champion));
-            }
-        }
-        Ok(best.expect("there is at least one island"))
+        let champions = self.islands.iter().enumerate().map(|(island, (state, _))| {
+            evolver.champion(state).map_err(|error| RunError::State { island, error })
+        });
+        let mut champions = champions.collect::<Result<Vec<ChampionView>, _>>()?;
+        let best = best_champion(&champions).expect("there is at least one island");
+        Ok((best, champions.swap_remove(best)))
+    }
+}
+
+/// Which champion is the best: of equals the one that was found first, because others may have it from there; of those the
+/// one of the lowest island.
+pub fn best_champion(champions: &[ChampionView]) -> Option<usize> {
+    let order = |a: &ChampionView, b: &ChampionView| {
+        b.fitness.total_cmp(&a.fitness).then(a.generation.cmp(&b.generation))
+    };
+    champions.iter().enumerate().min_by(|(_, a), (_, b)| order(a, b)).map(|(island, _)| island)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_champions_the_earliest_is_the_best() {
+        let champion = |fitness, generation| ChampionView { fitness, generation, genome: vec![] };
+        let all = [champion(359.0, 1400), champion(12.0, 3), champion(359.0, 1206), champion(359.0, 1206)];
+        assert_eq!(best_champion(&all), Some(2));
+        assert_eq!(best_champion(&[]), None);
     }
 }

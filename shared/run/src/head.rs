@@ -193,6 +193,15 @@ impl RunHead {
         archipelago
     }
 
+    /// The budget that counts: the last that the run was given.
+    pub fn budget(&self) -> experiment::Budget {
+        let given = self.recorded().decisions.into_iter().rev().find_map(|decision| match decision {
+            Decision::Extended { budget, .. } => self.extended(&budget),
+            Decision::Ended(_) => None,
+        });
+        given.unwrap_or(*self.experiment.budget())
+    }
+
     /// The experiment's budget with another in its place.
     fn extended(&self, budget: &str) -> Option<experiment::Budget> {
         let keys: BudgetKeys = serde_json::from_str(budget).ok()?;

@@ -1,6 +1,7 @@
 //! The players of a tournament: looked up once, and kept with its run by their digests, so that nothing else is needed to
 //! play its games.
 
+use crate::finished::best_champion;
 use crate::head::RunError;
 use crate::layout::{ArtifactName, NameError, Place, RunId};
 use crate::states::States;
@@ -85,7 +86,7 @@ impl From<StoreError> for LookUpError {
 pub struct Reference {
     /// The run.
     pub run: String,
-    /// The island, which may be left out where there is only one.
+    /// The island; the one with the best champion unless given.
     pub island: Option<u32>,
     /// The last one that is stored unless given.
     pub epoch: Option<u64>,
@@ -110,18 +111,25 @@ impl std::str::FromStr for Reference {
 }
 
 impl Reference {
-    /// The island that is meant.
-    pub fn island(&self, states: &States) -> Result<u32, LookUpError> {
+    /// The island that is meant: where none is named, the one with the best champion, and of equals the one that found it
+    /// first.
+    pub async fn island(&self, states: &States) -> Result<u32, LookUpError> {
         let count = states.islands();
         match self.island {
-            Some(island) if island < count => Ok(island),
-            None if count == 1 => Ok(0),
-            _ => Err(LookUpError::Island {
-                run: self.run.clone(),
-                last: count.saturating_sub(1),
-                found: self.island.map_or("none".to_owned(), |island| format!("`{island}`")),
-            }),
+            Some(island) if island < count => return Ok(island),
+            None if count == 1 => return Ok(0),
+            Some(island) => {
+                let (run, last) = (self.run.clone(), count.saturating_sub(1));
+                return Err(LookUpError::Island { run, last, found: format!("`{island}`") });
+            }
+            None => {}
         }
+        let mut champions = vec![];
+        for island in 0..count {
+            let epoch = self.epoch(states, island)?;
+            champions.push(states.read(island, epoch).await?.champion);
+        }
+        Ok(best_champion(&champions).map_or(0, |best| best as u32))
     }
 
     /// The epoch that is meant, whose state must be stored.
@@ -145,7 +153,7 @@ impl Reference {
     /// The player file of the champion.
     pub async fn champion(&self, store: &Store) -> Result<Bytes, LookUpError> {
         let states = States::open(store, &RunId::new(&self.run)?).await?;
-        let island = self.island(&states)?;
+        let island = self.island(&states).await?;
         let epoch = self.epoch(&states, island)?;
         let genome = states.read(island, epoch).await?.champion.genome;
         let file = states.experiment.file().problem.player_file(&genome);

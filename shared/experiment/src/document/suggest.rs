@@ -11,7 +11,7 @@ const MAX_NAME: usize = 64;
 const MAX_SHOWN: usize = 60;
 
 /// The allowed name that was probably meant.
-pub(super) fn nearest<'a>(found: &str, allowed: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(found: &str, allowed: &[&'a str]) -> Option<&'a str> {
     if found.chars().count() > MAX_NAME {
         return None;
     }

@@ -30,7 +30,13 @@ fn folders_devices_and_pipes_are_refused() {
     assert_eq!(message("/dev/zero"), "/dev/zero: expected a file, found a pipe or device");
     assert_eq!(message("/"), "/: expected a file, found a folder");
     let missing = message("/no/such/file.toml");
-    assert!(missing.starts_with("/no/such/file.toml: expected a readable file, found: "), "{missing}");
+    assert_eq!(missing, "file not found: /no/such/file.toml");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("quickstart.toml"), "").unwrap();
+    let missing = message(folder.path().join("quikstart.toml").to_str().unwrap());
+    assert!(missing.ends_with("quickstart.toml`?") && missing.contains("; did you mean `"), "{missing}");
+    let program = std::env::current_exe().unwrap();
+    assert!(message(program.to_str().unwrap()).ends_with(": expected text in TOML, found binary data"));
 }
 
 #[test]

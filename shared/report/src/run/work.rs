@@ -3,7 +3,7 @@
 use super::{Epoch, Run, course};
 use crate::chart::{COLOURS, Grid, NOTHING};
 use crate::document::{Block, Data, Figure, Section, Table};
-use crate::text::{code, count, percent, shortened, time};
+use crate::text::{code, count, percent, shortened, time, times};
 use std::collections::BTreeMap;
 
 /// Workers with a colour of their own.
@@ -43,7 +43,7 @@ fn epochs(run: &Run) -> impl Iterator<Item = &Epoch> {
 pub(super) fn remark(run: &Run) -> String {
     match (lost(run), run.restarts) {
         (0, 0) => "nothing was lost".to_owned(),
-        (0, restarts) => format!("taken up again {} times", count(restarts)),
+        (0, restarts) => format!("taken up again {}", times(restarts)),
         (lost, _) => format!("{} lost to failures", time(lost)),
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
                 count(epochs(run).count() as u64)
             ),
         ),
-        ("taken up again".to_owned(), format!("{} times", count(run.restarts))),
+        ("taken up again".to_owned(), times(run.restarts)),
         (
             "lost to failures".to_owned(),
             match run.losses.len() {
