@@ -4,8 +4,8 @@
 use crate::drive::{self, Ending, Wish};
 use crate::failure::Failure;
 use crate::run::How;
+use crate::run_name;
 use crate::signals::Signals;
-use crate::store_argument::run_id;
 use crate::terminal::out;
 use crate::tournament::{Outcome, PlayedTournament};
 use ::tournament::Rating;
@@ -65,7 +65,8 @@ struct Field {
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (store, run) = (arguments.how.store.open().await?, run_id(&arguments.run)?);
+    let store = arguments.how.store.open().await?;
+    let run = run_name::find(&store, &arguments.run).await?;
     let states = States::open(&store, &run).await?;
     let mut field = Field::of(&states, &run, arguments).await?;
     for benchmark in BENCHMARKS {

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::run::opening;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::run_name;
+use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use run::Repair;
 use std::io::{IsTerminal, stdin};
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
-    let run = run_id(&arguments.run)?;
+    let run = run_name::find(&store, &arguments.run).await?;
     let repair = Repair::plan(&store, &run).await?;
     let is_needed = repair.is_needed();
     if !arguments.json {

@@ -289,7 +289,9 @@ where
     let reason = match &ending {
         Ending::Stopped => "it was asked to",
         Ending::Succeeded => "another coordinator has taken the store over",
-        Ending::Done | Ending::Failed(_) => "all runs have ended",
+        Ending::Abandoned(_) => "no worker was there for too long",
+        Ending::Refused(_) => "no worker that came can work here",
+        Ending::Done | Ending::Failed(_) | Ending::Cancelled(_) => "all runs have ended",
     };
     tracing::info!(reason, "stopping");
     cluster.begin_closing();
