@@ -131,6 +131,16 @@ async fn store(settings: &Settings) -> Result<Vec<Finding>, Failure> {
     Ok(findings)
 }
 
+/// How the store's clock differs from this machine's.
+fn clocks(ahead: f64) -> String {
+    let off = ahead.abs();
+    match ahead {
+        _ if off < 0.05 => "the store's clock and this machine's agree".to_owned(),
+        ahead if ahead > 0.0 => format!("the store's clock is {off:.1} s ahead of this machine's"),
+        _ => format!("the store's clock is {off:.1} s behind this machine's"),
+    }
+}
+
 fn kept(text: &str, tried: Tried) -> Vec<Finding> {
     let Trial { writers, rounds } = Trial::THOROUGH;
     let slowest = tried.slowest.as_millis();
@@ -138,7 +148,7 @@ fn kept(text: &str, tried: Tried) -> Vec<Finding> {
         "`{text}`: one winner in each of {rounds} races of {writers} writers, the slowest in {slowest} ms"
     );
     let skew = tried.clock_ahead;
-    let clock = format!("the store's clock is {skew:+.1} s ahead of this machine's");
+    let clock = clocks(skew);
     let advice = "set the clocks right (NTP): S3 refuses requests that are more than 15 minutes off";
     let clock = match skew.abs() {
         skew if skew > FAR_OFF => Finding::not("clock", Health::Bad, clock, advice),
@@ -241,4 +251,16 @@ async fn shake_hands(tls: &Tls, authority: &PathBuf, host: &str) -> Result<(), S
     let acceptor = TlsAcceptor::from(tls.config());
     let (connected, _) = tokio::join!(connector.connect(name, ours), acceptor.accept(theirs));
     connected.map(|_| ()).map_err(|error| text(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clocks;
+
+    #[test]
+    fn clocks_agree_or_differ_in_one_direction() {
+        assert_eq!(clocks(-0.01), "the store's clock and this machine's agree");
+        assert_eq!(clocks(2.04), "the store's clock is 2.0 s ahead of this machine's");
+        assert_eq!(clocks(-2.0), "the store's clock is 2.0 s behind this machine's");
+    }
 }

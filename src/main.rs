@@ -18,6 +18,7 @@ mod duel;
 mod endgame;
 mod engine;
 mod engines;
+mod examples;
 mod export;
 mod failure;
 mod init;
@@ -53,7 +54,7 @@ mod trial;
 mod verify;
 mod worker;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -138,7 +139,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
+    let matches = examples::added(Arguments::command()).get_matches();
+    let Arguments { command } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let runtime = match &command {
         // Many callers: hashing what one delivers must not keep another from renewing.
         Command::Coordinator(_) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
@@ -191,6 +193,6 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Play(arguments) => play::run(&arguments).await,
         Command::Init(arguments) => init::run(&arguments),
         Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
-        Command::Man(arguments) => shell::man(&arguments, Arguments::command()),
+        Command::Man(arguments) => shell::man(&arguments, examples::added(Arguments::command())),
     }
 }

@@ -263,7 +263,11 @@ impl Table<'_> {
         let opening = openings().iter().find(|opening| opening.moves == self.game.moves());
         if let Some(opening) = opening.filter(|_| *self.game.start() == Position::START) {
             let name = opening.name.unwrap_or_else(|| opening.family());
-            writeln!(output, "This is opening {}, {name}.", opening.number)?;
+            writeln!(
+                output,
+                "This is opening {} of the deck, which numbers them from 1 to 174: {name}.",
+                opening.number
+            )?;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ fn plans() {
         files(&repository().join("examples")).iter().map(|path| std::fs::read(path).unwrap()).collect();
     plans.extend(corpus([crate::support::MAZE, crate::support::RASTRIGIN, ""]));
     // Large sweeps are rightly large: their counts are checked elsewhere.
-    try_out("plans", 80, &plans, |input| drop(experiment::parse("fuzz.toml", &text(input), None)));
+    try_out("plans", 40, &plans, |input| drop(experiment::parse("fuzz.toml", &text(input), None)));
     let paths = corpus(["islands.override[0].migration", "budget.generations", "a.b.c[12]"]);
     try_out("key paths", 2000, &paths, |input| drop(text(input).parse::<experiment::document::KeyPath>()));
     let times = corpus(["15s", "1h 30m", "250ms", "never", "2 days"]);
@@ -156,7 +156,7 @@ fn stored_runs_with_changed_objects() {
     let bodies: Vec<Vec<u8>> = objects.iter().map(|(_, bytes)| body(bytes)).collect();
     let mut mutator = Mutator::new("runs");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for round in 0..rounds(120) {
+    for round in 0..rounds(40) {
         let changed = mutator.below(objects.len());
         let mut corpus = vec![bodies[changed].clone(); bodies.len()];
         corpus.extend(bodies.iter().cloned());
