@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// How long a lease lasts without a renewal
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
-    /// The coordinator's certificate, and whatever leads from it to its authority
+    /// The coordinator's certificate, and its intermediate certificates
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<String>,
     /// Private key of the certificate

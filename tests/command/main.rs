@@ -39,3 +39,4 @@ mod tournament;
 mod tournament_referees;
 mod verify;
 mod verify_fields;
+mod words;
