@@ -334,9 +334,8 @@ async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure>
     let location = Location::parse(settings.text("store")?.as_ref())?;
     let store = Store::create_at(&location).await;
     // Nothing that a coordinator does again would change it.
-    let store = store.map_err(|error| match error.is_permanent() {
-        true => Failure::Config(error.to_string()),
-        false => error.into(),
+    let store = store.map_err(|error| {
+        if error.is_permanent() { Failure::Config(error.to_string()) } else { error.into() }
     })?;
     Ok((store, first))
 }

@@ -81,7 +81,10 @@ pub(crate) fn refusal(text: &str, choice: &Choice<'_>, place: &str) -> String {
 /// The run of a store that a text stands for.
 pub(crate) async fn find(store: &Store, text: &str) -> Result<RunId, Failure> {
     let literal = RunId::new(text)?;
-    if store.size(&Place::Experiment.in_run(&literal)).await.is_ok() {
+    // What cannot be read is there, and whoever reads it says what is wrong with it.
+    let is_missing =
+        store.size(&Place::Experiment.in_run(&literal)).await.is_err_and(|error| error.is_missing());
+    if !is_missing {
         return Ok(literal);
     }
     let runs = known(store).await?;

@@ -27,6 +27,7 @@ fn a_cancelled_run_is_5_for_everybody_and_no_restart_revives_it() {
     let mut coordinator = folder.coordinator(&arguments);
     let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
     coordinator.wait_for("atoll_results_accepted_total", 1.0);
+    coordinator.wait_for("atoll_workers_wanted", 1.0);
     let run = json(&coordinator.command(&["runs", "--json"]))[0]["run"].as_str().unwrap().to_owned();
     assert!(coordinator.command(&["cancel", &run]).status.success());
     assert_eq!(worker.ended(), Some(5));

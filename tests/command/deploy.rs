@@ -2,6 +2,7 @@
 //! one that the command accepts.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -217,9 +218,8 @@ fn documented_values() -> Vec<(String, String, String)> {
             path.push(key);
             if let Some(comment) = comment.take() {
                 let value = value.trim();
-                let default = if ["", "|"].contains(&value) { "(see `values.yaml`)" } else { value };
-                let default = default.trim_start_matches('(').trim_end_matches(')');
-                let default = if default.contains('`') { default.to_owned() } else { format!("`{default}`") };
+                let is_block = ["", "|"].contains(&value);
+                let default = if is_block { "see `values.yaml`".to_owned() } else { format!("`{value}`") };
                 rows.push((path.join("."), default, comment));
             }
         }
@@ -235,7 +235,7 @@ fn the_readme_of_the_chart_lists_its_values() {
     let (head, table) = written.split_once(marker).unwrap();
     let mut made = "\n| key | default | |\n|---|---|---|\n".to_owned();
     for (key, default, comment) in documented_values() {
-        made += &format!("| `{key}` | {default} | {comment} |\n");
+        writeln!(made, "| `{key}` | {default} | {comment} |").unwrap();
     }
     if std::env::var_os("GOLDEN_WRITE").is_some() {
         std::fs::write(&file, format!("{head}{marker}{made}")).unwrap();
@@ -244,11 +244,14 @@ fn the_readme_of_the_chart_lists_its_values() {
     }
 }
 
-#[test]
-fn every_value_is_rendered() {
-    // Each value, and what must be in the manifests then.
+/// A value of the chart, as JSON.
+fn json(key: &str, value: &str) -> (String, String) {
+    (key.to_owned(), value.to_owned())
+}
+
+/// Values that differ from the defaults, for every variant.
+fn common_values() -> Vec<(String, String)> {
     let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
-    let json = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let mut common = vec![
         json("nameOverride", "\"other\""),
         json("image.repository", "\"registry/atoll\""),
@@ -302,7 +305,12 @@ fn every_value_is_rendered() {
             common.push((format!("{pod}.{key}"), value));
         }
     }
-    let variants = [
+    common
+}
+
+/// Values that differ from the defaults and do not go together.
+fn variants() -> [Vec<(String, String)>; 4] {
+    [
         vec![
             json("mode", "\"batch\""),
             json("experiment", "\"name = \\\"the-experiment\\\"\""),
@@ -351,7 +359,12 @@ fn every_value_is_rendered() {
             json("networkPolicy.enabled", "false"),
         ],
         vec![json("tls.enabled", "false"), json("tls.clientAuth", "false"), json("tokens.enabled", "false")],
-    ];
+    ]
+}
+
+#[test]
+fn every_value_is_rendered() {
+    let (common, variants) = (common_values(), variants());
     let mut set = BTreeSet::new();
     for variant in &variants {
         let values: Vec<String> =

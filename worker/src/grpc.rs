@@ -8,7 +8,7 @@ use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
@@ -38,20 +38,31 @@ impl Grpc {
         *self.clients.write().unwrap_or_else(PoisonError::into_inner) = clients(channels, token);
     }
 
-    /// Makes a call; if it gets no answer, the next one goes to the next coordinator.
-    async fn call<T, F>(&self, call: impl FnOnce(WorkerClient<Line>) -> F) -> Result<T, Status>
+    /// Makes a call. A coordinator that does not answer, or only stands by, is passed over: the next one is asked at once,
+    /// each of them at most once.
+    async fn call<T, F>(&self, call: impl Fn(WorkerClient<Line>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
     {
-        let turn = self.turn.load(SeqCst);
-        let client = {
-            let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
-            clients[turn % clients.len()].clone()
-        };
-        let mut attempt = Attempt { turn: &self.turn, number: turn, is_answered: false };
-        let answer = call(client).await;
-        attempt.is_answered = !answer.as_ref().is_err_and(|status| status.code() == Code::Unavailable);
-        answer
+        let mut left = self.clients().len();
+        loop {
+            let turn = self.turn.load(SeqCst);
+            let client = {
+                let clients = self.clients();
+                clients[turn % clients.len()].clone()
+            };
+            let mut attempt = Attempt { turn: &self.turn, number: turn, is_answered: false };
+            let answer = call(client).await;
+            attempt.is_answered = !answer.as_ref().is_err_and(|status| status.code() == Code::Unavailable);
+            left -= 1;
+            if attempt.is_answered || left == 0 {
+                return answer;
+            }
+        }
+    }
+
+    fn clients(&self) -> RwLockReadGuard<'_, Vec<WorkerClient<Line>>> {
+        self.clients.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,32 +93,51 @@ fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Line> {
 #[tonic::async_trait]
 impl WorkerCalls for Grpc {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
-        self.call(|mut client| async move { client.join(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.join(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
-        self.call(|mut client| async move { client.acquire(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.acquire(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
-        self.call(|mut client| async move { client.plan(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.plan(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
-        let fetch = |mut client: WorkerClient<Line>| async move {
-            let mut stream = client.fetch(request).await?.into_inner();
-            let wrong = |error: ChunkError| Status::out_of_range(error.to_string());
-            let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(wrong)?;
-            while let Some(chunk) = stream.message().await? {
-                assembly.add(chunk).map_err(wrong)?;
+        let fetch = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move {
+                let mut stream = client.fetch(request).await?.into_inner();
+                let wrong = |error: ChunkError| Status::out_of_range(error.to_string());
+                let mut assembly = Assembly::new(length, u64::from(u32::MAX)).map_err(wrong)?;
+                while let Some(chunk) = stream.message().await? {
+                    assembly.add(chunk).map_err(wrong)?;
+                }
+                assembly.finish().map_err(wrong)
             }
-            assembly.finish().map_err(wrong)
         };
         self.call(fetch).await
     }
 
     async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
-        self.call(|mut client| async move { client.renew(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.renew(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn checkpoint(
@@ -118,10 +148,11 @@ impl WorkerCalls for Grpc {
         use v1::checkpoint_part::Part;
         let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(&bytes).map(Part::Chunk));
         let parts: Vec<_> = parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect();
-        self.call(|mut client| async move {
-            client.checkpoint(tokio_stream::iter(parts)).await.map(Response::into_inner)
-        })
-        .await
+        let call = |mut client: WorkerClient<Line>| {
+            let parts = tokio_stream::iter(parts.clone());
+            async move { client.checkpoint(parts).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn complete(
@@ -133,17 +164,26 @@ impl WorkerCalls for Grpc {
         let chunks = chunks::cut_all(&bodies).into_iter().map(Part::Chunk);
         let parts = std::iter::once(Part::Head(head)).chain(chunks);
         let parts: Vec<_> = parts.map(|part| v1::CompletePart { part: Some(part) }).collect();
-        self.call(|mut client| async move {
-            client.complete(tokio_stream::iter(parts)).await.map(Response::into_inner)
-        })
-        .await
+        let call = |mut client: WorkerClient<Line>| {
+            let parts = tokio_stream::iter(parts.clone());
+            async move { client.complete(parts).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        self.call(|mut client| async move { client.release(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.release(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 
     async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
-        self.call(|mut client| async move { client.leave(request).await.map(Response::into_inner) }).await
+        let call = |mut client: WorkerClient<Line>| {
+            let request = request.clone();
+            async move { client.leave(request).await.map(Response::into_inner) }
+        };
+        self.call(call).await
     }
 }
