@@ -27,6 +27,7 @@ const AUDITED: f64 = 0.02;
 const OTHER_DESCRIPTORS: usize = 1024;
 
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,

@@ -3,7 +3,9 @@
 use clap::Command;
 
 /// The words of a command, and its examples: what to type, and what it does.
-const EXAMPLES: &[(&[&str], &[(&str, &str)])] = &[
+type Examples = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const EXAMPLES: &[Examples] = &[
     (
         &["run"],
         &[

@@ -62,7 +62,7 @@ pub(crate) struct RunArguments {
 
 /// A seed as it was typed.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
-    let seed = text.parse().ok().filter(|seed| *seed <= i64::MAX as u64);
+    let seed = text.parse().ok().filter(|seed| i64::try_from(*seed).is_ok());
     seed.ok_or_else(|| format!("expected a whole number from 0 to {}", i64::MAX))
 }
 

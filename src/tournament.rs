@@ -13,7 +13,7 @@ use crate::cells;
 use crate::drive::Driven;
 use crate::failure::Failure;
 use crate::run::How;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::store_argument::StoreArgument;
 use crate::terminal::{out, write_out};
 use archipelago::Progress;
 use archipelago::cell::CellPlan;
@@ -80,7 +80,8 @@ pub(crate) async fn execute(command: Command) -> Result<ExitCode, Failure> {
 impl TournamentArgument {
     /// What has been played.
     async fn read(&self) -> Result<(RunId, Progress), Failure> {
-        let (store, run) = (self.store.open().await?, run_id(&self.run)?);
+        let store = self.store.open().await?;
+        let run = crate::run_name::find(&store, &self.run).await?;
         let played = PlayedTournament::read(&store, &run, Duration::ZERO).await?;
         Ok((run, *played.progress))
     }

@@ -78,16 +78,16 @@ impl Rejection {
     /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
-            Self::Report(_)
-            | Self::Player(_)
-            | Self::Name(_)
-            | Self::TooMany { .. }
-            | Self::Unsuitable { .. } => true,
             Self::Keep(RunError::Write(
                 WriteError::Store(error) | WriteError::Journal(JournalError::Store(error)),
             )) => error.is_permanent(),
             Self::Keep(RunError::Write(_) | RunError::Busy { .. }) => false,
-            Self::Keep(_) => true,
+            Self::Keep(_)
+            | Self::Report(_)
+            | Self::Player(_)
+            | Self::Name(_)
+            | Self::TooMany { .. }
+            | Self::Unsuitable { .. } => true,
             _ => false,
         }
     }

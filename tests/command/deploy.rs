@@ -145,7 +145,7 @@ fn rules(job: &str) -> Vec<Rule> {
 }
 
 /// What a Job does about a pod, by the first rule that matches; `Count` is a restart that counts.
-fn decision<'a>(rules: &'a [Rule], code: u8, disrupted: bool) -> &'a str {
+fn decision(rules: &[Rule], code: u8, disrupted: bool) -> &str {
     let matches = |rule: &&Rule| rule.on_disruption && disrupted || rule.codes.contains(&code);
     rules.iter().find(matches).map_or("Count", |rule| &rule.action)
 }

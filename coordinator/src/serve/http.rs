@@ -20,7 +20,12 @@ const PAGES_PER_SECOND: u32 = 20;
 /// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
 pub(crate) fn router(front: Front, permissions: Arc<LivePermissions>, tls: Option<Arc<LiveTls>>) -> Router {
     let metrics = Router::new()
-        .route("/metrics", get(move |front, pace, peer| measure(front, pace, peer, tls.clone())))
+        .route(
+            "/metrics",
+            get(move |State(front): State<Front>, Extension(pace): Extension<Arc<Pace>>, peer| async move {
+                measure(&front, &pace, peer, tls.as_deref())
+            }),
+        )
         .route_layer(from_fn_with_state(permissions, check));
     let pace = Arc::new(Pace::default());
     Router::new()
@@ -53,12 +58,7 @@ async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn measure(
-    State(front): State<Front>,
-    Extension(pace): Extension<Arc<Pace>>,
-    peer: Option<Extension<HttpPeer>>,
-    tls: Option<Arc<LiveTls>>,
-) -> Response {
+fn measure(front: &Front, pace: &Pace, peer: Option<Extension<HttpPeer>>, tls: Option<&LiveTls>) -> Response {
     if let Some(Extension(HttpPeer(peer))) = peer
         && !pace.admits(peer, PAGES_PER_SECOND, Instant::now())
     {

@@ -484,7 +484,7 @@ async fn reload(
                     tracing::info!("tokens were replaced");
                 }
                 if let (Some(tls), Some(new_tls)) = (&tls, new_tls)
-                    && tls.replace(new_tls)
+                    && tls.replace(&new_tls)
                 {
                     tracing::info!("certificates were replaced");
                 }

@@ -96,7 +96,7 @@ fn verifier(authority: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         roots.add(certificate).map_err(|error| wrong(expected, &error))?;
     }
     let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build();
-    Ok(verifier.map_err(|error| wrong(expected, &error))?)
+    verifier.map(|verifier| verifier as Arc<dyn ClientCertVerifier>).map_err(|error| wrong(expected, &error))
 }
 
 fn wrong(expected: &'static str, reason: &dyn fmt::Display) -> TlsError {
@@ -133,11 +133,11 @@ impl LiveTls {
     }
 
     /// Takes other certificates; returns whether they differ.
-    pub(crate) fn replace(&self, tls: Tls) -> bool {
+    pub(crate) fn replace(&self, tls: &Tls) -> bool {
         if self.current().files == tls.files {
             return false;
         }
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = tls.clone();
+        self.current.write().unwrap_or_else(PoisonError::into_inner).clone_from(tls);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|caller| caller.strong_count() > 0);
         for caller in open.iter().filter_map(Weak::upgrade) {

@@ -323,9 +323,10 @@ impl StoredEpochs {
                 self.checkpoints[of.island as usize].insert(*generation, *of);
             }
         }
-        let terms: BTreeSet<u64> = match self.asynchronous {
-            true => recorded.terms.iter().map(|term| term.number).collect(),
-            false => BTreeSet::from([0]),
+        let terms: BTreeSet<u64> = if self.asynchronous {
+            recorded.terms.iter().map(|term| term.number).collect()
+        } else {
+            BTreeSet::from([0])
         };
         self.stray.extend(stray.into_iter().filter(|place| {
             place.state().is_some_and(|of| {

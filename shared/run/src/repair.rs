@@ -282,7 +282,7 @@ impl Repair {
     async fn move_object(&self, store: &Store, path: &Path, aside: &Path) -> Result<(), StoreError> {
         let folder = format!("{}/", self.run.folder());
         let name = path.as_ref().strip_prefix(&folder).unwrap_or(path.as_ref());
-        let to = name.split('/').fold(aside.clone(), |to, part| to.join(part));
+        let to = name.split('/').fold(aside.clone(), store::Path::join);
         match store.set_aside(path, &to).await {
             Err(error) if error.is_missing() => Ok(()),
             moved => moved,
@@ -291,15 +291,15 @@ impl Repair {
 
     fn reason(&self, aside: &Path) -> String {
         let first = self.damage.first().map_or("objects cannot be read", String::as_str);
-        let mut reason = format!("repaired: {first}");
-        if !self.moved.is_empty() {
+        if self.moved.is_empty() {
+            format!("repaired: {first}")
+        } else {
             let names: Vec<&str> =
                 self.moved.iter().take(NAMED).filter_map(|(path, _)| path.filename()).collect();
             let others = self.moved.len().saturating_sub(NAMED);
             let others = if others > 0 { format!(" and {others} more") } else { String::new() };
-            reason += &format!("; moved to {aside}: {}{others}", names.join(", "));
+            format!("repaired: {first}; moved to {aside}: {}{others}", names.join(", "))
         }
-        reason
     }
 }
 
