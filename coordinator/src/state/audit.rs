@@ -94,8 +94,10 @@ pub(crate) struct Audits {
     /// What was accepted since the last epoch that is complete everywhere.
     recent: BTreeMap<Place, Arc<Accepted>>,
     complete: u64,
-    /// The last delivery of each worker.
+    /// The last delivery of each worker, and the last one of its highest epoch: islands are not equally far, so the last
+    /// delivery need not belong to the end of the run.
     last: BTreeMap<String, Arc<Accepted>>,
+    furthest: BTreeMap<String, Arc<Accepted>>,
     /// What the best fitness was reached in.
     best: Option<Arc<Accepted>>,
     /// Whether the audits before the end have begun.
@@ -111,6 +113,10 @@ impl Audits {
         }
         if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
             self.best = Some(accepted.clone());
+        }
+        let epoch = accepted.open.task.epoch;
+        if self.furthest.get(&accepted.worker).is_none_or(|known| known.open.task.epoch <= epoch) {
+            self.furthest.insert(accepted.worker.clone(), accepted.clone());
         }
         self.last.insert(accepted.worker.clone(), accepted.clone());
         self.recent.insert(accepted.place(), accepted);
@@ -132,7 +138,7 @@ impl Audits {
         true
     }
 
-    /// Has what the end of the run depends on computed again, except for what was: each worker's last delivery, the
+    /// Has what the end of the run depends on computed again, except for what was: each worker's last deliveries, the
     /// epoch with the best fitness, and those that decided the end. Returns the places; nothing if that was done.
     pub(crate) fn begin_final(
         &mut self,
@@ -144,7 +150,8 @@ impl Audits {
             return vec![];
         }
         let deciding = self.recent.values().filter(|one| decisive(one.place(), &one.standing));
-        let all: Vec<Arc<Accepted>> = self.last.values().chain(&self.best).chain(deciding).cloned().collect();
+        let last = self.last.values().chain(self.furthest.values()).chain(&self.best);
+        let all: Vec<Arc<Accepted>> = last.chain(deciding).cloned().collect();
         let all = all.into_iter().filter(|one| !is_audited(one.place()));
         let all: Vec<Arc<Accepted>> = all.filter(|one| !self.pending.contains_key(&one.place())).collect();
         for accepted in &all {
