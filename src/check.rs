@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::progress::short;
 use crate::reference;
 use crate::terminal::{out, write_out};
-use crate::trial;
+use crate::trial::Trials;
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +20,9 @@ pub(crate) struct Arguments {
     /// One JSON object on stdout
     #[arg(long)]
     json: bool,
+    /// Estimate without a trial on this machine, which takes up to 2 seconds
+    #[arg(long)]
+    no_trial: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -31,9 +34,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         plan => plan?,
     };
     let threads = worker::available_threads();
+    let trials = if arguments.no_trial { Trials::none() } else { Trials::new() };
     let (what, run, estimate) = match &plan {
         Plan::Single(experiment) => {
-            (describe(experiment), experiment.run_id(), trial::calibrated(experiment, threads))
+            (describe(experiment), experiment.run_id(), trials.calibrated(experiment, threads))
         }
         Plan::Sweep(sweep) => {
             // Repeats of one combination follow each other, and cost the same.
@@ -46,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 let experiment = sweep.cell(cell).experiment;
                 let mut estimate = experiment.estimate(1);
                 if number % every == 0 {
-                    let tried = trial::calibrated(&experiment, 1);
+                    let tried = trials.calibrated(&experiment, 1);
                     let ratio = tried
                         .time
                         .zip(estimate.time)
@@ -62,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             (what, sweep.run_id(), shared(together(cells), threads))
         }
         Plan::Study(study) => {
-            let parts = study.parts.iter().map(|part| trial::calibrated(&part.experiment, threads));
+            let parts = study.parts.iter().map(|part| trials.calibrated(&part.experiment, threads));
             let games = study.tournament.iter().map(|games| games.estimate(threads));
             let what = format!("a study of {} experiments", study.parts.len());
             (what, study.name.clone(), together(parts.chain(games)))

@@ -95,6 +95,15 @@ pub(crate) struct Arguments {
     linger: Option<String>,
 }
 
+/// A share of the results, or `auto`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "it is only read to be checked")]
+enum Share {
+    Number(f64),
+    Text(String),
+}
+
 /// The keys of `coordinator.toml`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -112,7 +121,7 @@ struct Keys {
     hedge_after: Option<String>,
     exit_when_done: Option<bool>,
     max_runs: Option<u32>,
-    audit: Option<f64>,
+    audit: Option<Share>,
     run: Option<String>,
     revive: Option<bool>,
     give_up_after: Option<String>,
@@ -145,7 +154,7 @@ const DEFAULTS: [(&str, &str); 30] = [
     ("hedge_after", "10s"),
     ("exit_when_done", "false"),
     ("max_runs", "1000"),
-    ("audit", ""),
+    ("audit", "auto"),
     ("run", ""),
     ("revive", "false"),
     ("give_up_after", "never"),
@@ -344,12 +353,12 @@ async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure>
 /// How much is computed again: where workers need tokens, 2 percent unless told otherwise.
 fn audit(settings: &Settings, permissions: &Permissions) -> Result<AuditTerms, Failure> {
     let share = match settings.text("audit")?.as_str() {
-        "" if permissions.wants_tokens() => AUDITED,
-        "" => 0.0,
-        _ => settings.parsed("audit", "a share from 0 to 1")?,
+        "auto" if permissions.wants_tokens() => AUDITED,
+        "auto" => 0.0,
+        _ => settings.parsed("audit", "`auto`, or a share from 0 to 1")?,
     };
     if !(0.0..=1.0).contains(&share) {
-        return Err(settings.bad("audit", "expected a share from 0 to 1"));
+        return Err(settings.bad("audit", "expected `auto`, or a share from 0 to 1"));
     }
     Ok(AuditTerms { share, secret: rand::random() })
 }

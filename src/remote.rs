@@ -397,7 +397,7 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
     out!(
-        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  DIGEST",
+        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  DIGEST OR REASON",
         "RUN",
         "KIND",
         "STATE",
@@ -410,7 +410,8 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
         let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let (kind, done) = reached(status, standing.map_or(0, |standing| standing.generation));
         let best = shown(standing.map(|standing| number(standing.best)));
-        let digest = digest(status).map_or(String::new(), |digest| digest[..12].to_owned());
+        // A run without a digest may have a reason.
+        let digest = digest(status).map_or(status.reason.clone(), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
         out!("{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {digest}");
     }

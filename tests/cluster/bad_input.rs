@@ -51,7 +51,7 @@ fn nobody_is_there() {
     let arguments = [&["submit", &file][..], &url].concat();
     refused(&folder, &arguments, 1, &["does not answer", "atoll coordinator"]);
     let arguments = [&["worker", "--give-up-after", "200ms"][..], &url].concat();
-    refused(&folder, &arguments, 1, &["has not answered"]);
+    refused(&folder, &arguments, 6, &["has not answered"]);
 }
 
 #[test]

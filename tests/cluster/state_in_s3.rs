@@ -53,7 +53,7 @@ fn a_service_that_breaks_its_promises_is_refused() {
         let (server, folder) = (Server::careless(way), Folder::new());
         let arguments = ["--store", "s3://careless", "--listen", "127.0.0.1:0", "--http", "off"];
         let begun = command(&folder, &server.variables(), &[&["coordinator"], &arguments[..]].concat());
-        assert_eq!(begun.status.code(), Some(1), "{way}");
+        assert_eq!(begun.status.code(), Some(78), "{way}");
         assert!(text(&begun.stderr).contains(said), "{way}: {}", text(&begun.stderr));
         let looked = command(&folder, &server.variables(), &[&["doctor", "--json"], &arguments[..]].concat());
         assert_eq!(looked.status.code(), Some(1), "{way}");

@@ -130,11 +130,8 @@ async fn rogue_workers_do_not_harm_a_run() {
     let left = evolution::epoch::left_digest(b"x", b"");
     let digest = evolution::epoch::outcome_digest(&left, b"\0");
     invented.digest = digest.0.to_vec().into();
-    let delivered = inventor.deliver(Some(piece(&run)), invented, b"x\0").await;
-    assert!(
-        matches!(delivered, Ok(Fate::Unneeded))
-            || delivered.is_err_and(|s| s.code() == Code::InvalidArgument)
-    );
+    let status = inventor.deliver(Some(piece(&run)), invented, b"x\0").await.unwrap_err();
+    assert_eq!(status.code(), Code::PermissionDenied, "{}", status.message());
 
     // One reports a digest that its bytes do not have.
     let mut liar = Rogue::new(&coordinator, "liar").await;
@@ -146,7 +143,7 @@ async fn rogue_workers_do_not_harm_a_run() {
     assert!(status.message().contains("quarantined"), "{}", status.message());
     assert_eq!(liar.acquire(1).await.unwrap_err().code(), Code::PermissionDenied);
     assert_eq!(liar.join(experiment::SEMANTICS).await.unwrap_err().code(), Code::PermissionDenied);
-    assert_eq!(coordinator.metric("atoll_workers_quarantined_total"), 1.0);
+    assert_eq!(coordinator.metric("atoll_workers_quarantined_total"), 2.0);
 
     // One floods.
     let mut flood = Rogue::new(&coordinator, "flood").await;

@@ -3,6 +3,7 @@
 
 use crate::support::{Place, finish, with_checkpoints};
 use evolution::digest::Digest;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -178,13 +179,14 @@ fn files_that_are_no_experiments() {
     let place = Place::new();
     std::fs::create_dir(place.path().join("folder.toml")).expect("a folder");
     place.run(&["run", "folder.toml"]).expect_error(78, &["folder.toml", "expected a file"]);
-    place.run(&["check", "missing.toml"]).expect_error(78, &["missing.toml", "No such file"]);
+    place.run(&["check", "missing.toml"]).expect_error(78, &["file not found: missing.toml"]);
 }
 
 #[test]
 fn a_file_of_a_hundred_megabytes() {
     let place = Place::new();
-    let file = std::fs::File::create(place.path().join("big.toml")).expect("a file");
+    let mut file = std::fs::File::create(place.path().join("big.toml")).expect("a file");
+    file.write_all("#".repeat(1 << 20).as_bytes()).expect("text");
     file.set_len(100_000_000).expect("a sparse file");
     place.run(&["run", "big.toml"]).expect_error(78, &["big.toml", "at most 1048576 bytes"]);
     // A pipe has no length to be judged by.
