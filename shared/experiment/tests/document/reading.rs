@@ -13,7 +13,7 @@ fn the_longest_file_is_read_and_a_longer_one_refused() {
     fs::write(&path, "#".repeat(MAX_BYTES as usize)).unwrap();
     assert_eq!(read_limited(&path).unwrap().len() as u64, MAX_BYTES);
     // A sparse file: 100 GB by its own account, and nothing on the disk.
-    File::create(&path).unwrap().set_len(100 << 30).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(100 << 30).unwrap();
     let message = read_limited(&path).unwrap_err().to_string();
     assert_eq!(message, format!("{}: expected at most 1048576 bytes, found more", path.display()));
 }
