@@ -1,4 +1,4 @@
-//! `atoll doctor`: whether a coordinator with these settings would be well, and what to do if not.
+//! `atoll doctor`: whether a coordinator with these settings can run here, and what to do if not.
 
 use crate::coordinator::{self as command, Arguments as CoordinatorArguments};
 use crate::failure::Failure;

@@ -1,0 +1,292 @@
+//! Leases: who holds what, for how long, and when work is poison.
+
+use super::*;
+
+fn work(island: u32) -> Work {
+    Work { run: "r".to_owned(), piece: Piece::Epoch { island, epoch: 0 } }
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn leases() -> Leases {
+    Leases::new(Terms::default(), 7)
+}
+
+/// A worker that answers for itself.
+fn party(worker: &str) -> Party<'_> {
+    Party { worker, principal: worker }
+}
+
+/// Has a piece granted to a worker and fail there.
+fn fail(leases: &mut Leases, party: Party<'_>, now: Duration) {
+    let token = leases.grant(&work(0), party.worker, now);
+    assert!(leases.fail(&work(0), party, token, "it broke", now));
+}
+
+fn is_poison(leases: &Leases, connected: &[Party<'_>]) -> bool {
+    leases.judge(&work(0), connected.iter().copied()) != Verdict::Again
+}
+
+fn waiting(leases: &Leases, worker: &str, now: Duration) -> Option<Work> {
+    leases.waiting_for(worker, "r", now, |_| true)
+}
+
+#[test]
+fn a_lease_runs_out_unless_it_is_renewed() {
+    let mut leases = leases();
+    let token = leases.grant(&work(0), "a", seconds(0));
+    let lost = leases.grant(&work(1), "b", seconds(0));
+    assert!(leases.renew(&work(0), "a", token, 1, seconds(10)));
+    let (worker, held) = ("b".to_owned(), seconds(15));
+    let expected = Expired { work: work(1), worker, token: lost, held };
+    assert_eq!(leases.expire(seconds(15)), [expected], "the other one was renewed");
+    assert_eq!(waiting(&leases, "c", seconds(15)), Some(work(1)));
+    assert_eq!(leases.expire(seconds(25)).len(), 1);
+}
+
+#[test]
+fn a_worker_that_was_away_takes_its_lease_up_again() {
+    let mut leases = leases();
+    let token = leases.grant(&work(0), "a", seconds(0));
+    leases.expire(seconds(20));
+    leases.grant(&work(0), "b", seconds(20));
+    assert!(leases.renew(&work(0), "a", token, 3, seconds(21)));
+    assert_eq!(leases.count("r"), 2);
+    let mut next = Leases::new(Terms::default(), 1000);
+    assert!(next.renew(&work(0), "a", token, 3, seconds(0)), "and so does the next coordinator");
+    assert!(next.release(&work(0), "a", token));
+}
+
+#[test]
+fn what_is_late_from_one_lease_does_not_touch_the_next() {
+    let mut leases = leases();
+    let old = leases.grant(&work(0), "a", seconds(0));
+    leases.expire(seconds(20));
+    let new = leases.grant(&work(0), "a", seconds(20));
+    assert_ne!(old, new);
+    assert!(!leases.renew(&work(0), "a", old, 1, seconds(21)));
+    assert!(!leases.release(&work(0), "a", old));
+    assert!(!leases.fail(&work(0), party("a"), old, "it broke", seconds(21)));
+    assert_eq!(leases.count("r"), 1);
+    assert!(leases.renew(&work(0), "a", new, 1, seconds(22)));
+    assert!(!leases.release(&work(0), "b", new), "it is not its own");
+    assert!(leases.release(&work(0), "a", new));
+}
+
+#[test]
+fn an_answer_that_was_lost_is_given_again_with_its_token() {
+    let mut leases = leases();
+    let token = leases.grant(&work(0), "a", seconds(0));
+    assert_eq!(leases.grant(&work(0), "a", seconds(10)), token);
+    assert_eq!(leases.expire(seconds(20)), [], "it was prolonged");
+}
+
+#[test]
+fn long_work_keeps_its_lease_and_is_reported_once_when_it_stands_still() {
+    let mut leases = leases();
+    let token = leases.grant(&work(0), "a", seconds(0));
+    for now in (0..100_000).step_by(14) {
+        assert!(leases.renew(&work(0), "a", token, now / 500, seconds(now)));
+        assert_eq!((leases.expire(seconds(now + 13)), leases.find_stalled(seconds(now))), (vec![], vec![]));
+    }
+    for now in (100_000..110_000).step_by(14) {
+        assert!(leases.renew(&work(0), "a", token, 200, seconds(now)), "its worker is there");
+    }
+    assert_eq!(leases.find_stalled(seconds(110_000)).len(), 1);
+    assert_eq!(leases.find_stalled(seconds(110_001)), [], "once");
+    assert_eq!(leases.stalled("r"), Some((&work(0), "a")));
+    assert_eq!(leases.stalled("q"), None);
+    leases.renew(&work(0), "a", token, 201, seconds(110_002));
+    assert_eq!(leases.stalled("r"), None, "it goes on");
+}
+
+#[test]
+fn what_usually_takes_long_may_stand_still_for_longer() {
+    let mut leases = leases();
+    leases.grant(&work(0), "a", seconds(0));
+    leases.complete(&work(0), seconds(600));
+    let token = leases.grant(&work(1), "a", seconds(600));
+    for now in (600..6600).step_by(10) {
+        assert!(leases.renew(&work(1), "a", token, 0, seconds(now)));
+        assert_eq!(leases.find_stalled(seconds(now)), []);
+    }
+    assert_eq!(leases.find_stalled(seconds(6601)).len(), 1);
+}
+
+#[test]
+fn an_idle_worker_repeats_the_oldest_lease_once() {
+    let mut leases = leases();
+    leases.grant(&work(1), "a", seconds(0));
+    leases.grant(&work(0), "a", seconds(1));
+    assert_eq!(leases.hedge("b", seconds(9), |_| true), None, "it is too young");
+    assert_eq!(leases.hedge("b", seconds(12), |_| false), None, "the run is paused");
+    assert_eq!(leases.hedge("a", seconds(12), |_| true), None, "it is its own");
+    assert_eq!(leases.hedge("b", seconds(12), |_| true), Some(work(1)));
+    leases.grant(&work(1), "b", seconds(12));
+    assert_eq!(leases.hedge("c", seconds(12), |_| true), Some(work(0)), "two are enough");
+}
+
+#[test]
+fn clients_that_only_renew_do_not_keep_a_piece_from_others() {
+    let mut leases = leases();
+    let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
+    for now in (10..=600).step_by(10) {
+        for (worker, token) in tokens {
+            assert!(leases.renew(&work(0), worker, token, 7, seconds(now)));
+        }
+        leases.find_stalled(seconds(now));
+        assert_eq!(waiting(&leases, "c", seconds(now)), None, "they may still get further");
+    }
+    assert_eq!(leases.find_stalled(seconds(611)).len(), 2);
+    assert_eq!(waiting(&leases, "a", seconds(611)), None, "it has it");
+    assert_eq!(waiting(&leases, "c", seconds(611)), Some(work(0)));
+    let token = leases.grant(&work(0), "c", seconds(611));
+    assert_eq!(waiting(&leases, "d", seconds(611)), None, "a worker tries");
+    assert!(leases.renew(&work(0), "c", token, 1, seconds(620)));
+    assert_eq!(leases.count("r"), 3, "and those that renew keep their leases, as long as the work may take");
+}
+
+#[test]
+fn clients_that_make_progress_up_do_not_keep_a_piece_from_idle_workers() {
+    let mut leases = leases();
+    let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
+    for now in (10..=600).step_by(10) {
+        for (worker, token) in tokens {
+            assert!(leases.renew(&work(0), worker, token, now, seconds(now)));
+        }
+    }
+    assert_eq!(leases.find_stalled(seconds(601)), []);
+    assert_eq!(leases.hedge("c", seconds(599), |_| true), None);
+    assert_eq!(leases.hedge("c", seconds(601), |_| true), Some(work(0)));
+}
+
+#[test]
+fn poison_is_what_fails_on_three_workers_and_on_all_that_could_take_it() {
+    let mut leases = leases();
+    let all = ["a", "b", "c", "d"].map(party);
+    for (failed, worker) in ["a", "b", "c"].into_iter().enumerate() {
+        assert!(!is_poison(&leases, &all[..failed]));
+        fail(&mut leases, party(worker), seconds(0));
+    }
+    assert!(!is_poison(&leases, &all), "one worker has not tried");
+    assert!(!is_poison(&leases, &[]), "nobody is there");
+    let Verdict::Poison(reason) = leases.judge(&work(0), all[..3].iter().copied()) else {
+        panic!("three workers are enough")
+    };
+    assert_eq!(reason, "run r, island 0, epoch 0 failed 3 times on 3 workers: it broke");
+    fail(&mut leases, party("d"), seconds(0));
+    assert!(is_poison(&leases, &all));
+    leases.advanced(&work(0));
+    assert!(!is_poison(&leases, &all), "it got further");
+}
+
+#[test]
+fn with_fewer_workers_poison_is_what_fails_five_times() {
+    let mut leases = leases();
+    for times in 0..5 {
+        assert!(!is_poison(&leases, &[party("a")]));
+        fail(&mut leases, party("a"), seconds(100 * times));
+    }
+    assert!(!is_poison(&leases, &[party("a"), party("b")]), "another has not tried");
+    assert!(is_poison(&leases, &[party("a")]));
+}
+
+#[test]
+fn ids_are_self_chosen_so_principals_are_counted() {
+    let mut leases = leases();
+    let one = |worker| Party { worker, principal: "one" };
+    for worker in ["a", "b", "c", "d"] {
+        fail(&mut leases, one(worker), seconds(0));
+    }
+    assert!(!is_poison(&leases, &["a", "b", "c", "d"].map(one)));
+    assert!(!is_poison(&leases, &[party("honest")]));
+}
+
+#[test]
+fn lack_of_memory_is_no_failure() {
+    let mut leases = leases();
+    for round in 0..20 {
+        let now = seconds(100 * round);
+        let token = leases.grant(&work(0), "small", now);
+        leases.refuse(&work(0), party("small"), token, "at most 1 MiB", now);
+        assert!(!is_poison(&leases, &[party("small")]));
+        assert!(leases.is_unfit("small", "r", now), "others first");
+        assert!(!leases.is_unfit("large", "r", now) && waiting(&leases, "large", now) == Some(work(0)));
+        assert!(!leases.is_unfit("small", "r", now + seconds(60)), "pieces differ");
+    }
+    assert_eq!(leases.why_unfit("r", ["small"]), Some("at most 1 MiB"));
+    assert_eq!(leases.why_unfit("r", ["small", "large"]), None);
+    for worker in ["a", "b", "c"] {
+        fail(&mut leases, party(worker), seconds(0));
+    }
+    assert!(is_poison(&leases, &["a", "b", "c", "small"].map(party)), "it could not take it");
+    leases.fits("small", "r");
+    assert!(!is_poison(&leases, &["a", "b", "c", "small"].map(party)));
+}
+
+#[test]
+fn only_a_holder_can_fail_work() {
+    let mut leases = leases();
+    let token = leases.grant(&work(0), "a", seconds(0));
+    for worker in ["x", "y", "z"] {
+        assert!(!leases.fail(&work(0), party(worker), token, "made up", seconds(0)));
+    }
+    assert!(!is_poison(&leases, &["x", "y", "z"].map(party)));
+    assert_eq!(leases.count("r"), 1);
+}
+
+#[test]
+fn what_failed_here_is_tried_elsewhere_first_and_here_later() {
+    let mut leases = leases();
+    fail(&mut leases, party("a"), seconds(0));
+    assert_eq!(waiting(&leases, "a", seconds(0)), None);
+    assert_eq!(leases.hedge("a", seconds(0), |_| true), None);
+    assert_eq!(waiting(&leases, "b", seconds(0)), Some(work(0)));
+    assert_eq!(waiting(&leases, "a", seconds(1)), Some(work(0)));
+    fail(&mut leases, party("a"), seconds(1));
+    assert_eq!(waiting(&leases, "a", seconds(2)), None, "twice as long as before");
+    assert_eq!(waiting(&leases, "a", seconds(3)), Some(work(0)));
+}
+
+/// Has workers vanish with a piece, one after the other.
+fn vanish(leases: &mut Leases, rounds: std::ops::Range<u64>, worker: impl Fn(u64) -> String) {
+    for round in rounds {
+        let (worker, now) = (worker(round), 100 * round);
+        leases.grant(&work(0), &worker, seconds(now));
+        assert_eq!(leases.expire(seconds(now + 50)).len(), 1);
+        leases.vanished(&work(0), Party { worker: &worker, principal: "machine" });
+    }
+}
+
+#[test]
+fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_is_there() {
+    let mut leases = leases();
+    let returned = Party { worker: "new", principal: "machine" };
+    let life = |round| format!("life {round}");
+    vanish(&mut leases, 0..9, life);
+    leases.advanced(&work(0));
+    vanish(&mut leases, 9..18, life);
+    assert!(!is_poison(&leases, &[returned]));
+    vanish(&mut leases, 18..19, life);
+    assert!(is_poison(&leases, &[returned]), "ten lives of one machine");
+    assert!(!is_poison(&leases, &[returned, party("other")]), "another has not tried");
+    assert!(!is_poison(&leases, &[]));
+}
+
+#[test]
+fn a_worker_that_returns_had_not_vanished() {
+    let mut leases = leases();
+    vanish(&mut leases, 0..30, |_| "a".to_owned());
+    assert!(!is_poison(&leases, &[Party { worker: "a", principal: "machine" }]));
+}
+
+#[test]
+fn a_pause_of_the_coordinator_ends_no_lease() {
+    let mut leases = leases();
+    leases.grant(&work(0), "a", seconds(0));
+    leases.postpone(seconds(100));
+    assert_eq!(leases.expire(seconds(101)), []);
+    assert_eq!(leases.expire(seconds(115)).len(), 1);
+}
