@@ -1,10 +1,10 @@
 //! `atoll backup` and `atoll restore`: copies of the runs of a store, which may be worked on meanwhile.
 
 use crate::failure::Failure;
-use crate::store_argument::{StoreArgument, run_id};
+use crate::store_argument::{self, StoreArgument, run_id};
 use crate::terminal::out;
 use run::backup::{Copied, copy_run};
-use run::{Place, RunId, layout};
+use run::{RunId, layout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Location, Path, Store};
@@ -40,13 +40,13 @@ pub(crate) async fn backup(arguments: BackupArguments) -> Result<ExitCode, Failu
         [] => all(&from).await?,
         names => names.iter().map(|name| run_id(name)).collect::<Result<_, _>>()?,
     };
-    let to = Store::create_at(&Location::parse(arguments.to.as_os_str())?).await?;
+    let to = store_argument::create(&Location::parse(arguments.to.as_os_str())?).await?;
     let place = arguments.to.display().to_string();
     copy_all(&from, &to, &place, runs, arguments.json).await
 }
 
 pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Failure> {
-    let from = Store::open_at(&Location::parse(arguments.from.as_os_str())?).await?;
+    let from = store_argument::open(&Location::parse(arguments.from.as_os_str())?).await?;
     let runs = all(&from).await?;
     let to = arguments.store.create().await?;
     let place = arguments.store.folder.display().to_string();
@@ -57,9 +57,8 @@ pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Fai
 async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let mut runs = vec![];
     for run in store.folders(&layout::runs()).await?.iter().filter_map(layout::run_of_folder) {
-        match store.size(&Place::Experiment.in_run(&run)).await {
-            Err(error) if error.is_missing() => {}
-            _ => runs.push(run),
+        if run::stored::is_run(store, &run).await? {
+            runs.push(run);
         }
     }
     Ok(runs)

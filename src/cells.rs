@@ -6,9 +6,8 @@ use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use rayon::prelude::*;
-use run::jobs::StoredJobs;
 use run::players;
-use run::{Place, RunId};
+use run::{RunError, RunId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +16,27 @@ use tournament::{Contestant, EngineCommand};
 
 /// The plan that a run holds, if it is there.
 async fn plan(store: &Store, run: &RunId) -> Result<Option<Plan>, Failure> {
-    let path = Place::Experiment.in_run(run);
-    let text = match store.read_text(&path, experiment::document::MAX_STORED).await {
-        Ok(text) => text,
-        Err(error) if error.is_missing() => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Some(experiment::parse(path.as_ref(), &text, None)?))
+    match run::stored::read_plan(store, run).await {
+        Ok((plan, _)) => Ok(Some(plan)),
+        Err(RunError::Unknown { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The plan of cells that a run holds, if it is one.
 pub(crate) async fn stored(store: &Store, run: &RunId) -> Result<Option<CellPlan>, Failure> {
     Ok(plan(store, run).await?.and_then(CellPlan::of))
+}
+
+/// Checks that the workers of this machine have the engines of a plan: they would wait for others that have them.
+pub(crate) fn check_engines(plan: &Plan, engines: &BTreeMap<String, EngineCommand>) -> Result<(), Failure> {
+    let games = match plan {
+        Plan::Tournament(games) => Some(games.as_ref()),
+        Plan::Study(study) => study.tournament.as_ref(),
+        Plan::Single(_) | Plan::Sweep(_) => None,
+    };
+    let checked = games.map_or(Ok(()), |games| games.check_engines(engines));
+    checked.map_err(|error| Failure::Config(error.to_string()))
 }
 
 /// Checks that everybody who plays can be had here, before the first game, and before the first part of a study.
@@ -41,17 +49,9 @@ pub(crate) async fn check_players(
         Some(Plan::Tournament(games)) => {
             contestants(store, run, &CellPlan::Tournament(games), engines).await.map(|_| ())
         }
-        Some(Plan::Study(study)) => {
-            let checked = study.tournament.as_ref().map_or(Ok(()), |games| games.check_engines(engines));
-            checked.map_err(|error| Failure::Config(error.to_string()))
-        }
-        _ => Ok(()),
+        Some(plan) => check_engines(&plan, engines),
+        None => Ok(()),
     }
-}
-
-pub(crate) async fn is_finished(store: &Store, run: &RunId, plan: CellPlan) -> Result<bool, Failure> {
-    let stored = StoredJobs::read(store, run, plan).await?;
-    Ok(stored.damage.is_empty() && stored.progress.is_complete())
 }
 
 /// Who plays in a tournament; nobody in a sweep.

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// One JSON object on stdout
     #[arg(long)]
     json: bool,
-    /// Estimate without a trial on this machine, which takes up to 2 seconds
+    /// Estimate without a trial on this machine, which takes about 2 seconds
     #[arg(long)]
     no_trial: bool,
 }
@@ -66,7 +66,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             (what, sweep.run_id(), shared(together(cells), threads))
         }
         Plan::Study(study) => {
-            let parts = study.parts.iter().map(|part| trials.calibrated(&part.experiment, threads));
+            let parts: Vec<&Experiment> = study.parts.iter().map(|part| &part.experiment).collect();
+            let parts = trials.calibrated_parts(&parts, threads).into_iter();
             let games = study.tournament.iter().map(|games| games.estimate(threads));
             let what = format!("a study of {} experiments", study.parts.len());
             (what, study.name.clone(), together(parts.chain(games)))
@@ -154,7 +155,7 @@ fn shared(estimate: Estimate, threads: usize) -> Estimate {
 }
 
 /// A size in few characters.
-fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     match count {
         0..1024 => format!("{count} B"),
         1024..0x10_0000 => format!("{} KiB", count >> 10),

@@ -4,6 +4,7 @@
 //! goes on as it does without workers, and finds everything done.
 
 use crate::clock;
+use crate::dashboard;
 use crate::drive::{self, Driven};
 use crate::failure::Failure;
 use crate::progress::Ends;
@@ -12,6 +13,7 @@ use crate::remote::Remote;
 use crate::run::{How, opening};
 use crate::signals::Signals;
 use crate::store_argument::run_id;
+use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{AuditTerms, Ending, Limits, Permissions, Settings};
 use proto::v1;
@@ -71,12 +73,21 @@ pub(crate) async fn work_off(
         // Its workers are its own processes.
         audit: AuditTerms::default(),
         inline: false,
+        dashboard: DashboardSettings::default(),
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });
     let limits = Limits::default();
+    let http = match &how.dashboard {
+        Some(address) => {
+            let (listener, url) = dashboard::listen(address).await?;
+            eprintln!("dashboard at {url}");
+            Some(listener)
+        }
+        None => None,
+    };
     let mut coordinator =
-        coordinator::serve_listener(listener, limits, None, store.clone(), settings, clock::now, shutdown);
+        coordinator::serve_listener(listener, limits, http, store.clone(), settings, clock::now, shutdown);
     let mut remote = Remote::new(&url, &Credentials::default())?;
     let mut submitting = Box::pin(remote.submit(request));
     let run = tokio::select! {

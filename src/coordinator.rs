@@ -7,8 +7,9 @@ use crate::protection;
 use crate::results;
 use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
-use crate::store_argument::StoreArgument;
+use crate::store_argument::{self, StoreArgument};
 use crate::termination::{self, TerminationArguments};
+use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{AuditTerms, Ending, First, Limits, Permissions, Reload, Settings as Office};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     /// The address for workers and operators; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// The address for health checks and metrics, or `off`
+    /// The address for the dashboard, health checks and metrics, or `off`
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
     /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
@@ -63,6 +64,12 @@ pub(crate) struct Arguments {
     /// The tokens of those who may only read the metrics; also in `ATOLL_METRICS_TOKENS`
     #[arg(long, value_name = "FILE")]
     metrics_token_file: Option<String>,
+    /// The tokens of those who may only look at the dashboard; also in `ATOLL_VIEWER_TOKENS`
+    #[arg(long, value_name = "FILE")]
+    viewer_token_file: Option<String>,
+    /// Names by which browsers reach the dashboard, between commas; addresses and `localhost` need no name
+    #[arg(long, value_name = "NAMES")]
+    http_hosts: Option<String>,
     /// Listen on addresses that others can reach, without any protection
     #[arg(long)]
     insecure: bool,
@@ -133,6 +140,8 @@ struct Keys {
     worker_token_file: Option<String>,
     operator_token_file: Option<String>,
     metrics_token_file: Option<String>,
+    viewer_token_file: Option<String>,
+    http_hosts: Option<String>,
     reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
@@ -141,7 +150,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 30] = [
+const DEFAULTS: [(&str, &str); 32] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -166,6 +175,8 @@ const DEFAULTS: [(&str, &str); 30] = [
     ("worker_token_file", ""),
     ("operator_token_file", ""),
     ("metrics_token_file", ""),
+    ("viewer_token_file", ""),
+    ("http_hosts", ""),
     ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
@@ -198,6 +209,8 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("worker_token_file", arguments.worker_token_file),
         ("operator_token_file", arguments.operator_token_file),
         ("metrics_token_file", arguments.metrics_token_file),
+        ("viewer_token_file", arguments.viewer_token_file),
+        ("http_hosts", arguments.http_hosts),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     Ok((settings, arguments.settings.print_config))
@@ -248,7 +261,20 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         inline: false,
+        dashboard: DashboardSettings { hosts: hosts(settings)?, exhibit: None },
     })
+}
+
+/// The names by which browsers reach the dashboard.
+fn hosts(settings: &Settings) -> Result<Vec<String>, Failure> {
+    let text = settings.text("http_hosts")?;
+    let names: Vec<String> =
+        text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if let Some(bad) = names.iter().find(|name| name.contains(['/', ':', '*'])) {
+        let message = format!("expected host names without ports, such as `atoll.example`, found `{bad}`");
+        return Err(settings.bad("http_hosts", &message));
+    }
+    Ok(names)
 }
 
 /// Tokens and certificates are read again from the same files.
@@ -282,7 +308,7 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     let scheme = if office.tls.is_some() { "https" } else { "http" };
     eprintln!("coordinator at {scheme}://{}", address(&listener)?);
     if let Some(http) = &http {
-        eprintln!("health and metrics at {scheme}://{}", address(http)?);
+        eprintln!("dashboard, health and metrics at {scheme}://{}", address(http)?);
     }
     let prepared = tokio::select! {
         prepared = prepare(settings) => prepared,
@@ -342,10 +368,10 @@ async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
 async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure> {
     let first = first(settings)?;
     let location = Location::parse(settings.text("store")?.as_ref())?;
-    let store = Store::create_at(&location).await;
-    // Nothing that a coordinator does again would change it.
-    let store = store.map_err(|error| {
-        if error.is_permanent() { Failure::Config(error.to_string()) } else { error.into() }
+    let store = store_argument::create(&location).await.map_err(|failure| match failure {
+        // Nothing that a coordinator does again would change it.
+        Failure::Store(error) if error.is_permanent() => Failure::Config(error.to_string()),
+        failure => failure,
     })?;
     Ok((store, first))
 }

@@ -113,6 +113,10 @@ async fn store(settings: &Settings) -> Result<Vec<Finding>, Failure> {
         Ok(location) => Store::create_at(&location).await,
         Err(error) => Err(error),
     };
+    let opened = match opened {
+        Ok(store) => run::stored::check_format(&store).await.map(|()| store),
+        Err(error) => Err(error),
+    };
     let store = match opened {
         Ok(store) => store,
         Err(error) => {

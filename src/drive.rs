@@ -4,11 +4,13 @@
 
 use crate::cells;
 use crate::clock;
+use crate::dashboard;
 use crate::failure::Failure;
 use crate::progress::{Ends, Progress};
 use crate::run::How;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
+use coordinator::dashboard::serve_cluster;
 use coordinator::{Cluster, Rejection};
 use experiment::Plan;
 use experiment::file::BudgetKeys;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Nonce, Store};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use worker::{Config, Departed, Identity, WorkerError};
 
 /// How often progress is shown.
@@ -82,6 +85,7 @@ pub(crate) async fn here(
     let nonce = Nonce(rand::random());
     let version = env!("CARGO_PKG_VERSION");
     let (cluster, background) = coordinator::start_local(store.clone(), nonce, version, clock::now).await?;
+    let _dashboard = serve_dashboard(&cluster, how).await?;
     let run = begin(&cluster, wish).await?;
     let before = cluster.status(run.as_str())?;
     announce(&before, how);
@@ -108,6 +112,25 @@ pub(crate) async fn here(
     let before = before.standing.map_or(0, |standing| standing.evaluations);
     let elapsed = Duration::from_millis(after.elapsed_milliseconds);
     Ok(Driven { run, ending, time: start.elapsed(), elapsed, before })
+}
+
+/// A task that ends with its owner.
+struct Aborting(JoinHandle<()>);
+
+impl Drop for Aborting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Serves the dashboard while the run lasts, if that is asked for.
+async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting>, Failure> {
+    let Some(address) = &how.dashboard else { return Ok(None) };
+    let (listener, url) = dashboard::listen(address).await?;
+    eprintln!("dashboard at {url}");
+    let forever = Box::pin(std::future::pending());
+    let served = serve_cluster(listener, cluster.clone(), None, clock::now, forever);
+    Ok(Some(Aborting(tokio::spawn(served))))
 }
 
 async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {

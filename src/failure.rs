@@ -119,7 +119,9 @@ impl Failure {
             | Self::Worker(WorkerError::Call(
                 CallError::Token(_) | CallError::Distrust(_) | CallError::Incompatible(_),
             ))
-            | Self::Store(StoreError::NoLocation { .. } | StoreError::Settings { .. }) => Exit::Misconfigured,
+            | Self::Store(
+                StoreError::NoLocation { .. } | StoreError::Settings { .. } | StoreError::Format { .. },
+            ) => Exit::Misconfigured,
             Self::Serve(error) if error.is_permanent() => Exit::Misconfigured,
             Self::Endgame(error) if !matches!(error, checkers::EndgameError::Io { .. }) => {
                 Exit::Misconfigured
@@ -136,7 +138,9 @@ impl Failure {
             Self::RunFailed(_) => Exit::Failed,
             Self::Cancelled(_) => Exit::Cancelled,
             Self::Abandoned(_) | Self::Worker(WorkerError::Call(CallError::GaveUp { .. })) => Exit::Abandoned,
-            Self::Usage(_) | Self::Name(_) | Self::Keep(RunError::Budget { .. }) => Exit::Usage,
+            Self::Usage(_) | Self::Name(_) | Self::Keep(RunError::Budget { .. } | RunError::Kind { .. }) => {
+                Exit::Usage
+            }
             _ => Exit::Other,
         }
     }

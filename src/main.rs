@@ -12,6 +12,7 @@ mod clock;
 mod cluster;
 mod contender;
 mod coordinator;
+mod dashboard;
 mod doctor;
 mod drive;
 mod duel;
@@ -24,6 +25,7 @@ mod failure;
 mod init;
 mod level;
 mod log;
+mod look;
 mod maze;
 mod maze_study;
 mod play;
@@ -33,6 +35,7 @@ mod protection;
 mod ratings;
 mod reference;
 mod remote;
+mod removal;
 mod repair;
 mod report;
 mod results;
@@ -71,7 +74,7 @@ enum Command {
     Run(run::RunArguments),
     /// Resume a run that was stopped or crashed
     Resume(run::ResumeArguments),
-    /// Change the budget of a run, and continue it
+    /// Change the budget of a run, and continue it. The limits that are not given do not apply any more
     Extend(run::ExtendArguments),
     /// Show all mistakes in an experiment file; estimate time, disk and memory
     Check(check::Arguments),
@@ -83,6 +86,10 @@ enum Command {
     Verify(verify::Arguments),
     /// Make a damaged run fit together again; shows what would be dropped, and asks
     Repair(repair::Arguments),
+    /// Remove runs; shows what would be removed, and asks
+    Rm(removal::RmArguments),
+    /// Complete removals of runs that were interrupted
+    Gc(removal::GcArguments),
     /// Copy the runs of a store, which may be worked on meanwhile
     Backup(backup::BackupArguments),
     /// Copy the runs of a backup to an empty store
@@ -99,6 +106,16 @@ enum Command {
     Submit(remote::SubmitArguments),
     /// Watch a run until it ends
     Watch(remote::WatchArguments),
+    /// Serve the pages of a store: its runs, how they went, and what they found
+    Dashboard(dashboard::Arguments),
+    /// Explain why a run makes no progress
+    Explain(look::ExplainArguments),
+    /// Print what happened to a run
+    Logs(look::LogsArguments),
+    /// List the workers of a coordinator
+    Workers(look::WorkersArguments),
+    /// Give a worker of a coordinator no more work
+    Drain(look::DrainArguments),
     /// Pause or resume a run on a coordinator
     Pause(remote::PauseArguments),
     /// Cancel a run on a coordinator
@@ -169,6 +186,8 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Runs(arguments) => runs::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Repair(arguments) => repair::run(arguments).await,
+        Command::Rm(arguments) => removal::rm(arguments).await,
+        Command::Gc(arguments) => removal::gc(arguments).await,
         Command::Backup(arguments) => backup::backup(arguments).await,
         Command::Restore(arguments) => backup::restore(arguments).await,
         Command::Export(arguments) => export::run(arguments).await,
@@ -177,6 +196,11 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Worker(arguments) => worker::run(arguments).await,
         Command::Submit(arguments) => remote::submit(arguments).await,
         Command::Watch(arguments) => remote::watch(arguments).await,
+        Command::Dashboard(arguments) => dashboard::run(arguments).await,
+        Command::Explain(arguments) => look::explain(arguments).await,
+        Command::Logs(arguments) => look::logs(arguments).await,
+        Command::Workers(arguments) => look::workers(arguments).await,
+        Command::Drain(arguments) => look::drain(arguments).await,
         Command::Pause(arguments) => remote::pause(arguments).await,
         Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,

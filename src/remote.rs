@@ -6,21 +6,27 @@ use crate::failure::Failure;
 use crate::progress::{Ends, Progress, number};
 use crate::protection::Credentials;
 use crate::run_name::{Choice, Known, choose, refusal};
+use crate::runs::Reached;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::summary::finite;
 use crate::terminal::out;
 use crate::tournament;
+use crate::{look, run_name};
 use evolution::epoch::Standing;
 use experiment::file::BudgetKeys;
 use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
+use run::summary::RunKind;
+use run::{Lock, RunId};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use store::Store;
 use tonic::{Code, Status};
 use worker::{Bearer, CredentialError, Line, Look};
 
@@ -46,7 +52,7 @@ pub(crate) struct CoordinatorArgument {
 }
 
 impl CoordinatorArgument {
-    async fn connect(&self) -> Result<Remote, Failure> {
+    pub(crate) async fn connect(&self) -> Result<Remote, Failure> {
         Remote::connect(&self.url, &self.credentials).await
     }
 }
@@ -79,7 +85,13 @@ pub(crate) struct WatchArguments {
     /// The run to watch
     run: String,
     #[command(flatten)]
-    coordinator: CoordinatorArgument,
+    store: StoreArgument,
+    /// A run of a coordinator instead of a local store; also `ATOLL_COORDINATOR` [default: the coordinator of this machine,
+    /// if the store has no such run, or is served by one]
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
     /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -154,6 +166,14 @@ impl Remote {
         }
     }
 
+    /// The same for a call that a run of this kind or budget does not allow: with the exit code of a run of a folder.
+    fn unsuitable(&self, status: &Status) -> Failure {
+        match status.code() {
+            Code::FailedPrecondition => Failure::Usage(status.message().to_owned()),
+            _ => self.failure(status),
+        }
+    }
+
     pub(crate) async fn submit(&mut self, request: v1::SubmitRequest) -> Result<String, Failure> {
         match self.client.submit(request).await {
             Ok(reply) => Ok(reply.into_inner().run),
@@ -161,15 +181,35 @@ impl Remote {
         }
     }
 
+    /// What the JSON API of the dashboard returns for a path.
+    pub(crate) async fn view<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
+        let reply = self.client.view(v1::ViewRequest { path: path.to_owned() }).await;
+        let reply = reply.map_err(|status| self.failure(&status))?.into_inner();
+        serde_json::from_str(&reply.json)
+            .map_err(|error| Failure::Other(format!("the coordinator's reply: {error}")))
+    }
+
+    /// Gives a worker no more work, or gives it work again.
+    pub(crate) async fn drain(&mut self, worker: &str, drain: bool) -> Result<(), Failure> {
+        let request = v1::DrainRequest { worker: worker.to_owned(), drain };
+        let reply = self.client.drain(request).await;
+        reply.map(|_| ()).map_err(|status| self.failure(&status))
+    }
+
     /// The run that a text stands for.
-    async fn find(&mut self, text: &str) -> Result<String, Failure> {
+    pub(crate) async fn find(&mut self, text: &str) -> Result<String, Failure> {
         let reply = self.client.list_runs(v1::ListRunsRequest {}).await;
         let runs = reply.map_err(|status| self.failure(&status))?.into_inner().runs;
         let known: Vec<Known> =
             runs.into_iter().map(|run| Known { id: run.run, created: run.created }).collect();
         match choose(text, &known) {
             Choice::One(run) => Ok(run.to_owned()),
-            choice => Err(Failure::Other(refusal(text, &choice, &format!("at {}", self.url)))),
+            choice @ Choice::Several(_) => {
+                Err(Failure::Usage(refusal(text, &choice, &format!("at {}", self.url))))
+            }
+            choice @ Choice::None(_) => {
+                Err(Failure::Other(refusal(text, &choice, &format!("at {}", self.url))))
+            }
         }
     }
 
@@ -268,9 +308,33 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
 }
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
-    let mut remote = arguments.coordinator.connect().await?;
-    let run = remote.find(&arguments.run).await?;
-    follow(&mut remote, (&run, Ends::default()), arguments.json, Signals::listen()?).await
+    let WatchArguments { run, store, coordinator, credentials, json } = arguments;
+    let url = chosen(coordinator.as_ref(), &store);
+    if url.is_none()
+        && let Some((store, run)) = local(&store, &run).await?
+    {
+        return look::watch(&store, &run, json).await;
+    }
+    let url = url.unwrap_or_else(|| DEFAULT.to_owned());
+    let mut remote = Remote::connect(&url, &credentials).await?;
+    let run = remote.find(&run).await?;
+    follow(&mut remote, (&run, Ends::default()), json, Signals::listen()?).await
+}
+
+/// A run of a local store, unless a coordinator serves it: that knows more.
+async fn local(place: &StoreArgument, run: &str) -> Result<Option<(Store, RunId)>, Failure> {
+    let Ok(store) = place.open().await else {
+        // A store that was named is expected to be there.
+        return if place.is_default() { Ok(None) } else { place.open().await.map(|_| None) };
+    };
+    if Lock::server(&store)?.is_some() {
+        return Ok(None);
+    }
+    match run_name::find(&store, run).await {
+        Ok(run) => Ok(Some((store, run))),
+        Err(_) if place.is_default() => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Watches a run until it has ended, and tells how by the exit code. The run goes on if we are stopped.
@@ -292,7 +356,7 @@ async fn follow(
     Ok(if status.state() == State::Finished { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_ended(status: &v1::RunStatus, json: bool) {
+pub(crate) fn print_ended(status: &v1::RunStatus, json: bool) {
     if json {
         out!("{}", to_json(status));
         return;
@@ -377,11 +441,15 @@ pub(crate) async fn extend(
     credentials: &Credentials,
     run: &str,
     budget: &BudgetKeys,
+    json: bool,
 ) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
     let run = remote.find(run).await?;
     let request = v1::ExtendRequest { run: run.clone(), budget: serde_json::json!(budget).to_string() };
-    remote.client.extend(request).await.map_err(|status| remote.failure(&status))?;
+    remote.client.extend(request).await.map_err(|status| remote.unsuitable(&status))?;
+    if json {
+        out!("{}", serde_json::json!({ "run": run }));
+    }
     eprintln!("extended {run}; watch it with `atoll watch {run} --coordinator {url}`");
     Ok(ExitCode::SUCCESS)
 }
@@ -392,7 +460,7 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
     let reply = remote.client.list_runs(v1::ListRunsRequest {}).await;
     let runs = reply.map_err(|status| remote.failure(&status))?.into_inner().runs;
     if json {
-        out!("{}", serde_json::Value::Array(runs.iter().map(to_json).collect()));
+        out!("{}", serde_json::Value::Array(runs.iter().map(listed).collect()));
         return Ok(ExitCode::SUCCESS);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
@@ -406,10 +474,7 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
         "BEST"
     );
     for status in &runs {
-        let standing = convert::standing(status.standing).ok();
-        let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let (kind, done) = reached(status, standing.map_or(0, |standing| standing.generation));
-        let best = shown(standing.map(|standing| number(standing.best)));
+        let (kind, [done, best]) = (kind(status), reached(status).columns());
         // A run without a digest may have a reason.
         let digest = digest(status).map_or(status.reason.clone(), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
@@ -418,15 +483,43 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a run consists of, and how far it is.
-fn reached(status: &v1::RunStatus, done: u64) -> (&'static str, String) {
-    let of = |what: &str| format!("{done}/{} {what}", status.goal.unwrap_or(0));
+/// What a run consists of.
+fn kind(status: &v1::RunStatus) -> &'static str {
+    let kind = match status.kind() {
+        Kind::Sweep => RunKind::Sweep,
+        Kind::Tournament => RunKind::Tournament,
+        Kind::Study => RunKind::Study,
+        Kind::Evolution | Kind::Unspecified => RunKind::Evolution,
+    };
+    kind.name()
+}
+
+/// How far a run is.
+fn reached(status: &v1::RunStatus) -> Reached {
+    let standing = convert::standing(status.standing).ok();
+    let done = standing.map_or(0, |standing| standing.generation);
+    let best = standing.map_or(f64::NAN, |standing| standing.best);
+    let goal = status.goal.unwrap_or(0);
     match status.kind() {
-        Kind::Sweep => ("sweep", of("cells")),
-        Kind::Tournament => ("tournament", of("batches")),
-        Kind::Study => ("study", of("parts")),
-        Kind::Evolution | Kind::Unspecified => ("evolution", format!("generation {done}")),
+        Kind::Sweep => Reached::Sweep { cells: done, goal, best },
+        Kind::Tournament => {
+            let games = standing.map_or(0, |standing| standing.evaluations);
+            Reached::Tournament { games, strongest: None }
+        }
+        Kind::Study => Reached::Study { parts: done, goal },
+        Kind::Evolution | Kind::Unspecified => Reached::Evolution { generations: done, best },
     }
+}
+
+/// A run in a list: the keys of a list of a folder, and what only a cluster knows.
+fn listed(status: &v1::RunStatus) -> serde_json::Value {
+    let mut object = to_json(status);
+    if let Some(keys) = object.as_object_mut() {
+        keys.retain(|key, _| key != "generations" && key != "best_fitness");
+    }
+    object["kind"] = kind(status).into();
+    reached(status).add_to(&mut object);
+    object
 }
 
 /// The files of a run, from a coordinator.
@@ -440,7 +533,7 @@ pub(crate) async fn export(
     let mut remote = Remote::connect(url, credentials).await?;
     let run = remote.find(run).await?;
     let reply = remote.client.export(v1::ExportRequest { run: run.clone() }).await;
-    let mut parts = reply.map_err(|status| remote.failure(&status))?.into_inner();
+    let mut parts = reply.map_err(|status| remote.unsuitable(&status))?.into_inner();
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     while let Some(part) = parts.message().await.map_err(|status| remote.failure(&status))? {
         files.entry(part.name).or_default().extend_from_slice(&part.bytes);

@@ -5,9 +5,10 @@ use crate::run::opening;
 use crate::run_name;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use run::Repair;
+use run::{Repair, RunError, RunId};
 use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
+use store::Store;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,17 +27,27 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
+    let parts = plan_parts(&store, &run).await?;
     let repair = Repair::plan(&store, &run).await?;
     let is_needed = repair.is_needed();
     if !arguments.json {
+        parts.iter().filter(|part| part.is_needed()).for_each(print);
         print(&repair);
     }
-    let is_agreed = is_needed && (arguments.yes || !arguments.json && asks_and_hears_yes()?);
+    let is_agreed =
+        is_needed && (arguments.yes || !arguments.json && asks_and_hears_yes("Repair it? [y/N] ")?);
     if is_agreed {
+        for part in parts.iter().filter(|part| part.is_needed()) {
+            part.carry_out(&store, &opening()).await?;
+        }
         repair.carry_out(&store, &opening()).await?;
     }
     if arguments.json {
-        out!("{}", object(&repair, is_agreed));
+        let mut found = object(&repair, is_agreed);
+        if !parts.is_empty() {
+            found["parts"] = parts.iter().map(|part| object(part, is_agreed && part.is_needed())).collect();
+        }
+        out!("{found}");
     } else if is_agreed {
         eprintln!("repaired; resume it with `atoll resume {run}{}`", arguments.store.flag());
     } else if is_needed {
@@ -45,13 +56,26 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_needed && !is_agreed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// The repairs of a study's parts: those that are missing are computed again when the study is resumed.
+async fn plan_parts(store: &Store, run: &RunId) -> Result<Vec<Repair>, Failure> {
+    let mut parts = vec![];
+    for part in run::study::stored_parts(store, run).await? {
+        match Repair::plan(store, &part).await {
+            Err(RunError::Unknown { .. }) => {}
+            planned => parts.push(planned?),
+        }
+    }
+    Ok(parts)
+}
+
 fn print(repair: &Repair) {
     let run = &repair.run;
     if !repair.is_needed() {
         out!("{run}: nothing to repair");
         return;
     }
-    out!("{run} is damaged:");
+    let reason = if repair.damage.is_empty() { " objects cannot be used" } else { "" };
+    out!("{run} is damaged:{reason}");
     for damage in &repair.damage {
         out!("  {damage}");
     }
@@ -88,11 +112,11 @@ fn object(repair: &Repair, is_done: bool) -> serde_json::Value {
 }
 
 /// Asks on a terminal. Without one there is no answer.
-fn asks_and_hears_yes() -> Result<bool, Failure> {
+pub(crate) fn asks_and_hears_yes(question: &str) -> Result<bool, Failure> {
     if !stdin().is_terminal() {
         return Ok(false);
     }
-    eprint!("Repair it? [y/N] ");
+    eprint!("{question}");
     let mut answer = String::new();
     let read = stdin().read_line(&mut answer);
     read.map_err(|error| Failure::Other(format!("cannot read the answer: {error}")))?;

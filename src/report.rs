@@ -22,6 +22,7 @@ use report::{Block, Document, Section};
 use run::RunId;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Store;
 
@@ -119,6 +120,23 @@ pub(crate) async fn save(
     write(folder, &report.files())
 }
 
+/// What the problems of runs have to show, for the dashboard.
+pub(crate) fn exhibit() -> coordinator::dashboard::Exhibit {
+    Arc::new(|store, run| {
+        Box::pin(async move {
+            match read::Read::of(&store, &run, String::new()).await {
+                Ok(mut read) => read.shown().await,
+                Err(_) => vec![],
+            }
+        })
+    })
+}
+
+/// Opens an address in a browser.
+pub(crate) fn open_url(url: &str) -> Result<(), Failure> {
+    browser::open(Path::new(url))
+}
+
 /// The folder that a report is written to unless another is given.
 fn folder_name(runs: &[RunId]) -> String {
     match runs {
@@ -166,7 +184,7 @@ impl Report {
     }
 
     async fn of_run(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
-        let mut read = read::Read::of(store, run, place).await?;
+        let mut read = read::Read::of(store, run, place.flag()).await?;
         let shown = read.shown().await;
         let run = read.run();
         Ok(Self {
@@ -186,7 +204,7 @@ impl Report {
                 );
                 return Err(Failure::Usage(message));
             }
-            several.push(read::Read::of(store, run, place).await?.run());
+            several.push(read::Read::of(store, run, place.flag()).await?.run());
         }
         let objects: Vec<serde_json::Value> = several.iter().map(object).collect();
         Ok(Self {

@@ -13,7 +13,7 @@ use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
-use run::{FinishedRun, Opening, Owner, Place, RunError, RunHead, RunId};
+use run::{FinishedRun, Opening, Owner, RunId, StoredRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Nonce, Store};
@@ -33,6 +33,9 @@ pub(crate) struct How {
     /// Print the result as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
+    /// Serve the dashboard of the run while it lasts, on a loopback address [default: any free port]
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    pub(crate) dashboard: Option<String>,
 }
 
 impl How {
@@ -109,6 +112,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let (plan, files) = tournament::look_up_plan(plan, how).await?;
     let mut signals = Signals::listen()?;
     let driven = if let Some(workers) = arguments.workers {
+        cells::check_engines(&plan, &crate::engines::read(how.engines.as_deref())?)?;
         let request = request(&arguments, &plan, &files)?;
         cluster::work_off(&store, request, how, workers, &mut signals, Ends::of_plan(&plan)).await?
     } else {
@@ -162,7 +166,8 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
         return Err(Failure::Usage(message.to_owned()));
     }
     if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.how.store) {
-        return remote::extend(&url, &arguments.credentials, &arguments.run, &budget).await;
+        let json = arguments.how.json;
+        return remote::extend(&url, &arguments.credentials, &arguments.run, &budget, json).await;
     }
     let store = arguments.how.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
@@ -171,12 +176,7 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
 
 /// Drives a run that is in the store.
 async fn drive_stored(store: &Store, wish: Wish, run: &RunId, how: &How) -> Result<ExitCode, Failure> {
-    let path = Place::Experiment.in_run(run);
-    let text = match store.read_text(&path, experiment::document::MAX_STORED).await {
-        Err(error) if error.is_missing() => return Err(RunError::Unknown { run: run.clone() }.into()),
-        text => text?,
-    };
-    let plan = experiment::parse(path.as_ref(), &text, None)?;
+    let (plan, _) = run::stored::read_plan(store, run).await?;
     let mut signals = Signals::listen()?;
     let driven = drive::here(store, wish, how, &mut signals).await?;
     conclude(store, plan, &driven, how, &signals).await
@@ -219,13 +219,15 @@ pub(crate) fn opening() -> Opening {
 }
 
 async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {
-    let mut unfinished = vec![];
+    let mut unfinished: Vec<RunId> = vec![];
     for run in crate::runs::all(store).await? {
-        let finished = match cells::stored(store, &run).await? {
-            Some(plan) => cells::is_finished(store, &run, plan).await?,
-            None => RunHead::read(store, &run).await.is_ok_and(|head| head.recorded().finished.is_some()),
-        };
-        if !finished {
+        // The parts of a study follow it by their names, and are resumed with it.
+        let is_part = |study: &RunId| run.as_str().starts_with(&format!("{study}."));
+        if unfinished.iter().any(is_part) {
+            continue;
+        }
+        let stored = StoredRun::read(store, &run).await;
+        if !stored.is_ok_and(|stored| stored.damage().is_empty() && stored.recorded().finished.is_some()) {
             unfinished.push(run);
         }
     }

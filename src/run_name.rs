@@ -82,9 +82,7 @@ pub(crate) fn refusal(text: &str, choice: &Choice<'_>, place: &str) -> String {
 pub(crate) async fn find(store: &Store, text: &str) -> Result<RunId, Failure> {
     let literal = RunId::new(text)?;
     // What cannot be read is there, and whoever reads it says what is wrong with it.
-    let is_missing =
-        store.size(&Place::Experiment.in_run(&literal)).await.is_err_and(|error| error.is_missing());
-    if !is_missing {
+    if run::stored::is_run(store, &literal).await.unwrap_or(true) {
         return Ok(literal);
     }
     let runs = known(store).await?;

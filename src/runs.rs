@@ -1,5 +1,6 @@
 //! `atoll runs`: what a store holds.
 
+use crate::check::bytes;
 use crate::clock;
 use crate::failure::Failure;
 use crate::progress::number;
@@ -7,16 +8,12 @@ use crate::protection::Credentials;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use crate::tournament::Outcome;
-use crate::{cells, remote, summary};
+use crate::{remote, summary};
 use archipelago::Progress;
-use archipelago::cell::CellPlan;
 use codec::Standing;
-use experiment::document;
 use report::text::shortened;
 use run::epochs::total;
-use run::jobs::StoredJobs;
-use run::reader::Reader;
-use run::{Damage, Lock, Place, Recorded, RunId, Status, layout};
+use run::{Damage, Lock, Recorded, RunId, Status, StoredRun, layout};
 use std::process::ExitCode;
 use store::Store;
 
@@ -34,25 +31,17 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// All runs of a store, in the order of their names. Studies are not among them, but their experiments are.
+/// All runs of a store, in the order of their names; the parts of a study follow it.
 pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let folders = store.folders(&layout::runs()).await?;
     let mut runs = vec![];
     for run in folders.iter().filter_map(layout::run_of_folder) {
-        let path = Place::Experiment.in_run(&run);
-        match store.size(&path).await {
-            Err(error) if error.is_missing() => {}
-            _ if is_study(store, &path).await => {}
-            _ => runs.push(run),
+        // What cannot be read is there, and whoever reads it says what is wrong with it.
+        if run::stored::is_run(store, &run).await.unwrap_or(true) {
+            runs.push(run);
         }
     }
     Ok(runs)
-}
-
-async fn is_study(store: &Store, path: &store::Path) -> bool {
-    let Ok(text) = store.read_text(path, document::MAX_STORED).await else { return false };
-    let study = "study".parse().expect("a plain word is a key");
-    document::parse(path.as_ref(), &text).is_ok_and(|document| document.get(&study).is_some())
 }
 
 struct Row {
@@ -62,39 +51,63 @@ struct Row {
     reached: Reached,
     created: String,
     digest: Option<String>,
+    /// Bytes of its objects; those of a study's parts count for the parts.
+    disk: u64,
 }
 
-/// What a run came to.
-enum Reached {
-    /// Evolution, or all of a sweep's.
-    Fitness {
-        generations: u64,
-        /// Of a sweep the cells that are done, and all.
-        cells: Option<(usize, u32)>,
-        /// Not finite where there is none.
-        best: f64,
-    },
+/// What a run came to: the same of a folder and of a coordinator.
+pub(crate) enum Reached {
+    /// One evolution.
+    Evolution { generations: u64, best: f64 },
+    /// A sweep: the cells that are done, and all. The best is not finite where there is none.
+    Sweep { cells: u64, goal: u64, best: f64 },
     /// A tournament.
-    Games {
+    Tournament {
         games: u64,
-        /// Who is ahead, once something was played.
+        /// Who is ahead, once something was played, if that is known here.
         strongest: Option<String>,
     },
+    /// A study: the parts that are finished, and all.
+    Study { parts: u64, goal: u64 },
 }
 
 impl Reached {
-    const NOTHING: Self = Self::Fitness { generations: 0, cells: None, best: f64::NAN };
+    const NOTHING: Self = Self::Evolution { generations: 0, best: f64::NAN };
 
     /// How far it is, and the best that there is, in a few letters each.
-    fn columns(&self) -> [String; 2] {
+    pub(crate) fn columns(&self) -> [String; 2] {
         match self {
-            Self::Fitness { cells: Some((done, all)), best, .. } => {
-                [format!("{done}/{all} cells"), number(*best)]
-            }
-            Self::Fitness { generations, best, .. } => [format!("generation {generations}"), number(*best)],
-            Self::Games { games, strongest } => {
+            Self::Evolution { generations, best } => [format!("generation {generations}"), number(*best)],
+            Self::Sweep { cells, goal, best } => [format!("{cells}/{goal} cells"), number(*best)],
+            Self::Tournament { games, strongest } => {
                 let strongest = strongest.as_deref().unwrap_or("-");
                 [format!("{games} games"), shortened(strongest, WIDTH - 1)]
+            }
+            Self::Study { parts, goal } => [format!("{parts}/{goal} parts"), "-".to_owned()],
+        }
+    }
+
+    /// Adds the same to an object.
+    pub(crate) fn add_to(&self, object: &mut serde_json::Value) {
+        match self {
+            Self::Evolution { generations, best } => {
+                object["generations"] = (*generations).into();
+                object["best_fitness"] = summary::finite(*best).into();
+            }
+            Self::Sweep { cells, goal, best } => {
+                object["cells"] = (*cells).into();
+                object["goal"] = (*goal).into();
+                object["best_fitness"] = summary::finite(*best).into();
+            }
+            Self::Tournament { games, strongest } => {
+                object["games"] = (*games).into();
+                if let Some(strongest) = strongest {
+                    object["strongest"] = strongest.as_str().into();
+                }
+            }
+            Self::Study { parts, goal } => {
+                object["parts"] = (*parts).into();
+                object["goal"] = (*goal).into();
             }
         }
     }
@@ -123,55 +136,66 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
     out!(
-        "{:<width$}  {:<10}  {:<9} {:>18}  {:>WIDTH$}  {:<19}  DIGEST",
+        "{:<width$}  {:<10}  {:<9} {:>18}  {:>WIDTH$}  {:<19}  {:>8}  DIGEST",
         "RUN",
         "KIND",
         "STATE",
         "PROGRESS",
         "BEST",
-        "CREATED"
+        "CREATED",
+        "DISK"
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
         let (Row { run, kind, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
-        out!("{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {digest}");
+        let disk = bytes(row.disk);
+        out!(
+            "{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {disk:>8}  {digest}"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A run that cannot be read is listed as damaged, and the others all the same.
 async fn row(store: &Store, run: &RunId) -> Row {
+    let disk = store.size_below(&run.folder()).await.unwrap_or(0);
     match read_row(store, run).await {
-        Ok(row) => row,
+        Ok(row) => Row { disk, ..row },
         Err(error) => {
             eprintln!("{run}: {error}");
             let (run, state) = (run.to_string(), "damaged".to_owned());
-            Row { run, kind: "-", state, reached: Reached::NOTHING, created: "-".to_owned(), digest: None }
+            Row {
+                run,
+                kind: "-",
+                state,
+                reached: Reached::NOTHING,
+                created: "-".to_owned(),
+                digest: None,
+                disk,
+            }
         }
     }
 }
 
 async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
-    if let Some(plan) = cells::stored(store, run).await? {
-        let kind = match &plan {
-            CellPlan::Sweep(_) => "sweep",
-            CellPlan::Tournament(_) => "tournament",
-        };
-        let stored = StoredJobs::read(store, run, plan).await?;
-        tell(run, &stored.damage);
-        let state = state(store, run, &stored.damage, &stored.recorded.status);
-        let (created, progress) = (created(&stored.recorded), stored.progress);
-        let digest = progress.digest().map(|digest| digest.to_string());
-        return Ok(Row { run: run.to_string(), kind, state, reached: reached(&progress), created, digest });
-    }
-    let reader = Reader::read(store, run).await?;
-    tell(run, &reader.damage);
-    let Standing { generation: generations, best, .. } = total(reader.stored().standings());
-    let state = state(store, run, &reader.damage, &reader.recorded.status);
-    let created = created(&reader.recorded);
-    let digest = reader.recorded.finished.map(|finished| finished.digest.to_string());
-    let reached = Reached::Fitness { generations, cells: None, best };
-    Ok(Row { run: run.to_string(), kind: "evolution", state, reached, created, digest })
+    let stored = StoredRun::read(store, run).await?;
+    tell(run, stored.damage());
+    let (kind, recorded) = (stored.kind().name(), stored.recorded());
+    let state = state(store, run, stored.damage(), &recorded.status);
+    let created = created(recorded);
+    let digest = recorded.finished.as_ref().map(|finished| finished.digest.to_string());
+    let reached = match &stored {
+        StoredRun::Evolution(reader) => {
+            let Standing { generation: generations, best, .. } = total(reader.stored().standings());
+            Reached::Evolution { generations, best }
+        }
+        StoredRun::Jobs(jobs) => reached(&jobs.progress),
+        StoredRun::Study(study) => {
+            let parts = study.study.parts.len() + usize::from(study.study.tournament.is_some());
+            Reached::Study { parts: study.finished, goal: parts as u64 }
+        }
+    };
+    Ok(Row { run: run.to_string(), kind, state, reached, created, digest, disk: 0 })
 }
 
 /// When a run was created.
@@ -207,28 +231,23 @@ fn reached(progress: &Progress) -> Reached {
     if let Some(outcome) = Outcome::of(progress) {
         let games = outcome.games();
         let strongest = outcome.standings().first().map(|first| first.name.to_owned());
-        return Reached::Games { games, strongest: strongest.filter(|_| games > 0) };
+        return Reached::Tournament { games, strongest: strongest.filter(|_| games > 0) };
     }
-    let cells = progress.evolved();
-    Reached::Fitness {
-        generations: cells.iter().map(|cell| cell.generations).max().unwrap_or(0),
-        cells: Some((progress.done().len(), progress.plan().len())),
-        best: cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max),
+    Reached::Sweep {
+        cells: progress.done().len() as u64,
+        goal: u64::from(progress.plan().len()),
+        best: progress.evolved().iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max),
     }
 }
 
 impl Row {
     fn to_json(&self) -> serde_json::Value {
-        let Self { run, kind, state, reached, created, digest } = self;
-        match reached {
-            Reached::Fitness { generations, best, .. } => serde_json::json!({
-                "run": run, "kind": kind, "state": state, "generations": generations,
-                "best_fitness": summary::finite(*best), "created": created, "digest": digest,
-            }),
-            Reached::Games { games, strongest } => serde_json::json!({
-                "run": run, "kind": kind, "state": state, "games": games, "strongest": strongest, "created": created,
-                "digest": digest,
-            }),
-        }
+        let Self { run, kind, state, reached, created, digest, disk } = self;
+        let mut object = serde_json::json!({
+            "run": run, "kind": kind, "state": state, "created": created, "digest": digest,
+            "disk_bytes": disk,
+        });
+        reached.add_to(&mut object);
+        object
     }
 }

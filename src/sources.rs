@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::run_id;
 use crate::tournament;
-use experiment::Plan;
+use experiment::{Plan, Study};
 use run::{Place, RunId};
 use std::path::Path;
 use store::Store;
@@ -47,16 +47,17 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
     let alone = |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None });
     for source in sources {
         match plan(source)? {
-            None => runs.push(Meant { run: run_name::find(store, source).await?, part: None }),
-            Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
-            Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
-            Some(Plan::Study(study)) => {
-                let id = run_id(&study.run_id())?;
-                for (part, number) in study.parts.iter().zip(1..) {
-                    let run = coordinator::part_run(&id, &part.name, number)?;
-                    runs.push(Meant { run, part: Some(part.name.clone()) });
+            None => {
+                let run = run_name::find(store, source).await?;
+                match run::stored::read_plan(store, &run).await {
+                    Ok((Plan::Study(study), _)) => runs.extend(parts(&run, &study)?),
+                    // What cannot be read is told by whoever reads it.
+                    _ => runs.push(Meant { run, part: None }),
                 }
             }
+            Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
+            Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
+            Some(Plan::Study(study)) => runs.extend(parts(&run_id(&study.run_id())?, &study)?),
             Some(Plan::Tournament(_)) => {
                 let message = format!(
                     "expected an experiment, a sweep or a study, found the tournament `{source}`: \
@@ -67,6 +68,15 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
         }
     }
     Ok(runs)
+}
+
+/// The experiments of a study.
+fn parts(study: &RunId, plan: &Study) -> Result<Vec<Meant>, Failure> {
+    let meant = |(part, number): (&experiment::Part, usize)| {
+        let run = run::study::part_run(study, &part.name, number)?;
+        Ok(Meant { run, part: Some(part.name.clone()) })
+    };
+    plan.parts.iter().zip(1..).map(meant).collect()
 }
 
 /// The same, without sweeps, which keep no states.

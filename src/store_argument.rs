@@ -16,12 +16,12 @@ pub(crate) struct StoreArgument {
 impl StoreArgument {
     /// The store, created if it is missing.
     pub(crate) async fn create(&self) -> Result<Store, Failure> {
-        Ok(Store::create_at(&self.location()?).await?)
+        create(&self.location()?).await
     }
 
     /// The store, which must be there.
     pub(crate) async fn open(&self) -> Result<Store, Failure> {
-        Ok(Store::open_at(&self.location()?).await?)
+        open(&self.location()?).await
     }
 
     fn location(&self) -> Result<Location, Failure> {
@@ -37,6 +37,20 @@ impl StoreArgument {
     pub(crate) fn flag(&self) -> String {
         if self.is_default() { String::new() } else { format!(" --store {}", self.folder.display()) }
     }
+}
+
+/// The store at a location, created if it is missing. One of another format is refused as a whole.
+pub(crate) async fn create(location: &Location) -> Result<Store, Failure> {
+    let store = Store::create_at(location).await?;
+    run::stored::check_format(&store).await?;
+    Ok(store)
+}
+
+/// The store at a location, which must be there, in the format that this program reads.
+pub(crate) async fn open(location: &Location) -> Result<Store, Failure> {
+    let store = Store::open_at(location).await?;
+    run::stored::check_format(&store).await?;
+    Ok(store)
 }
 
 /// A run's name as it was typed.

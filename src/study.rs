@@ -22,12 +22,12 @@ pub(crate) async fn present(
 ) -> Result<ExitCode, Failure> {
     let mut results = vec![];
     for (part, number) in plan.parts.iter().zip(1..) {
-        let run = coordinator::part_run(run, &part.name, number)?;
+        let run = run::study::part_run(run, &part.name, number)?;
         let finished = FinishedRun::read(store, &run).await?;
         results.push((part.name.as_str(), run, finished.best()?, finished.digest));
     }
     let games = if plan.tournament.is_some() {
-        let run = coordinator::part_run(run, "tournament", 0)?;
+        let run = run::study::part_run(run, experiment::GAMES, 0)?;
         Some(PlayedTournament::read(store, &run, Duration::ZERO).await?)
     } else {
         None

@@ -1,20 +1,43 @@
 //! How long evaluations take on this machine: a short piece of the experiment itself is evolved.
 
 use archipelago::solo;
+use evolution::activity::Activity;
 use experiment::file::BudgetKeys;
 use experiment::{Estimate, Experiment};
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::mpsc;
+use std::cell::Cell;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// A trial of this length says enough.
 const ENOUGH: Duration = Duration::from_millis(150);
-/// All trials of one command together end after this time.
+/// All trials of one command together end after this time, or when the evaluations that have begun then are done.
 const LONGEST: Duration = Duration::from_secs(2);
+/// How long such an evaluation is waited for.
+const LAST_EVALUATION: Duration = Duration::from_secs(1);
 
 /// Trials that end together.
 pub(crate) struct Trials {
     deadline: Instant,
+    /// Whether the thread of a trial was left behind: it computes on, and would slow the next trial down.
+    is_stuck: Cell<bool>,
+}
+
+/// What a trial has measured.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    evaluations: u64,
+    /// How long they took on one thread, with breeding and everything else that belongs to them.
+    time: Duration,
+    /// Whether whole generations were measured. Otherwise these are the first evaluations of one.
+    is_whole: bool,
+}
+
+impl Measured {
+    /// Seconds of one evaluation.
+    fn each(self) -> f64 {
+        self.time.as_secs_f64() / self.evaluations.max(1) as f64
+    }
 }
 
 impl Trials {
@@ -28,56 +51,115 @@ impl Trials {
     }
 
     fn within(longest: Duration) -> Self {
-        Self { deadline: Instant::now() + longest }
+        Self { deadline: Instant::now() + longest, is_stuck: Cell::new(false) }
     }
 
-    /// An estimate with the time that this machine needs, where a trial is short enough to tell.
+    /// An estimate with the time that this machine needs.
     pub(crate) fn calibrated(&self, experiment: &Experiment, threads: usize) -> Estimate {
-        let estimate = experiment.estimate(threads);
-        let islands = experiment.setting().islands.len();
-        let parallel = threads.min(islands).max(1) as f64;
-        let computing = self.per_evaluation(experiment).zip(estimate.evaluations);
-        let computing = computing.map(|(each, evaluations)| {
-            Duration::try_from_secs_f64(each.as_secs_f64() * evaluations as f64 / parallel)
-                .unwrap_or(Duration::MAX)
-        });
-        match computing {
-            Some(computing) => Estimate {
-                time: Some(experiment.budget().wall_time.map_or(computing, |most| most.min(computing))),
-                ..estimate
-            },
-            None => estimate,
-        }
+        with_time(experiment, threads, self.measure(experiment, self.deadline).map(Measured::each))
     }
 
-    /// The time of one evaluation, with breeding and everything else that belongs to it. One generation may take minutes, and
-    /// cannot be stopped: then its thread is left behind, and ends with this process.
-    fn per_evaluation(&self, experiment: &Experiment) -> Option<Duration> {
-        let left = || self.deadline.saturating_duration_since(Instant::now());
-        if left().is_zero() {
+    /// The estimates of the parts of a study, which share the time of the trials. Where a part's generation does not fit in
+    /// its share, the first evaluations of all such parts are taken together: single ones may take far longer than others.
+    pub(crate) fn calibrated_parts(&self, parts: &[&Experiment], threads: usize) -> Vec<Estimate> {
+        let left = (1..=parts.len() as u32).rev();
+        let measured: Vec<Option<Measured>> = parts
+            .iter()
+            .zip(left)
+            .map(|(part, left)| self.measure(part, Instant::now() + self.left() / left))
+            .collect();
+        let expected = |part: &Experiment| part.traits().cost.nanoseconds.max(1) as f64 / 1e9;
+        let some = || parts.iter().zip(&measured).filter_map(|(part, found)| Some((part, (*found)?)));
+        let pooled = |is_whole: bool| {
+            let chosen = || some().filter(|(_, found)| found.is_whole == is_whole);
+            let found: f64 = chosen().map(|(_, found)| found.time.as_secs_f64()).sum();
+            let by_cost: f64 = chosen().map(|(part, found)| expected(part) * found.evaluations as f64).sum();
+            (by_cost > 0.0).then_some(found / by_cost)
+        };
+        let slower = pooled(false).or_else(|| pooled(true));
+        let each = |part: &Experiment, found: Option<Measured>| match found {
+            Some(found) if found.is_whole => Some(found.each()),
+            _ => slower.map(|slower| slower * expected(part)),
+        };
+        parts
+            .iter()
+            .zip(&measured)
+            .map(|(part, found)| with_time(part, threads, each(part, *found)))
+            .collect()
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Evolves a short piece of an experiment until a deadline. A generation that takes longer is abandoned after the
+    /// evaluation that it is at. If that does not end soon, the thread is left behind, and ends with this process.
+    fn measure(&self, experiment: &Experiment, deadline: Instant) -> Option<Measured> {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        if left().is_zero() || self.is_stuck.get() {
             return None;
         }
         let (sender, measured) = mpsc::channel();
-        let (experiment, deadline) = (experiment.clone(), self.deadline);
-        std::thread::spawn(move || measure(&experiment, deadline, &sender));
+        let (experiment, activity, start) = (experiment.clone(), Activity::default(), Instant::now());
+        // On one thread, which then also has all of the time.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().ok()?;
+        let counter = activity.clone();
+        pool.spawn(move || counter.watch(|| evolve(&experiment, &counter, &sender)));
         let mut found = None;
-        while let Ok(each) = measured.recv_timeout(left()) {
-            found = Some(each);
+        loop {
+            let wait = if activity.is_abandoned() { LAST_EVALUATION } else { left() };
+            match measured.recv_timeout(wait) {
+                Ok(next) => found = Some(next),
+                Err(RecvTimeoutError::Disconnected) => return found,
+                Err(RecvTimeoutError::Timeout) if activity.is_abandoned() => {
+                    self.is_stuck.set(true);
+                    let evaluations = activity.count() + 1;
+                    return found.or(Some(Measured { evaluations, time: start.elapsed(), is_whole: false }));
+                }
+                Err(RecvTimeoutError::Timeout) => activity.abandon(),
+            }
         }
-        found
     }
 }
 
-/// Evolves longer and longer pieces of an experiment, until one is long enough to be believed.
-fn measure(experiment: &Experiment, deadline: Instant, measured: &mpsc::Sender<Duration>) {
+/// An estimate with a measured time of one evaluation, in seconds.
+fn with_time(experiment: &Experiment, threads: usize, each: Option<f64>) -> Estimate {
+    let estimate = experiment.estimate(threads);
+    let islands = experiment.setting().islands.len();
+    let parallel = threads.min(islands).max(1) as f64;
+    let computing = each.zip(estimate.evaluations).map(|(each, evaluations)| {
+        Duration::try_from_secs_f64(each * evaluations as f64 / parallel).unwrap_or(Duration::MAX)
+    });
+    match computing {
+        Some(computing) => Estimate {
+            time: Some(experiment.budget().wall_time.map_or(computing, |most| most.min(computing))),
+            ..estimate
+        },
+        None => estimate,
+    }
+}
+
+/// Evolves longer and longer pieces of an experiment, until one is long enough to be believed. Of a first piece that was
+/// abandoned, the evaluations count that were done.
+fn evolve(experiment: &Experiment, activity: &Activity, measured: &mpsc::Sender<Measured>) {
     for generations in (0..16).map(|power| 1 << power) {
         let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
         let Ok(short) = experiment.with_budget(budget) else { return };
         let start = thread_time();
-        let Ok(Some(outcome)) = solo::evolve(&short, || Instant::now() > deadline) else { return };
+        let outcome = solo::evolve(&short, || activity.is_abandoned());
         let time = thread_time().saturating_sub(start);
-        let evaluations: u64 = outcome.islands.iter().map(|(_, standing)| standing.evaluations).sum();
-        if measured.send(time.div_f64(evaluations.max(1) as f64)).is_err() || time >= ENOUGH {
+        let found = match outcome {
+            Ok(Some(outcome)) if !activity.is_abandoned() => {
+                let evaluations = outcome.islands.iter().map(|(_, standing)| standing.evaluations).sum();
+                Measured { evaluations, time, is_whole: true }
+            }
+            // The last evaluation counts as well as its time: it is not longer than others on the average.
+            _ if generations == 1 && activity.count() > 0 => {
+                Measured { evaluations: activity.count(), time, is_whole: false }
+            }
+            _ => return,
+        };
+        if measured.send(found).is_err() || time >= ENOUGH {
             return;
         }
     }
@@ -121,6 +203,46 @@ mod tests {
                 "{problem}: {expected} s expected, {found} s found"
             );
         }
+    }
+
+    /// Boards that are all played the same number of times, whatever they are.
+    fn boards(plays: u32, target: f64) -> Experiment {
+        experiment(&format!(
+            "name = \"trial\"\nalgorithm = {{ kind = \"ga\", population = 40 }}\nislands = {{ count = 1 }}\n\
+             budget = {{ generations = 2 }}\n[problem]\nkind = \"match3\"\ntargets = [{target}]\n\
+             plays = {{ least = {plays}, most = {plays}, worth = 0.0, precision = 0.0 }}\n"
+        ))
+    }
+
+    /// Seconds of an experiment on one thread.
+    fn found(experiment: &Experiment) -> f64 {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        pool.install(|| {
+            let start = thread_time();
+            solo::evolve(experiment, || false).unwrap().unwrap();
+            thread_time().saturating_sub(start).as_secs_f64()
+        })
+    }
+
+    #[test]
+    fn an_estimate_is_right_where_no_generation_fits_in_the_trial() {
+        let experiment = boards(2_000, 0.7);
+        let found = found(&experiment);
+        let trials = Trials::within(Duration::from_secs_f64(found / 20.0));
+        let expected = trials.calibrated(&experiment, 1).time.unwrap().as_secs_f64();
+        assert!((0.5..2.0).contains(&(expected / found)), "{expected} s expected, {found} s found");
+    }
+
+    #[test]
+    fn the_parts_of_a_study_share_the_time_of_the_trials() {
+        let parts = [boards(2_000, 0.3), boards(2_000, 0.5), boards(1_000, 0.7)];
+        let found: f64 = parts.iter().map(found).sum();
+        let trials = Trials::within(Duration::from_secs_f64(found / 20.0));
+        let parts: Vec<&Experiment> = parts.iter().collect();
+        let estimates = trials.calibrated_parts(&parts, 1);
+        let expected: f64 = estimates.iter().map(|estimate| estimate.time.unwrap().as_secs_f64()).sum();
+        assert!((0.5..2.0).contains(&(expected / found)), "{expected} s expected, {found} s found");
+        assert!(!trials.is_stuck.get(), "every trial ends with the evaluation that it is at");
     }
 
     #[test]

@@ -39,8 +39,10 @@ pub(crate) struct Arguments {
 #[derive(Default)]
 struct Findings {
     objects: u64,
-    epochs: u64,
+    /// Epochs, cells, batches of games or, of a study, all of them.
+    results: u64,
     recomputed: u64,
+    kind: Option<RunKind>,
     /// How the run stands by its journal.
     state: String,
     problems: Vec<String>,
@@ -49,29 +51,59 @@ struct Findings {
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.how.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
-    if let Err(error) = store.size(&Place::Experiment.in_run(&run)).await
-        && error.is_missing()
-    {
+    if !run::stored::is_run(&store, &run).await? {
         return Err(run::RunError::Unknown { run }.into());
     }
     let mut findings = Findings::default();
-    check_objects(&store, &run, &mut findings).await?;
-    if findings.problems.is_empty() {
-        let pool = arguments.how.pool()?;
-        match cells::stored(&store, &run).await {
-            Ok(Some(plan)) => check_cells(&store, &run, plan, &arguments.how, &mut findings).await?,
-            Ok(None) if let Some(study) = stored_study(&store, &run).await => {
-                study::check(&store, &run, &study, &mut findings).await?;
+    let mut parts = vec![];
+    check_run(&store, &run, &arguments.how, &mut findings).await?;
+    if findings.kind == Some(RunKind::Study) {
+        for part in run::study::stored_parts(&store, &run).await? {
+            // A part begins when what it needs is there. Of a finished study its absence is told by the digest.
+            if !run::stored::is_run(&store, &part).await? {
+                continue;
             }
-            Ok(None) => match Reader::read(&store, &run).await {
-                Ok(reader) => check_history(&store, &run, reader, &pool, &mut findings).await?,
-                Err(error) => findings.problems.push(error.to_string()),
-            },
-            Err(error) => findings.problems.push(error.to_string()),
+            let mut found = Findings::default();
+            check_run(&store, &part, &arguments.how, &mut found).await?;
+            findings.add_part(&part, &found);
+            parts.push((part, found));
         }
     }
-    findings.print(&run, arguments.how.json);
+    findings.print(&run, &parts, arguments.how.json);
     Ok(if findings.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Checks one run; of a study only its own objects.
+async fn check_run(store: &Store, run: &RunId, how: &How, findings: &mut Findings) -> Result<(), Failure> {
+    check_objects(store, run, findings).await?;
+    let plan = match run::stored::read_plan(store, run).await {
+        Ok((plan, _)) => plan,
+        Err(error) => {
+            findings.kind = None;
+            if findings.problems.is_empty() {
+                findings.problems.push(error.to_string());
+            }
+            return Ok(());
+        }
+    };
+    findings.kind = Some(RunKind::of(&plan));
+    if !findings.problems.is_empty() {
+        return Ok(());
+    }
+    match plan {
+        Plan::Study(study) => study::check(store, run, *study, findings).await,
+        Plan::Single(_) => match Reader::read(store, run).await {
+            Ok(reader) => check_history(store, run, reader, &how.pool()?, findings).await,
+            Err(error) => {
+                findings.problems.push(error.to_string());
+                Ok(())
+            }
+        },
+        plan => match CellPlan::of(plan) {
+            Some(plan) => check_cells(store, run, plan, how, findings).await,
+            None => Ok(()),
+        },
+    }
 }
 
 /// Reads every object of the run: each has a checksum over all of its bits.
@@ -145,7 +177,7 @@ async fn check_cells(
             findings.problems.push(format!("cell {number}: its games cannot have been played"));
         }
     }
-    findings.epochs += progress.done().len() as u64;
+    findings.results += progress.done().len() as u64;
     for (number, again) in cells::compute_again(store, run, &progress, how).await? {
         findings.recomputed += 1;
         let stored = &progress.done()[&number];
@@ -197,7 +229,7 @@ async fn check_history(
     findings.problems.extend(reader.damage.iter().map(ToString::to_string));
     findings.state = reader.state();
     check_created(reader.recorded.created.as_ref(), &reader.experiment.digest(), findings);
-    findings.epochs += reader.stored().records.iter().map(|records| records.len() as u64).sum::<u64>();
+    findings.results += reader.stored().records.iter().map(|records| records.len() as u64).sum::<u64>();
     if !reader.damage.is_empty() {
         return Ok(());
     }
@@ -221,16 +253,6 @@ async fn check_history(
     summaries::check(store, run, &events, &facts, findings).await?;
     let recomputation = Recomputation { store, run, head: &head, past, archipelago: &archipelago };
     recomputation.run(pool, findings).await
-}
-
-/// The study that a run is, if it is one.
-async fn stored_study(store: &Store, run: &RunId) -> Option<Box<experiment::Study>> {
-    let path = Place::Experiment.in_run(run);
-    let text = store.read_text(&path, MAX_STORED).await.ok()?;
-    match experiment::parse(path.as_ref(), &text, None) {
-        Ok(Plan::Study(study)) => Some(study),
-        _ => None,
-    }
 }
 
 /// Whether the finished run has the digest that its journal says.
@@ -263,23 +285,60 @@ async fn check_digest(
 }
 
 impl Findings {
-    fn print(&self, run: &RunId, json: bool) {
-        let Self { objects, epochs, recomputed, state, problems } = self;
+    /// Adds what was found of a part of a study.
+    fn add_part(&mut self, part: &RunId, found: &Self) {
+        self.objects += found.objects;
+        self.results += found.results;
+        self.recomputed += found.recomputed;
+        self.problems.extend(found.problems.iter().map(|problem| format!("part `{part}`: {problem}")));
+    }
+
+    /// What the results are, for people and as a key.
+    fn what(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            None | Some(RunKind::Evolution) => ("epochs", "epochs"),
+            Some(RunKind::Sweep) => ("cells", "cells"),
+            Some(RunKind::Tournament) => ("batches of games", "batches"),
+            Some(RunKind::Study) => ("results of its parts", "results"),
+        }
+    }
+
+    fn state(&self) -> &str {
+        if self.state.is_empty() || !self.problems.is_empty() { "damaged" } else { &self.state }
+    }
+
+    fn object(&self, run: &RunId) -> serde_json::Value {
+        let Self { objects, results, recomputed, kind, problems, .. } = self;
+        let mut object = serde_json::json!({
+            "run": run.as_str(), "kind": kind.map(RunKind::name), "ok": problems.is_empty(), "state": self.state(),
+            "objects": objects, "recomputed": recomputed, "problems": problems,
+        });
+        object[self.what().1] = (*results).into();
+        object
+    }
+
+    fn print(&self, run: &RunId, parts: &[(RunId, Self)], json: bool) {
         if json {
-            let object = serde_json::json!({
-                "run": run.as_str(), "ok": problems.is_empty(), "state": state, "objects": objects, "epochs": epochs,
-                "recomputed": recomputed, "problems": problems,
-            });
+            let mut object = self.object(run);
+            if !parts.is_empty() {
+                object["parts"] = parts.iter().map(|(part, found)| found.object(part)).collect();
+            }
             out!("{object}");
             return;
         }
-        let state = if state.is_empty() { "damaged" } else { state };
-        out!(
-            "{run}: {state}, {objects} objects read, {epochs} epochs in the records, {recomputed} computed again"
-        );
-        for problem in problems {
+        self.print_line(run);
+        for (part, found) in parts {
+            found.print_line(part);
+        }
+        for problem in &self.problems {
             out!("  {problem}");
         }
-        out!("{}", if problems.is_empty() { "everything agrees" } else { "not everything agrees" });
+        out!("{}", if self.problems.is_empty() { "everything agrees" } else { "not everything agrees" });
+    }
+
+    fn print_line(&self, run: &RunId) {
+        let Self { objects, results, recomputed, .. } = self;
+        let (state, (what, _)) = (self.state(), self.what());
+        out!("{run}: {state}, {objects} objects read, {results} {what} stored, {recomputed} computed again");
     }
 }

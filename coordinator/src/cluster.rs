@@ -6,8 +6,10 @@
 use crate::rejection::Rejection;
 use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
+use crate::state::workers::shown;
 use crate::state::{
-    ClusterState, Delivery, Done, Examination, Fate, Instruction, Moment, Renewal, Rules, Ticket, Unfinished,
+    ClusterState, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal, Rules, Ticket,
+    Unfinished,
 };
 use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
@@ -298,6 +300,17 @@ impl Cluster {
     /// Gives a run another budget.
     pub async fn extend(&self, run: &str, budget: BudgetKeys) -> Result<(), Rejection> {
         self.change(|state, ticket, now| state.extend(run, budget, ticket, now)).await.map(|_| ())
+    }
+
+    /// Gives a worker no more work, or gives it work again; returns whether it is known, by its id or its name.
+    pub fn drain(&self, worker: &str, drain: bool) -> bool {
+        self.apply(|state, _| {
+            let is_known = state.workers.drain(worker, drain);
+            if is_known {
+                tracing::info!(worker = shown(worker), drain, "drain");
+            }
+            is_known
+        })
     }
 
     /// Opens a run of the store that this coordinator does not have yet, and continues it if it had stopped.
@@ -630,9 +643,10 @@ impl WorkerCalls for Cluster {
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        let v1::ReleaseRequest { worker, piece, failure, token, unfit } = request;
+        let v1::ReleaseRequest { worker, piece, failure, token, unfit, lacks_program } = request;
+        let lack = unfit.then_some(if lacks_program { Lack::Program } else { Lack::Memory });
         let work = convert::work(piece).map_err(invalid)?;
-        self.apply(|state, now| state.release(&worker, (&work, token), (&failure, unfit), now))?;
+        self.apply(|state, now| state.release(&worker, (&work, token), (&failure, lack), now))?;
         Ok(v1::ReleaseReply {})
     }
 

@@ -3,7 +3,7 @@
 //!
 //! `state` is everything a coordinator knows, as a pure state machine with effects; `write` carries the effects out;
 //! [`Cluster`] joins the two and is what workers of the same process call; `serve` puts gRPC, HTTP, TLS and permissions
-//! around it. Nothing here computes an epoch or names a problem.
+//! around it; [`dashboard`] is what browsers see. Nothing here computes an epoch or names a problem.
 //!
 //! ```
 //! use coordinator::leases::{Leases, Terms};
@@ -21,7 +21,9 @@
 //! ```
 
 mod cluster;
+pub mod dashboard;
 mod elsewhere;
+mod histogram;
 mod rejection;
 mod serve;
 mod state;
@@ -38,5 +40,5 @@ pub use serve::{
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};
 pub use state::workers::WorkerError;
-pub use state::{AuditTerms, Moment, part_run};
+pub use state::{AuditTerms, Moment};
 pub use write::open::read_player_inputs;

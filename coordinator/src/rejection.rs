@@ -75,6 +75,15 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// A part of a study, whose budget is the study's.
+    pub(crate) fn part_of(run: &str, study: &str) -> Self {
+        let reason = format!(
+            "it is a part of the study `{study}`, whose result depends on its file alone: run the part's experiment \
+             on its own to change its budget"
+        );
+        Self::Unsuitable { run: run.to_owned(), reason }
+    }
+
     /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
@@ -128,7 +137,7 @@ impl From<Rejection> for Status {
             | Rejection::Queue(QueueError::Ended(_))
             | Rejection::Unsuitable { .. }
             | Rejection::Repeated(_)
-            | Rejection::Keep(RunError::Budget { .. } | RunError::Busy { .. }) => {
+            | Rejection::Keep(RunError::Budget { .. } | RunError::Busy { .. } | RunError::Kind { .. }) => {
                 Self::failed_precondition(text)
             }
             Rejection::Worker(WorkerError::Name(_))

@@ -1,8 +1,9 @@
 //! The coordinator as a server: gRPC, HTTP, connections, TLS and permissions around the cluster.
 
+mod call_times;
 mod census;
 pub(crate) mod change_signal;
-mod connections;
+pub(crate) mod connections;
 mod expiry;
 mod http;
 mod in_flight;
@@ -17,9 +18,11 @@ mod tls;
 mod worker_api;
 
 pub use census::Limits;
+pub(crate) use permissions::{LivePermissions, Pace, Right};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{
     Ending, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener, start,
     start_local,
 };
 pub use tls::{Tls, TlsError};
+pub(crate) use worker_api::Front;

@@ -19,16 +19,16 @@ pub(crate) mod queue;
 pub(crate) mod reply_budget;
 mod runs;
 mod study;
+mod view;
 pub(crate) mod workers;
 
 pub use audit::AuditTerms;
 pub(crate) use audit::{Accepted, Answer, Audits, Authors, Place};
-pub(crate) use calls::{Delivery, Fate, Instruction, Renewal};
+pub(crate) use calls::{Delivery, Fate, Instruction, Lack, Renewal};
 pub(crate) use cells::Cells;
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use runs::{Body, run_name};
-pub use study::part_run;
 
 use crate::rejection::Rejection;
 use ::evolution::digest::Digest;
@@ -77,7 +77,7 @@ pub(crate) enum Effect {
     /// Reads the inputs of a job from another run of the store.
     ReadInputs { run: String, number: u32, source: Source },
     /// Computes an epoch to decide an audit.
-    Recompute { run: String, place: Place, examination: Examination },
+    Recompute { run: String, place: Place, inputs: Digest, examination: Examination },
     /// Answers a call that has waited.
     Answer { ticket: Ticket, answer: Result<String, Rejection> },
 }
@@ -121,6 +121,7 @@ pub(crate) enum Then {
 }
 
 /// A run to be opened.
+#[derive(Clone)]
 pub(crate) enum OpenRequest {
     /// What an operator submits; `fresh` takes a new name beside what is there.
     Submit { plan: Box<Plan>, files: PlayerFiles, priority: i32, fresh: bool },
@@ -229,6 +230,7 @@ pub(crate) enum Done {
     Recomputed {
         run: String,
         place: Place,
+        inputs: Digest,
         digest: Result<Digest, String>,
     },
     /// Another coordinator has claimed the store.
@@ -349,7 +351,9 @@ impl ClusterState {
             Done::KeptJob { run, number, stored } => self.kept_job(&run, number, stored, now),
             Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
             Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
-            Done::Recomputed { run, place, digest } => self.recomputed(&run, place, digest, now),
+            Done::Recomputed { run, place, inputs, digest } => {
+                self.recomputed(&run, (place, &inputs), digest, now);
+            }
             Done::Succeeded => self.succeeded = true,
         }
     }

@@ -1,5 +1,6 @@
 //! How the store does: what is being written, for how long, and how long writes take.
 
+use crate::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,9 +8,6 @@ use tokio::time::Instant;
 
 /// A coordinator whose store has not completed a write for this long is not ready.
 const SILENT: Duration = Duration::from_secs(10);
-/// The upper bounds of the histogram, in seconds.
-const BOUNDS: [f64; 10] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0];
-
 /// Watches writes. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct StoreWatch(Arc<Mutex<Watched>>);
@@ -34,13 +32,6 @@ pub(crate) struct Measured {
     pub(crate) oldest: Duration,
     pub(crate) since_durable: Duration,
     pub(crate) histogram: Histogram,
-}
-
-/// Times, counted by their upper bounds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Histogram {
-    counts: [u64; BOUNDS.len() + 1],
-    sum: f64,
 }
 
 impl StoreWatch {
@@ -88,32 +79,6 @@ impl Drop for Writing {
     }
 }
 
-impl Histogram {
-    fn add(&mut self, time: Duration) {
-        let seconds = time.as_secs_f64();
-        let bucket = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
-        self.counts[bucket] += 1;
-        self.sum += seconds;
-    }
-
-    /// Upper bounds, and how many were at most that.
-    pub(crate) fn buckets(&self) -> impl Iterator<Item = (String, u64)> + '_ {
-        let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
-        bounds.zip(self.counts.iter().scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        }))
-    }
-
-    pub(crate) fn sum(&self) -> f64 {
-        self.sum
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +99,5 @@ mod tests {
         assert!(!watch.is_silent());
         let histogram = watch.measure().histogram;
         assert_eq!((histogram.count(), histogram.sum()), (2, 11.0));
-        let buckets: Vec<u64> = histogram.buckets().map(|(_, count)| count).collect();
-        assert_eq!(buckets, [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2]);
     }
 }

@@ -9,15 +9,13 @@ use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
 use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
-use open::Opener;
+use open::{OpenedRun, Opener};
 use run::jobs::{JobLog, Kept};
-use run::{
-    ArtifactName, Journal, JournalError, JournalHead, Place, Pruned, RunError, RunEvent, RunId, Summary,
-};
+use run::{Journal, JournalError, JournalHead, Pruned, RunError, RunEvent, RunId, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Claim, Kind, Path, Store, StoreError};
+use store::{Claim, Kind, Store, StoreError};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -137,14 +135,23 @@ impl Writer {
             Effect::ReadInputs { run, number, source } => {
                 let (cluster, store, claim) = (self.cluster.clone(), self.store.clone(), self.claim.clone());
                 self.reading.spawn(async move {
-                    let inputs = open::read_inputs(&store, source).await;
+                    let mut inputs = open::read_inputs(&store, &source).await;
+                    while let Err(Rejection::Keep(RunError::Write(error))) = &inputs
+                        && error.is_outage()
+                        && !cluster.is_closing()
+                    {
+                        tracing::error!(run, %error, "inputs of a job cannot be read; trying again");
+                        tokio::time::sleep(WRITE_AGAIN).await;
+                        inputs = open::read_inputs(&store, &source).await;
+                    }
+                    let inputs = inputs.map_err(|rejection| open::why_unread(&source, &rejection));
                     if inputs.is_err() && is_lost(claim.as_ref()).await {
                         cluster.feed(Done::Succeeded);
                     }
                     cluster.feed(Done::Inputs { run, number, inputs });
                 });
             }
-            Effect::Recompute { run, place, examination } => {
+            Effect::Recompute { run, place, inputs, examination } => {
                 let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
                 self.reading.spawn(async move {
                     // One at a time: what is audited must not keep the coordinator from its calls.
@@ -154,7 +161,7 @@ impl Writer {
                         Ok(digest) => digest.map_err(|error| error.to_string()),
                         Err(status) => Err(status.message().to_owned()),
                     };
-                    cluster.feed(Done::Recomputed { run, place, digest });
+                    cluster.feed(Done::Recomputed { run, place, inputs, digest });
                 });
             }
             Effect::Answer { ticket, answer } => self.cluster.answer(ticket, answer),
@@ -169,7 +176,7 @@ async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedRecei
             let _ = after.await;
         }
         let (name, part) = (request.name(), request.part());
-        let opened = match opener.open(request, cluster.now()).await {
+        let opened = match open_one(&opener, &cluster, request, ticket.is_some()).await {
             Ok((opened, files)) => {
                 if let Some(files) = files {
                     let (run, id) = (opened.id.to_string(), opened.id.clone());
@@ -180,6 +187,27 @@ async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedRecei
             Err(rejection) => Err((name, rejection)),
         };
         cluster.feed(Done::Opened { opened, part, ticket });
+    }
+}
+
+/// Opens a run. While the store fails, it is tried again, unless an operator waits for the answer: what a study needs or a
+/// retraction closed has no other way to begin.
+async fn open_one(
+    opener: &Opener,
+    cluster: &Cluster,
+    request: OpenRequest,
+    is_awaited: bool,
+) -> Result<OpenedRun, Rejection> {
+    loop {
+        match opener.open(request.clone(), cluster.now()).await {
+            Err(Rejection::Keep(RunError::Write(error)))
+                if error.is_outage() && !is_awaited && !cluster.is_closing() =>
+            {
+                tracing::error!(run = request.name(), %error, "cannot be opened; trying again");
+                tokio::time::sleep(WRITE_AGAIN).await;
+            }
+            opened => return opened,
+        }
     }
 }
 
@@ -260,7 +288,7 @@ impl RunWriter {
                 return next;
             }
             Step::KeepJob { number, result } => {
-                let path = job_path(&self.id, number);
+                let path = run::study::job_path(&self.id, number);
                 let writing = self.cluster.store_watch().begin();
                 let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
                     Ok(_) => Ok(result),
@@ -355,10 +383,4 @@ async fn is_lost(claim: Option<&Claim>) -> bool {
         Some(claim) => !claim.stands().await.unwrap_or(true),
         None => false,
     }
-}
-
-/// Where the result of a job lies.
-pub(crate) fn job_path(run: &RunId, number: u32) -> Path {
-    let name = ArtifactName::new(format!("job-{number:010}")).expect("it is a plain word");
-    Place::Artifact(name).in_run(run)
 }

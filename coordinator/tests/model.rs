@@ -9,6 +9,7 @@
 mod replay;
 
 use bytes::Bytes;
+use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{Background, Cluster, Permissions, Settings};
 use experiment::Plan;
@@ -219,6 +220,7 @@ fn settings(life: u64) -> Settings {
         tls: None,
         audit: coordinator::AuditTerms::default(),
         inline: true,
+        dashboard: DashboardSettings::default(),
     }
 }
 
@@ -301,8 +303,14 @@ impl World {
             if let Some(grant) = grants.into_iter().next() {
                 let failure = "on purpose".to_owned();
                 let (piece, token) = (grant.piece, grant.token);
-                let request =
-                    v1::ReleaseRequest { worker: worker.clone(), piece, failure, token, unfit: false };
+                let request = v1::ReleaseRequest {
+                    worker: worker.clone(),
+                    piece,
+                    failure,
+                    token,
+                    unfit: false,
+                    lacks_program: false,
+                };
                 cluster.release(request).await.unwrap();
             }
             let leave = v1::LeaveRequest { worker, reason: "done".to_owned() };

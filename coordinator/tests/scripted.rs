@@ -9,6 +9,7 @@ mod untrusted;
 
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
+use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{Background, Cluster, Permissions, Rejection, Settings};
 use evolution::codec;
@@ -57,6 +58,7 @@ fn settings(life: u128) -> Settings {
         tls: None,
         audit: coordinator::AuditTerms::default(),
         inline: true,
+        dashboard: DashboardSettings::default(),
     }
 }
 
@@ -232,8 +234,14 @@ async fn work_that_fails_everywhere_fails_its_run_until_it_is_submitted_again() 
     for worker in ["a", "b", "c"] {
         let grant = script.acquire(worker, 1).await.remove(0);
         let (worker, failure) = (worker.to_owned(), "it broke".to_owned());
-        let request =
-            v1::ReleaseRequest { worker, piece: grant.piece, failure, token: grant.token, unfit: false };
+        let request = v1::ReleaseRequest {
+            worker,
+            piece: grant.piece,
+            failure,
+            token: grant.token,
+            unfit: false,
+            lacks_program: false,
+        };
         script.cluster.release(request).await.unwrap();
     }
     // That it failed is written first.

@@ -91,6 +91,7 @@ impl std::fmt::Display for Piece {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Epoch { island, epoch } => write!(formatter, "island {island}, epoch {epoch}"),
+            Self::Cells { first, count: 1 } => write!(formatter, "cell {first}"),
             Self::Cells { first, count } => write!(formatter, "{count} cells from {first}"),
             Self::Job { number } => write!(formatter, "job {number}"),
         }
@@ -165,6 +166,12 @@ pub fn body(bytes: &Bytes, inline: bool) -> v1::Body {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_cell_is_named_alone() {
+        let name = |first, count| Piece::Cells { first, count }.to_string();
+        assert_eq!([name(0, 1), name(4, 3)], ["cell 0", "3 cells from 4"]);
+    }
 
     proptest! {
         #[test]

@@ -1,17 +1,14 @@
 //! From a store to what a report tells of a run.
 
 use super::{checkers, found, levels, maze};
-use crate::clock;
 use crate::failure::Failure;
-use crate::store_argument::StoreArgument;
 use evolution::epoch::ChampionView;
 use problems::ProblemSpec;
-use report::run::{Champion, Epoch, Island, Loss, Run};
+use report::run::Run;
 use report::{Section, Step};
-use run::RunId;
+use run::history;
 use run::reader::Reader;
-use run::record::EpochRecord;
-use run::{Recorded, RunEvent, Status};
+use run::{RunEvent, RunId};
 use serde_json::Value;
 use store::Store;
 
@@ -24,13 +21,13 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) async fn of(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
+    pub(super) async fn of(store: &Store, run: &RunId, flag: String) -> Result<Self, Failure> {
         let mut reader = Reader::read(store, run).await?;
         let mut champions = vec![];
         for island in 0..reader.islands() {
             champions.push(reader.champion(island).await);
         }
-        Ok(Self { id: run.clone(), reader, champions, flag: place.flag() })
+        Ok(Self { id: run.clone(), reader, champions, flag })
     }
 
     /// What its problem has to show.
@@ -57,40 +54,9 @@ impl Read {
     pub(super) fn run(self) -> Run {
         let Self { id, reader, champions, flag } = self;
         let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
-        let state = reader.state();
-        let Reader { experiment, events, records, damage, recorded, .. } = reader;
-        let file = experiment.file();
-        let (reason, digest) = ending(&recorded);
-        let elapsed = elapsed(&events, &records);
-        let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
-        let islands = islands.map(|((records, champion), setting)| Island {
-            algorithm: word(&serde_json::json!(setting.algorithm)),
-            epochs: records.into_iter().map(epoch).collect(),
-            champion: champion.map(|view| shown_champion(&file.problem, &view)),
-        });
-        let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
-        let mut run = Run {
-            problem: word(&serde_json::json!(file.problem)),
-            seed: experiment.seed(),
-            state,
-            reason,
-            digest,
-            experiment_digest: experiment.digest().to_string(),
-            versions: versions(&events),
-            absolute: experiment.traits().absolute,
-            config: experiment.to_toml(),
-            keys: keys(&serde_json::json!(file)),
-            reproduce: reproduce(&id, &events, file.guests.is_some()),
-            next: vec![],
-            topology: (word(&serde_json::json!(file.islands.topology)), edges),
-            islands: islands.collect(),
-            elapsed,
-            restarts: recorded.restarts(),
-            losses: events.iter().flat_map(losses).collect(),
-            events: events.iter().filter_map(told).collect(),
-            damage: damage.iter().map(ToString::to_string).collect(),
-            id: id.to_string(),
-        };
+        let (file, events) = (reader.experiment.file().clone(), reader.events.clone());
+        let mut run = history::of(&id, reader, champions);
+        run.reproduce = reproduce(&id, &events, file.guests.is_some());
         run.next = next_steps(&run, (&file.problem, best), &flag);
         run
     }
@@ -102,130 +68,6 @@ pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &Champion
         (0..).zip(champions).filter_map(|(island, view)| Some((island, view.as_ref()?))).collect();
     fittest.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
     fittest
-}
-
-fn shown_champion(problem: &ProblemSpec, view: &ChampionView) -> Champion {
-    let ChampionView { fitness, generation, genome } = view;
-    Champion { fitness: *fitness, generation: *generation, genome: problem.show(genome) }
-}
-
-fn epoch(record: EpochRecord) -> Epoch {
-    let EpochRecord { mark, statistics, labour } = record;
-    Epoch {
-        number: mark.epoch,
-        standing: mark.standing,
-        statistics,
-        worker: labour.worker,
-        milliseconds: labour.milliseconds,
-        elapsed: labour.elapsed,
-    }
-}
-
-/// A key that is a word, or a table with a `kind`.
-pub(super) fn word(value: &Value) -> String {
-    value.as_str().or(value["kind"].as_str()).unwrap_or("").to_owned()
-}
-
-/// Why a run ended, and its digest.
-fn ending(recorded: &Recorded) -> (Option<String>, Option<String>) {
-    let Recorded { status, finished, .. } = recorded;
-    let end = finished.as_ref().and_then(|finished| finished.end.as_ref());
-    let reason = match status {
-        Status::Failed(reason) => Some(reason.clone()),
-        _ => end.map(|end| end.reason.to_string()),
-    };
-    (reason, finished.as_ref().map(|finished| finished.digest.to_string()))
-}
-
-fn elapsed(events: &[RunEvent], records: &[Vec<EpochRecord>]) -> u64 {
-    let last = records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0);
-    let finished = events.iter().rev().find_map(|event| match event {
-        RunEvent::Finished { elapsed, .. } => Some(*elapsed),
-        _ => None,
-    });
-    finished.unwrap_or(0).max(last)
-}
-
-fn versions(events: &[RunEvent]) -> Vec<String> {
-    let mut versions: Vec<String> = vec![];
-    for event in events {
-        let version = match event {
-            RunEvent::Created { version, .. } => Some(version),
-            RunEvent::Opened { owner, .. } => Some(&owner.version),
-            _ => None,
-        };
-        if let Some(version) = version
-            && !versions.contains(version)
-        {
-            versions.push(version.clone());
-        }
-    }
-    versions
-}
-
-fn losses(event: &RunEvent) -> Vec<Loss> {
-    let told = |island: u32, epoch: u64, worker: &str, held: u64, reason: &str, at: u64| Loss {
-        at: clock::show(at),
-        work: format!("island {island}, epoch {epoch}"),
-        worker: worker.to_owned(),
-        milliseconds: held,
-        reason: reason.to_owned(),
-    };
-    match event {
-        RunEvent::Lost { island, epoch, worker, held, reason, at } => {
-            vec![told(*island, *epoch, worker, *held, reason, *at)]
-        }
-        RunEvent::Expired { losses, reason, at } => {
-            let all = losses.iter();
-            all.map(|loss| told(loss.island, loss.epoch, &loss.worker, loss.held, reason, *at)).collect()
-        }
-        _ => vec![],
-    }
-}
-
-/// What happened, and when. Losses have a table of their own.
-fn told(event: &RunEvent) -> Option<(String, String)> {
-    let (at, what) = match event {
-        RunEvent::Created { version, semantics, at, .. } => {
-            (at, format!("begun by version {version}, semantics {semantics}"))
-        }
-        RunEvent::Opened { owner, at, .. } => (at, format!("opened by {owner}, version {}", owner.version)),
-        RunEvent::Retracted { reason, at, .. } => (at, format!("results were retracted: {reason}")),
-        RunEvent::Extended { budget, at, .. } => (at, format!("its budget was changed to `{budget}`")),
-        RunEvent::Decided { end, at } => {
-            (at, format!("decided to end after epoch {}: {}", end.epoch, end.reason))
-        }
-        RunEvent::Finished { end, at, .. } => {
-            let reason = end.as_ref().map_or("all jobs are done".to_owned(), |end| end.reason.to_string());
-            (at, format!("finished: {reason}"))
-        }
-        RunEvent::Prioritised { priority, at } => (at, format!("its priority became {priority}")),
-        RunEvent::Paused { at } => (at, "paused".to_owned()),
-        RunEvent::Continued { at } => (at, "went on".to_owned()),
-        RunEvent::Cancelled { at } => (at, "cancelled".to_owned()),
-        RunEvent::Failed { reason, at } => (at, format!("failed: {reason}")),
-        RunEvent::Lost { .. } | RunEvent::Expired { .. } => return None,
-    };
-    Some((clock::show(*at), what))
-}
-
-/// All keys of a table with their values, those of tables within it by their paths.
-fn keys(value: &Value) -> Vec<(String, String)> {
-    fn collect(path: &str, value: &Value, keys: &mut Vec<(String, String)>) {
-        match value {
-            Value::Object(table) => {
-                for (key, value) in table {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    collect(&path, value, keys);
-                }
-            }
-            Value::Null => {}
-            other => keys.push((path.to_owned(), other.to_string())),
-        }
-    }
-    let mut found = vec![];
-    collect("", value, &mut found);
-    found
 }
 
 fn reproduce(run: &RunId, events: &[RunEvent], has_guests: bool) -> Vec<Step> {

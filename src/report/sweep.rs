@@ -1,6 +1,6 @@
 //! From a store to what a report tells of a sweep.
 
-use super::{Report, found, made, maze, read};
+use super::{Report, found, made, maze};
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::store_argument::StoreArgument;
@@ -14,6 +14,7 @@ use report::sweep::{Axis, Cell};
 use report::text::number;
 use report::{Block, Gallery, Section, Step};
 use run::RunId;
+use run::history;
 use run::jobs::StoredJobs;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ pub(super) async fn report(
     let flag = place.flag();
     let sweep = report::sweep::Sweep {
         id: run.to_string(),
-        problem: read::word(&serde_json::json!(plan.cell(0).experiment.file().problem)),
+        problem: history::word(&serde_json::json!(plan.cell(0).experiment.file().problem)),
         digest,
         repeats: plan.repeats,
         axes: plan.axes().into_iter().map(axis).collect(),

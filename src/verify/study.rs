@@ -10,34 +10,34 @@ use evolution::epoch::Standing;
 use experiment::Study;
 use run::players;
 use run::summary::RunKind;
-use run::{ArtifactName, FinishedRun, Place, Recorded, RunError, RunEvent, RunId, journal};
-use store::{Kind, Store};
+use run::{FinishedRun, Recorded, RunError, RunEvent, RunId, StoredStudy, journal};
+use std::collections::BTreeMap;
+use store::Store;
+
+/// What a study has made of its parts.
+type Jobs = BTreeMap<u32, JobResult>;
 
 pub(super) async fn check(
     store: &Store,
     run: &RunId,
-    study: &Study,
+    study: Study,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
-    let events = match journal::read_all::<RunEvent>(store, run).await {
-        Ok(events) => events,
-        Err(error) => {
-            findings.problems.push(format!("the journal: {error}"));
-            return Ok(());
-        }
-    };
-    let recorded = Recorded::of(events.iter().map(|event| &event.body));
+    let StoredStudy { study, recorded, damage, jobs, .. } = StoredStudy::read_own(store, run, study).await?;
     findings.state = recorded.status.to_string();
+    findings.problems.extend(damage.iter().map(ToString::to_string));
     let Some(created) = &recorded.created else {
-        findings.problems.push(run::Damage::Journal { expected: 1 }.to_string());
+        let damage = run::Damage::Journal { expected: 1 }.to_string();
+        findings.problems.push(damage);
         return Ok(());
     };
-    check_created(Some(created), &study.digest(), findings);
-    let text = Digest::of(study.text.as_bytes());
-    if created.text != text {
-        let damage = run::Damage::Experiment { expected: created.text, found: text };
-        findings.problems.push(damage.to_string());
+    if !damage.is_empty() {
+        return Ok(());
     }
+    findings.results += jobs.len() as u64;
+    let study = &study;
+    check_created(Some(created), &study.digest(), findings);
+    let events = journal::read_all::<RunEvent>(store, run).await.map_err(RunError::from)?;
     let parts = study.parts.len() + usize::from(study.tournament.is_some());
     let standing = Standing { generation: parts as u64, evaluations: 0, best: f64::NEG_INFINITY };
     let facts = Facts {
@@ -48,52 +48,39 @@ pub(super) async fn check(
     };
     summaries::check(store, run, &events, &facts, findings).await?;
     if let Some(finished) = &recorded.finished {
-        let found = digest(store, run, study).await?;
-        if found != finished.digest {
-            let expected = finished.digest;
-            findings
+        let expected = finished.digest;
+        match digest(store, run, study).await {
+            Ok(found) if found == expected => {}
+            Ok(found) => findings
                 .problems
-                .push(format!("the study's digest: expected {expected}, found {found} of its parts"));
+                .push(format!("the study's digest: expected {expected}, found {found} of its parts")),
+            Err(error) => findings.problems.push(error.to_string()),
         }
     }
-    check_guests(store, run, study, findings).await?;
+    check_guests(store, run, (study, &jobs), findings).await?;
     if let Some(games) = &study.tournament {
         // What the study was given itself is named by its digest.
         if let Err(error) = players::read(store, run, games).await {
             findings.problems.push(error.to_string());
         }
-        check_players(store, run, study, findings).await?;
+        check_players(store, run, (study, &jobs), findings).await?;
     }
     Ok(())
 }
 
 fn part_run(run: &RunId, study: &Study, at: usize) -> Result<RunId, Failure> {
-    Ok(coordinator::part_run(run, &study.parts[at].name, at + 1)?)
+    Ok(run::study::part_run(run, &study.parts[at].name, at + 1)?)
 }
 
 /// The digest of all parts as their journals have it.
-async fn digest(store: &Store, run: &RunId, study: &Study) -> Result<Digest, Failure> {
-    let mut runs =
-        (0..study.parts.len()).map(|at| part_run(run, study, at)).collect::<Result<Vec<_>, _>>()?;
-    if study.tournament.is_some() {
-        runs.push(coordinator::part_run(run, "tournament", 0)?);
-    }
+async fn digest(store: &Store, run: &RunId, study: &Study) -> Result<Digest, RunError> {
     let mut digests = vec![];
-    for part in runs {
-        let events = journal::read_all::<RunEvent>(store, &part).await.map_err(RunError::from)?;
+    for part in run::study::parts(run, study)? {
+        let events = journal::read_all::<RunEvent>(store, &part).await?;
         let finished = Recorded::of(events.iter().map(|event| &event.body)).finished;
         digests.push(finished.ok_or(RunError::Unfinished { run: part })?.digest);
     }
     Ok(Digest::of_parts("atoll study digest", digests.iter().map(|digest| &digest.0[..])))
-}
-
-/// What a job of the study has stored, if it has.
-async fn stored_job(store: &Store, run: &RunId, number: usize) -> Result<Option<JobResult>, Failure> {
-    let name = ArtifactName::new(format!("job-{number:010}"))?;
-    match store.read_value(&Place::Artifact(name).in_run(run), Kind::Artifact).await {
-        Err(error) if error.is_missing() => Ok(None),
-        result => Ok(Some(result?)),
-    }
 }
 
 fn compare(number: usize, stored: &JobResult, job: &Job, inputs: &[Bytes], findings: &mut Findings) {
@@ -106,16 +93,22 @@ fn compare(number: usize, stored: &JobResult, job: &Job, inputs: &[Bytes], findi
 async fn check_guests(
     store: &Store,
     run: &RunId,
-    study: &Study,
+    (study, jobs): (&Study, &Jobs),
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     for (number, part) in study.parts.iter().enumerate() {
         let host = study.parts.iter().position(|host| part.guests.as_ref() == Some(&host.name));
-        let Some((host, stored)) = host.zip(stored_job(store, run, number).await?) else { continue };
-        let states = FinishedRun::read(store, &part_run(run, study, host)?).await?.islands;
+        let Some((host, stored)) = host.zip(jobs.get(&(number as u32))) else { continue };
+        let states = match FinishedRun::read(store, &part_run(run, study, host)?).await {
+            Ok(finished) => finished.islands,
+            Err(error) => {
+                findings.problems.push(format!("job {number}: {error}"));
+                continue;
+            }
+        };
         let states: Vec<Bytes> = states.into_iter().map(|(state, _)| state).collect();
         let job = Job::Guests { experiment: part.experiment.to_toml() };
-        compare(number, &stored, &job, &states, findings);
+        compare(number, stored, &job, &states, findings);
     }
     Ok(())
 }
@@ -123,13 +116,13 @@ async fn check_guests(
 async fn check_players(
     store: &Store,
     run: &RunId,
-    study: &Study,
+    (study, jobs): (&Study, &Jobs),
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let Some(games) = &study.tournament else { return Ok(()) };
     for (at, look_up) in job::look_ups(games).into_iter().enumerate() {
         let number = study.parts.len() + at;
-        let Some(stored) = stored_job(store, run, number).await? else { continue };
+        let Some(stored) = jobs.get(&(number as u32)) else { continue };
         let end = look_up.reference.find(['/', '@']).unwrap_or(look_up.reference.len());
         let (name, rest) = look_up.reference.split_at(end);
         let part = study.parts.iter().position(|part| part.name == name);
@@ -141,7 +134,7 @@ async fn check_players(
         });
         let read = coordinator::read_player_inputs(store, format!("{source}{rest}"), species).await;
         match read {
-            Ok((job, states)) => compare(number, &stored, &job, &states, findings),
+            Ok((job, states)) => compare(number, stored, &job, &states, findings),
             Err(reason) => findings.problems.push(format!("job {number}: {reason}")),
         }
     }

@@ -101,6 +101,11 @@ impl Chromium {
 
     /// Opens a file, and waits until it is loaded.
     pub(crate) fn open(&mut self, file: &Path, view: View) -> Page<'_> {
+        self.visit(&format!("file://{}", file.display()), view)
+    }
+
+    /// Opens an address, and waits until it is loaded.
+    pub(crate) fn visit(&mut self, url: &str, view: View) -> Page<'_> {
         let mut events = vec![];
         let target = self.call(None, "Target.createTarget", &json!({ "url": "about:blank" }), &mut events);
         let target = target["targetId"].as_str().unwrap().to_owned();
@@ -119,7 +124,6 @@ impl Chromium {
         page.call("Emulation.setEmulatedMedia", &media);
         page.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !scripts }));
         page.events.clear();
-        let url = format!("file://{}", file.display());
         page.call("Page.navigate", &json!({ "url": url }));
         while !page.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = page.chromium.receive();
@@ -204,6 +208,15 @@ impl Page<'_> {
         urls.filter(|url| !url.starts_with("data:")).map(str::to_owned).collect()
     }
 
+    /// A picture of the page as it is seen, from its top, in PNG.
+    pub(crate) fn photograph(&mut self, height: u32) -> Vec<u8> {
+        let width = self.evaluate("innerWidth").as_u64().unwrap_or(0) as u32;
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        let answer = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
+        decoded(answer["data"].as_str().unwrap_or(""))
+    }
+
     /// A PDF of the page, as a printer would get it.
     pub(crate) fn print(&mut self) -> usize {
         let answer = self.call("Page.printToPDF", &json!({ "printBackground": true }));
@@ -218,4 +231,23 @@ impl Drop for Page<'_> {
             self.chromium.call(None, "Target.closeTarget", &target, &mut vec![]);
         }
     }
+}
+
+/// Bytes that were written as base64.
+fn decoded(text: &str) -> Vec<u8> {
+    let value = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let letters: Vec<u8> = text.bytes().filter(|letter| *letter != b'=').collect();
+    let mut bytes = vec![];
+    for group in letters.chunks(4) {
+        let bits = group.iter().fold(0u32, |bits, letter| bits << 6 | u32::from(value(*letter)));
+        let bits = bits << (6 * (4 - group.len()));
+        bytes.extend(bits.to_be_bytes()[1..group.len()].iter());
+    }
+    bytes
 }

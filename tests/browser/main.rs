@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chromium;
+mod dashboard;
 mod levels;
 #[path = "../support/mod.rs"]
 mod support;
@@ -182,11 +183,22 @@ fn found(page: &mut Page<'_>, expression: &str) -> Vec<String> {
     found.as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
 }
 
-/// All that is wrong with a page, however it is looked at.
+/// All that is wrong with the page of a file, however it is looked at.
 fn faults(chromium: &mut Chromium, file: &Path, axe: &str) -> Vec<String> {
+    let url = format!("file://{}", file.display());
+    faults_at(chromium, &url, axe, |requests| requests == [url.as_str()])
+}
+
+/// All that is wrong with a page, however it is looked at.
+fn faults_at(
+    chromium: &mut Chromium,
+    url: &str,
+    axe: &str,
+    may_request: impl Fn(&[String]) -> bool,
+) -> Vec<String> {
     let mut faults = vec![];
     for view in [LIGHT, DARK, NARROW] {
-        let mut page = chromium.open(file, view);
+        let mut page = chromium.visit(url, view);
         page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
         let mut own = found(&mut page, OVERFLOWING);
         own.extend(found(&mut page, CROWDED));
@@ -198,10 +210,10 @@ fn faults(chromium: &mut Chromium, file: &Path, axe: &str) -> Vec<String> {
         }
         own.extend(page.complaints());
         let requests = page.requests();
-        if requests != [format!("file://{}", file.display())] {
-            own.push(format!("expected one request, for the page, found {requests:?}"));
+        if !may_request(&requests) {
+            own.push(format!("expected requests for the page alone, found {requests:?}"));
         }
-        let view = format!("{} at {}, dark: {}", file.display(), view.width, view.dark);
+        let view = format!("{url} at {}, dark: {}", view.width, view.dark);
         faults.extend(own.into_iter().map(|fault| format!("{view}: {fault}")));
     }
     faults

@@ -83,6 +83,68 @@ fn damaged_runs_are_set_aside_and_others_continue() {
     assert_eq!(folder.atoll(&["repair", &altered, "--yes"]).status.code(), Some(1));
 }
 
+/// A store with a finished run, sweep and tournament.
+fn golden(folder: &Folder) -> PathBuf {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/store-v2");
+    let to = folder.path().join("atoll-store");
+    assert!(std::process::Command::new("cp").arg("-r").arg(from).arg(&to).status().unwrap().success());
+    to.join("runs")
+}
+
+const STUDY: &str = r#"
+name = "study"
+problem = { kind = "onemax", length = 40 }
+algorithm = { kind = "ga", population = 12 }
+budget = { generations = 10 }
+[study.first]
+[study.second]
+guests = "first"
+"#;
+
+#[test]
+fn a_coordinator_lists_finished_runs_as_their_folder_does() {
+    let folder = Folder::new();
+    let runs = golden(&folder);
+    let study = folder.file("study.toml", STUDY);
+    let study = json(&folder.atoll(&["run", &study, "--json"]))["run"].as_str().unwrap().to_owned();
+    let coordinator = folder.coordinator(&[]);
+    let mut there = json(&coordinator.command(&["runs", "--json"]));
+    let here = json(&folder.atoll(&["runs", "--json"]));
+    assert_eq!(here.as_array().unwrap().len(), 6, "{here}");
+    there.as_array_mut().unwrap().sort_by_key(|run| run["run"].as_str().unwrap().to_owned());
+    for (here, there) in here.as_array().unwrap().iter().zip(there.as_array().unwrap()) {
+        for key in ["run", "kind", "state", "digest", "generations", "cells", "games", "parts", "goal"] {
+            assert_eq!(here[key], there[key], "{key}: {here} {there}");
+        }
+    }
+    let budget = ["extend", &study, "--generations", "60"];
+    let [remotely, locally] = [coordinator.command(&budget), folder.atoll(&budget)];
+    assert_eq!([remotely.status.code(), locally.status.code()], [Some(2); 2], "{remotely:?} {locally:?}");
+    drop(coordinator);
+
+    let [run, games, sweep] = ["golden-aa062d6d", "golden-games-50a88128", "golden-sweep-802584f1"];
+    std::fs::remove_dir_all(runs.join(run).join("states").join("0".repeat(20))).unwrap();
+    let plan = std::fs::read_to_string(runs.join(sweep).join("experiment.toml")).unwrap();
+    std::fs::remove_dir_all(runs.join(sweep).join("jobs")).unwrap();
+    std::fs::remove_file(runs.join(games).join("experiment.toml")).unwrap();
+    let part = format!("{study}.first");
+    std::fs::remove_file(last(&runs.join(&part).join("events"))).unwrap();
+    let coordinator = folder.coordinator(&[]);
+    let listed = json(&coordinator.command(&["runs", "--json"]));
+    for damaged in [run, games, sweep, &part, &study] {
+        let listed = listed.as_array().unwrap().iter().find(|listed| listed["run"] == *damaged).unwrap();
+        assert_eq!(listed["state"], "failed", "{listed}");
+        assert!(listed["reason"].as_str().unwrap().contains("is damaged"), "{listed}");
+    }
+    drop(coordinator);
+    let file = folder.file("plan.toml", &plan);
+    let arguments =
+        ["coordinator", "--listen", "127.0.0.1:0", "--http", "off", "--linger", "0s", "--exit-when-done"];
+    let ended = folder.atoll(&[&arguments[..], &["--run", &file]].concat());
+    assert!(ended.status.code().is_some_and(|code| code != 0), "{ended:?}");
+    assert!(text(&ended.stderr).contains(&format!("atoll repair {sweep}")), "{}", text(&ended.stderr));
+}
+
 /// A run is copied while it is worked on: by `atoll backup`, and as a folder.
 #[test]
 fn a_live_run_is_backed_up_and_a_plain_copy_is_told_from_a_whole_one() {

@@ -278,8 +278,8 @@ fn a_run_of_a_coordinator_is_extended_up_and_down() {
     let run = coordinator.submit(&EXPERIMENT.replace("3000", "200"));
     coordinator.digest(&run);
     for generations in ["1000000", "2000"] {
-        let extended = coordinator.command(&["extend", &run, "--generations", generations]);
-        assert!(extended.status.success(), "{}", text(&extended.stderr));
+        let extended = coordinator.command(&["extend", &run, "--generations", generations, "--json"]);
+        assert_eq!(json(&extended)["run"], run.as_str(), "{}", text(&extended.stderr));
     }
     coordinator.digest(&run);
     assert_eq!(json(&coordinator.command(&["watch", &run, "--json"]))["generations"], 2000);

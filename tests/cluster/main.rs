@@ -5,6 +5,7 @@
 mod bad_input;
 mod commands;
 mod damaged_store;
+mod dashboard;
 mod docs;
 mod exit_codes;
 mod faults;
@@ -24,6 +25,7 @@ mod rpc_fuzz;
 mod s3;
 mod security;
 mod silent_store;
+mod soak;
 mod standby;
 mod state_in_s3;
 mod succession;

@@ -31,8 +31,10 @@ pub(crate) static DIGEST: LazyLock<String> = LazyLock::new(|| {
     digest(&output)
 });
 
+/// The program under test: `ATOLL` names another one, such as an optimised build for measurements.
 pub(crate) fn atoll() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+    let program = std::env::var_os("ATOLL").unwrap_or_else(|| env!("CARGO_BIN_EXE_atoll").into());
+    let mut command = Command::new(program);
     command.stdin(Stdio::null()).env_remove("ATOLL_STORE").env_remove("ATOLL_COORDINATOR");
     command
 }
@@ -156,7 +158,7 @@ impl Coordinator {
             line.strip_prefix(prefix).unwrap_or_else(|| panic!("{line}")).to_owned()
         };
         let url = address("coordinator at ");
-        let http = address("health and metrics at ");
+        let http = address("dashboard, health and metrics at ");
         let said = Arc::new(Mutex::new(String::new()));
         let log = said.clone();
         std::thread::spawn(move || {

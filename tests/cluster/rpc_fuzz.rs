@@ -57,6 +57,7 @@ fn calls(run: &str) -> Vec<(&'static str, Vec<u8>)> {
         failure: "no".to_owned(),
         token: 1,
         unfit: false,
+        lacks_program: false,
     };
     let submit =
         v1::SubmitRequest { file: "a.toml".to_owned(), text: EXPERIMENT.to_owned(), ..Default::default() };
@@ -78,6 +79,8 @@ fn calls(run: &str) -> Vec<(&'static str, Vec<u8>)> {
         ("Operator/Pause", v1::PauseRequest { run: run.clone(), paused: true }.encode_to_vec()),
         ("Operator/Cancel", v1::CancelRequest { run: run.clone() }.encode_to_vec()),
         ("Operator/Extend", extend.encode_to_vec()),
+        ("Operator/View", v1::ViewRequest { path: format!("runs/{run}/events?from=0") }.encode_to_vec()),
+        ("Operator/Drain", v1::DrainRequest { worker: worker(), drain: true }.encode_to_vec()),
         ("Operator/Export", v1::ExportRequest { run }.encode_to_vec()),
     ]
 }

@@ -267,6 +267,9 @@ fn mistakes_in_studies() {
     refused(study("[study.one]\nguests = \"one\""), &["wrong.toml:9:", "`one`"]);
     let circle = "[study.one]\nguests = \"two\"\n[study.two]\nguests = \"one\"";
     refused(study(circle), &["wrong.toml", "circle"]);
+    // The games of a study are a run beside those of its parts.
+    let games = "[study.tournament]\nseed = 9\n[tournament]\n[[tournament.players]]\nname = \"one\"\nplayer = \"tournament\"";
+    refused(study(games), &["wrong.toml:8:", "games of a study"]);
     refused(study("[study.one]\nbudgte = 3"), &["wrong.toml:9:", "budgte"]);
     // Guests whose genes are no genes of their hosts.
     let strangers = "[study.one]\nproblem = { kind = \"onemax\", length = 16, symbols = 9 }\n[study.two]\nguests = \"one\"";

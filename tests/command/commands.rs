@@ -305,9 +305,34 @@ fn guests_arrive_at_the_founding() {
     assert_eq!(again["digest"], study["digest"]);
     for part in study["parts"].as_array().expect("parts") {
         let run = part["run"].as_str().expect("a run");
+        place.run(&["extend", run, "--generations", "30"]).expect_error(2, &["part of the study"]);
         assert_eq!(place.json(&["verify", run, "--json"])["ok"], true, "{part}");
     }
-    assert_eq!(place.json(&["runs", "--json"]).as_array().map(Vec::len), Some(3));
+    assert_eq!(place.json(&["runs", "--json"]).as_array().map(Vec::len), Some(4), "the study and its parts");
+}
+
+/// Epochs are over sooner than the decision is written down, that the time is up.
+#[test]
+fn a_run_of_short_epochs_ends_when_its_time_is_up() {
+    for mode in ["synchronous", "asynchronous"] {
+        let place = Place::new();
+        place.write(
+            "timed.toml",
+            format!(
+                r#"
+                name = "timed"
+                problem = {{ kind = "onemax", length = 400 }}
+                algorithm = {{ kind = "ga", population = 50 }}
+                islands = {{ count = 4, topology = "ring" }}
+                migration = {{ interval = 1, mode = "{mode}" }}
+                budget = {{ generations = 1000000, wall_time = "300ms" }}
+                "#
+            ),
+        );
+        let ended = place.json(&["run", "timed.toml", "--json"]);
+        assert_eq!(ended["reason"], "the time is up", "{ended}");
+        assert_eq!(place.json(&["verify", "latest", "--json"])["ok"], true);
+    }
 }
 
 #[test]

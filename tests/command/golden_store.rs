@@ -83,8 +83,28 @@ fn a_reader_of_the_formats_page_finds_the_results_of_jobs() {
 
 #[test]
 fn a_store_of_version_1_is_refused_by_name() {
-    let refused = atoll(&["verify", "golden-3d4e7144"], "store-v1");
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    let said = String::from_utf8_lossy(&refused.stdout);
-    assert!(said.contains("format version `1`, expected `2`"), "{said}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = store("store-v2").join("runs").join(RUN).join("experiment.toml");
+    let to = folder.path().join("copy");
+    let [file, to] = [file.to_str().unwrap(), to.to_str().unwrap()];
+    let before = std::fs::read_dir(store("store-v1").join("runs")).unwrap().count();
+    for arguments in [
+        &["verify", "golden-3d4e7144"][..],
+        &["runs"],
+        &["run", file],
+        &["resume"],
+        &["report", "golden-3d4e7144"],
+        &["backup", to],
+        &["coordinator", "--listen", "127.0.0.1:0", "--http", "off"],
+    ] {
+        let refused = atoll(arguments, "store-v1");
+        assert_eq!(refused.status.code(), Some(78), "{arguments:?}: {refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains("format version `1`, expected `2`"), "{arguments:?}: {said}");
+    }
+    assert_eq!(
+        std::fs::read_dir(store("store-v1").join("runs")).unwrap().count(),
+        before,
+        "nothing is written"
+    );
 }

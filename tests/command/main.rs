@@ -7,6 +7,7 @@ mod checkers_command;
 mod checkers_referees;
 mod commands;
 mod crashes;
+mod damaged_runs;
 mod deploy;
 mod documentation;
 mod endgame;
@@ -27,6 +28,7 @@ mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]
 mod referee;
+mod removal;
 mod report;
 mod shell;
 mod signals;

@@ -186,7 +186,8 @@ fn a_study_that_was_begun_is_reported_as_far_as_it_goes() {
     place.run(&["run", "study.toml"]).expect(0);
     let runs = std::fs::read_dir(place.store().join("runs")).unwrap().map(|run| run.unwrap().path());
     let third = runs.into_iter().find(|run| run.to_string_lossy().ends_with(".three")).unwrap();
-    std::fs::remove_dir_all(third).unwrap();
+    std::fs::remove_dir_all(&third).unwrap();
+    let id = third.file_stem().unwrap().to_str().unwrap().to_owned();
     place.write("never.toml", study.replace("generations = 20", "generations = 30"));
     place.run(&["report", "never.toml"]).expect_error(1, &["no run `"]);
     let object = place.json(&["report", "study.toml", "--json"]);
@@ -194,6 +195,9 @@ fn a_study_that_was_begun_is_reported_as_far_as_it_goes() {
     assert!(object["missing"][0].as_str().unwrap().contains("`three`"), "{object}");
     let page = read(&place, &written(&place.run(&["report", "study.toml"]))[0]);
     assert!(page.contains("What is missing") && page.contains("<code>three</code> has not been begun"));
+    // A finished study whose part is gone is damaged: nothing is recomputed before it was repaired.
+    place.run(&["run", "study.toml"]).expect_error(1, &["atoll repair"]);
+    place.run(&["repair", &id, "--yes"]).expect(0);
     place.run(&["run", "study.toml"]).expect(0);
     let whole = place.json(&["report", "study.toml", "--json"]);
     assert!(whole["runs"].as_array().unwrap().len() == 3 && whole["missing"].is_null());

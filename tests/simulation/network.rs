@@ -1,5 +1,8 @@
 //! Coordinators and workers on the simulated network.
 
+use crate::byzantine::{Byzantine, Manner};
+use crate::scenario::{Scenario, StoreTrouble};
+use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{Ending, Permissions, Settings};
 use hyper_util::rt::TokioIo;
@@ -90,8 +93,8 @@ impl AsyncWrite for Wire {
 }
 
 /// What a coordinator is told that is known by this number.
-pub(crate) fn settings(nonce: u128) -> Settings {
-    let lease = Duration::from_millis(600);
+pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
+    let lease = scenario.lease;
     let terms = Terms { lease, hedge_after: lease, ..Terms::default() };
     Settings {
         terms,
@@ -109,56 +112,81 @@ pub(crate) fn settings(nonce: u128) -> Settings {
         first: None,
         trial: Some(Trial::SHORT),
         linger: Duration::ZERO,
-        audit: coordinator::AuditTerms::default(),
+        audit: coordinator::AuditTerms { share: scenario.audit, secret: nonce },
         inline: true,
+        dashboard: DashboardSettings::default(),
     }
 }
 
-/// A coordinator, until it crashes or another has taken its store.
-pub(crate) async fn coordinate(store: Store, seed: u64) -> turmoil::Result {
-    let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
-    let incoming = futures::stream::unfold(listener, |listener| async move {
-        let connection = listener.accept().await.map(|(stream, _)| Wire(stream));
-        Some((connection, listener))
-    });
-    let since = turmoil::sim_elapsed().unwrap().as_nanos();
-    let settings = settings(u128::from(seed) << 64 | since);
-    let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await?;
-    assert_eq!(ending, Ending::Succeeded, "it was not asked to stop");
-    Ok(())
+/// A coordinator, until it crashes or another has taken its store. Where the store fails, the one that serves is started
+/// again, as a supervisor would.
+pub(crate) async fn coordinate(
+    (host, serving): (&'static str, Serving),
+    store: Store,
+    seed: u64,
+    scenario: Arc<Scenario>,
+) -> turmoil::Result {
+    loop {
+        let listener = TcpListener::bind(("0.0.0.0", PORT)).await?;
+        let incoming = futures::stream::unfold(listener, |listener| async move {
+            let connection = listener.accept().await.map(|(stream, _)| Wire(stream));
+            Some((connection, listener))
+        });
+        let since = turmoil::sim_elapsed().unwrap().as_nanos();
+        let settings = settings(u128::from(seed) << 64 | since, &scenario);
+        let store = store.clone();
+        let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await;
+        match ending {
+            Ok(ending) => assert_eq!(ending, Ending::Succeeded, "it was not asked to stop"),
+            Err(error) if scenario.store == StoreTrouble::Nothing => return Err(error.into()),
+            Err(error) => tracing::warn!(%error, "a coordinator ended"),
+        }
+        if scenario.store == StoreTrouble::Nothing || serving.host() != host {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
-pub(crate) async fn work(serving: Serving, number: u64, seed: u64) -> turmoil::Result {
-    let life = turmoil::elapsed().as_nanos();
-    let identity = worker::Identity {
-        id: format!("{number}-{life}"),
-        name: format!("worker-{number}"),
-        version: "simulated".to_owned(),
-        give_up_after: None,
-        seed: seed + number,
-        look: None,
-    };
-    let config = worker::Config {
+fn config(id: String, name: String, seed: u64) -> worker::Config {
+    let identity =
+        worker::Identity { id, name, version: "simulated".to_owned(), give_up_after: None, seed, look: None };
+    worker::Config {
         identity,
         cache_bytes: 1 << 20,
         undurable_bytes: 1 << 20,
         memory_bytes: u64::MAX,
         engines: std::collections::BTreeMap::new(),
-    };
+    }
+}
+
+pub(crate) async fn work(serving: Serving, number: u64, seed: u64) -> turmoil::Result {
+    let life = turmoil::elapsed().as_nanos();
+    let config = config(format!("{number}-{life}"), format!("worker-{number}"), seed + number);
     worker::run(config, Arc::new(serving.worker()), worker::Pool::inline(), std::future::pending()).await?;
     Ok(())
 }
 
-/// Waits until a run is finished; returns its digest.
-pub(crate) async fn watch(serving: Serving, run: String) -> Vec<u8> {
+/// A worker that does not do what it should, until it is quarantined; after a crash it is the same one.
+pub(crate) async fn misbehave(serving: Serving, manner: Manner, seed: u64) -> turmoil::Result {
+    let config = config("byzantine".to_owned(), "byzantine".to_owned(), seed);
+    let calls = Arc::new(Byzantine::new(serving.worker(), manner));
+    let ended = worker::run(config, calls, worker::Pool::inline(), std::future::pending()).await;
+    tracing::info!(?ended, "a byzantine worker ended");
+    Ok(())
+}
+
+/// Waits until a run has ended; returns its digest, or why it failed.
+pub(crate) async fn watch(serving: Serving, run: String) -> Result<Vec<u8>, String> {
     let mut client = serving.operator();
     loop {
         let request = v1::StatusRequest { run: run.clone(), known_version: 0, wait_milliseconds: 0 };
         if let Ok(Ok(reply)) = tokio::time::timeout(Duration::from_secs(2), client.status(request)).await {
             let status = reply.into_inner().status.unwrap();
-            assert_ne!(status.state(), State::Failed, "{}", status.reason);
-            if status.state() == State::Finished {
-                return status.digest.unwrap().to_vec();
+            match status.state() {
+                State::Finished => return Ok(status.digest.unwrap().to_vec()),
+                State::Failed => return Err(status.reason),
+                _ => {}
             }
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -359,6 +359,7 @@ impl Session {
                 self.held.remove(work);
             }
             Err(SupplyError::Call(error)) if !matches!(error, CallError::Rejected(_)) => return Err(error),
+            Err(SupplyError::Missing(reason)) if awaited => self.refuse(work, &reason, true),
             Err(error) if awaited => self.give_back(work, &error.to_string()),
             Ok(ready) if awaited => self.fit(work, grant, ready),
             _ => {}
@@ -383,7 +384,7 @@ impl Session {
                     "expected work for at most {limit} MiB of memory (`memory_mib` of this worker), found some that \
                      needs about {need} MiB"
                 );
-                self.refuse(work, &reason);
+                self.refuse(work, &reason, false);
             }
         }
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochTask, Evolver, Packet, left_digest};
+use experiment::tournament::ContestantError;
 use experiment::{CheckpointEvery, Experiment, Plan};
 use proto::convert::{self, Piece, Work};
 use proto::v1;
@@ -35,6 +36,9 @@ pub(crate) enum SupplyError {
     /// What it sent is wrong.
     #[error("{0}")]
     Wrong(String),
+    /// Something is missing here that others may have: an engine.
+    #[error("{0}")]
+    Missing(String),
 }
 
 /// Something that can be run.
@@ -170,7 +174,10 @@ impl Supply {
             CellPlan::Sweep(_) => vec![],
             CellPlan::Tournament(games) => {
                 let files = self.player_files(work, players).await?;
-                games.contestants(&files, &self.engines).map_err(wrong)?
+                games.contestants(&files, &self.engines).map_err(|error| match error {
+                    ContestantError::Engine { .. } => SupplyError::Missing(error.to_string()),
+                    error => wrong(error),
+                })?
             }
         };
         Ok(Prepared::Cells(Arc::new(Workshop { plan, contestants })))

@@ -1,10 +1,11 @@
-//! Health and metrics over HTTP, for orchestrators and dashboards.
+//! Health, metrics and the dashboard over HTTP.
 
 use super::connections::HttpPeer;
 use super::metrics;
 use super::permissions::{LivePermissions, Pace, Right};
 use super::tls::LiveTls;
 use super::worker_api::Front;
+use crate::dashboard::{self, Web};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -18,7 +19,12 @@ use tokio::time::Instant;
 const PAGES_PER_SECOND: u32 = 20;
 
 /// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
-pub(crate) fn router(front: Front, permissions: Arc<LivePermissions>, tls: Option<Arc<LiveTls>>) -> Router {
+pub(crate) fn router(
+    front: Front,
+    permissions: Arc<LivePermissions>,
+    tls: Option<Arc<LiveTls>>,
+    web: Web,
+) -> Router {
     let metrics = Router::new()
         .route(
             "/metrics",
@@ -33,6 +39,7 @@ pub(crate) fn router(front: Front, permissions: Arc<LivePermissions>, tls: Optio
         .route("/readyz", get(ready))
         .merge(metrics.layer(Extension(pace)))
         .with_state(front)
+        .merge(dashboard::router(web))
 }
 
 async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request, next: Next) -> Response {
@@ -66,6 +73,5 @@ fn measure(front: &Front, pace: &Pace, peer: Option<Extension<HttpPeer>>, tls: O
             .into_response();
     }
     let expires = tls.and_then(|tls| tls.current().expires());
-    let text = front.get().map(|cluster| metrics::page(cluster, expires)).unwrap_or_default();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(front, expires)).into_response()
 }

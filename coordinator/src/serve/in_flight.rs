@@ -1,6 +1,7 @@
 //! How much may be on its way: bytes of calls that have not ended, of each address and of all. It holds before a call is
 //! permitted, and before anything of it is read.
 
+use super::call_times::{CallTimes, Timer};
 use super::connections::Caller;
 use axum::http::{Request, Response};
 use bytes::Bytes;
@@ -122,15 +123,24 @@ fn exhausted() -> Status {
     Status::resource_exhausted("too much is on its way to this coordinator at once: try again")
 }
 
-/// Counts the bytes of every call.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CountLayer(Arc<InFlight>);
+/// Counts the bytes of every call, and times it.
+#[derive(Clone, Debug)]
+pub(crate) struct CountLayer {
+    in_flight: Arc<InFlight>,
+    times: CallTimes,
+}
+
+impl CountLayer {
+    pub(crate) fn new(times: CallTimes) -> Self {
+        Self { in_flight: Arc::default(), times }
+    }
+}
 
 impl<S> Layer<S> for CountLayer {
     type Service = Counting<S>;
 
     fn layer(&self, inner: S) -> Counting<S> {
-        Counting { inner, in_flight: self.0.clone() }
+        Counting { inner, in_flight: self.in_flight.clone(), times: self.times.clone() }
     }
 }
 
@@ -139,6 +149,7 @@ impl<S> Layer<S> for CountLayer {
 pub(crate) struct Counting<S> {
     inner: S,
     in_flight: Arc<InFlight>,
+    times: CallTimes,
 }
 
 type Answer<E> = Result<Response<Body>, E>;
@@ -168,10 +179,11 @@ where
             return Either::Left(Box::pin(refuse()));
         };
         let longest = if DELIVERING.contains(&request.uri().path()) { u64::MAX } else { SMALL_BODY };
+        let timer = self.times.begin(request.uri().path());
         request.extensions_mut().insert(call.clone());
         let request =
             request.map(|body| Body::new(Counted { body, call: call.clone(), left: longest, refused: None }));
-        Either::Right(Answering { answer: Box::pin(self.inner.call(request)), _call: call })
+        Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, _call: call })
     }
 }
 
@@ -192,6 +204,7 @@ fn peer(request: &Request<Body>) -> Option<IpAddr> {
 /// A call until it is answered.
 pub(crate) struct Answering<F> {
     answer: Pin<Box<F>>,
+    timer: Option<Timer>,
     _call: Arc<CallBytes>,
 }
 
@@ -199,7 +212,9 @@ impl<F: Future> Future for Answering<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.answer.as_mut().poll(cx)
+        let answer = ready!(self.answer.as_mut().poll(cx));
+        self.timer.take().into_iter().for_each(Timer::stop);
+        Poll::Ready(answer)
     }
 }
 

@@ -2,8 +2,10 @@
 
 use super::worker_api::Front;
 use crate::cluster::deadline;
+use crate::dashboard::{Dashboard, Query};
 use crate::rejection::Rejection;
 use crate::state::ClusterState;
+use crate::state::workers::shown;
 use experiment::document::MAX_BYTES;
 use experiment::file::BudgetKeys;
 use proto::chunks;
@@ -20,11 +22,12 @@ use tonic::{Request, Response, Status};
 #[derive(Clone)]
 pub(crate) struct OperatorApi {
     front: Front,
+    dashboard: Dashboard,
 }
 
 impl OperatorApi {
-    pub(crate) fn new(front: Front) -> Self {
-        Self { front }
+    pub(crate) fn new(front: Front, dashboard: Dashboard) -> Self {
+        Self { front, dashboard }
     }
 }
 
@@ -93,6 +96,31 @@ impl Operator for OperatorApi {
             .map_err(|error| Status::invalid_argument(format!("expected a budget, found {error}")))?;
         self.front.cluster().await?.extend(&run, budget).await?;
         Ok(Response::new(v1::ExtendReply {}))
+    }
+
+    async fn view(&self, request: Request<v1::ViewRequest>) -> Result<Response<v1::ViewReply>, Status> {
+        let path = request.into_inner().path;
+        // It waits for the store to be read, as all calls do.
+        self.front.cluster().await?;
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        let json = self.dashboard.view(path, &Query::parse(query)).await.map_err(|problem| match problem
+            .status
+            .as_u16()
+        {
+            404 => Status::not_found(problem.message),
+            400 => Status::invalid_argument(problem.message),
+            503 => Status::unavailable(problem.message),
+            _ => Status::failed_precondition(problem.message),
+        })?;
+        Ok(Response::new(v1::ViewReply { json: json.to_string() }))
+    }
+
+    async fn drain(&self, request: Request<v1::DrainRequest>) -> Result<Response<v1::DrainReply>, Status> {
+        let v1::DrainRequest { worker, drain } = request.into_inner();
+        if !self.front.cluster().await?.drain(&worker, drain) {
+            return Err(Status::not_found(format!("there is no worker `{}`", shown(&worker))));
+        }
+        Ok(Response::new(v1::DrainReply {}))
     }
 
     type ExportStream = Pin<Box<dyn Stream<Item = Result<v1::ExportPart, Status>> + Send>>;

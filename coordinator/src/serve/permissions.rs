@@ -90,6 +90,8 @@ pub(crate) enum Right {
     Operate,
     /// Read the metrics.
     Measure,
+    /// Look at the dashboard.
+    View,
 }
 
 /// Who may do what. Without any token everybody may do everything.
@@ -101,6 +103,8 @@ pub struct Permissions {
     pub operators: Tokens,
     /// The tokens of those who may only read the metrics.
     pub metrics: Tokens,
+    /// The tokens of those who may only look at the dashboard.
+    pub viewers: Tokens,
     /// The most calls of one peer in a second; no limit if 0.
     pub requests_per_second: u32,
 }
@@ -108,7 +112,8 @@ pub struct Permissions {
 impl Permissions {
     /// Whether a token is needed.
     pub fn wants_tokens(&self) -> bool {
-        ![&self.workers, &self.operators, &self.metrics].iter().all(|tokens| tokens.is_empty())
+        let all = [&self.workers, &self.operators, &self.metrics, &self.viewers];
+        !all.iter().all(|tokens| tokens.is_empty())
     }
 
     /// Lets pass whoever has the right, by the value of the `authorization` header.
@@ -118,16 +123,35 @@ impl Permissions {
         }
         let header = header.ok_or(Refused::NoToken(right))?;
         let token = header.strip_prefix("Bearer ").ok_or(Refused::NoToken(right))?;
-        let [worker, operator, metrics] =
-            [&self.workers, &self.operators, &self.metrics].map(|tokens| tokens.accepts(token));
+        let [worker, operator, metrics, viewer] =
+            [&self.workers, &self.operators, &self.metrics, &self.viewers]
+                .map(|tokens| tokens.accepts(token));
         match right {
             Right::Work if worker => Ok(()),
             Right::Operate if operator => Ok(()),
             Right::Measure if metrics || operator => Ok(()),
-            _ if worker || operator || metrics => Err(Refused::OtherRight(right)),
+            Right::View if viewer || operator => Ok(()),
+            _ if worker || operator || metrics || viewer => Err(Refused::OtherRight(right)),
             _ => Err(Refused::Unknown),
         }
     }
+
+    /// What stands for the token of a viewer or an operator in a session: nobody learns the token from it.
+    pub(crate) fn fingerprint(&self, token: &str) -> Option<String> {
+        let is_known = self.operators.accepts(token) | self.viewers.accepts(token);
+        is_known.then(|| fingerprint(&blake3::hash(token.as_bytes())))
+    }
+
+    /// Whether the token behind a fingerprint may look, and whether it may act, by now.
+    pub(crate) fn rights_of(&self, shown: &str) -> (bool, bool) {
+        let is_one_of = |tokens: &Tokens| tokens.0.iter().any(|token| fingerprint(token) == shown);
+        let (views, operates) = (is_one_of(&self.viewers), is_one_of(&self.operators));
+        (views || operates, operates)
+    }
+}
+
+fn fingerprint(token: &blake3::Hash) -> String {
+    blake3::keyed_hash(token.as_bytes(), b"atoll dashboard").to_hex()[..32].to_owned()
 }
 
 /// Permissions that may be replaced at any time: every call is checked against the current ones.
@@ -169,6 +193,7 @@ impl Right {
             Self::Work => "a worker's token",
             Self::Operate => "an operator's token",
             Self::Measure => "a token for the metrics",
+            Self::View => "a viewer's token",
         }
     }
 }
@@ -285,12 +310,14 @@ mod tests {
     const NEW_WORKER: &str = "worker-token-0002";
     const OPERATOR: &str = "operator-token-01";
     const METRICS: &str = "metrics-token-001";
+    const VIEWER: &str = "viewer-token-0001";
 
     fn guard() -> Permissions {
         Permissions {
             workers: Tokens::parse(&format!("# old and new\n{WORKER}\n{NEW_WORKER}\n")).unwrap(),
             operators: Tokens::parse(OPERATOR).unwrap(),
             metrics: Tokens::parse(METRICS).unwrap(),
+            viewers: Tokens::parse(VIEWER).unwrap(),
             requests_per_second: 0,
         }
     }
@@ -308,6 +335,11 @@ mod tests {
         assert_eq!(check(Right::Measure, METRICS), Ok(()));
         assert_eq!(check(Right::Measure, OPERATOR), Ok(()));
         assert_eq!(check(Right::Measure, WORKER), Err(Refused::OtherRight(Right::Measure)));
+        assert_eq!([check(Right::View, VIEWER), check(Right::View, OPERATOR)], [Ok(()), Ok(())]);
+        for right in [Right::Work, Right::Operate, Right::Measure] {
+            assert_eq!(check(right, VIEWER), Err(Refused::OtherRight(right)), "a viewer only looks");
+        }
+        assert_eq!(check(Right::View, METRICS), Err(Refused::OtherRight(Right::View)));
         assert_eq!(check(Right::Work, "worker-token-0003"), Err(Refused::Unknown));
         assert_eq!(check(Right::Work, &WORKER[..16]), Err(Refused::Unknown), "a beginning is not enough");
         assert_eq!(permissions.check(Right::Work, None), Err(Refused::NoToken(Right::Work)));

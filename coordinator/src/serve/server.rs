@@ -11,6 +11,7 @@ use super::standby;
 use super::tls::{LiveTls, Tls};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
+use crate::dashboard::{Dashboard, DashboardSettings, Guard, Web};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
 use crate::state::{AuditTerms, ClusterState, Rules, Unfinished, run_name};
@@ -102,6 +103,8 @@ pub struct Settings {
     pub audit: AuditTerms,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
     pub inline: bool,
+    /// How browsers reach it, and what they are shown.
+    pub dashboard: DashboardSettings,
 }
 
 /// How permissions and certificates are read again while a coordinator serves.
@@ -205,7 +208,8 @@ pub fn refuse_listener(
         front.refuse(reason);
         let permissions = Arc::new(LivePermissions::new(settings.permissions));
         let tls = settings.tls.map(|tls| Arc::new(LiveTls::new(tls)));
-        let (_, router) = router(&front, &permissions, &Arc::default())?;
+        let dashboard = Dashboard::live(front.clone(), &settings.dashboard, || 0);
+        let (_, router) = router(&front, dashboard, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
         let _server = serve(router, connections(listener, limits, tls, OPENING), closing);
         let _ = tokio::time::timeout(settings.linger, shutdown).await;
@@ -255,12 +259,16 @@ where
         .map(|how| Aborting(tokio::spawn(reload(how, permissions.clone(), tls.clone()))));
     let (close, closing) = watch::channel(false);
     let front = Front::default();
+    let dashboard = Dashboard::live(front.clone(), &settings.dashboard, unix);
     let _http = http.map(|listener| {
-        let router = http::router(front.clone(), permissions.clone(), tls.clone());
+        let (secret, hosts) = (settings.audit.secret.to_le_bytes(), settings.dashboard.hosts.clone());
+        let guard = Guard::new(permissions.clone(), &secret, hosts, tls.is_some(), unix);
+        let web = Web::new(dashboard.clone(), guard);
+        let router = http::router(front.clone(), permissions.clone(), tls.clone(), web);
         Aborting(tokio::spawn(serve_http(listener, tls.clone(), router, HEAD)))
     });
     let refusals = Arc::default();
-    let (health, router) = router(&front, &permissions, &refusals)?;
+    let (health, router) = router(&front, dashboard, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
     let mut server = serve(router, incoming, closing);
     let mut shutdown = std::pin::pin!(shutdown);
@@ -373,6 +381,14 @@ async fn open(
     if let Some(First { file, text }) = &settings.first {
         let plan = experiment::parse(file, text, None).map_err(Rejection::from)?;
         let name = run_name(&plan);
+        // Whoever waits for one run is not told that it is finished unless its results are there.
+        if matches!(
+            cluster.status(&name).map(|status| status.state()),
+            Ok(proto::v1::run_status::State::Finished)
+        ) {
+            let id = run::RunId::new(&name).map_err(Rejection::from)?;
+            run::stored::check(cluster.store(), &id).await.map_err(Rejection::from)?;
+        }
         if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
             cluster.submit(plan, vec![], 0, false).await?;
         }
@@ -503,7 +519,7 @@ async fn reload(
 /// A server whose calls are counted before anything of them is read.
 type Counted = Stack<CountLayer, Identity>;
 
-fn server() -> Server<Counted> {
+fn server(front: &Front) -> Server<Counted> {
     Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
@@ -513,12 +529,13 @@ fn server() -> Server<Counted> {
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         .max_concurrent_streams(MOST_STREAMS)
-        .layer(CountLayer::default())
+        .layer(CountLayer::new(front.call_times()))
 }
 
 /// All services. Everybody may ask for the health; the protocol's description is for operators.
 fn router(
     front: &Front,
+    dashboard: Dashboard,
     permissions: &Arc<LivePermissions>,
     refusals: &Arc<Refusals>,
 ) -> Result<(HealthReporter, Router<Counted>), ServeError> {
@@ -528,11 +545,11 @@ fn router(
         .build_v1()
         .map_err(|error| ServeError::Serve(error.to_string()))?;
     let worker = WorkerServer::new(WorkerApi::new(front.clone())).max_decoding_message_size(MAX_MESSAGE);
-    let operator =
-        OperatorServer::new(OperatorApi::new(front.clone())).max_decoding_message_size(MAX_SUBMISSION);
+    let operator = OperatorServer::new(OperatorApi::new(front.clone(), dashboard))
+        .max_decoding_message_size(MAX_SUBMISSION);
     let pace = Arc::new(Pace::default());
     let gate = |right| Gate::new(permissions, right, &pace, refusals);
-    let router = server()
+    let router = server(front)
         .add_service(InterceptedService::new(worker, gate(Right::Work)))
         .add_service(InterceptedService::new(operator, gate(Right::Operate)))
         .add_service(InterceptedService::new(reflection, gate(Right::Operate)))

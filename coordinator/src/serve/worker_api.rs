@@ -1,5 +1,6 @@
 //! What workers call over gRPC: bodies are put together from their chunks, and everything else is the cluster's.
 
+use super::call_times::CallTimes;
 use super::in_flight::CallBytes;
 use super::principal;
 use crate::cluster::{Cluster, invalid};
@@ -28,6 +29,7 @@ pub(crate) struct Front {
     opened: Arc<SetOnce<Result<Cluster, String>>>,
     /// Whether another coordinator has the store: calls belong there.
     is_standby: Arc<AtomicBool>,
+    call_times: CallTimes,
 }
 
 impl Front {
@@ -54,6 +56,11 @@ impl Front {
             return Err(Status::unavailable("this coordinator stands by: another one has the store"));
         }
         self.opened.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
+    }
+
+    /// How long calls have taken so far.
+    pub(crate) fn call_times(&self) -> CallTimes {
+        self.call_times.clone()
     }
 
     /// The cluster, if it is open.

@@ -94,10 +94,8 @@ pub(crate) struct Audits {
     /// What was accepted since the last epoch that is complete everywhere.
     recent: BTreeMap<Place, Arc<Accepted>>,
     complete: u64,
-    /// The last delivery of each worker, and the last one of its highest epoch: islands are not equally far, so the last
-    /// delivery need not belong to the end of the run.
+    /// The last delivery of each worker.
     last: BTreeMap<String, Arc<Accepted>>,
-    furthest: BTreeMap<String, Arc<Accepted>>,
     /// What the best fitness was reached in.
     best: Option<Arc<Accepted>>,
     /// Whether the audits before the end have begun.
@@ -113,10 +111,6 @@ impl Audits {
         }
         if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
             self.best = Some(accepted.clone());
-        }
-        let epoch = accepted.open.task.epoch;
-        if self.furthest.get(&accepted.worker).is_none_or(|known| known.open.task.epoch <= epoch) {
-            self.furthest.insert(accepted.worker.clone(), accepted.clone());
         }
         self.last.insert(accepted.worker.clone(), accepted.clone());
         self.recent.insert(accepted.place(), accepted);
@@ -138,20 +132,23 @@ impl Audits {
         true
     }
 
-    /// Has what the end of the run depends on computed again, except for what was: each worker's last deliveries, the
-    /// epoch with the best fitness, and those that decided the end. Returns the places; nothing if that was done.
+    /// Has what the end of the run consists of computed again, except for what was: its last epoch on every island, each
+    /// worker's last delivery, and the epoch with the best fitness. Returns the places; nothing if that was done.
+    ///
+    /// A sample of the last epoch would not do, however it is taken: who delivers several islands' may lie about one of
+    /// them and tell the truth about the others, and nothing follows from the last epoch that could give the lie away.
     pub(crate) fn begin_final(
         &mut self,
-        decisive: impl Fn(Place, &Standing) -> bool,
+        end: u64,
         is_audited: impl Fn(Place) -> bool,
         now: Duration,
     ) -> Vec<Place> {
         if std::mem::replace(&mut self.is_final, true) {
             return vec![];
         }
-        let deciding = self.recent.values().filter(|one| decisive(one.place(), &one.standing));
-        let last = self.last.values().chain(self.furthest.values()).chain(&self.best);
-        let all: Vec<Arc<Accepted>> = last.chain(deciding).cloned().collect();
+        let at_the_end = self.recent.values().filter(|one| one.open.task.epoch == end);
+        let all: Vec<Arc<Accepted>> =
+            self.last.values().chain(&self.best).chain(at_the_end).cloned().collect();
         let all = all.into_iter().filter(|one| !is_audited(one.place()));
         let all: Vec<Arc<Accepted>> = all.filter(|one| !self.pending.contains_key(&one.place())).collect();
         for accepted in &all {
@@ -159,6 +156,30 @@ impl Audits {
         }
         let places: BTreeSet<Place> = all.iter().map(|one| one.place()).collect();
         places.into_iter().collect()
+    }
+
+    /// Forgets what lies beyond so many epochs of each island, because it was taken back. What stays is audited before the
+    /// end as if nothing had happened: another worker may have lied about it.
+    fn cut(&mut self, done: &[u64]) {
+        let stays = |(island, epoch): Place| done.get(island as usize).is_some_and(|&done| epoch < done);
+        self.pending.retain(|&place, _| stays(place));
+        self.recent.retain(|&place, _| stays(place));
+        self.last.retain(|_, accepted| stays(accepted.place()));
+        self.best = self.best.take().filter(|best| stays(best.place()));
+        for accepted in self.recent.values().chain(self.last.values()) {
+            if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
+                self.best = Some(accepted.clone());
+            }
+        }
+        self.complete = done.iter().copied().min().unwrap_or(0);
+        self.is_final = false;
+    }
+
+    /// All that is being computed again, to be handed out once more, and what of it the coordinator is to compute. It may
+    /// have done so while nobody could take the answer.
+    pub(crate) fn begin_again(&mut self) -> Vec<(Place, bool)> {
+        let again = self.pending.iter_mut();
+        again.map(|(&place, audit)| (place, std::mem::replace(&mut audit.deciding, false))).collect()
     }
 
     /// Notes that the run does not end yet after all.
@@ -213,18 +234,26 @@ impl Audits {
         waiting.map(|(&place, audit)| (place, audit.accepted.principal.as_str(), audit.since))
     }
 
-    /// Leaves an audit to the coordinator: how it computes the epoch.
-    pub(crate) fn decide(&mut self, place: Place, examiner: &Arc<Examiner>) -> Option<Examination> {
+    /// Leaves an audit to the coordinator: the inputs of the epoch, and how to compute it.
+    pub(crate) fn decide(&mut self, place: Place, examiner: &Arc<Examiner>) -> Option<(Digest, Examination)> {
         let audit = self.pending.get_mut(&place)?;
         if std::mem::replace(&mut audit.deciding, true) {
             return None;
         }
-        Some(Examination { examiner: examiner.clone(), task: audit.accepted.open.task.clone() })
+        let Open { task, inputs, .. } = &audit.accepted.open;
+        Some((*inputs, Examination { examiner: examiner.clone(), task: task.clone() }))
     }
 
-    /// Ends an audit with what the coordinator has computed. Nothing if there is no such audit any more.
-    pub(crate) fn settle(&mut self, place: Place, truth: &Digest) -> Option<Settled> {
-        let Audit { accepted, answers, .. } = self.pending.remove(&place)?;
+    /// Takes an audit out that the coordinator has computed. If the epoch was taken back and computed from other inputs
+    /// meanwhile, what it came to then says nothing about it now.
+    fn take(&mut self, place: Place, inputs: &Digest) -> Option<Audit> {
+        self.pending.get(&place).filter(|audit| audit.accepted.open.inputs == *inputs)?;
+        self.pending.remove(&place)
+    }
+
+    /// Ends an audit with what the coordinator has computed from these inputs. Nothing if there is no such audit any more.
+    pub(crate) fn settle(&mut self, place: Place, inputs: &Digest, truth: &Digest) -> Option<Settled> {
+        let Audit { accepted, answers, .. } = self.take(place, inputs)?;
         let is_wrong = accepted.digest != *truth;
         let disagree = is_wrong && !answers.is_empty() && answers.iter().all(|(_, digest)| digest != truth);
         if disagree {
@@ -236,18 +265,23 @@ impl Audits {
     }
 
     /// Gives an audit up.
-    pub(crate) fn abandon(&mut self, place: Place) {
-        self.pending.remove(&place);
+    pub(crate) fn abandon(&mut self, place: Place, inputs: &Digest) {
+        drop(self.take(place, inputs));
     }
 }
 
-/// Who computed which epochs of a run, as far as this coordinator has accepted them.
-#[derive(Clone, Debug, Default)]
+/// Who computed which epochs of a run, as far as this coordinator has accepted them: what is known of it beyond its being
+/// opened again.
+#[derive(Default)]
 pub(crate) struct Authors {
     islands: Vec<AuthoredIsland>,
     numbers: BTreeMap<String, u32>,
     /// The epochs that were computed again, and are right.
     audited: BTreeSet<Place>,
+    /// The audits of the run while it is opened again.
+    audits: Audits,
+    /// Who was found to lie meanwhile.
+    liars: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -272,6 +306,26 @@ impl Authors {
             island.authors.truncate((done - island.first) as usize);
         }
         self.audited.retain(|&(island, epoch)| done.get(island as usize).is_some_and(|&done| epoch < done));
+        self.audits.cut(done);
+    }
+
+    /// Keeps the audits of a run that is opened again.
+    pub(crate) fn keep(&mut self, audits: Audits) {
+        self.audits = audits;
+    }
+
+    /// The audits that were kept, as far as the run still goes.
+    pub(crate) fn take_audits(&mut self) -> Audits {
+        std::mem::take(&mut self.audits)
+    }
+
+    /// Notes that what a worker delivered is to be taken back once the run is open again.
+    pub(crate) fn note_liar(&mut self, worker: &str) {
+        self.liars.insert(worker.to_owned());
+    }
+
+    pub(crate) fn take_liars(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.liars)
     }
 
     /// Notes who computed an epoch.

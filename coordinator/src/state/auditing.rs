@@ -8,7 +8,6 @@ use super::{
 };
 use ::evolution::digest::Digest;
 use ::evolution::epoch::EpochOutcome;
-use archipelago::Reason;
 use proto::convert::{Piece, Work};
 use run::RunEvent;
 
@@ -104,8 +103,8 @@ impl ClusterState {
     fn decide(&mut self, run: &str, place: Place) {
         let Some(evolution) = self.evolution(run) else { return };
         let examiner = evolution.examiner();
-        if let Some(examination) = evolution.audits().decide(place, &examiner) {
-            self.effects.push(Effect::Recompute { run: run.to_owned(), place, examination });
+        if let Some((inputs, examination)) = evolution.audits().decide(place, &examiner) {
+            self.effects.push(Effect::Recompute { run: run.to_owned(), place, inputs, examination });
         }
     }
 
@@ -131,22 +130,18 @@ impl ClusterState {
         }
     }
 
-    /// Has everything computed again that the end of a run depends on.
+    /// Has everything computed again that the end of a run consists of.
     pub(super) fn begin_final_audits(&mut self, name: &str, now: Moment) {
         if !self.rules.audit.is_on() {
             return;
         }
-        let authors = self.authors.entry(name.to_owned()).or_default().clone();
-        let Some(evolution) = self.evolution(name) else { return };
-        let Some(end) = evolution.open_run().archipelago().end().cloned() else { return };
-        let target = evolution.open_run().archipelago().budget().target_fitness;
-        let decisive = |(_, epoch): Place, standing: &::evolution::epoch::Standing| match end.reason {
-            Reason::Target => epoch == end.epoch && target.is_some_and(|target| standing.best >= target),
-            Reason::Stagnation => epoch == end.epoch,
-            Reason::Generations | Reason::Evaluations | Reason::WallTime => false,
+        let Some(Body::Evolution(evolution)) = self.runs.get_mut(name).map(|run| &mut run.body) else {
+            return;
         };
-        let places = evolution.audits().begin_final(decisive, |place| authors.is_audited(place), now.elapsed);
-        for place in places {
+        let Some(end) = evolution.open_run().archipelago().end().map(|end| end.epoch) else { return };
+        let authors = self.authors.get(name);
+        let is_audited = |place| authors.is_some_and(|authors| authors.is_audited(place));
+        for place in evolution.audits().begin_final(end, is_audited, now.elapsed) {
             self.leases.offer(&work_at(name, place));
         }
     }
@@ -155,17 +150,17 @@ impl ClusterState {
     pub(super) fn recomputed(
         &mut self,
         run: &str,
-        place: Place,
+        (place, inputs): (Place, &Digest),
         digest: Result<Digest, String>,
         now: Moment,
     ) {
         let (island, epoch) = place;
         let Some(evolution) = self.evolution(run) else { return };
         let settled = match digest {
-            Ok(digest) => evolution.audits().settle(place, &digest),
+            Ok(digest) => evolution.audits().settle(place, inputs, &digest),
             Err(reason) => {
                 tracing::error!(run, island, epoch, reason, "cannot be audited");
-                evolution.audits().abandon(place);
+                evolution.audits().abandon(place, inputs);
                 None
             }
         };
@@ -203,6 +198,13 @@ impl ClusterState {
     /// Takes back what a worker has delivered to a run and nobody has audited: that, and whatever followed from it, is
     /// computed again.
     fn retract(&mut self, name: &str, worker: &str, now: Moment) {
+        // One after the other: what is written about the first liar says nothing of the second.
+        if self.is_retracting(name) {
+            if let Some(authors) = self.authors.get_mut(name) {
+                authors.note_liar(worker);
+            }
+            return;
+        }
         let Some(done) = self.evolution(name).map(|evolution| evolution.done()) else { return };
         let cuts = self.authors.get(name).and_then(|authors| authors.cuts_without(worker, &done));
         let Some(cuts) = cuts.filter(|_| self.is_open(name) && !self.succeeded) else { return };
@@ -231,6 +233,10 @@ impl ClusterState {
         for receipt in receipts {
             self.workers.settle(&receipt.worker, receipt.number);
         }
+        let audits = self.evolution(name).map(|evolution| std::mem::take(evolution.audits()));
+        if let Some((authors, audits)) = self.authors.get_mut(name).zip(audits) {
+            authors.keep(audits);
+        }
         let priority = self.queue.priority(name);
         let Some(run) = self.runs.get_mut(name) else { return };
         run.body = Body::Closed(run.outline());
@@ -239,5 +245,22 @@ impl ClusterState {
         self.step(name, Step::Forget);
         self.opening.insert(name.to_owned(), Opening::default());
         self.ask_to_open(OpenRequest::Again { id, priority, extend: None }, None);
+    }
+
+    /// Continues with the audits of a run that was opened again, and with taking back what liars delivered to it that were
+    /// found meanwhile.
+    pub(super) fn reopened(&mut self, name: &str, now: Moment) {
+        let again = self.evolution(name).map(|evolution| evolution.audits().begin_again());
+        for (place, is_for_coordinator) in again.unwrap_or_default() {
+            if is_for_coordinator {
+                self.decide(name, place);
+            } else {
+                self.leases.offer(&work_at(name, place));
+            }
+        }
+        let liars = self.authors.get_mut(name).map(super::Authors::take_liars);
+        for worker in liars.unwrap_or_default() {
+            self.retract(name, &worker, now);
+        }
     }
 }

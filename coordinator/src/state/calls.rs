@@ -72,6 +72,13 @@ pub(crate) struct Demand {
     pub(crate) workers: usize,
 }
 
+/// What a worker lacks for a piece: that is no failure, others may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    Memory,
+    Program,
+}
+
 /// What a worker that renews a lease should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instruction {
@@ -101,7 +108,7 @@ impl ClusterState {
             // A worker that is there renews within a lease: a flood that never does blocks others for no longer.
             self.forget_silent(self.rules.terms.lease, now);
         }
-        self.workers.join(worker, principal, name, *threads, now.elapsed)?;
+        self.workers.join(worker, principal, (name, version), *threads, now.elapsed)?;
         tracing::info!(worker = shown(name), version = shown(version), threads, "joined");
         let lease = self.rules.terms.lease;
         Ok(v1::JoinReply {
@@ -123,7 +130,8 @@ impl ClusterState {
         now: Moment,
     ) -> Result<Vec<v1::Grant>, Rejection> {
         self.workers.see(worker, now.elapsed)?;
-        let lost = self.leases.held_by(worker).filter(|work| !holding.contains(work));
+        let may_have = |work: &&Work| self.may_take(work, self.workers.party(worker));
+        let lost = self.leases.held_by(worker).filter(|work| !holding.contains(*work)).filter(may_have);
         let lost: Vec<Work> = lost.cloned().collect();
         let grants = self.hand_out((worker, slots), lost, holding.is_empty(), budget, now);
         if grants.is_empty() && self.is_done() {
@@ -153,7 +161,8 @@ impl ClusterState {
     ) -> Vec<v1::Grant> {
         let mut lost = lost.into_iter();
         let mut grants = vec![];
-        let slots = if self.workers.is_resting(worker, now.elapsed) { 0 } else { slots };
+        let rests = self.workers.is_resting(worker, now.elapsed) || self.workers.is_draining(worker);
+        let slots = if rests { 0 } else { slots };
         while grants.len() < slots as usize && (grants.is_empty() || budget.is_left()) {
             let idle = idle && grants.is_empty();
             let work =
@@ -236,7 +245,7 @@ impl ClusterState {
         let mut ready = self.leases.count_waiting();
         for (run, _) in self.queue.all().filter(|(run, _)| self.is_active(run)) {
             ready += match self.runs.get(run).map(|run| &run.body) {
-                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Evolution(evolution)) => evolution.ready_count(),
                 Some(Body::Cells(cells)) => cells.count_ready(),
                 Some(Body::Study(study)) => study.jobs_ready(),
                 _ => 0,
@@ -252,7 +261,7 @@ impl ClusterState {
         let mut available = self.leases.count_waiting();
         for (run, _) in self.queue.all().filter(|(_, state)| **state == RunState::Active) {
             available += match self.runs.get(run).map(|run| &run.body) {
-                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Evolution(evolution)) => evolution.ready_count(),
                 Some(Body::Cells(cells)) => usize::from(cells.has_work()) * 256,
                 Some(Body::Study(study)) => study.jobs_ready(),
                 _ => 0,
@@ -321,11 +330,14 @@ impl ClusterState {
         self.workers.see(worker, now.elapsed)?;
         let Renewal { work, token, inputs, standing, progress } = renewal;
         let instruction = match self.state_of(&work.run) {
+            Some(RunState::Active) if self.workers.is_draining(worker) => Instruction::HandBack,
             Some(RunState::Active) => Instruction::GoOn,
             Some(RunState::Paused) => Instruction::HandBack,
             _ => Instruction::Stop,
         };
-        if instruction == Instruction::Stop || !self.wants(work, inputs.as_ref()) {
+        // What it has just delivered may be audited by now, which is work for others.
+        let may_have = self.may_take(work, self.workers.party(worker));
+        if instruction == Instruction::Stop || !may_have || !self.wants(work, inputs.as_ref()) {
             self.leases.release(work, worker, *token);
             return Ok(Instruction::Stop);
         }
@@ -452,6 +464,9 @@ impl ClusterState {
         }
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok((self.count(Fate::Unneeded), 0)) };
+        let before = evolution.open_run().archipelago().standing(island);
+        let evaluations =
+            outcome.standing.evaluations.saturating_sub(before.map_or(0, |before| before.evaluations));
         let labour = Labour { worker: name, milliseconds, elapsed: evolution.elapsed() };
         let (fate, done) = match evolution.complete((island, epoch), &inputs, &outcome, worker, labour) {
             Err(RunError::Completion(CompletionError::Differs { found, .. })) => {
@@ -464,6 +479,7 @@ impl ClusterState {
         let mut number = 0;
         if fate == Fate::Accepted {
             number = self.receive(worker, &work.run);
+            self.workers.note_work(worker, &work.run, evaluations, milliseconds);
             if let Some(evolution) = self.evolution(&work.run) {
                 evolution.expect_written(island, epoch, Receipt { worker: worker.to_owned(), number });
                 if evolution.open_run().archipelago().end().is_some() {
@@ -603,7 +619,7 @@ impl ClusterState {
         &mut self,
         worker: &str,
         (work, token): (&Work, Token),
-        (failure, unfit): (&str, bool),
+        (failure, lack): (&str, Option<Lack>),
         now: Moment,
     ) -> Result<(), Rejection> {
         self.workers.see(worker, now.elapsed)?;
@@ -612,9 +628,14 @@ impl ClusterState {
             return Ok(());
         }
         let reason: String = failure.chars().take(1000).collect();
-        if unfit {
-            tracing::warn!(run = work.run, worker = %self.workers.name(worker), reason, "not enough memory");
-            self.leases.refuse(work, self.workers.party(worker), token, &reason, now.elapsed);
+        self.workers.note_error(worker, &reason);
+        // The workers of a batch are alike: what one lacks, none will have.
+        let is_final = |lack: &Lack| *lack == Lack::Program && self.rules.exit_when_done;
+        if let Some(lack) = lack.filter(|lack| !is_final(lack)) {
+            let what = if lack == Lack::Program { "a program is missing" } else { "not enough memory" };
+            tracing::warn!(run = work.run, worker = %self.workers.name(worker), reason, what);
+            let lack = (reason.as_str(), lack == Lack::Program);
+            self.leases.refuse(work, self.workers.party(worker), token, lack, now.elapsed);
             return Ok(());
         }
         self.counters.failures += 1;

@@ -28,6 +28,9 @@ const REMEMBERED: usize = 8;
 /// Under whom islands stand that nobody has at hand.
 const NOBODY: &str = "";
 
+/// No more epochs are handed out while so much waits to be written: a store that is full or silent must not fill the memory.
+const TOO_HEAVY: usize = 2;
+
 /// A run whose epochs are handed out.
 pub(crate) struct Evolution {
     open_run: OpenRun,
@@ -45,8 +48,8 @@ pub(crate) struct Evolution {
     /// Whether something is being written, and whether something is being deleted.
     writing: bool,
     pruning: bool,
-    /// Whether a decision that ends the run is being written down.
-    deciding: bool,
+    /// Why the store could not write the last time.
+    trouble: Option<String>,
 }
 
 /// An epoch that is handed out.
@@ -103,7 +106,7 @@ impl Evolution {
             due,
             writing: false,
             pruning: false,
-            deciding: false,
+            trouble: None,
         }
     }
 
@@ -123,6 +126,21 @@ impl Evolution {
     /// For how long the run has been worked on, in milliseconds, restarts included.
     pub(crate) fn elapsed(&self) -> u64 {
         self.open_run.elapsed_before() + self.worked.as_millis() as u64
+    }
+
+    /// How many islands there are.
+    pub(crate) fn count(&self) -> usize {
+        self.islands.len()
+    }
+
+    /// Where an island stands as far as its worker has told.
+    pub(crate) fn standing_of(&self, island: u32) -> Standing {
+        self.islands[island as usize].standing
+    }
+
+    /// Whether the next epoch of an island was handed out.
+    pub(crate) fn is_handed_out(&self, island: u32) -> bool {
+        self.open.contains_key(&island)
     }
 
     /// Where the run stands as far as its workers have told.
@@ -146,7 +164,7 @@ impl Evolution {
 
     /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
-        if self.audits.is_full() {
+        if self.is_held_back() {
             return None;
         }
         let first = self.open_run.archipelago().next_ready()?;
@@ -155,6 +173,16 @@ impl Evolution {
         let island = at_hand.or_else(|| self.ready_on_shelf(NOBODY, epoch)).unwrap_or(first);
         let assignment = self.open_run.assign_ready(island);
         Some(self.hand_out(assignment))
+    }
+
+    /// Whether nothing is handed out for now: too much waits to be audited or written.
+    fn is_held_back(&self) -> bool {
+        self.audits.is_full() || self.open_run.commit().weight() >= TOO_HEAVY
+    }
+
+    /// How many epochs could be handed out now.
+    pub(crate) fn ready_count(&self) -> usize {
+        if self.is_held_back() { 0 } else { self.open_run.archipelago().ready_count() }
     }
 
     /// The first island of a shelf whose next epoch is this one and may begin.
@@ -316,15 +344,16 @@ impl Evolution {
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
-        self.open_run.complete(task, outcome, labour)?;
+        let counts = self.open_run.complete(task, outcome, labour)?;
         // It is computed again from its beginning, not from where somebody says it was.
         let done = self.open.remove(&island).map(|open| Open { checkpoint: None, ..open });
+        if !counts {
+            self.put_back(island, epoch);
+            return Ok((Fate::Unneeded, None));
+        }
         self.islands[island as usize].standing = standing;
         let at_stake = self.open_run.commit().at_stake(island) + self.ahead(epoch);
         self.due.note(island, at_stake, self.worked);
-        if self.open_run.commit().is_heavy() {
-            self.due.add_everything();
-        }
         self.put_on_shelf(island, epoch + 1, worker);
         let delivered = &mut self.islands[island as usize].delivered;
         delivered.push_back((epoch, *inputs));
@@ -346,6 +375,12 @@ impl Evolution {
     fn put_on_shelf(&mut self, island: u32, next: u64, worker: &str) {
         self.shelves.entry(worker.to_owned()).or_default().insert((next, island));
         self.islands[island as usize].holder = Some(worker.to_owned());
+    }
+
+    /// Notes that an epoch is not handed out any more.
+    fn put_back(&mut self, island: u32, epoch: u64) {
+        let holder = self.islands[island as usize].holder.clone().unwrap_or_else(|| NOBODY.to_owned());
+        self.shelves.entry(holder).or_default().insert((epoch, island));
     }
 
     /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.
@@ -401,6 +436,11 @@ impl Evolution {
         self.islands[island as usize].unwritten.push_back((epoch, receipt));
     }
 
+    /// Why nothing of it can be written for now, if that is so.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     /// What is to be written now, if there is something and nothing is being written.
     pub(crate) fn next_batch(&mut self) -> Option<WriteBatch> {
         if self.writing {
@@ -423,7 +463,8 @@ impl Evolution {
 
     /// Whether everything is written and deleted, so that the run can be finished.
     pub(crate) fn is_settled(&mut self) -> bool {
-        !self.writing && !self.pruning && !self.deciding && self.open_run.is_settled()
+        let is_decided = !self.open_run.archipelago().is_end_proposed();
+        !self.writing && !self.pruning && is_decided && self.open_run.is_settled()
     }
 
     /// Whether nothing is on its way to the store, and nothing is left to be written.
@@ -433,36 +474,28 @@ impl Evolution {
     }
 
     fn pages(&mut self) -> Option<WriteBatch> {
-        let writing = match self.due.take(self.worked) {
-            Due::Everything => self.open_run.take_everything(),
-            Due::Islands(islands) => self.open_run.take_batch(self.with_senders(islands)),
+        if self.open_run.commit().weight() > 0 {
+            self.due.add_everything();
+        }
+        // What could not be written comes before anything else becomes due.
+        let writing = if self.open_run.commit().is_unsettled() {
+            self.open_run.take_batch([])
+        } else {
+            match self.due.take(self.worked) {
+                Due::Everything => self.open_run.take_everything(),
+                Due::Islands(islands) => self.open_run.take_batch(islands),
+            }
         };
         (!writing.is_empty()).then_some(writing)
-    }
-
-    /// Islands, and all from which something has come to them: without that, what is written of them could not be taken
-    /// up again.
-    fn with_senders(&self, islands: Vec<u32>) -> BTreeSet<u32> {
-        let mut all: BTreeSet<u32> = islands.iter().copied().collect();
-        let mut added = islands;
-        while let Some(island) = added.pop() {
-            for &sender in self.open_run.archipelago().senders(island) {
-                if self.open_run.commit().is_unwritten(sender) && all.insert(sender) {
-                    added.push(sender);
-                }
-            }
-        }
-        all
     }
 
     /// Notes what became of a batch; returns the receipts of what is durable now. What a store could not write for now
     /// is tried again.
     pub(crate) fn settle(&mut self, writing: &WriteBatch, written: &Result<(), WriteError>) -> Vec<Receipt> {
         self.writing = false;
-        match written {
-            Ok(()) => self.open_run.settle(writing),
-            Err(error) if error.may_pass() => self.due.add(writing.islands()),
-            Err(_) => {}
+        self.trouble = written.as_ref().err().map(ToString::to_string);
+        if written.is_ok() {
+            self.open_run.settle(writing);
         }
         let mut durable = vec![];
         for island in writing.islands() {
@@ -498,12 +531,7 @@ impl Evolution {
         self.worked += time;
         let limit = self.open_run.archipelago().budget().wall_time?;
         let is_up = Duration::from_millis(self.elapsed()) >= limit;
-        if !is_up || self.deciding || self.open_run.archipelago().end().is_some() {
-            return None;
-        }
-        let end = self.open_run.archipelago().ending_now();
-        self.deciding = end.is_some();
-        end
+        if is_up { self.open_run.propose_end() } else { None }
     }
 
     /// Acts on another budget, now that it is written down. Returns the epochs that were handed out and end elsewhere now:
@@ -522,17 +550,16 @@ impl Evolution {
         for &(island, epoch) in &stale {
             self.open.remove(&island);
             self.open_run.release(island);
-            let holder = self.islands[island as usize].holder.clone().unwrap_or_else(|| NOBODY.to_owned());
-            self.shelves.entry(holder).or_default().insert((epoch, island));
+            self.put_back(island, epoch);
         }
         stale.into_iter().map(|(island, epoch)| Piece::Epoch { island, epoch }).collect()
     }
 
-    /// Ends the run where it was decided, now that this is written down.
+    /// Ends the run where it was decided, now that this is written down; continues if it could not be.
     pub(crate) fn decide(&mut self, end: Option<End>) {
-        self.deciding = false;
-        if let Some(end) = end.filter(|_| self.open_run.archipelago().end().is_none()) {
-            self.open_run.decide(end);
+        match end {
+            Some(end) => self.open_run.decide(end),
+            None => self.open_run.withdraw(),
         }
     }
 }

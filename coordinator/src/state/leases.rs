@@ -4,6 +4,7 @@
 //! (whoever delivers the right thing is welcome); it only keeps two workers from doing the same thing by accident.
 //! Every lease has a token, so that a renewal or a release that comes late touches no lease but its own.
 
+use crate::histogram::Histogram;
 use proto::convert::{Piece, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -84,6 +85,8 @@ pub struct Leases {
     counts: BTreeMap<String, usize>,
     /// How long a piece of each run usually takes.
     usual: BTreeMap<String, Duration>,
+    /// How long all pieces took, from the first grant to the result.
+    times: Histogram,
     /// The workers that have no memory for pieces of a run.
     unfit: BTreeMap<String, BTreeMap<String, Setback>>,
 }
@@ -108,14 +111,21 @@ struct Setback {
     reason: String,
     /// Until when it is not tried again there.
     until: Duration,
+    /// Whether the worker lacks a program.
+    lacks_program: bool,
 }
 
 impl Setback {
     /// Notes that it did not work, perhaps once more.
-    fn note(known: &mut BTreeMap<String, Self>, party: Party<'_>, reason: &str, now: Duration) {
+    fn note(
+        known: &mut BTreeMap<String, Self>,
+        party: Party<'_>,
+        (reason, lacks_program): (&str, bool),
+        now: Duration,
+    ) {
         let times = known.get(party.worker).map_or(0, |setback| setback.times) + 1;
         let (principal, reason) = (party.principal.to_owned(), reason.to_owned());
-        let setback = Self { principal, times, reason, until: now + back_off(times) };
+        let setback = Self { principal, times, reason, until: now + back_off(times), lacks_program };
         known.insert(party.worker.to_owned(), setback);
         if known.len() > MOST_FAILURES {
             let oldest =
@@ -135,6 +145,31 @@ struct Lease {
     progressed: Duration,
     /// Whether it stands still, and that was reported.
     stalled: bool,
+}
+
+/// A lease as others see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Out<'a> {
+    /// The work.
+    pub work: &'a Work,
+    /// The worker that has it.
+    pub worker: &'a str,
+    /// Since when.
+    pub granted: Duration,
+    /// Until when, unless it is renewed.
+    pub expires: Duration,
+    /// When it last made progress.
+    pub progressed: Duration,
+    /// Whether it stands still.
+    pub stalled: bool,
+}
+
+impl Lease {
+    fn out<'a>(&'a self, work: &'a Work) -> Out<'a> {
+        let Self { worker, granted, expires, progressed, stalled, .. } = self;
+        let (granted, expires, progressed, stalled) = (*granted, *expires, *progressed, *stalled);
+        Out { work, worker, granted, expires, progressed, stalled }
+    }
 }
 
 /// A piece that makes no progress although its worker renews it.
@@ -182,6 +217,7 @@ impl Leases {
             repeatable: BTreeSet::new(),
             counts: BTreeMap::new(),
             usual: BTreeMap::new(),
+            times: Histogram::default(),
             unfit: BTreeMap::new(),
         }
     }
@@ -306,24 +342,54 @@ impl Leases {
         self.unfit.get(run).and_then(|workers| workers.get(worker)).is_some_and(|setback| setback.until > now)
     }
 
-    /// Why a run gets no further, if all of these workers have no memory for it.
-    pub fn why_unfit<'a>(&self, run: &str, workers: impl IntoIterator<Item = &'a str>) -> Option<&str> {
+    /// Why a run gets no further, if all of these workers have no memory or no program for it, and whether the last of them
+    /// lacks a program.
+    pub fn why_unfit<'a>(
+        &self,
+        run: &str,
+        workers: impl IntoIterator<Item = &'a str>,
+    ) -> Option<(&str, bool)> {
         let unfit = self.unfit.get(run)?;
-        let mut reason = None;
+        let mut lack = None;
         for worker in workers {
-            reason = Some(unfit.get(worker)?.reason.as_str());
+            let setback = unfit.get(worker)?;
+            lack = Some((setback.reason.as_str(), setback.lacks_program));
         }
-        reason
+        lack
     }
 
-    /// A piece of a run that has failed and is tried again: which, on how many workers, and why.
-    pub fn failing(&self, run: &str) -> Option<(&Work, usize, &str)> {
-        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
-        let mut offers = self.offers.range(first..).take_while(|(work, _)| work.run == run);
-        offers.find_map(|(work, offer)| {
+    /// A piece of a run that has failed and is tried again: which, on how many workers, why, and from when on.
+    pub fn failing<'a>(&'a self, run: &'a str) -> Option<(&'a Work, usize, &'a str, Duration)> {
+        self.offers_of(run).find_map(|(work, offer)| {
             let setback = offer.failures.values().next()?;
-            Some((work, offer.failures.len(), setback.reason.as_str()))
+            let again = offer.failures.values().map(|setback| setback.until).min()?;
+            Some((work, offer.failures.len(), setback.reason.as_str(), again))
         })
+    }
+
+    fn offers_of<'a>(&'a self, run: &'a str) -> impl Iterator<Item = (&'a Work, &'a Offer)> {
+        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+        self.offers.range(first..).take_while(move |(work, _)| work.run == run)
+    }
+
+    /// The leases of a run that are out, by piece.
+    pub fn out<'a>(&'a self, run: &'a str) -> impl Iterator<Item = Out<'a>> {
+        self.offers_of(run).flat_map(|(work, offer)| offer.leases.iter().map(move |lease| lease.out(work)))
+    }
+
+    /// The leases that a worker has.
+    pub fn out_to<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = Out<'a>> {
+        let offers = self.held_by(worker).filter_map(|work| Some((work, self.offers.get(work)?)));
+        offers.flat_map(move |(work, offer)| {
+            let own = offer.leases.iter().filter(move |lease| lease.worker == worker);
+            own.map(move |lease| lease.out(work))
+        })
+    }
+
+    /// How much work of a run waits for a worker.
+    pub fn count_waiting_of(&self, run: &str) -> usize {
+        let first = Work { run: run.to_owned(), piece: Piece::Epoch { island: 0, epoch: 0 } };
+        self.waiting.range(first..).take_while(|work| work.run == run).count()
     }
 
     /// How much work waits for a worker.
@@ -414,8 +480,14 @@ impl Leases {
         if let Some(held) = first.map(|lease| now.saturating_sub(lease.granted)) {
             let usual = self.usual.entry(work.run.clone()).or_insert(held);
             *usual = (*usual * 7 + held) / 8;
+            self.times.add(held);
         }
         self.remove(work);
+    }
+
+    /// How long pieces took so far.
+    pub(crate) fn times(&self) -> &Histogram {
+        &self.times
     }
 
     /// Notes that a worker has memory for pieces of a run.
@@ -490,15 +562,16 @@ impl Leases {
     pub fn fail(&mut self, work: &Work, party: Party<'_>, token: Token, reason: &str, now: Duration) -> bool {
         let is_held = self.release(work, party.worker, token);
         if let Some(offer) = self.offers.get_mut(work).filter(|_| is_held) {
-            Setback::note(&mut offer.failures, party, reason, now);
+            Setback::note(&mut offer.failures, party, (reason, false), now);
         }
         is_held
     }
 
-    /// Gives work back that a worker has no memory for: that is no failure. For a while it is given no work of the run.
-    pub fn refuse(&mut self, work: &Work, party: Party<'_>, token: Token, reason: &str, now: Duration) {
+    /// Gives work back that a worker has no memory or no program for: that is no failure. For a while it is given no work
+    /// of the run.
+    pub fn refuse(&mut self, work: &Work, party: Party<'_>, token: Token, lack: (&str, bool), now: Duration) {
         if self.release(work, party.worker, token) {
-            Setback::note(self.unfit.entry(work.run.clone()).or_default(), party, reason, now);
+            Setback::note(self.unfit.entry(work.run.clone()).or_default(), party, lack, now);
         }
     }
 

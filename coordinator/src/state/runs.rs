@@ -258,6 +258,7 @@ impl ClusterState {
                 self.begin_cancel(&name, None, now);
             }
         }
+        self.reopened(&name, now);
         self.pump(&name, now);
         self.advance_study_of(&name, now);
     }
@@ -269,8 +270,10 @@ impl ClusterState {
         let mut digest = None;
         let body = match body {
             OpenedBody::Evolution(open_run) => {
-                let evolution = Evolution::new(*open_run);
-                self.authors.entry(name.clone()).or_default().begin(&evolution.done());
+                let mut evolution = Evolution::new(*open_run);
+                let authors = self.authors.entry(name.clone()).or_default();
+                authors.begin(&evolution.done());
+                *evolution.audits() = authors.take_audits();
                 Body::Evolution(Box::new(evolution))
             }
             OpenedBody::Cells { progress, files } => Body::Cells(Box::new(Cells::new(*progress, files))),
@@ -354,6 +357,9 @@ impl ClusterState {
         }
         if self.reject_ending(name, Some(ticket)) {
             return;
+        }
+        if let Some(study) = self.study_of(name) {
+            return self.answer(Some(ticket), Err(Rejection::part_of(name, &study)));
         }
         let Some(evolution) = self.evolution(name) else {
             let reason = "expected a single experiment: only its budget can be changed".to_owned();
@@ -535,9 +541,22 @@ impl ClusterState {
                     return;
                 }
                 tracing::error!(run, %error, "cannot be written; trying again");
+                self.answer_cancel(run, &error);
             }
             Err(error) => self.fail(run, &error.to_string(), now),
         }
+    }
+
+    /// Tells whoever cancels a run that this has to wait until the store can write.
+    fn answer_cancel(&mut self, name: &str, error: &WriteError) {
+        let ending = self.runs.get_mut(name).and_then(|run| run.ending.as_mut());
+        let ticket = match ending {
+            Some(Ending::Cancelling(ticket)) => ticket.take(),
+            Some(Ending::Written | Ending::Retracting) | None => None,
+        };
+        let reason =
+            format!("it is cancelled as soon as the store can write that down; now it cannot: {error}");
+        self.answer(ticket, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
     }
 
     /// Has the next things done for a run: written, deleted, ended.
@@ -659,6 +678,7 @@ impl ClusterState {
         let reason = "it has just ended".to_owned();
         self.answer(waiting, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
         self.leases.remove_run(name);
+        self.workers.forget_run(name);
         self.queue.set(name, state);
         self.step(name, Step::Forget);
     }
@@ -675,7 +695,14 @@ impl ClusterState {
         let Outline { kind, standing, goal, islands, elapsed } = run.outline();
         let kind = kind_of(kind);
         let leases = self.leases.count(name) as u32;
+        let trouble = match &run.body {
+            Body::Evolution(evolution) => evolution.trouble(),
+            _ => None,
+        };
         let (state, reason) = match self.state_of(name).ok_or_else(unknown)? {
+            RunState::Active if trouble.is_some() => {
+                (State::Running, format!("the store cannot write: {}", trouble.unwrap_or_default()))
+            }
             RunState::Active if leases > 0 || kind == Kind::Study => {
                 let stalled = self.leases.stalled(name).map(|(work, worker)| {
                     format!("{} makes no progress on worker {}", work.piece, self.workers.name(worker))
@@ -688,7 +715,10 @@ impl ClusterState {
             RunState::Active => {
                 let unfit =
                     self.leases.why_unfit(name, self.workers.connected(Duration::ZERO).map(|one| one.worker));
-                let unfit = unfit.map(|reason| format!("no worker has enough memory: {reason}"));
+                let unfit = unfit.map(|(reason, lacks_program)| {
+                    let what = if lacks_program { "a program that it needs" } else { "enough memory" };
+                    format!("no worker has {what}: {reason}")
+                });
                 let why = unfit.or_else(|| self.failing(name));
                 (State::Waiting, why.unwrap_or_else(|| "all workers are busy".to_owned()))
             }
@@ -715,7 +745,7 @@ impl ClusterState {
 
     /// What fails of a run, and is tried again.
     fn failing(&self, name: &str) -> Option<String> {
-        let (work, workers, reason) = self.leases.failing(name)?;
+        let (work, workers, reason, _) = self.leases.failing(name)?;
         let on = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
         Some(format!("{} failed on {on} and is tried again: {reason}", work.piece))
     }

@@ -15,8 +15,8 @@ use evolution::epoch::Standing;
 use experiment::{Plan, Study};
 use proto::convert::{Piece, body, digest_bytes};
 use proto::v1;
-use run::RunId;
 use run::players::PlayerFiles;
+use run::study::part_run;
 use run::summary::{Outline, RunKind};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,11 +52,6 @@ struct ReadyJob {
     job: Job,
     inputs: Vec<Bytes>,
     digest: Digest,
-}
-
-/// The name of the run of a study's part: it follows from the study's own. Parts are numbered from 1.
-pub fn part_run(study: &RunId, part: &str, number: usize) -> Result<RunId, run::NameError> {
-    RunId::new(format!("{study}.{part}")).or_else(|_| RunId::new(format!("{study}.{number}")))
 }
 
 impl StudyRun {
@@ -104,7 +99,7 @@ impl StudyRun {
     fn name_of(&self, part: Part) -> &str {
         match part {
             Part::Experiment(number) => &self.study.parts[number].name,
-            Part::Tournament => "tournament",
+            Part::Tournament => experiment::GAMES,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The workers that have joined, and what each has delivered that is not durable yet.
 
 use super::leases::{Party, back_off};
+use report::dashboard::{WorkerState, WorkerView};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -57,9 +58,16 @@ pub(crate) struct Workers {
 #[derive(Clone, Debug)]
 struct Joined {
     name: String,
+    version: String,
     /// Who answers for it: an id is self-chosen.
     principal: String,
     threads: u32,
+    /// Whether it is given no more work, as an operator wants.
+    draining: bool,
+    /// What failed on it last.
+    last_error: Option<String>,
+    /// How fast it is in each of its last runs.
+    rates: BTreeMap<String, Rate>,
     seen: Duration,
     /// How often it has failed in a row, and until when it is given nothing because of that.
     failing: u32,
@@ -72,12 +80,30 @@ struct Joined {
     undurable: BTreeSet<u64>,
 }
 
+/// Evaluations and computing time, of which the newest count most.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    evaluations: f64,
+    milliseconds: f64,
+}
+
+/// What remains of older work when some is added.
+const DECAY: f64 = 0.8;
+/// The most runs of which a worker's rate is remembered.
+const MOST_RATES: usize = 8;
+
+impl Rate {
+    fn per_second(self) -> f64 {
+        self.evaluations * 1000.0 / self.milliseconds.max(1.0)
+    }
+}
+
 impl Workers {
     pub(crate) fn join(
         &mut self,
         worker: &str,
         principal: &str,
-        name: &str,
+        (name, version): (&str, &str),
         threads: u32,
         now: Duration,
     ) -> Result<(), WorkerError> {
@@ -96,8 +122,12 @@ impl Workers {
         }
         let joined = Joined {
             name: shown(name),
+            version: shown(version),
             principal: principal.to_owned(),
             threads,
+            draining: false,
+            last_error: None,
+            rates: BTreeMap::new(),
             seen: now,
             failing: 0,
             resting: Duration::ZERO,
@@ -152,6 +182,80 @@ impl Workers {
         let is_there = move |joined: &Joined| joined.seen >= since && joined.quarantined.is_none();
         let connected = self.joined.iter().filter(move |(_, joined)| is_there(joined));
         connected.map(|(worker, joined)| Party { worker, principal: &joined.principal })
+    }
+
+    /// Gives a worker no more work, or gives it work again; returns whether it is known. It may be named by its id, or by
+    /// its name.
+    pub(crate) fn drain(&mut self, worker: &str, drain: bool) -> bool {
+        let is_meant = |id: &String, joined: &Joined| id == worker || joined.name == worker;
+        let meant = self.joined.iter_mut().filter(|(id, joined)| is_meant(id, joined));
+        meant.map(|(_, joined)| joined.draining = drain).count() > 0
+    }
+
+    /// Whether a worker is to return what it holds.
+    pub(crate) fn is_draining(&self, worker: &str) -> bool {
+        self.joined.get(worker).is_some_and(|joined| joined.draining)
+    }
+
+    /// Notes what a worker has computed of a run, and in which time.
+    pub(crate) fn note_work(&mut self, worker: &str, run: &str, evaluations: u64, milliseconds: u64) {
+        let Some(joined) = self.joined.get_mut(worker) else { return };
+        let rate = joined.rates.entry(run.to_owned()).or_default();
+        rate.evaluations = rate.evaluations * DECAY + evaluations as f64;
+        rate.milliseconds = rate.milliseconds * DECAY + milliseconds as f64;
+        if joined.rates.len() > MOST_RATES {
+            let other = joined.rates.keys().find(|known| *known != run).cloned();
+            other.map(|other| joined.rates.remove(&other));
+        }
+    }
+
+    /// Forgets how fast workers were in a run.
+    pub(crate) fn forget_run(&mut self, run: &str) {
+        for joined in self.joined.values_mut() {
+            joined.rates.remove(run);
+        }
+    }
+
+    /// Notes what failed on a worker.
+    pub(crate) fn note_error(&mut self, worker: &str, reason: &str) {
+        if let Some(joined) = self.joined.get_mut(worker) {
+            joined.last_error = Some(reason.to_owned());
+        }
+    }
+
+    /// All workers as others see them, by id. One that was not heard of since then is silent.
+    pub(crate) fn views(&self, since: Duration, now: Duration) -> Vec<WorkerView> {
+        let fleet = self.fleet();
+        self.joined
+            .iter()
+            .map(|(worker, joined)| WorkerView {
+                worker: worker.clone(),
+                name: joined.name.clone(),
+                version: joined.version.clone(),
+                threads: joined.threads,
+                state: joined.state(since, now),
+                silent_milliseconds: now.saturating_sub(joined.seen).as_millis() as u64,
+                deliveries: joined.deliveries,
+                rate: joined.rate(),
+                pace: joined.pace(&fleet),
+                last_error: joined.quarantined.clone().or_else(|| joined.last_error.clone()),
+                ..WorkerView::default()
+            })
+            .collect()
+    }
+
+    /// The usual rate in each run that several workers compute.
+    fn fleet(&self) -> BTreeMap<&str, f64> {
+        let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (run, rate) in self.joined.values().flat_map(|joined| &joined.rates) {
+            rates.entry(run).or_default().push(rate.per_second());
+        }
+        let several = rates.into_iter().filter(|(_, rates)| rates.len() > 1);
+        let median = |mut rates: Vec<f64>| {
+            rates.sort_by(f64::total_cmp);
+            f64::midpoint(rates[(rates.len() - 1) / 2], rates[rates.len() / 2])
+        };
+        several.map(|(run, rates)| (run, median(rates))).collect()
     }
 
     /// Notes that something failed on a worker. One that fails whatever it is given rests for a while.
@@ -240,6 +344,36 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 impl Joined {
+    fn state(&self, since: Duration, now: Duration) -> WorkerState {
+        match self {
+            Self { quarantined: Some(_), .. } => WorkerState::Quarantined,
+            joined if joined.seen < since => WorkerState::Silent,
+            Self { draining: true, .. } => WorkerState::Draining,
+            joined if joined.resting > now => WorkerState::Resting,
+            _ => WorkerState::Idle,
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        let all = self.rates.values().fold(Rate::default(), |sum, rate| Rate {
+            evaluations: sum.evaluations + rate.evaluations,
+            milliseconds: sum.milliseconds + rate.milliseconds,
+        });
+        (all.milliseconds > 0.0).then(|| all.per_second())
+    }
+
+    /// How fast it is against the fleet, in the runs that others compute too.
+    fn pace(&self, fleet: &BTreeMap<&str, f64>) -> Option<f64> {
+        let (mut pace, mut weight) = (0.0, 0.0);
+        for (run, rate) in &self.rates {
+            if let Some(usual) = fleet.get(run.as_str()).filter(|usual| **usual > 0.0) {
+                pace += rate.per_second() / usual * rate.milliseconds;
+                weight += rate.milliseconds;
+            }
+        }
+        (weight > 0.0).then(|| pace / weight)
+    }
+
     fn check(&self, worker: &str) -> Result<(), WorkerError> {
         let quarantined =
             |reason: &String| WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() };
@@ -260,7 +394,7 @@ mod tests {
     #[test]
     fn deliveries_are_durable_up_to_the_first_that_is_not() {
         let mut workers = Workers::default();
-        workers.join("a", "a", "a", 1, Duration::ZERO).unwrap();
+        workers.join("a", "a", ("a", "1"), 1, Duration::ZERO).unwrap();
         let numbers: Vec<u64> = (0..4).map(|_| workers.receive("a")).collect();
         assert_eq!((numbers, workers.durable("a")), (vec![1, 2, 3, 4], 0));
         workers.settle("a", 2);
@@ -277,7 +411,7 @@ mod tests {
     fn a_quarantined_worker_does_not_return_under_another_id_unless_its_principal_has_other_workers() {
         let mut workers = Workers::default();
         let join = |workers: &mut Workers, worker: &str, principal: &str| {
-            workers.join(worker, principal, worker, 1, Duration::ZERO).is_ok()
+            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO).is_ok()
         };
         for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
             assert!(join(&mut workers, worker, principal));
@@ -294,9 +428,30 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_worker_is_told_from_the_fleet_in_the_runs_that_they_share() {
+        let mut workers = Workers::default();
+        for worker in ["a", "b", "c", "d"] {
+            workers.join(worker, worker, (worker, "1"), 1, Duration::ZERO).unwrap();
+            workers.note_work(worker, "shared", if worker == "c" { 500 } else { 1000 }, 1000);
+        }
+        workers.note_work("d", "alone", 1_000_000, 1000);
+        let paces = |workers: &Workers| -> Vec<f64> {
+            let views = workers.views(Duration::ZERO, Duration::ZERO);
+            views.into_iter().map(|view| view.pace.unwrap()).collect()
+        };
+        assert_eq!(paces(&workers), [1.0, 1.0, 0.5, 1.0]);
+        for _ in 0..50 {
+            workers.note_work("c", "shared", 1000, 1000);
+        }
+        assert!((paces(&workers)[2] - 1.0).abs() < 0.01, "what it does now counts");
+        workers.forget_run("shared");
+        assert!(workers.views(Duration::ZERO, Duration::ZERO).iter().all(|view| view.pace.is_none()));
+    }
+
+    #[test]
     fn a_worker_that_fails_whatever_it_is_given_rests() {
         let mut workers = Workers::default();
-        workers.join("a", "a", "a", 1, Duration::ZERO).unwrap();
+        workers.join("a", "a", ("a", "1"), 1, Duration::ZERO).unwrap();
         let second = Duration::from_secs(1);
         workers.note_failure("a", Duration::ZERO);
         workers.note_failure("a", Duration::ZERO);

@@ -1,34 +1,36 @@
 //! Opens runs: what is submitted is written down, and what is stored is read.
 
-use super::{RunFiles, is_lost, job_path};
+use super::{RunFiles, is_lost};
 use crate::rejection::Rejection;
 use crate::state::queue::RunState;
-use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Part, Source, part_run, run_name};
+use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Part, Source, run_name};
 use archipelago::cell::CellPlan;
-use archipelago::job::{self, Job, JobResult};
+use archipelago::job::Job;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
-use experiment::document::MAX_STORED;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
 use futures::{StreamExt, stream};
 use run::RunEvent;
-use run::epochs::{self, StoredEpochs};
+use run::epochs;
 use run::jobs::{self, JobLog, StoredJobs};
 use run::plan::PlanJournal;
 use run::players::{self, PlayerFiles, Reference};
+use run::reader::Reader;
 use run::states::States;
+use run::stored;
 use run::summary::{Ended, Outline, RunKind};
-use run::{FinishedRun, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, Summary};
-use std::collections::BTreeMap;
+use run::{
+    FinishedRun, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy, Summary,
+};
 use std::time::Duration;
-use store::{Claim, Kind as ObjectKind, Nonce, Store, StoreError};
+use store::{Claim, Nonce, Store, StoreError};
 
 /// How many runs are opened at a time when a coordinator starts.
 const AT_A_TIME: usize = 16;
-/// How often opening a run is tried that another coordinator still writes, and how long to wait in between: it notices
-/// within seconds.
+/// How often opening a run is tried that another coordinator still writes, or that the store cannot read for now, and how
+/// long to wait in between.
 const TRIES: usize = 10;
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -73,7 +75,7 @@ struct PlanFacts<'a> {
     outline: Outline,
     /// How many batches of results the term before has stored.
     batches: u64,
-    /// Whether all results are there.
+    /// Whether all results are there, or all parts are finished.
     is_whole: bool,
 }
 
@@ -148,6 +150,9 @@ impl Opener {
             }
             OpenRequest::List { id } => self.read(&id, Why::Start, now).await,
             OpenRequest::Again { id, priority, extend } => {
+                if let Some(study) = self.study_of(&id).await?.filter(|_| extend.is_some()) {
+                    return Err(Rejection::part_of(&id.to_string(), &study.to_string()));
+                }
                 self.read(&id, Why::Asked { priority, extend }, now).await
             }
         }
@@ -205,12 +210,15 @@ impl Opener {
         Ok(opened.into_iter().flatten().collect())
     }
 
-    /// Reads a run, even while another coordinator that has not noticed yet still writes and deletes.
+    /// Reads a run, even while the store fails now and then, or another coordinator that has not noticed yet still writes
+    /// and deletes.
     async fn read_patiently(&self, id: &RunId, now: Moment) -> Result<Option<OpenedRun>, Rejection> {
         for _ in 0..TRIES {
             match self.read_if_there(id, now).await {
-                Err(Rejection::Keep(RunError::Write(error))) if error.is_of_another() => {
-                    tracing::info!(run = %id, %error, "another coordinator is still at it; trying again");
+                Err(Rejection::Keep(RunError::Write(error)))
+                    if error.is_of_another() || error.is_outage() =>
+                {
+                    tracing::info!(run = %id, %error, "cannot be opened yet; trying again");
                     tokio::time::sleep(AGAIN).await;
                 }
                 read => return read,
@@ -227,18 +235,14 @@ impl Opener {
     }
 
     async fn read(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
-        // What has ended is listed without being read. A summary that cannot be read is not needed.
+        // What has ended is listed without its records. A summary that cannot be read is not needed.
         if why == Why::Start
             && let Ok(Some(summary)) = Summary::read(&self.store, id).await
         {
+            stored::look(&self.store, id, &summary).await?;
             return Ok((listed(id, summary), None));
         }
-        let path = Place::Experiment.in_run(id);
-        let text = match self.store.read_text(&path, MAX_STORED).await {
-            Err(error) if error.is_missing() => return Err(RunError::Unknown { run: id.clone() }.into()),
-            text => text?,
-        };
-        match experiment::parse(path.as_ref(), &text, None)? {
+        match stored::read_plan(&self.store, id).await?.0 {
             Plan::Single(_) => self.read_evolution(id, why, now).await,
             Plan::Sweep(sweep) => {
                 self.read_cells(id, CellPlan::Sweep(sweep), PlayerFiles::new(), why, now).await
@@ -262,11 +266,11 @@ impl Opener {
         };
         let is_finished = matches!(state, RunState::Finished(_));
         if !state.is_open() && !is_asked {
-            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await, None));
+            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await?, None));
         }
         let (mut open_run, mut journal) = run::open(&self.store, id, self.opening(now)).await?;
         if open_run.is_finished() && extend.is_none() {
-            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await, None));
+            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await?, None));
         }
         let mut events = vec![];
         let mut extension = None;
@@ -305,12 +309,12 @@ impl Opener {
         recorded: &Recorded,
         state: RunState,
         priority: i32,
-    ) -> Opened {
-        let stored = StoredEpochs::read(&self.store, id, head).await.unwrap_or_else(|error| {
-            tracing::warn!(run = %id, %error, "what it came to cannot be read");
-            StoredEpochs::default()
-        });
-        let standings: Vec<Standing> = stored.standings().collect();
+    ) -> Result<Opened, Rejection> {
+        let reader = Reader::read(&self.store, id).await?;
+        if let Some(damage) = reader.damage.first() {
+            return Err(RunError::Damaged { run: id.clone(), damage: damage.clone() }.into());
+        }
+        let standings: Vec<Standing> = reader.stored().standings().collect();
         let outline = Outline {
             kind: RunKind::Evolution,
             standing: (!standings.is_empty()).then(|| epochs::total(standings.into_iter())),
@@ -321,7 +325,7 @@ impl Opener {
         let digest = recorded.finished.as_ref().map(|finished| finished.digest);
         let created = recorded.created.as_ref().map_or(0, |created| created.at);
         let body = OpenedBody::Closed(outline, digest);
-        Opened { id: id.clone(), body, state, priority, created }
+        Ok(Opened { id: id.clone(), body, state, priority, created })
     }
 
     async fn read_cells(
@@ -369,23 +373,22 @@ impl Opener {
             islands: parts as u32,
             elapsed: 0,
         };
+        let stored = if journal.recorded().finished.is_some() {
+            StoredStudy::read(&self.store, id, study).await?
+        } else {
+            // Its parts may be written to. They are opened one by one, and what is wrong with one of them is found then.
+            StoredStudy::read_own(&self.store, id, study).await?
+        };
+        if let Some(damage) = stored.damage.first() {
+            return Err(RunError::Damaged { run: id.clone(), damage: damage.clone() }.into());
+        }
+        let is_whole = stored.finished == parts as u64;
+        let StoredStudy { study, jobs, .. } = stored;
         let (digest, text) = (study.digest(), study.text.as_str());
-        let is_whole = self.has_parts(id, &study).await?;
         let facts = PlanFacts { digest, text, outline, batches: 0, is_whole };
         let (opened, term) = self.begin_plan(id, &mut journal, &facts, &why, &opening).await?;
         if term.is_none() {
             return Ok((opened, None));
-        }
-        let look_ups = study.tournament.as_ref().map(job::look_ups).unwrap_or_default().len();
-        let mut jobs = BTreeMap::new();
-        for number in 0..(study.parts.len() + look_ups) as u32 {
-            let result: Result<JobResult, StoreError> =
-                self.store.read_value(&job_path(id, number), ObjectKind::Artifact).await;
-            match result {
-                Ok(result) => drop(jobs.insert(number, result)),
-                Err(error) if error.is_missing() => {}
-                Err(error) => return Err(error.into()),
-            }
         }
         let players = match &study.tournament {
             Some(games) => players::read(&self.store, id, games).await?,
@@ -396,19 +399,19 @@ impl Opener {
         Ok((Opened { body, ..opened }, Some(files)))
     }
 
-    /// Whether the parts of a study are there, which are runs of their own.
-    async fn has_parts(&self, id: &RunId, study: &Study) -> Result<bool, Rejection> {
-        let names = study.parts.iter().map(|part| part.name.as_str()).zip(1..);
-        let tournament = study.tournament.as_ref().map(|_| ("tournament", 0));
-        for (name, number) in names.chain(tournament) {
-            let part = part_run(id, name, number)?;
-            match self.store.size(&Place::Experiment.in_run(&part)).await {
-                Ok(_) => {}
-                Err(error) if error.is_missing() => return Ok(false),
-                Err(error) => return Err(error.into()),
+    /// The study that a run is a part of, by its name and by what is stored.
+    async fn study_of(&self, id: &RunId) -> Result<Option<RunId>, Rejection> {
+        let name = id.to_string();
+        for (end, _) in name.match_indices('.') {
+            let Ok(study) = RunId::new(&name[..end]) else { continue };
+            match stored::read_plan(&self.store, &study).await {
+                Ok((Plan::Study(_), _)) => return Ok(Some(study)),
+                Err(error @ RunError::Write(_)) => return Err(error.into()),
+                // A fresh run is named by another one, and a point too.
+                _ => {}
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Opens a term of a plan, unless it has ended and is not to continue. Returns how it is listed, and the term.
@@ -464,23 +467,29 @@ impl Opener {
 }
 
 /// The inputs of a job, and the job itself.
-pub(crate) async fn read_inputs(store: &Store, source: Source) -> Result<(Job, Vec<Bytes>), String> {
-    match source {
+pub(crate) async fn read_inputs(store: &Store, source: &Source) -> Result<(Job, Vec<Bytes>), Rejection> {
+    match source.clone() {
         Source::Guests { run, experiment } => {
-            let run = RunId::new(&run).map_err(|error| error.to_string())?;
-            let finished = FinishedRun::read(store, &run).await.map_err(|error| error.to_string())?;
+            let finished = FinishedRun::read(store, &RunId::new(&run)?).await?;
             let states = finished.islands.into_iter().map(|(state, _)| state).collect();
             Ok((Job::Guests { experiment }, states))
         }
         Source::Players { reference, species } => {
-            let read = read_players(store, &reference, species.is_some()).await;
-            let (experiment, islands, states) = read.map_err(|error| format!("{reference}: {error}"))?;
+            let (experiment, islands, states) = read_players(store, &reference, species.is_some()).await?;
             let job = match species {
                 None => Job::Champion { experiment },
                 Some((settings, ensemble)) => Job::Species { experiment, islands, settings, ensemble },
             };
             Ok((job, states))
         }
+    }
+}
+
+/// Why the inputs of a job cannot be read.
+pub(crate) fn why_unread(source: &Source, rejection: &Rejection) -> String {
+    match source {
+        Source::Guests { .. } => rejection.to_string(),
+        Source::Players { reference, .. } => format!("{reference}: {rejection}"),
     }
 }
 
@@ -494,7 +503,8 @@ pub async fn read_player_inputs(
     reference: String,
     species: Option<(String, bool)>,
 ) -> Result<(Job, Vec<Bytes>), String> {
-    read_inputs(store, Source::Players { reference, species }).await
+    let source = Source::Players { reference, species };
+    read_inputs(store, &source).await.map_err(|rejection| why_unread(&source, &rejection))
 }
 
 /// The states that a reference names: of one island, or of all where species are looked for.

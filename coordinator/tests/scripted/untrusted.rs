@@ -71,6 +71,7 @@ fn refusal(worker: &str, grant: &v1::Grant, failure: &str, unfit: bool) -> v1::R
         failure: failure.to_owned(),
         token: grant.token,
         unfit,
+        lacks_program: false,
     }
 }
 

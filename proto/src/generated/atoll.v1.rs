@@ -434,6 +434,9 @@ pub struct ReleaseRequest {
     /// Whether the piece needs more memory than the worker may use. That is no failure: other workers may have more.
     #[prost(bool, tag = "5")]
     pub unfit: bool,
+    /// With `unfit`: the worker lacks an engine or another program, not memory.
+    #[prost(bool, tag = "6")]
+    pub lacks_program: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReleaseReply {}
@@ -672,6 +675,28 @@ pub struct ExportPart {
     #[prost(bytes = "bytes", tag = "2")]
     pub bytes: ::prost::bytes::Bytes,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ViewRequest {
+    /// What follows `/api/v1/`, with its query, such as `runs/quickstart/explain`.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ViewReply {
+    /// JSON.
+    #[prost(string, tag = "1")]
+    pub json: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DrainRequest {
+    /// The worker's id or name.
+    #[prost(string, tag = "1")]
+    pub worker: ::prost::alloc::string::String,
+    #[prost(bool, tag = "2")]
+    pub drain: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DrainReply {}
 /// How the runs of a coordinator ended that exits with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1818,6 +1843,45 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Export"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// What the dashboard shows: the reply to a GET of its JSON API, so that commands need no second address. Nothing changes.
+        pub async fn view(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ViewRequest>,
+        ) -> std::result::Result<tonic::Response<super::ViewReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/atoll.v1.Operator/View");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "View"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Gives a worker no more work, or gives it work again. It returns what it holds at the next generation. Not written:
+        /// a worker that joins another coordinator, or is restarted, is given work.
+        pub async fn drain(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DrainRequest>,
+        ) -> std::result::Result<tonic::Response<super::DrainReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/atoll.v1.Operator/Drain");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Drain"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1877,6 +1941,17 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::ExportRequest>,
         ) -> std::result::Result<tonic::Response<Self::ExportStream>, tonic::Status>;
+        /// What the dashboard shows: the reply to a GET of its JSON API, so that commands need no second address. Nothing changes.
+        async fn view(
+            &self,
+            request: tonic::Request<super::ViewRequest>,
+        ) -> std::result::Result<tonic::Response<super::ViewReply>, tonic::Status>;
+        /// Gives a worker no more work, or gives it work again. It returns what it holds at the next generation. Not written:
+        /// a worker that joins another coordinator, or is restarted, is given work.
+        async fn drain(
+            &self,
+            request: tonic::Request<super::DrainRequest>,
+        ) -> std::result::Result<tonic::Response<super::DrainReply>, tonic::Status>;
     }
     /// What operators call.
     #[derive(Debug)]
@@ -2255,6 +2330,92 @@ pub mod operator_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/atoll.v1.Operator/View" => {
+                    #[allow(non_camel_case_types)]
+                    struct ViewSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::ViewRequest>
+                    for ViewSvc<T> {
+                        type Response = super::ViewReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ViewRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::view(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ViewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/atoll.v1.Operator/Drain" => {
+                    #[allow(non_camel_case_types)]
+                    struct DrainSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::DrainRequest>
+                    for DrainSvc<T> {
+                        type Response = super::DrainReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DrainRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::drain(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DrainSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

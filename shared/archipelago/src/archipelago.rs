@@ -32,6 +32,8 @@ pub struct Archipelago {
     best: (f64, u64),
     /// The epochs that were complete when the budget was given: it does not undo them.
     budget_after: u64,
+    /// Where the run is to end if that can be written down. Until then nothing beyond it is begun or taken.
+    proposed: Option<End>,
     /// Where the run is to end because somebody decided so, and where it has ended.
     decided: Option<End>,
     end: Option<End>,
@@ -242,6 +244,7 @@ impl Archipelago {
             complete: 0,
             best: (f64::NEG_INFINITY, 0),
             budget_after: 0,
+            proposed: None,
             decided: None,
             end: None,
             ready: BTreeSet::new(),
@@ -334,7 +337,7 @@ impl Archipelago {
             && !progress.running
             && progress.done < self.complete + LEAD
             && self.schedule.end_of(progress.done).is_some()
-            && self.decided.as_ref().is_none_or(|end| progress.done <= end.epoch)
+            && [&self.proposed, &self.decided].into_iter().flatten().all(|end| progress.done <= end.epoch)
             && (self.mode == Mode::Asynchronous || self.has_all_immigrants(progress))
     }
 
@@ -423,8 +426,9 @@ impl Archipelago {
         if epoch < progress.done {
             return progress.compare(island, epoch, outcome.digest);
         }
-        // An epoch beyond the end may still arrive from before a crash. Were it taken, the last epoch might be forgotten.
-        if self.end.as_ref().is_some_and(|end| end.epoch < epoch) {
+        // An epoch beyond the end may still arrive, from before a crash or while the end is being written down. Were it
+        // taken, the last epoch might be forgotten.
+        if [&self.proposed, &self.end].into_iter().flatten().any(|end| end.epoch < epoch) {
             self.release(island);
             return Ok(Completion::Late);
         }
@@ -555,14 +559,36 @@ impl Archipelago {
         self.end = Some(End { epoch, reason });
     }
 
-    /// Where the run would end if its time were up now: at the last epoch that is complete everywhere.
-    pub fn ending_now(&self) -> Option<End> {
-        let epoch = self.complete.checked_sub(1)?;
-        Some(self.end.clone().unwrap_or(End { epoch, reason: Reason::WallTime }))
+    /// Where the run is to end because its time is up: at the last epoch that is complete everywhere. What arrives out of
+    /// step may come from any epoch that is done, so that asynchronous runs end with the furthest of them. Nothing if no
+    /// epoch is complete, or if the end is known already. From now on nothing beyond is begun or taken, until the end is
+    /// written down and [decided](Self::decide), or [withdrawn](Self::withdraw).
+    pub fn propose_end(&mut self) -> Option<End> {
+        let is_open = self.end.is_none() && self.decided.is_none() && self.proposed.is_none();
+        let complete = Some(self.complete).filter(|&complete| complete > 0 && is_open)?;
+        let epoch = match self.mode {
+            Mode::Synchronous => complete - 1,
+            Mode::Asynchronous => self.tally.last_key_value().map_or(complete, |(&done, _)| done) - 1,
+        };
+        self.proposed = Some(End { epoch, reason: Reason::WallTime });
+        self.look_everywhere();
+        self.proposed.clone()
+    }
+
+    /// Whether an end is being written down.
+    pub fn is_end_proposed(&self) -> bool {
+        self.proposed.is_some()
+    }
+
+    /// Continues: the end that was proposed could not be written down.
+    pub fn withdraw(&mut self) {
+        self.proposed = None;
+        self.look_everywhere();
     }
 
     /// Ends the run as it was decided, and written down. Islands that have not come so far still go there.
     pub fn decide(&mut self, end: End) {
+        self.proposed = None;
         if self.end.is_none() && end.epoch < self.complete {
             self.end = Some(end.clone());
         }

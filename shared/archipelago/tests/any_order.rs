@@ -67,6 +67,8 @@ struct Drive {
     stored: Vec<usize>,
     begun: Vec<EpochTask>,
     done: Vec<(EpochTask, EpochOutcome)>,
+    /// The end that was written down because the time was up.
+    decided: Option<End>,
 }
 
 impl Drive {
@@ -80,6 +82,7 @@ impl Drive {
             stored: vec![0; islands],
             begun: vec![],
             done: vec![],
+            decided: None,
         }
     }
 
@@ -155,6 +158,7 @@ impl Drive {
             recent: history.recent[needed.min(history.recent.len())..].to_vec(),
         });
         self.archipelago = Archipelago::new(&self.experiment, None);
+        self.decided.iter().for_each(|end| self.archipelago.decide(end.clone()));
         self.archipelago.restore(restored.collect());
     }
 
@@ -269,6 +273,46 @@ proptest! {
         drive.crash();
         drive.run_out();
         prop_assert_eq!(drive.result(), solo(&experiment));
+    }
+
+    #[test]
+    fn a_run_ends_where_that_was_decided_whatever_happens_meanwhile(
+        before in happenings(), meanwhile in happenings(), after in happenings(), written in any::<bool>(),
+        mode in prop_oneof![Just("synchronous"), Just("asynchronous")], topology in topologies(), islands in 1u32..5, seed in 0u64..1000,
+    ) {
+        let experiment_until =
+            |generations: u64| experiment(mode, topology, islands, &format!("{{ generations = {generations} }}"), seed);
+        let mut drive = Drive::new(&experiment_until(60));
+        for happening in &before {
+            drive.happen(happening);
+        }
+        let proposed = drive.archipelago.propose_end();
+        prop_assert!(drive.archipelago.propose_end().is_none(), "one at a time");
+        for happening in meanwhile.iter().filter(|happening| !matches!(happening, Happening::Crash)) {
+            drive.happen(happening);
+        }
+        match proposed.filter(|_| written) {
+            Some(end) => {
+                drive.archipelago.decide(end.clone());
+                drive.decided = Some(end);
+            }
+            None => drive.archipelago.withdraw(),
+        }
+        for happening in &after {
+            drive.happen(happening);
+        }
+        prop_assert!(drive.decided.is_none() || drive.archipelago.propose_end().is_none(), "it is decided");
+        drive.run_out();
+        let last = drive.decided.clone().unwrap_or(End { epoch: 19, reason: Reason::Generations });
+        let result = drive.result();
+        prop_assert_eq!(result.0.as_ref(), Some(&last));
+        if mode == "synchronous" {
+            prop_assert_eq!(result.1, solo(&experiment_until(3 * (last.epoch + 1))).1);
+        }
+        drive.check_records();
+        drive.happen(&Happening::Store);
+        drive.crash();
+        prop_assert_eq!(drive.result(), result);
     }
 
     #[test]

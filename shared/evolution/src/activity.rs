@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 thread_local! {
     static CURRENT: RefCell<Option<Activity>> = const { RefCell::new(None) };
@@ -13,17 +13,34 @@ thread_local! {
 
 /// A counter that grows while something is computed. Clones are the same counter.
 #[derive(Clone, Debug, Default)]
-pub struct Activity(Arc<AtomicU64>);
+pub struct Activity(Arc<Counter>);
+
+#[derive(Debug, Default)]
+struct Counter {
+    count: AtomicU64,
+    is_abandoned: AtomicBool,
+}
 
 impl Activity {
     /// How much has been counted.
     pub fn count(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.0.count.load(Relaxed)
     }
 
     /// Counts some evaluations or games.
     pub fn add(&self, count: u64) {
-        self.0.fetch_add(count, Relaxed);
+        self.0.count.fetch_add(count, Relaxed);
+    }
+
+    /// Leaves out the evaluations that have not begun. What the computation returns means nothing from then on: only a
+    /// computation whose result is discarded may be abandoned.
+    pub fn abandon(&self) {
+        self.0.is_abandoned.store(true, Relaxed);
+    }
+
+    /// Whether the computation was abandoned.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned.load(Relaxed)
     }
 
     /// Computes something that is counted here.

@@ -250,6 +250,9 @@ impl<G: Gene> Population<G> {
         };
         let activity = Activity::current();
         let judge = |chunk: Chunk<'_, G>| {
+            if activity.as_ref().is_some_and(Activity::is_abandoned) {
+                return;
+            }
             let count = chunk.fitness.len() as u64;
             judge(chunk);
             if let Some(activity) = &activity {

@@ -33,7 +33,7 @@ pub mod tournament;
 
 pub use estimate::Estimate;
 pub use experiment::{Budget, CheckpointEvery, Experiment, SEMANTICS};
-pub use study::{Part, Study};
+pub use study::{GAMES, Part, Study};
 pub use sweep::{Cell, MAX_CELLS, Sweep, VARIANT};
 pub use tournament::Tournament;
 

@@ -8,6 +8,9 @@ use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
+/// What the games of a study are called among its parts.
+pub const GAMES: &str = "tournament";
+
 /// A checked study.
 #[derive(Clone, Debug)]
 pub struct Study {
@@ -48,6 +51,10 @@ impl Study {
         }
         document.conclude(problems)?;
         check_shapes(document, &parts)?;
+        if document.get(&path(GAMES)).is_some() && tables.contains_key(GAMES) {
+            let message = format!("expected another name: `{GAMES}` is what the games of a study are called");
+            document.conclude(vec![document.problem(&format!("study.{GAMES}"), message, None)])?;
+        }
         let seed = document.get(&path("seed")).and_then(|seed| seed.as_u64()).unwrap_or(0);
         let tournament = Tournament::of_study(document, &name, seed)?;
         Ok(Self { name, parts: in_order(document, parts)?, tournament, text: document.to_toml() })

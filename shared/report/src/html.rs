@@ -49,14 +49,14 @@ fn has_games(document: &Document) -> bool {
 }
 
 /// A text with its code.
-fn inline(text: &str) -> String {
+pub(crate) fn inline(text: &str) -> String {
     let span = |(is_code, span): (bool, &str)| {
         if is_code { format!("<code>{}</code>", escaped(span)) } else { escaped(span) }
     };
     spans(text).map(span).collect()
 }
 
-fn tiles(page: &mut String, tiles: &[Tile]) {
+pub(crate) fn tiles(page: &mut String, tiles: &[Tile]) {
     if tiles.is_empty() {
         return;
     }
@@ -81,7 +81,7 @@ fn contents(page: &mut String, sections: &[Section]) {
     page.push_str("</nav>\n");
 }
 
-fn block(page: &mut String, block: &Block) {
+pub(crate) fn block(page: &mut String, block: &Block) {
     match block {
         Block::Text(text) => put!(page, "<p>{}</p>\n", inline(text)),
         Block::Notice(lines) => {
@@ -183,7 +183,7 @@ fn folded(page: &mut String, numbers: Option<&Table>) {
     }
 }
 
-fn scrolled(page: &mut String, table: &Table) {
+pub(crate) fn scrolled(page: &mut String, table: &Table) {
     put!(
         page,
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table>",

@@ -23,6 +23,7 @@
 pub mod chart;
 pub mod compare;
 pub mod csv;
+pub mod dashboard;
 mod document;
 mod game;
 pub mod html;

@@ -208,13 +208,19 @@ impl Run {
     }
 }
 
-/// The report of a run: what its problem has to show comes first.
-pub fn document(run: &Run, shown: Vec<Section>, made: String) -> Document {
+/// How a run went so far: fitness, diversity, migration and work, after what is missing.
+pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
     let mut sections: Vec<Section> = run.damage().into_iter().chain(shown).collect();
     sections.extend(course::fitness(run));
     sections.extend(course::diversity(run));
     sections.extend(migration::section(run));
     sections.extend(work::section(run));
+    sections
+}
+
+/// The report of a run: what its problem has to show comes first.
+pub fn document(run: &Run, shown: Vec<Section>, made: String) -> Document {
+    let mut sections = history(run, shown);
     sections.push(outcome::champions(run));
     sections.push(outcome::what_was_run(run));
     sections.push(outcome::next(run));

@@ -65,6 +65,54 @@ pub fn time(milliseconds: u64) -> String {
     }
 }
 
+/// A point in time, in milliseconds since 1970, as `2026-11-16 05:20:00` in UTC.
+pub fn moment(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    let (days, second) = ((seconds / 86_400) as i64, seconds % 86_400);
+    // Years begin in March here, so that the day that leap years have more is their last.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// The reverse of [`moment()`]: also with a `T` between date and time, and without seconds.
+pub fn parse_moment(text: &str) -> Option<u64> {
+    let (date, time) = text.trim_end_matches('Z').split_once([' ', 'T'])?;
+    let numbers = |text: &str, separator: char| -> Option<Vec<u64>> {
+        let parts = text.split(separator);
+        parts.map(|part| part.parse().ok().filter(|_| (1..=4).contains(&part.len()))).collect()
+    };
+    let (date, time) = (numbers(date, '-')?, numbers(time, ':')?);
+    let ([year, month, day], [hour, minute, rest @ ..]) = (date.as_slice(), time.as_slice()) else {
+        return None;
+    };
+    let second = match rest {
+        [] => 0,
+        [second] => *second,
+        _ => return None,
+    };
+    let is_time = *hour < 24 && *minute < 60 && second < 60;
+    if !is_time || !(1..=12).contains(month) || !(1..=31).contains(day) || *year < 1970 {
+        return None;
+    }
+    let years = if *month <= 2 { year - 1 } else { *year };
+    let (era, year_of_era) = (years / 400, years % 400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let seconds = days.checked_sub(719_468)? * 86_400 + hour * 3600 + minute * 60 + second;
+    let milliseconds = seconds * 1000;
+    // The 31st of a month that has 30 days is none.
+    moment(milliseconds).starts_with(&format!("{year:04}-{month:02}-{day:02} ")).then_some(milliseconds)
+}
+
 /// As much of a text as there is room for, in characters.
 pub fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
@@ -120,6 +168,35 @@ mod tests {
             ["35ms", "4.2s", "3m 07s", "1h 02m"]
         );
         assert_eq!([percent(1, 4), percent(1, 0)], ["25.0 %", "–"]);
+    }
+
+    #[test]
+    fn points_in_time_are_those_of_the_calendar() {
+        assert_eq!(moment(0), "1970-01-01 00:00:00");
+        assert_eq!(moment(951_782_400_000), "2000-02-29 00:00:00");
+        assert_eq!(moment(1_234_567_890_999), "2009-02-13 23:31:30");
+        assert_eq!(
+            [moment(4_107_542_399_000), moment(4_107_542_400_000)],
+            ["2100-02-28 23:59:59", "2100-03-01 00:00:00"]
+        );
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_written() {
+        for at in [0, 951_782_400_000, 1_234_567_890_000, 4_107_542_400_000] {
+            assert_eq!(parse_moment(&moment(at)), Some(at));
+        }
+        assert_eq!(parse_moment("2009-02-13T23:31"), Some(1_234_567_860_000));
+        for bad in [
+            "",
+            "2026-02-30 00:00:00",
+            "2026-13-01T00:00",
+            "1969-01-01T00:00",
+            "2026-01-01",
+            "99999-01-01T00:00",
+        ] {
+            assert_eq!(parse_moment(bad), None, "{bad}");
+        }
     }
 
     proptest! {

@@ -10,7 +10,7 @@
 //! - Old states are deleted. The states that the copy needs are those from the last epoch that all islands have recorded
 //!   on. Retention keeps them until newer ones are recorded. They are copied first, the newest before the others. If one
 //!   is gone, newer commits are there, and the copy begins again with them: what has been copied is not copied again.
-//! - The copy may be interrupted. `experiment.toml` is written last, and a folder without it is no run.
+//! - The copy may be interrupted. `experiment.toml` is written last, and a folder without it counts as damaged.
 //!
 //! So a copy holds at least what was durable when it began: what is lost with the original is what was done since, and what
 //! `checkpoint.every` allows to be lost. Every object is checked while it is copied, and states are compared with their
@@ -23,10 +23,10 @@ use crate::head::{RunError, RunHead};
 use crate::jobs::StoredJobs;
 use crate::journal::{self, Event};
 use crate::layout::{Place, RunId};
+use crate::stored::read_plan;
 use archipelago::Remains;
 use archipelago::cell::CellPlan;
 use codec::Digest;
-use experiment::document::MAX_STORED;
 use experiment::{Experiment, Plan};
 use std::collections::BTreeSet;
 use store::{Kind, Path, Store, StoreError};
@@ -63,7 +63,9 @@ pub async fn copy_run(from: &Store, to: &Store, run: &RunId) -> Result<Copied, R
 fn may_pass(error: &RunError) -> bool {
     use crate::commit::WriteError;
     match error {
-        RunError::Damaged { damage, .. } => !matches!(damage, Damage::Experiment { .. }),
+        RunError::Damaged { damage, .. } => {
+            !matches!(damage, Damage::Experiment { .. } | Damage::NoExperiment)
+        }
         RunError::Write(WriteError::Store(error)) => error.is_missing(),
         _ => false,
     }
@@ -80,17 +82,14 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     async fn attempt(&mut self) -> Result<(), RunError> {
-        let path = Place::Experiment.in_run(self.run);
-        let text = self.from.read_text(&path, MAX_STORED).await?;
-        let report = |report| RunError::Experiment { run: self.run.clone(), report: Box::new(report) };
-        let plan = experiment::parse(path.as_ref(), &text, None).map_err(report)?;
+        let (plan, text) = read_plan(self.from, self.run).await?;
         let events =
             journal::read_all::<RunEvent>(self.from, self.run).await.map_err(|error| match error {
                 journal::JournalError::Store(error) if !error.is_damage() => error.into(),
                 error => self.damaged(error.into()),
             })?;
         match plan {
-            Plan::Single(experiment) => self.copy_epochs(*experiment, &text, &events).await?,
+            Plan::Single(experiment) => self.copy_epochs(*experiment, text, &events).await?,
             Plan::Study(_) => {}
             plan => {
                 if let Some(plan) = CellPlan::of(plan) {
@@ -120,10 +119,10 @@ impl Copy<'_> {
     async fn copy_epochs(
         &mut self,
         experiment: Experiment,
-        text: &str,
+        text: Digest,
         events: &[Event<RunEvent>],
     ) -> Result<(), RunError> {
-        let head = RunHead::new(experiment, Digest::of(text.as_bytes()), events.to_vec());
+        let head = RunHead::new(experiment, text, events.to_vec());
         head.check(self.run)?;
         let epochs = StoredEpochs::read_explained(self.from, self.run, &head).await?;
         if let Some((place, reason)) = epochs.passed_over.first() {

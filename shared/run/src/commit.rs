@@ -2,8 +2,11 @@
 //!
 //! Epochs may be far shorter than it takes to store one, so they are collected and written together; a crash then
 //! costs what was not written yet, and it is computed again to the same bits. This is pure bookkeeping: note what is
-//! done, take a batch of objects, write it without holding any lock, and settle it. While a batch is being written,
-//! newer results of its islands wait.
+//! done, take a batch of objects, write it without holding any lock, and settle it. Until a batch is settled, newer
+//! results wait.
+//!
+//! After every commit, the run can be resumed from everything that is durable: each island has its states from the last
+//! epoch on that is durable on all islands, and everything that it took from others is durable with it.
 
 use crate::epochs::StoredEpochs;
 use crate::journal::{JournalError, JournalHead};
@@ -51,6 +54,16 @@ impl WriteError {
         matches!(self, Self::Store(_) | Self::Journal(JournalError::Store(_)))
     }
 
+    /// Whether the store failed, which says nothing of what it holds, and a retry may succeed.
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Journal(JournalError::Store(error)) => {
+                !error.is_damage() && !error.is_permanent()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether another coordinator that writes and deletes at the same time may cause this.
     pub fn is_of_another(&self) -> bool {
         match self {
@@ -69,9 +82,11 @@ pub struct GroupCommit {
     names: Names,
     journal: JournalHead,
     islands: Vec<Kept>,
-    /// Commits that are being written, or could not be, by number: each is written as it is, or not at all.
-    unsettled: BTreeMap<u64, Arc<CommitWrite>>,
+    /// The commit that is being written, or could not be: it is written as it is, and before any other.
+    unsettled: Option<Arc<CommitWrite>>,
     next: u64,
+    /// What is in no commit yet: how many records, and how many bytes of milestones.
+    pending: (usize, usize),
     /// Islands of which something was written since they were last pruned.
     unpruned: BTreeSet<u32>,
 }
@@ -101,10 +116,12 @@ struct Kept {
     pending: Vec<EpochRecord>,
     /// States that are to be kept permanently, and are not in a commit yet, by their epochs.
     milestones: Vec<(u64, LeftBehind)>,
+    /// Records and milestones beyond the end of the run: they count only if it is extended.
+    beyond: (Vec<EpochRecord>, Vec<(u64, LeftBehind)>),
     /// A checkpoint that is not in a commit yet.
     inside: Option<CheckpointWrite>,
-    /// The unsettled commit that it is in.
-    commit: Option<u64>,
+    /// Whether it is in the unsettled commit.
+    in_commit: bool,
     /// Epochs whose records are written, and the generations that they end with.
     written: u64,
     generation: u64,
@@ -154,8 +171,9 @@ impl GroupCommit {
             names,
             journal,
             islands: islands.collect(),
-            unsettled: BTreeMap::new(),
+            unsettled: None,
             next: 0,
+            pending: (0, 0),
             unpruned: BTreeSet::new(),
         }
     }
@@ -185,7 +203,9 @@ impl GroupCommit {
         let epoch = record.mark.epoch;
         let kept = &mut self.islands[island as usize];
         kept.pending.push(record);
+        self.pending.0 += 1;
         if is_milestone(&self.retention, epoch) {
+            self.pending.1 += outcome.state.len();
             let EpochOutcome { state, departure, left, .. } = outcome.clone();
             kept.milestones.push((epoch, LeftBehind { state, departure, digest: left }));
         }
@@ -197,12 +217,16 @@ impl GroupCommit {
         self.islands[island as usize].inside = Some(CheckpointWrite { generation, of, stored });
     }
 
-    /// Whether so much is pending that it should be written, however short the time.
-    pub fn is_heavy(&self) -> bool {
-        let records: usize = self.islands.iter().map(|kept| kept.pending.len()).sum();
+    /// How much is pending, in multiples of what should be written however short the time.
+    pub fn weight(&self) -> usize {
+        let (records, bytes) = self.pending;
+        (records / MAX_PENDING).max(bytes / MAX_PENDING_BYTES)
+    }
+
+    fn count_pending(&mut self) {
+        let records = self.islands.iter().map(|kept| kept.pending.len()).sum();
         let milestones = self.islands.iter().flat_map(|kept| &kept.milestones);
-        records > MAX_PENDING
-            || milestones.map(|(_, left)| left.state.len()).sum::<usize>() > MAX_PENDING_BYTES
+        self.pending = (records, milestones.map(|(_, left)| left.state.len()).sum());
     }
 
     /// The generations of an island that a crash would cost now.
@@ -217,14 +241,6 @@ impl GroupCommit {
         self.islands[island as usize].written
     }
 
-    /// Whether a checkpoint of an island waits to be written.
-    pub fn has_checkpoint_waiting(&self, island: u32) -> bool {
-        let kept = &self.islands[island as usize];
-        let writes = kept.commit.and_then(|number| self.unsettled.get(&number));
-        let mut writes = writes.into_iter().flat_map(|commit| &commit.islands);
-        kept.inside.is_some() || writes.any(|own| own.island == island && own.checkpoint.is_some())
-    }
-
     /// Whether something of an island is not written yet.
     pub fn is_unwritten(&self, island: u32) -> bool {
         self.islands[island as usize].is_unwritten()
@@ -237,43 +253,70 @@ impl GroupCommit {
         self.islands.iter().all(|kept| !kept.is_unwritten() && is_pruned(kept))
     }
 
-    /// Takes what is to be written of these islands. Until it is settled, nothing newer of them is written; taking
-    /// it again before that gives the same objects.
+    /// Whether a commit is not settled yet.
+    pub fn is_unsettled(&self) -> bool {
+        self.unsettled.is_some()
+    }
+
+    /// Takes what is to be written of these islands, and of others that must be durable with them. While a commit is not
+    /// settled, it is the same objects again.
     pub fn take(&mut self, islands: impl IntoIterator<Item = u32>, archipelago: &Archipelago) -> WriteBatch {
-        let mut again = BTreeSet::new();
-        let mut writes = vec![];
-        for island in islands {
-            let kept = &mut self.islands[island as usize];
-            match kept.commit {
-                Some(number) => drop(again.insert(number)),
-                None => writes.extend(kept.take(island, self.names, archipelago)),
+        if self.unsettled.is_none() {
+            let together = self.together(islands, archipelago);
+            let writes: Vec<IslandWrites> = together
+                .into_iter()
+                .filter_map(|island| self.islands[island as usize].take(island, self.names, archipelago))
+                .collect();
+            if !writes.is_empty() {
+                let (term, number, journal) = (self.names.term, self.next, self.journal);
+                self.next += 1;
+                self.unsettled = Some(Arc::new(CommitWrite { term, number, journal, islands: writes }));
+                self.count_pending();
             }
         }
-        if !writes.is_empty() {
-            let number = self.next;
-            self.next += 1;
-            for own in &writes {
-                self.islands[own.island as usize].commit = Some(number);
-            }
-            let (term, journal) = (self.names.term, self.journal);
-            let commit = CommitWrite { term, number, journal, islands: writes };
-            self.unsettled.insert(number, Arc::new(commit));
-            again.insert(number);
+        WriteBatch { run: self.run.clone(), commit: self.unsettled.clone() }
+    }
+
+    /// Islands, and those that must be written with them: islands from which something has come to them, and, if states
+    /// are left out that nobody remembers any more, all that are not yet durable up to there.
+    fn together(&self, islands: impl IntoIterator<Item = u32>, archipelago: &Archipelago) -> BTreeSet<u32> {
+        let mut all = BTreeSet::new();
+        self.add_with_senders(&mut all, islands, archipelago);
+        let complete = archipelago.complete_epochs();
+        if all.iter().any(|&island| self.islands[island as usize].leaves_out(complete)) {
+            let is_behind = |island: &u32| self.islands[*island as usize].written < complete;
+            let behind: Vec<u32> = (0..self.islands.len() as u32).filter(is_behind).collect();
+            self.add_with_senders(&mut all, behind, archipelago);
         }
-        let commits = again.iter().filter_map(|number| self.unsettled.get(number).cloned()).collect();
-        WriteBatch { run: self.run.clone(), commits }
+        all
+    }
+
+    /// Adds islands, and all from which something has come to them.
+    fn add_with_senders(
+        &self,
+        all: &mut BTreeSet<u32>,
+        islands: impl IntoIterator<Item = u32>,
+        archipelago: &Archipelago,
+    ) {
+        let mut added: Vec<u32> = islands.into_iter().filter(|&island| all.insert(island)).collect();
+        while let Some(island) = added.pop() {
+            for &sender in archipelago.senders(island) {
+                if self.is_unwritten(sender) && all.insert(sender) {
+                    added.push(sender);
+                }
+            }
+        }
     }
 
     /// Notes that a batch is durable.
     pub fn settle(&mut self, batch: &WriteBatch) {
-        for commit in &batch.commits {
-            if self.unsettled.remove(&commit.number).is_none() {
-                continue;
-            }
-            for writes in &commit.islands {
-                self.islands[writes.island as usize].settle(writes);
-                self.unpruned.insert(writes.island);
-            }
+        let Some(commit) = &batch.commit else { return };
+        if self.unsettled.take_if(|unsettled| unsettled.number == commit.number).is_none() {
+            return;
+        }
+        for writes in &commit.islands {
+            self.islands[writes.island as usize].settle(writes);
+            self.unpruned.insert(writes.island);
         }
     }
 
@@ -325,13 +368,25 @@ impl GroupCommit {
         slowest.min(archipelago.complete_epochs()).saturating_sub(1)
     }
 
-    /// Drops what is in no commit yet of epochs after the last one that counts.
-    pub fn discard_beyond(&mut self, epoch: u64) {
+    /// Sets aside what is in no commit yet of epochs after the last one that counts.
+    pub fn set_aside_beyond(&mut self, epoch: u64) {
         for kept in &mut self.islands {
-            kept.pending.retain(|record| record.mark.epoch <= epoch);
-            kept.milestones.retain(|(milestone, _)| *milestone <= epoch);
+            let (records, milestones) = &mut kept.beyond;
+            records.extend(kept.pending.extract_if(.., |record| record.mark.epoch > epoch));
+            milestones.extend(kept.milestones.extract_if(.., |(milestone, _)| *milestone > epoch));
             kept.inside = None;
         }
+        self.count_pending();
+    }
+
+    /// Takes back what was set aside, because the run continues.
+    pub fn take_back(&mut self) {
+        for kept in &mut self.islands {
+            let (records, milestones) = std::mem::take(&mut kept.beyond);
+            kept.pending.extend(records);
+            kept.milestones.extend(milestones);
+        }
+        self.count_pending();
     }
 }
 
@@ -342,7 +397,12 @@ fn is_milestone(retention: &Retention, epoch: u64) -> bool {
 
 impl Kept {
     fn is_unwritten(&self) -> bool {
-        !self.pending.is_empty() || self.inside.is_some() || self.commit.is_some()
+        !self.pending.is_empty() || self.inside.is_some() || self.in_commit
+    }
+
+    /// Whether states of epochs that are not written would be left out, because so many epochs are complete everywhere.
+    fn leaves_out(&self, complete: u64) -> bool {
+        self.pending.first().is_some_and(|first| first.mark.epoch + 1 < complete)
     }
 
     /// What is next to be written.
@@ -366,6 +426,7 @@ impl Kept {
         if records.is_empty() && checkpoint.is_none() {
             return None;
         }
+        self.in_commit = true;
         self.committing = records.last().map(|last| last.mark.standing.generation);
         let states = states.into_iter().map(|(epoch, left)| (names.state(island, epoch), left)).collect();
         Some(IslandWrites { island, states, records, checkpoint })
@@ -402,7 +463,7 @@ impl Kept {
     }
 
     fn settle(&mut self, writes: &IslandWrites) {
-        (self.commit, self.committing) = (None, None);
+        (self.in_commit, self.committing) = (false, None);
         self.states.extend(writes.states.iter().map(|(name, _)| (name.epoch, *name)));
         for (name, _) in &writes.states {
             self.strays.remove(&Place::State(*name));

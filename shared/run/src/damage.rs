@@ -1,6 +1,9 @@
 //! What is wrong with a stored run.
 
+use crate::commit::WriteError;
+use crate::head::RunError;
 use crate::journal::JournalError;
+use crate::layout::RunId;
 use codec::Digest;
 use std::fmt;
 use store::StoreError;
@@ -47,6 +50,15 @@ pub enum Damage {
         /// Its digest now.
         found: Digest,
     },
+    /// There is a journal, but no `experiment.toml`.
+    NoExperiment,
+    /// Something is wrong with a part of a study, which is a run of its own.
+    Part {
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// There are results of a term that the journal does not know.
     Unexplained {
         /// The term.
@@ -71,15 +83,38 @@ pub enum Damage {
     },
 }
 
+impl Damage {
+    /// What is wrong with a part of a study.
+    pub(crate) fn in_part(run: RunId, damage: &Self) -> Self {
+        Self::Part { run, reason: damage.to_string() }
+    }
+
+    /// Why a part of a study cannot be read, unless it is the store that failed.
+    pub(crate) fn of_part(run: RunId, error: RunError) -> Result<Self, RunError> {
+        match error {
+            RunError::Unknown { .. } => Ok(Self::Part { run, reason: "it is missing".to_owned() }),
+            RunError::Damaged { damage, .. } => Ok(Self::in_part(run, &damage)),
+            RunError::Write(WriteError::Store(error)) if error.is_damage() => {
+                Ok(Self::in_part(run, &error.into()))
+            }
+            RunError::Write(error) => Err(error.into()),
+            error => Ok(Self::Part { run, reason: error.to_string() }),
+        }
+    }
+}
+
 impl From<StoreError> for Damage {
     fn from(error: StoreError) -> Self {
-        Self::Unreadable(error.to_string())
+        Self::Unreadable(error.fact())
     }
 }
 
 impl From<JournalError> for Damage {
     fn from(error: JournalError) -> Self {
-        Self::Unreadable(format!("the journal: {error}"))
+        match error {
+            JournalError::Store(error) => Self::Unreadable(format!("the journal: {}", error.fact())),
+            error => Self::Unreadable(format!("the journal: {error}")),
+        }
     }
 }
 
@@ -106,6 +141,10 @@ impl fmt::Display for Damage {
                 formatter,
                 "experiment.toml was altered: expected the checksum {expected}, found {found}; restore it from a copy"
             ),
+            Self::NoExperiment => formatter.write_str("experiment.toml is missing: restore it from a copy"),
+            Self::Part { run, reason } => {
+                write!(formatter, "its part `{run}`: {reason} (`atoll repair {run}` repairs the part alone)")
+            }
             Self::Unexplained { term } => {
                 write!(
                     formatter,

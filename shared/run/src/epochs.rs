@@ -174,10 +174,12 @@ impl StoredEpochs {
         while let Some(found) = reading.next().await {
             match found {
                 Some(((term, number), Ok(commit))) => commits.entry(term).or_default().push((number, commit)),
-                Some(((term, number), Err(error))) if extent == Extent::Explained => {
+                Some(((term, number), Err(error))) if error.is_damage() && extent == Extent::Explained => {
                     self.passed_over.push((Place::Commit { term, number }, error.to_string()));
                 }
-                Some((_, Err(error))) => self.damage.push(error.into()),
+                Some((_, Err(error))) if error.is_damage() => self.damage.push(error.into()),
+                // The store has failed, which says nothing of the object.
+                Some((_, Err(error))) => return Err(error),
                 None => {}
             }
         }

@@ -6,11 +6,13 @@ use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
 use crate::fold::{Decision, Recorded};
 use crate::journal::{self, Event, JournalError};
-use crate::layout::{ArtifactName, Place, RunId};
+use crate::layout::{ArtifactName, NameError, Place, RunId};
+use crate::stored;
+use crate::summary::{self, RunKind};
 use archipelago::{Archipelago, CompletionError, Mark};
 use bytes::Bytes;
 use codec::Digest;
-use experiment::document::{MAX_STORED, Report};
+use experiment::document::Report;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan, SEMANTICS};
 use store::{Kind, Store, StoreError};
@@ -26,6 +28,14 @@ pub enum RunError {
     Unknown {
         /// The run asked for.
         run: RunId,
+    },
+    /// It is no single experiment, and only one of those has what was asked for.
+    #[error("{}", not_an_experiment(run, *kind))]
+    Kind {
+        /// The run.
+        run: RunId,
+        /// What it consists of.
+        kind: RunKind,
     },
     /// Its experiment cannot be read.
     #[error("the stored experiment of run `{run}` is wrong:\n{report}")]
@@ -118,6 +128,9 @@ pub enum RunError {
         /// Why.
         error: codec::CodecError,
     },
+    /// A run can have no such name.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// The store, the journal or an epoch.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -136,6 +149,31 @@ impl From<JournalError> for RunError {
     fn from(error: JournalError) -> Self {
         Self::Write(error.into())
     }
+}
+
+/// What a run is, and what can be done with it instead.
+fn not_an_experiment(run: &RunId, kind: RunKind) -> String {
+    let (what, instead) = match kind {
+        RunKind::Evolution => ("single experiment", String::new()),
+        RunKind::Sweep => (
+            "sweep",
+            format!(": `atoll report {run}` shows its cells, `atoll resume {run} --json` prints them"),
+        ),
+        RunKind::Tournament => (
+            "tournament",
+            format!(
+                ": `atoll tournament page {run}` shows its games, `atoll resume {run} --json` prints them"
+            ),
+        ),
+        RunKind::Study => (
+            "study",
+            format!(
+                ": name one of its parts, which `atoll runs` lists as `{run}.PART`; `atoll resume {run} --json` prints \
+                 the results of all"
+            ),
+        ),
+    };
+    format!("expected a single experiment, found the {what} `{run}`{instead}")
 }
 
 /// A run as its journal and its experiment tell it, without its islands.
@@ -210,6 +248,9 @@ impl RunHead {
 
     /// The islands as far as a store knows them, cut to where they fit together.
     pub async fn restore(&self, store: &Store, run: &RunId) -> Result<Restored, RunError> {
+        if let Some(damage) = summary::journal_damage(store, run, &self.digests).await? {
+            return Err(RunError::Damaged { run: run.clone(), damage });
+        }
         let guests = self.guests(store, run).await?;
         let mut archipelago = self.archipelago(guests);
         let mut stored = StoredEpochs::read(store, run, self).await?;
@@ -284,14 +325,9 @@ pub struct Restored {
 
 /// The stored experiment, and the digest of its text.
 pub(crate) async fn read_experiment(store: &Store, run: &RunId) -> Result<(Experiment, Digest), RunError> {
-    let path = Place::Experiment.in_run(run);
-    let text = store.read_text(&path, MAX_STORED).await.map_err(|error| match error {
-        error if error.is_missing() => RunError::Unknown { run: run.clone() },
-        error => error.into(),
-    })?;
-    let wrong = |report| RunError::Experiment { run: run.clone(), report: Box::new(report) };
-    match experiment::parse(path.as_ref(), &text, None).map_err(wrong)? {
-        Plan::Single(experiment) => Ok((*experiment, Digest::of(text.as_bytes()))),
-        Plan::Sweep(_) | Plan::Study(_) | Plan::Tournament(_) => Err(RunError::Unknown { run: run.clone() }),
+    let (plan, text) = stored::read_plan(store, run).await?;
+    match plan {
+        Plan::Single(experiment) => Ok((*experiment, text)),
+        plan => Err(RunError::Kind { run: run.clone(), kind: RunKind::of(&plan) }),
     }
 }

@@ -4,13 +4,12 @@
 //! opened anew does not count: the opening event says how many do.
 
 use crate::damage::Damage;
-use crate::epochs::is_continued;
 use crate::event::RunEvent;
 use crate::fold::{Recorded, Status, Term};
 use crate::head::RunError;
-use crate::journal;
+use crate::journal::{self, JournalError};
 use crate::layout::{Place, RunId};
-use crate::summary::{Outline, RunKind, Summary};
+use crate::summary::{Outline, RunKind, journal_damage};
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use codec::Digest;
@@ -46,18 +45,15 @@ impl StoredJobs {
         let events = journal::read_all::<RunEvent>(store, run).await;
         let (events, damage) = match events {
             Ok(events) => (events, vec![]),
+            Err(JournalError::Store(error)) if !error.is_damage() => return Err(error.into()),
             Err(error) => (vec![], vec![error.into()]),
         };
         let recorded = Recorded::of(events.iter().map(|event| &event.body));
         recorded.check_semantics(run)?;
         let mut jobs = Self::read_batches(store, run, plan, recorded, damage).await?;
-        if jobs.damage.is_empty()
-            && let Ok(Some(summary)) = Summary::newest(store, run).await
-        {
+        if jobs.damage.is_empty() {
             let digests: Vec<Digest> = events.iter().map(|event| event.digest).collect();
-            if !is_continued(&summary.journal, &digests) {
-                jobs.damage.push(Damage::Journal { expected: summary.journal.events });
-            }
+            jobs.damage.extend(journal_damage(store, run, &digests).await?);
         }
         Ok(jobs)
     }
@@ -102,7 +98,8 @@ impl StoredJobs {
                         }
                     }
                 }
-                Err(error) => damage.push(error.into()),
+                Err(error) if error.is_damage() => damage.push(error.into()),
+                Err(error) => return Err(error.into()),
             }
         }
         if recorded.finished.is_some() && !progress.is_complete() {
@@ -115,12 +112,12 @@ impl StoredJobs {
         Ok(Self { progress, recorded, batches, damage })
     }
 
-    /// The same, if nothing is wrong with it but that results are missing, which are computed again.
+    /// The same, if nothing is wrong with it.
     ///
     /// # Errors
-    /// If something cannot be read or explained.
+    /// If something is missing, or cannot be read or explained.
     pub fn sound(self, run: &RunId) -> Result<Self, RunError> {
-        match self.damage.iter().find(|damage| !matches!(damage, Damage::Jobs { .. })) {
+        match self.damage.first() {
             Some(damage) => Err(RunError::Damaged { run: run.clone(), damage: damage.clone() }),
             None => Ok(self),
         }

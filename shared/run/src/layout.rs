@@ -10,6 +10,7 @@
 //! runs/<run>/summaries/<n>                                              of a run that ended with its n-th event
 //! runs/<run>/artifacts/<name>
 //! runs/<run>/dropped/<n>/<path>                                         what a repair has moved out of the way
+//! removals/<n>/record, removals/<n>/done                                which runs were removed, and that they are
 //! claims/<n>                                                            claims to the whole store
 //! trials/<nonce>/<n>                                                    what a store is tried out with, deleted at once
 //! ```

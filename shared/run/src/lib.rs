@@ -7,6 +7,9 @@
 //!   bookkeeping alone, [`schedule`] says which islands are due, [`pruning`] what retention does not keep.
 //! - [`reader`] reads what can be read of a damaged run, [`epochs`] and [`states`] its islands, [`jobs`] the results of
 //!   sweeps and tournaments, [`players`] the players of tournaments, [`export`] writes it as JSON and CSV.
+//! - [`history`] and [`listing`] are what reports and the dashboard show of it, as plain data.
+//! - [`stored`] reads a run of any kind, and is the one place that decides whether it is damaged; [`study`] is a study and
+//!   its parts.
 //! - [`repair`] makes a damaged run fit together again, [`backup`] copies a run that may be worked on meanwhile.
 //!
 //! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and serves nobody.
@@ -59,9 +62,11 @@ pub mod export;
 pub mod finished;
 pub mod fold;
 pub mod head;
+pub mod history;
 pub mod jobs;
 pub mod journal;
 pub mod layout;
+pub mod listing;
 pub mod lock;
 pub mod open;
 pub mod plan;
@@ -69,9 +74,12 @@ pub mod players;
 pub mod pruning;
 pub mod reader;
 pub mod record;
+pub mod removal;
 pub mod repair;
 pub mod schedule;
 pub mod states;
+pub mod stored;
+pub mod study;
 pub mod summary;
 pub mod write_batch;
 
@@ -87,5 +95,7 @@ pub use lock::Lock;
 pub use open::{Assignment, OpenRun, Opening, create, open, write_experiment};
 pub use pruning::{Pruned, Pruning};
 pub use repair::Repair;
+pub use stored::StoredRun;
+pub use study::StoredStudy;
 pub use summary::Summary;
 pub use write_batch::WriteBatch;

@@ -13,7 +13,6 @@ use crate::journal::{Event, Journal, JournalHead};
 use crate::layout::{ArtifactName, Place, RunId};
 use crate::lock::Lock;
 use crate::pruning::Pruning;
-use crate::reader::journal_damage;
 use crate::record::{EpochRecord, Labour, StoredCheckpoint};
 use crate::summary::{Outline, RunKind};
 use crate::write_batch::WriteBatch;
@@ -118,9 +117,6 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
     let head = RunHead::new(experiment, text, events);
     head.check(run)?;
     let recorded = head.recorded();
-    if let Some(damage) = journal_damage(store, run, &head).await {
-        return Err(RunError::Damaged { run: run.clone(), damage });
-    }
     let Restored { archipelago, stored, cuts, beyond } = head.restore(store, run).await?;
     // What was deleted from a finished run is computed again.
     let finished = recorded.finished.is_some() && archipelago.end().is_some();
@@ -267,7 +263,7 @@ impl OpenRun {
         self.archipelago.release(island);
     }
 
-    /// Takes an epoch's outcome.
+    /// Takes an epoch's outcome, and returns whether it counts: what lies beyond the end of the run does not.
     ///
     /// # Errors
     /// If the outcome does not fit, or differs from one that was accepted before.
@@ -276,12 +272,16 @@ impl OpenRun {
         task: &EpochTask,
         outcome: &EpochOutcome,
         labour: Labour,
-    ) -> Result<(), RunError> {
-        if let Completion::New(mark) = self.archipelago.complete(task, outcome)? {
-            let record = EpochRecord { mark, statistics: outcome.statistics.clone(), labour };
-            self.commit.note(task.island, record, outcome);
+    ) -> Result<bool, RunError> {
+        match self.archipelago.complete(task, outcome)? {
+            Completion::New(mark) => {
+                let record = EpochRecord { mark, statistics: outcome.statistics.clone(), labour };
+                self.commit.note(task.island, record, outcome);
+                Ok(true)
+            }
+            Completion::Repeated => Ok(true),
+            Completion::Late => Ok(false),
         }
-        Ok(())
     }
 
     /// Takes a checkpoint inside an epoch, to be written.
@@ -299,15 +299,15 @@ impl OpenRun {
         islands.map(|island| self.commit.at_stake(island)).max().unwrap_or(0)
     }
 
-    fn discard_beyond_the_end(&mut self) {
+    fn set_aside_beyond_the_end(&mut self) {
         if let Some(end) = self.archipelago.end() {
-            self.commit.discard_beyond(end.epoch);
+            self.commit.set_aside_beyond(end.epoch);
         }
     }
 
-    /// Takes what is to be written of these islands.
+    /// Takes what is to be written of these islands, and of others that must be durable with them.
     pub fn take_batch(&mut self, islands: impl IntoIterator<Item = u32>) -> WriteBatch {
-        self.discard_beyond_the_end();
+        self.set_aside_beyond_the_end();
         self.commit.take(islands, &self.archipelago)
     }
 
@@ -338,7 +338,7 @@ impl OpenRun {
 
     /// Whether nothing is left to be written or deleted.
     pub fn is_settled(&mut self) -> bool {
-        self.discard_beyond_the_end();
+        self.set_aside_beyond_the_end();
         self.commit.is_settled(&self.archipelago)
     }
 
@@ -407,15 +407,20 @@ impl OpenRun {
     pub fn extend(&mut self, budget: &BudgetKeys, complete: u64) {
         let Ok(extended) = self.experiment.with_budget(budget.clone()) else { return };
         self.archipelago.extend(complete, *extended.budget());
+        self.commit.take_back();
         self.archipelago.judge_again();
         self.finished = false;
     }
 
-    /// Where the run ends if its time is up now, unless it has ended: to be written as [`RunEvent::Decided`] before
-    /// [`OpenRun::decide`]. The outer value is nothing while no epoch is complete on all islands.
-    pub fn ending_now(&self) -> Option<Option<End>> {
-        let end = self.archipelago.ending_now()?;
-        Some(self.archipelago.end().is_none().then_some(end))
+    /// Where the run is to end because its time is up, if that is open: to be written as [`RunEvent::Decided`] before
+    /// [`OpenRun::decide`], or else withdrawn. Nothing of it goes on in between.
+    pub fn propose_end(&mut self) -> Option<End> {
+        self.archipelago.propose_end()
+    }
+
+    /// Continues: the end that was proposed could not be written.
+    pub fn withdraw(&mut self) {
+        self.archipelago.withdraw();
     }
 
     /// Ends the run as was decided, and written.

@@ -5,11 +5,11 @@ use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
 use crate::fold::Recorded;
 use crate::head::{RunError, RunHead, read_experiment};
-use crate::journal;
+use crate::journal::{self, JournalError};
 use crate::layout::RunId;
 use crate::record::EpochRecord;
 use crate::states::StateView;
-use crate::summary::Summary;
+use crate::summary;
 use archipelago::Remains;
 use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
@@ -44,6 +44,7 @@ impl Reader {
         let mut damage = vec![];
         let events = match journal::read_all(store, run).await {
             Ok(events) => events,
+            Err(JournalError::Store(error)) if !error.is_damage() => return Err(error.into()),
             Err(error) => {
                 damage.push(error.into());
                 vec![]
@@ -55,7 +56,7 @@ impl Reader {
             damage.push(Damage::Journal { expected: 1 });
         }
         if damage.is_empty() {
-            damage.extend(journal_damage(store, run, &head).await);
+            damage.extend(summary::journal_damage(store, run, &head.digests).await?);
         }
         let mut epochs = StoredEpochs::read(store, run, &head).await?;
         damage.append(&mut epochs.damage);
@@ -164,15 +165,4 @@ impl Reader {
         }
         None
     }
-}
-
-/// What is wrong with a journal that can be read: it does not begin with the run's creation, or ends before its end.
-pub(crate) async fn journal_damage(store: &Store, run: &RunId, head: &RunHead) -> Option<Damage> {
-    let known = match Summary::newest(store, run).await {
-        Ok(Some(summary)) => summary.journal,
-        Ok(None) => return None,
-        Err(error) => return Some(error.into()),
-    };
-    let is_there = crate::epochs::is_continued(&known, &head.digests);
-    (!is_there).then_some(Damage::Journal { expected: known.events })
 }

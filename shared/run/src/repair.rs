@@ -19,13 +19,14 @@ use crate::layout::{Place, RunId};
 use crate::lock::Lock;
 use crate::open::Opening;
 use crate::record::StoredCheckpoint;
-use crate::summary::Summary;
+use crate::stored::read_plan;
+use crate::study::StoredStudy;
+use crate::summary::{Summary, journal_damage};
 use archipelago::Mark;
 use archipelago::cell::CellPlan;
 use archipelago::job::JobResult;
 use codec::Digest;
-use experiment::document::MAX_STORED;
-use experiment::{Experiment, Plan, SEMANTICS};
+use experiment::{Experiment, Plan, SEMANTICS, Study};
 use store::number::digits;
 use store::{Kind, Path, Store, StoreError};
 
@@ -59,20 +60,14 @@ impl Repair {
     /// If there is no such run, the store fails, or something is damaged that cannot be computed again: the experiment,
     /// guests, or players.
     pub async fn plan(store: &Store, run: &RunId) -> Result<Self, RunError> {
-        let path = Place::Experiment.in_run(run);
-        let text = store.read_text(&path, MAX_STORED).await.map_err(|error| match error {
-            error if error.is_missing() => RunError::Unknown { run: run.clone() },
-            error => error.into(),
-        })?;
-        let wrong = |report| RunError::Experiment { run: run.clone(), report: Box::new(report) };
-        let plan = experiment::parse(path.as_ref(), &text, None).map_err(wrong)?;
+        let (plan, text) = read_plan(store, run).await?;
         let (events, broken) = journal::read_prefix::<RunEvent>(store, run).await?;
         let recorded = Recorded::of(events.iter().map(|event| &event.body));
-        let (experiment, text) = match &plan {
-            Plan::Single(experiment) => (experiment.digest(), Digest::of(text.as_bytes())),
-            Plan::Sweep(sweep) => (sweep.digest(), Digest::of(sweep.text.as_bytes())),
-            Plan::Tournament(games) => (games.digest(), Digest::of(games.text().as_bytes())),
-            Plan::Study(study) => (study.digest(), Digest::of(study.text.as_bytes())),
+        let experiment = match &plan {
+            Plan::Single(experiment) => experiment.digest(),
+            Plan::Sweep(sweep) => sweep.digest(),
+            Plan::Tournament(games) => games.digest(),
+            Plan::Study(study) => study.digest(),
         };
         recorded.check_semantics(run)?;
         recorded.check_text(run, &text)?;
@@ -87,10 +82,10 @@ impl Repair {
             experiment,
             text,
         };
-        repair.look_at_journal(store).await?;
+        repair.look_at_journal(store, &events).await?;
         match plan {
             Plan::Single(experiment) => repair.look_at_epochs(store, *experiment, &events).await?,
-            Plan::Study(_) => repair.look_at_study(store).await?,
+            Plan::Study(study) => repair.look_at_study(store, *study).await?,
             plan => {
                 if let Some(plan) = CellPlan::of(plan) {
                     repair.look_at_jobs(store, plan).await?;
@@ -106,12 +101,16 @@ impl Repair {
         !self.damage.is_empty() || !self.moved.is_empty()
     }
 
-    async fn look_at_journal(&mut self, store: &Store) -> Result<(), RunError> {
+    async fn look_at_journal(&mut self, store: &Store, events: &[Event<RunEvent>]) -> Result<(), RunError> {
+        let digests: Vec<Digest> = events.iter().map(|event| event.digest).collect();
         match journal::read_all::<RunEvent>(store, &self.run).await {
             Ok(events) if events.is_empty() => self.damage.push(Damage::Journal { expected: 1 }.to_string()),
-            Ok(_) => {}
+            Ok(_) => {
+                let damage = journal_damage(store, &self.run, &digests).await?;
+                self.damage.extend(damage.as_ref().map(ToString::to_string));
+            }
             Err(journal::JournalError::Store(error)) if !error.is_damage() => return Err(error.into()),
-            Err(error) => self.damage.push(format!("the journal: {error}")),
+            Err(error) => self.damage.push(Damage::from(error).to_string()),
         }
         for &number in &self.broken {
             let path = Place::Event(number).in_run(&self.run);
@@ -130,7 +129,7 @@ impl Repair {
         let head = RunHead::new(experiment, self.text, events.to_vec());
         head.guests(store, &run).await?;
         let mut epochs = StoredEpochs::read_explained(store, &run, &head).await?;
-        self.damage.extend(epochs.damage.iter().map(ToString::to_string));
+        self.add_damage(&epochs.damage);
         for (place, reason) in std::mem::take(&mut epochs.passed_over) {
             self.moved.push((place.in_run(&run), reason));
         }
@@ -192,12 +191,11 @@ impl Repair {
             self.moved.push((path, reason));
         }
         let stored = StoredJobs::read(store, &self.run, plan).await?;
-        let others = stored.damage.iter().filter(|damage| !matches!(damage, Damage::Unreadable(_)));
-        self.damage.extend(others.map(ToString::to_string));
+        self.add_damage(&stored.damage);
         Ok(())
     }
 
-    async fn look_at_study(&mut self, store: &Store) -> Result<(), RunError> {
+    async fn look_at_study(&mut self, store: &Store, study: Study) -> Result<(), RunError> {
         for path in store.list(&self.run.artifacts()).await? {
             let Some((_, Place::Artifact(name))) = Place::of(&path) else { continue };
             if name.as_str().starts_with("job-")
@@ -206,7 +204,18 @@ impl Repair {
                 self.moved.push((path, damaged(error.into())?));
             }
         }
+        let stored = StoredStudy::read(store, &self.run, study).await?;
+        self.add_damage(&stored.damage);
         Ok(())
+    }
+
+    /// Adds what is not known yet.
+    fn add_damage(&mut self, found: &[Damage]) {
+        for damage in found.iter().map(ToString::to_string) {
+            if !self.damage.contains(&damage) {
+                self.damage.push(damage);
+            }
+        }
     }
 
     async fn look_at_summaries(&mut self, store: &Store, events: &[Event<RunEvent>]) -> Result<(), RunError> {
@@ -307,7 +316,7 @@ impl Repair {
 fn damaged(error: RunError) -> Result<String, RunError> {
     use crate::commit::WriteError;
     match error {
-        RunError::Write(WriteError::Store(error)) if error.is_damage() => Ok(error.to_string()),
+        RunError::Write(WriteError::Store(error)) if error.is_damage() => Ok(error.fact()),
         error => Err(error),
     }
 }

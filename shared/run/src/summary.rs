@@ -3,12 +3,15 @@
 //! It is named by the number of events that the run had when it ended. If the run was continued since, there is a later
 //! event, and the summary counts no more.
 
+use crate::damage::Damage;
+use crate::epochs::is_continued;
 use crate::event::RunEvent;
 use crate::fold::Status;
-use crate::journal::JournalHead;
+use crate::journal::{self, JournalHead};
 use crate::layout::{Place, RunId};
 use bincode::{Decode, Encode};
 use codec::{Digest, Standing};
+use experiment::Plan;
 use store::{Kind, Store, StoreError};
 
 /// What a run consists of.
@@ -25,6 +28,26 @@ pub enum RunKind {
 }
 
 impl RunKind {
+    /// What a plan consists of.
+    pub fn of(plan: &Plan) -> Self {
+        match plan {
+            Plan::Single(_) => Self::Evolution,
+            Plan::Sweep(_) => Self::Sweep,
+            Plan::Tournament(_) => Self::Tournament,
+            Plan::Study(_) => Self::Study,
+        }
+    }
+
+    /// Its name in lists.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Evolution => "evolution",
+            Self::Sweep => "sweep",
+            Self::Tournament => "tournament",
+            Self::Study => "study",
+        }
+    }
+
     /// The reason for which a run of this kind is finished where it has no end of its own.
     pub fn completion(self) -> &'static str {
         match self {
@@ -164,4 +187,28 @@ pub fn ended_by(event: &RunEvent, kind: RunKind) -> Option<Ended> {
         RunEvent::Failed { reason, .. } => Some(Ended::Failed(reason.clone())),
         _ => None,
     }
+}
+
+/// What is wrong with a journal that can be read: it ends before what the newest summary knows of it.
+///
+/// # Errors
+/// If the store fails.
+pub(crate) async fn journal_damage(
+    store: &Store,
+    run: &RunId,
+    digests: &[Digest],
+) -> Result<Option<Damage>, StoreError> {
+    let known = match Summary::newest(store, run).await {
+        Ok(Some(summary)) => summary.journal,
+        Ok(None) => return Ok(None),
+        Err(error) if error.is_damage() => return Ok(Some(error.into())),
+        Err(error) => return Err(error),
+    };
+    if is_continued(&known, digests) {
+        return Ok(None);
+    }
+    // A run that is worked on may have ended after its journal was read.
+    let again = journal::read_all::<RunEvent>(store, run).await.unwrap_or_default();
+    let digests: Vec<Digest> = again.iter().map(|event| event.digest).collect();
+    Ok((!is_continued(&known, &digests)).then_some(Damage::Journal { expected: known.events }))
 }

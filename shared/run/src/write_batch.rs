@@ -17,8 +17,8 @@ const AT_A_TIME: usize = 32;
 pub struct WriteBatch {
     /// The run.
     pub run: RunId,
-    /// Commits, each of its own islands.
-    pub(crate) commits: Vec<Arc<CommitWrite>>,
+    /// What is written; nothing if everything is.
+    pub(crate) commit: Option<Arc<CommitWrite>>,
 }
 
 /// What is written of some islands: states, then one object with the records that promise them, then checkpoints.
@@ -50,12 +50,12 @@ pub(crate) struct CheckpointWrite {
 impl WriteBatch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.commits.is_empty()
+        self.commit.is_none()
     }
 
     /// The islands that are written.
     pub fn islands(&self) -> impl Iterator<Item = u32> {
-        self.commits.iter().flat_map(|commit| &commit.islands).map(|writes| writes.island)
+        self.commit.iter().flat_map(|commit| &commit.islands).map(|writes| writes.island)
     }
 
     /// Writes all objects. Writing a batch again is harmless: objects are only ever created.
@@ -63,10 +63,10 @@ impl WriteBatch {
     /// # Errors
     /// If the store fails, or holds another result.
     pub async fn write(&self, store: &Store) -> Result<(), WriteError> {
-        for commit in &self.commits {
-            commit.write(store, &self.run).await?;
+        match &self.commit {
+            Some(commit) => commit.write(store, &self.run).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod damaged;
+mod durable;
 mod jobs;
 mod journal;
 mod reopen;

@@ -50,7 +50,7 @@ pub(crate) fn opening(number: u64) -> Opening {
 /// One process that has the run open.
 pub(crate) struct Process {
     pub(crate) open: OpenRun,
-    journal: Journal,
+    pub(crate) journal: Journal,
     store: Store,
     experiment: Experiment,
 }
@@ -102,6 +102,11 @@ impl Process {
 
     /// Writes, and takes back the last of the new objects: as if the process had ended before.
     async fn crash(mut self, islands: Vec<u32>, at: prop::sample::Index) {
+        self.write_partly(islands, at).await;
+    }
+
+    /// Writes, and takes back the last of the new objects: as if the store had failed in between.
+    pub(crate) async fn write_partly(&mut self, islands: Vec<u32>, at: prop::sample::Index) {
         let before = self.store.list(&id().folder()).await.unwrap();
         let batch = self.open.take_batch(islands);
         batch.write(&self.store).await.unwrap();
@@ -141,7 +146,7 @@ impl Process {
         standing.generation
     }
 
-    async fn prune(&mut self) {
+    pub(crate) async fn prune(&mut self) {
         self.open.prune_everything();
         while let Some(pruning) = self.open.pruning() {
             pruning.delete(&self.store, None).await.unwrap();

@@ -1,6 +1,6 @@
 //! What can go wrong between a caller and the stored bytes.
 
-use crate::object::Damage;
+use crate::object::{Damage, FORMAT_VERSION};
 use codec::CodecError;
 use codec::Digest;
 use object_store::path::Path;
@@ -64,6 +64,15 @@ pub enum StoreError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// Everything in the store was written by another version.
+    #[error(
+        "the store has format version `{found}`, expected `{FORMAT_VERSION}`; read it with the version of Atoll that \
+         wrote it, or name another store"
+    )]
+    Format {
+        /// The version in the headers of its objects.
+        found: u16,
+    },
     /// There is no such object.
     #[error("object `{path}` is missing")]
     Missing {
@@ -71,7 +80,7 @@ pub enum StoreError {
         path: Path,
     },
     /// The object is there, but not whole, or not what was asked for.
-    #[error("object `{path}` {damage}")]
+    #[error("object `{path}` {damage}{}", advice(path))]
     Damaged {
         /// The object.
         path: Path,
@@ -79,7 +88,7 @@ pub enum StoreError {
         damage: Damage,
     },
     /// The object is whole, but its body is not the value that was expected.
-    #[error("body of object `{path}` {problem}")]
+    #[error("body of object `{path}` {problem}{}", advice(path))]
     Body {
         /// The object.
         path: Path,
@@ -185,6 +194,15 @@ impl StoreError {
         }
     }
 
+    /// The same without a word of what to do about it.
+    pub fn fact(&self) -> String {
+        match self {
+            Self::Damaged { path, damage } => format!("object `{path}` {damage}"),
+            Self::Body { path, problem } => format!("body of object `{path}` {problem}"),
+            error => error.to_string(),
+        }
+    }
+
     /// Whether this says that the object itself is wrong, rather than that the store failed.
     pub fn is_damage(&self) -> bool {
         matches!(
@@ -207,6 +225,7 @@ impl StoreError {
             | Self::NoLocation { .. }
             | Self::Settings { .. }
             | Self::NotUnicode { .. }
+            | Self::Format { .. }
             | Self::Denied { .. } => true,
             Self::Unusable { source, .. } => matches!(
                 source.kind(),
@@ -227,6 +246,18 @@ impl StoreError {
     /// Whether this says that the object is not there.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing { .. })
+    }
+}
+
+/// What to do about an object of a run that is damaged.
+fn advice(path: &Path) -> String {
+    let parts: Vec<_> = path.parts().take(3).collect();
+    match &parts[..] {
+        [runs, run, _] if runs.as_ref() == "runs" => {
+            let run = run.as_ref();
+            format!("; nothing was changed: `atoll repair {run}` shows what can be kept")
+        }
+        _ => String::new(),
     }
 }
 

@@ -182,6 +182,38 @@ impl Folder {
         Ok(swept)
     }
 
+    /// The bytes of all objects below a prefix.
+    pub(crate) fn size_below(&self, prefix: &Path) -> io::Result<u64> {
+        let files = self.files(prefix)?;
+        let objects = files.iter().filter(|file| self.object(file).is_some());
+        // One that was deleted meanwhile takes no room.
+        Ok(objects.filter_map(|file| fs::metadata(file).ok()).map(|metadata| metadata.len()).sum())
+    }
+
+    /// Removes a folder and those below it, as far as they are empty.
+    pub(crate) fn remove_empty(&self, prefix: &Path) -> io::Result<()> {
+        let mut folders = vec![self.path(prefix)];
+        let mut at = 0;
+        while let Some(folder) = folders.get(at).cloned() {
+            for entry in entries(&folder)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+            at += 1;
+        }
+        for folder in folders.iter().rev() {
+            match fs::remove_dir(folder) {
+                Err(error) if !matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotFound) => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn path(&self, object: &Path) -> PathBuf {
         self.root.join(object.as_ref())
     }

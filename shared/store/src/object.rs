@@ -46,11 +46,13 @@ pub enum Kind {
     Artifact = 7,
     /// A coordinator's claim to the store.
     Claim = 8,
+    /// A removal of runs, and that it is done.
+    Removal = 9,
 }
 
 impl Kind {
     /// Every kind there is, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Event,
         Self::Commit,
         Self::IslandState,
@@ -59,6 +61,7 @@ impl Kind {
         Self::Summary,
         Self::Artifact,
         Self::Claim,
+        Self::Removal,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -77,6 +80,7 @@ impl fmt::Display for Kind {
             Self::Summary => "summary",
             Self::Artifact => "artifact",
             Self::Claim => "claim",
+            Self::Removal => "removal",
         })
     }
 }
@@ -85,7 +89,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The end is missing.
-    #[error("is cut short: expected {expected} bytes, found {found}; delete it and let it be computed again")]
+    #[error("is cut short: expected {expected} bytes, found {found}")]
     CutShort {
         /// Bytes that the header announces, or that a header needs.
         expected: u64,
@@ -94,7 +98,7 @@ pub enum Damage {
     },
     /// Something follows the body.
     #[error(
-        "has {} bytes after its end: expected {expected} bytes, found {found}; delete it and let it be computed again",
+        "has {} bytes after its end: expected {expected} bytes, found {found}",
         found.saturating_sub(*expected)
     )]
     TrailingBytes {
@@ -112,9 +116,7 @@ pub enum Damage {
         found: String,
     },
     /// Header or body changed after it was written.
-    #[error(
-        "was altered: expected checksum `{expected}`, found `{found}`; delete it and let it be computed again"
-    )]
+    #[error("was altered: expected checksum `{expected}`, found `{found}`")]
     Altered {
         /// The checksum in the header.
         expected: Digest,
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn kinds_keep_their_numbers() {
-        assert_eq!(Kind::ALL.map(|kind| kind as u16), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(Kind::ALL.map(|kind| kind as u16), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
     }
 
     #[test]

@@ -254,6 +254,31 @@ impl Store {
         meta.map(|meta| meta.size).map_err(|error| missing_or_failed("read", path, error))
     }
 
+    /// The bytes of all objects below a folder, headers included.
+    ///
+    /// # Errors
+    /// If the disk or the service fails.
+    pub async fn size_below(&self, prefix: &Path) -> Result<u64> {
+        if let Some(size) = self.on_folder("list", prefix, Folder::size_below).await {
+            return size;
+        }
+        let mut listing = self.objects.list(Some(prefix));
+        let failed = |error| StoreError::of_backend("list", prefix, error);
+        let mut size = 0;
+        while let Some(meta) = self.wait(0, listing.try_next()).await.map_err(failed)? {
+            size += meta.size;
+        }
+        Ok(size)
+    }
+
+    /// Removes a folder, and those below it, as far as they are empty. A bucket has no empty folders.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub async fn remove_empty_folders(&self, prefix: &Path) -> Result<()> {
+        self.on_folder("remove", prefix, Folder::remove_empty).await.unwrap_or(Ok(()))
+    }
+
     /// When an object was written, by the clock of the store.
     ///
     /// # Errors

@@ -140,16 +140,16 @@ impl Session {
         if !failure.is_empty() {
             tracing::error!(%work, failure, "cannot be done here");
         }
-        self.release(work, failure, false);
+        self.release(work, failure, (false, false));
     }
 
-    /// Gives a piece back that needs more memory than there is.
-    pub(super) fn refuse(&mut self, work: &Work, reason: &str) {
-        tracing::warn!(%work, reason, "not enough memory");
-        self.release(work, reason, true);
+    /// Gives a piece back that needs more memory than there is, or a program that is missing.
+    pub(super) fn refuse(&mut self, work: &Work, reason: &str, lacks_program: bool) {
+        tracing::warn!(%work, reason, "cannot be done here");
+        self.release(work, reason, (true, lacks_program));
     }
 
-    fn release(&mut self, work: &Work, failure: &str, unfit: bool) {
+    fn release(&mut self, work: &Work, failure: &str, (unfit, lacks_program): (bool, bool)) {
         let Some(held) = self.held.get_mut(work) else { return };
         held.stop.ask();
         held.phase = Phase::Delivering;
@@ -159,6 +159,7 @@ impl Session {
             failure: failure.to_owned(),
             token: held.token,
             unfit,
+            lacks_program,
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {

@@ -210,13 +210,13 @@ fn lack_of_memory_is_no_failure() {
     for round in 0..20 {
         let now = seconds(100 * round);
         let token = leases.grant(&work(0), "small", now);
-        leases.refuse(&work(0), party("small"), token, "at most 1 MiB", now);
+        leases.refuse(&work(0), party("small"), token, ("at most 1 MiB", false), now);
         assert!(!is_poison(&leases, &[party("small")]));
         assert!(leases.is_unfit("small", "r", now), "others first");
         assert!(!leases.is_unfit("large", "r", now) && waiting(&leases, "large", now) == Some(work(0)));
         assert!(!leases.is_unfit("small", "r", now + seconds(60)), "pieces differ");
     }
-    assert_eq!(leases.why_unfit("r", ["small"]), Some("at most 1 MiB"));
+    assert_eq!(leases.why_unfit("r", ["small"]), Some(("at most 1 MiB", false)));
     assert_eq!(leases.why_unfit("r", ["small", "large"]), None);
     for worker in ["a", "b", "c"] {
         fail(&mut leases, party(worker), seconds(0));

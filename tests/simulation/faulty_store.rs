@@ -1,5 +1,6 @@
-//! A store in memory whose clients may be slow: what one has sent arrives later, even after its process has ended and
-//! another has begun.
+//! A store in memory that fails. Its clients may be slow: what one has sent arrives later, even after its process has
+//! ended and another has begun. Calls may return errors, whether they were carried out or not, or take long. And writes
+//! that are acknowledged may be lost, altered, or end up in another place.
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 
 /// The service that all clients reach. Clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LateStore(Arc<Service>);
+pub(crate) struct FaultyStore(Arc<Service>);
 
 #[derive(Debug, Default)]
 struct Service {
@@ -40,6 +41,30 @@ struct Traffic {
     delayed: u64,
     /// How many arrived after another client had begun.
     late: usize,
+    /// Calls that return an error, until when, and with which chance in a hundred.
+    failing: Option<(Duration, u64)>,
+    /// Until when calls take long.
+    silent: Option<Duration>,
+    /// The chance in a thousand that a write of a run is acknowledged and does not arrive as it was sent.
+    lying: u64,
+    errors: usize,
+    lies: usize,
+    /// How many calls there were: what happens to a call follows from its number.
+    calls: u64,
+    seed: u64,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Fine,
+    /// An error, and nothing was done.
+    Refused,
+    /// An error, although it was done.
+    Unacknowledged,
+    Lost,
+    Altered,
+    Misdirected,
 }
 
 type Write = Box<dyn FnOnce(&InMemory) + Send>;
@@ -50,7 +75,7 @@ impl fmt::Debug for Traffic {
     }
 }
 
-impl LateStore {
+impl FaultyStore {
     /// The store as another process sees it.
     pub(crate) fn client(&self) -> Store {
         let mut traffic = self.traffic();
@@ -65,9 +90,29 @@ impl LateStore {
         traffic.delays.insert(newest, longest);
     }
 
-    /// From now on, writes take no time.
+    /// For so long, this share of calls in a hundred returns an error.
+    pub(crate) fn fail(&self, duration: Duration, percent: u64) {
+        let mut traffic = self.traffic();
+        traffic.failing = Some((traffic.now + duration, percent));
+    }
+
+    /// For so long, no call is answered.
+    pub(crate) fn fall_silent(&self, duration: Duration) {
+        let mut traffic = self.traffic();
+        traffic.silent = Some(traffic.now + duration);
+    }
+
+    /// From now on, so many writes in a thousand are acknowledged and do not arrive as they were sent.
+    pub(crate) fn lie(&self, seed: u64, chance: u64) {
+        let mut traffic = self.traffic();
+        (traffic.seed, traffic.lying) = (seed, chance);
+    }
+
+    /// From now on, everything that is sent arrives at once, as it was sent.
     pub(crate) fn heal(&self) {
-        self.traffic().delays.clear();
+        let mut traffic = self.traffic();
+        traffic.delays.clear();
+        (traffic.failing, traffic.silent, traffic.lying) = (None, None, 0);
     }
 
     /// Time passes: what is due arrives.
@@ -89,6 +134,43 @@ impl LateStore {
     /// How many writes have arrived after another client had begun.
     pub(crate) fn late(&self) -> usize {
         self.traffic().late
+    }
+
+    /// How many calls have returned an error, and how many writes did not arrive as they were sent.
+    pub(crate) fn failures(&self) -> (usize, usize) {
+        let traffic = self.traffic();
+        (traffic.errors, traffic.lies)
+    }
+
+    /// What becomes of a call; a write may be lied about.
+    fn fate(&self, write: Option<&Path>) -> Fate {
+        let mut traffic = self.traffic();
+        traffic.calls += 1;
+        let mut dice = crate::Dice(traffic.seed ^ traffic.calls.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        dice.roll(2);
+        let now = traffic.now;
+        let fails = traffic.failing.is_some_and(|(until, percent)| now < until && dice.roll(100) < percent);
+        if fails {
+            traffic.errors += 1;
+            return if write.is_some() && dice.roll(2) == 0 { Fate::Unacknowledged } else { Fate::Refused };
+        }
+        let is_of_run = write.is_some_and(|path| path.as_ref().starts_with("runs/"));
+        if is_of_run && dice.roll(1000) < traffic.lying {
+            traffic.lies += 1;
+            return [Fate::Lost, Fate::Altered, Fate::Misdirected][dice.roll(3) as usize];
+        }
+        Fate::Fine
+    }
+
+    /// Waits while no call is answered.
+    async fn listen(&self) {
+        let is_silent = || {
+            let traffic = self.traffic();
+            traffic.silent.is_some_and(|until| traffic.now < until)
+        };
+        while is_silent() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Takes what a client sends: it arrives at once, or later if the client is slow.
@@ -114,10 +196,22 @@ impl LateStore {
 #[derive(Clone, Debug)]
 struct Client {
     number: u64,
-    service: LateStore,
+    service: FaultyStore,
+}
+
+/// What a service that fails answers.
+fn failure<T>() -> Result<T> {
+    let source = std::io::Error::other("on purpose").into();
+    Err(object_store::Error::Generic { store: "faulty", source })
 }
 
 impl Client {
+    /// A call that changes nothing.
+    async fn ask(&self) -> Result<()> {
+        self.service.listen().await;
+        if self.service.fate(None) == Fate::Fine { Ok(()) } else { failure() }
+    }
+
     /// Sends a write, which arrives whether or not its result is waited for.
     async fn send<T: Send + 'static>(&self, write: impl FnOnce(&InMemory) -> T + Send + 'static) -> T {
         let (answer, answered) = oneshot::channel();
@@ -131,6 +225,16 @@ fn at_once<T>(answer: impl Future<Output = T>) -> T {
     answer.now_or_never().expect("memory waits for nothing")
 }
 
+/// The same bytes, but for one bit in the middle.
+fn altered(payload: &PutPayload) -> PutPayload {
+    let mut bytes: Vec<u8> = payload.iter().flat_map(|part| part.to_vec()).collect();
+    let middle = bytes.len() / 2;
+    if let Some(byte) = bytes.get_mut(middle) {
+        *byte ^= 4;
+    }
+    bytes.into()
+}
+
 impl fmt::Display for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "client {}", self.number)
@@ -140,8 +244,26 @@ impl fmt::Display for Client {
 #[tonic::async_trait]
 impl ObjectStore for Client {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let path = path.clone();
-        self.send(move |objects| at_once(objects.put_opts(&path, payload, options))).await
+        self.service.listen().await;
+        let fate = self.service.fate(Some(path));
+        let mut path = path.clone();
+        let mut payload = payload;
+        match fate {
+            Fate::Fine | Fate::Unacknowledged => {}
+            Fate::Refused => return failure(),
+            Fate::Lost => {
+                return Ok(PutResult {
+                    e_tag: None,
+                    version: None,
+                    extensions: object_store::Extensions::default(),
+                });
+            }
+            Fate::Altered => payload = altered(&payload),
+            // As an object of the same kind, where there is none.
+            Fate::Misdirected => path = Path::from(format!("{path}9")),
+        }
+        let put = self.send(move |objects| at_once(objects.put_opts(&path, payload, options))).await;
+        if fate == Fate::Unacknowledged { failure() } else { put }
     }
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
@@ -150,6 +272,7 @@ impl ObjectStore for Client {
             let client = client.clone();
             Box::pin(async move {
                 let path = path?;
+                client.ask().await?;
                 client.send(move |objects| at_once(objects.delete(&path)).map(|()| path)).await
             })
         };
@@ -165,14 +288,23 @@ impl ObjectStore for Client {
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        self.ask().await?;
         self.service.0.objects.get_opts(path, options).await
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.service.0.objects.list(prefix)
+        let (client, prefix) = (self.clone(), prefix.cloned());
+        let listed = async move {
+            match client.ask().await {
+                Ok(()) => client.service.0.objects.list(prefix.as_ref()),
+                Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+            }
+        };
+        listed.flatten_stream().boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.ask().await?;
         self.service.0.objects.list_with_delimiter(prefix).await
     }
 

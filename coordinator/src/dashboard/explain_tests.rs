@@ -1,0 +1,293 @@
+//! The causes why a run makes no progress, each staged on purpose.
+
+use super::health;
+use crate::cluster::{Background, Cluster};
+use crate::serve::{Permissions, Settings, start};
+use crate::state::AuditTerms;
+use crate::state::leases::Terms;
+use bytes::Bytes;
+use evolution::codec;
+use evolution::epoch::{self, EpochTask, Packet};
+use experiment::{Experiment, Plan, SEMANTICS};
+use proto::calls::WorkerCalls;
+use proto::v1;
+use report::dashboard::{Cause, WorkerState};
+use std::time::Duration;
+use store::{Nonce, Store};
+
+const EXPERIMENT: &str = r#"
+name = "staged"
+seed = 3
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 10 }
+islands = { count = 3 }
+migration = { interval = 2, count = 1 }
+budget = { generations = 4 }
+checkpoint = { every = "1h" }
+"#;
+
+fn settings() -> Settings {
+    Settings {
+        terms: Terms { failures: 100, ..Terms::default() },
+        nonce: Nonce(1),
+        version: "staged".to_owned(),
+        exit_when_done: false,
+        revive: false,
+        give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
+        reload: None,
+        max_runs: 5,
+        first: None,
+        trial: None,
+        linger: Duration::ZERO,
+        permissions: Permissions::default(),
+        tls: None,
+        audit: AuditTerms::default(),
+        inline: true,
+        dashboard: super::DashboardSettings::default(),
+    }
+}
+
+fn plan(text: &str) -> Plan {
+    experiment::parse("staged.toml", text, None).unwrap()
+}
+
+fn experiment() -> Experiment {
+    let Plan::Single(experiment) = plan(EXPERIMENT) else { unreachable!("it is one experiment") };
+    *experiment
+}
+
+struct Stage {
+    cluster: Cluster,
+    _background: Background,
+    run: String,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let (cluster, background) = start(Store::memory(), &settings(), || 0).await.unwrap();
+        let run = cluster.submit(plan(EXPERIMENT), vec![], 0, false).await.unwrap();
+        Self { cluster, _background: background, run }
+    }
+
+    async fn acquire(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
+        let name = worker.to_owned();
+        let join = v1::JoinRequest {
+            worker: name.clone(),
+            name,
+            version: "1".to_owned(),
+            semantics: SEMANTICS,
+            threads: 1,
+        };
+        self.cluster.join(join).await.unwrap();
+        let request =
+            v1::AcquireRequest { worker: worker.to_owned(), slots, holding: vec![], wait_milliseconds: 0 };
+        self.cluster.acquire(request).await.unwrap().grants
+    }
+
+    async fn release(&self, worker: &str, grant: &v1::Grant, failure: &str, lack: (bool, bool)) {
+        let (unfit, lacks_program) = lack;
+        let (worker, failure) = (worker.to_owned(), failure.to_owned());
+        let (piece, token) = (grant.piece.clone(), grant.token);
+        let request = v1::ReleaseRequest { worker, piece, failure, token, unfit, lacks_program };
+        self.cluster.release(request).await.unwrap();
+    }
+
+    async fn renew(&self, worker: &str, grant: &v1::Grant) -> v1::RenewReply {
+        let renewal = v1::Renewal {
+            piece: grant.piece.clone(),
+            inputs: grant.task.as_ref().map(|task| task.inputs.clone()).unwrap_or_default(),
+            standing: None,
+            progress: 0,
+            token: grant.token,
+        };
+        let request = v1::RenewRequest { worker: worker.to_owned(), renewals: vec![renewal] };
+        self.cluster.renew(request).await.unwrap()
+    }
+
+    async fn deliver(&self, worker: &str, grant: &v1::Grant, is_wrong: bool) -> bool {
+        let (mut head, bodies) = computed(worker, grant);
+        if is_wrong && let Some(v1::complete_head::What::Epoch(result)) = &mut head.what {
+            result.digest = Bytes::from_static(&[7; 32]);
+        }
+        self.cluster.complete(head, bodies).await.is_ok()
+    }
+
+    fn cause(&self) -> (Cause, String) {
+        self.cause_of(&self.run)
+    }
+
+    fn cause_of(&self, run: &str) -> (Cause, String) {
+        let why = self.cluster.explain(run).unwrap();
+        (why.cause, why.text)
+    }
+
+    fn expect(&self, cause: Cause, word: &str) {
+        let (found, text) = self.cause();
+        assert_eq!(found, cause, "{text}");
+        assert!(text.contains(word), "expected {word} in {text}");
+    }
+}
+
+/// What an epoch comes to, as a worker delivers it.
+fn computed(worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
+    let piece = grant.piece.clone().unwrap();
+    let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece.what else {
+        unreachable!("there are only epochs")
+    };
+    let wire = grant.task.clone().unwrap();
+    let state = wire.before.map(|before| before.inline.unwrap().slice(..before.state_length as usize));
+    let packet = |packet: v1::Packet| Packet {
+        from: packet.from,
+        epoch: packet.epoch,
+        departure: packet.departure.unwrap().inline.unwrap(),
+    };
+    let packets = wire.packets.into_iter().map(packet).collect();
+    let task = EpochTask { island, epoch, until: wire.until, state, packets };
+    let outcome = epoch::run(&*experiment().evolver(), &task).unwrap();
+    let statistics = codec::encode(&outcome.statistics).unwrap();
+    let result = v1::EpochResult {
+        inputs: wire.inputs,
+        digest: Bytes::copy_from_slice(&outcome.digest.0),
+        standing: Some((&outcome.standing).into()),
+        state_length: outcome.state.len() as u64,
+        departure_length: outcome.departure.len() as u64,
+        statistics_length: statistics.len() as u64,
+    };
+    let (worker, what) = (worker.to_owned(), Some(v1::complete_head::What::Epoch(result)));
+    let head = v1::CompleteHead { worker, piece: Some(piece), milliseconds: 1, what, slots: 0 };
+    (head, vec![outcome.state, outcome.departure, statistics])
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_worker_is_connected_and_then_one_computes() {
+    let stage = Stage::new().await;
+    stage.expect(Cause::NoWorker, "No worker is connected");
+    let grants = stage.acquire("a", 3).await;
+    assert_eq!(grants.len(), 3);
+    stage.expect(Cause::Running, "1 worker computes 3 pieces");
+}
+
+#[tokio::test(start_paused = true)]
+async fn islands_wait_for_a_neighbour() {
+    let stage = Stage::new().await;
+    let grants = stage.acquire("a", 2).await;
+    let slow = stage.acquire("slow", 1).await.remove(0);
+    for grant in &grants {
+        assert!(stage.deliver("a", grant, false).await);
+    }
+    // On a ring of three one island may go on, and one waits for the slow one.
+    stage.acquire("a", 3).await;
+    assert!(stage.acquire("idle", 3).await.is_empty());
+    stage.expect(Cause::WaitsForNeighbour, "which worker `slow` computes");
+    drop(slow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_are_busy_with_a_run_that_comes_first() {
+    let stage = Stage::new().await;
+    let first = EXPERIMENT.replace("staged", "first");
+    let first = stage.cluster.submit(plan(&first), vec![], 5, false).await.unwrap();
+    assert_eq!(stage.acquire("a", 3).await.len(), 3);
+    stage.expect(Cause::BusyElsewhere, &first);
+    assert_eq!(stage.cause_of(&first).0, Cause::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_and_one_that_has_ended_say_so() {
+    let stage = Stage::new().await;
+    stage.cluster.pause(&stage.run, true).await.unwrap();
+    stage.expect(Cause::Paused, "paused");
+    stage.cluster.cancel(&stage.run).await.unwrap();
+    stage.expect(Cause::Ended, "cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_worker_has_enough_memory_or_the_program() {
+    for (lacks_program, cause) in [(false, Cause::NoMemory), (true, Cause::NoProgram)] {
+        let stage = Stage::new().await;
+        let grant = stage.acquire("small", 1).await.remove(0);
+        stage.release("small", &grant, "expected more", (true, lacks_program)).await;
+        stage.expect(cause, "expected more");
+        stage.acquire("large", 1).await;
+        stage.expect(Cause::Running, "1 piece");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_worker_is_quarantined() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("liar", 1).await.remove(0);
+    assert!(!stage.deliver("liar", &grant, true).await);
+    stage.expect(Cause::Quarantined, "quarantined");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_is_silent_loses_its_lease_at_a_time_that_is_known() {
+    let stage = Stage::new().await;
+    let _grant = stage.acquire("gone", 1).await;
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (cause, text) = stage.cause();
+    assert_eq!(cause, Cause::SilentWorker, "{text}");
+    assert!(text.contains("`gone` is silent") && text.contains("expires in 5.0s"), "{text}");
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    stage.expect(Cause::NoWorker, "1 that were are silent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_stands_still_on_a_worker_that_renews() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("stuck", 1).await.remove(0);
+    for _ in 0..130 {
+        for _ in 0..50 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        stage.renew("stuck", &grant).await;
+    }
+    stage.expect(Cause::Stalled, "no progress on worker `stuck`");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_store_is_slow_and_then_silent() {
+    let stage = Stage::new().await;
+    let _grant = stage.acquire("a", 1).await;
+    let writing = stage.cluster.store_watch().begin();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    stage.expect(Cause::Store, "slow");
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(health(stage.cluster.store_watch()).is_silent);
+    stage.expect(Cause::Store, "silent");
+    drop(writing);
+    assert_ne!(stage.cause().0, Cause::Store);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_piece_that_failed_backs_off() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("a", 1).await.remove(0);
+    stage.release("a", &grant, "out of luck", (false, false)).await;
+    stage.expect(Cause::BackingOff, "out of luck");
+    let page = stage.cluster.look(|state| state.worker_views(stage.cluster.now()));
+    assert_eq!(page[0].last_error.as_deref(), Some("out of luck"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_is_drained_returns_what_it_holds_and_is_given_nothing() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("a", 1).await.remove(0);
+    assert!(stage.cluster.drain("a", true) && !stage.cluster.drain("nobody", true));
+    assert_eq!(stage.renew("a", &grant).await.hand_back, [grant.token]);
+    stage.release("a", &grant, "", (false, false)).await;
+    assert!(stage.acquire("a", 1).await.is_empty());
+    stage.expect(Cause::Draining, "drained");
+    let state = |stage: &Stage| stage.cluster.look(|state| state.worker_views(stage.cluster.now())[0].state);
+    assert_eq!(state(&stage), WorkerState::Draining);
+    stage.cluster.drain("a", false);
+    assert_eq!(stage.acquire("a", 1).await.len(), 1);
+    assert_eq!(state(&stage), WorkerState::Busy);
+}

@@ -1,0 +1,326 @@
+//! The dashboard over HTTP: every request passes the same checks, in the same order.
+
+use super::guard::{Caller, Guard};
+use super::route::{Needs, Route};
+use super::stream::{self, Streams};
+use super::{Dashboard, Exhibit, Problem, Query, action, decoded, failed_page, failed_value};
+use crate::cluster::Cluster;
+use crate::serve::connections::{HEAD, HttpPeer, serve_http};
+use crate::serve::{Front, LivePermissions, Pace};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use experiment::document::MAX_BYTES;
+use futures::future::BoxFuture;
+use report::dashboard::{self, page};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+/// The most requests and the most log-ins of one address in a second.
+const REQUESTS: u32 = 100;
+const LOG_INS: u32 = 5;
+/// The largest body of an action, but for a submission; a text may grow to twice its size as JSON.
+const LARGEST_BODY: usize = 64 << 10;
+const LARGEST_SUBMISSION: usize = 2 * MAX_BYTES as usize + (64 << 10);
+/// How long a page is shown again as it is, and how many are remembered.
+const PAGE_AGE: Duration = Duration::from_secs(1);
+const MOST_PAGES: usize = 64;
+/// How many pages are made at a time: making them must not keep workers waiting.
+const PAGES_AT_ONCE: usize = 2;
+
+/// What pages may load and where they may send something: from and to this server alone.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The description of the API.
+const OPENAPI: &str = include_str!("../../../docs/openapi.json");
+
+/// The dashboard and what guards it.
+#[derive(Clone)]
+pub(crate) struct Web {
+    dashboard: Dashboard,
+    guard: Guard,
+    streams: Streams,
+    requests: Arc<Pace>,
+    log_ins: Arc<Pace>,
+    pages: Arc<Mutex<BTreeMap<String, (Instant, Bytes)>>>,
+    making: Arc<Semaphore>,
+}
+
+impl Web {
+    pub(crate) fn new(dashboard: Dashboard, guard: Guard) -> Self {
+        Self {
+            dashboard,
+            guard,
+            streams: Streams::default(),
+            requests: Arc::default(),
+            log_ins: Arc::default(),
+            pages: Arc::default(),
+            making: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
+        }
+    }
+}
+
+/// All paths of the dashboard.
+pub(crate) fn router(web: Web) -> axum::Router {
+    axum::Router::new().fallback(serve).with_state(web)
+}
+
+/// Serves the runs of a store without a coordinator, on an address that only this machine reaches, until it is stopped.
+pub async fn serve_store(
+    listener: TcpListener,
+    (store, place): (Store, String),
+    exhibit: Option<Exhibit>,
+    unix: fn() -> u64,
+    shutdown: BoxFuture<'_, ()>,
+) {
+    let dashboard = Dashboard::stored(store, place, exhibit, unix);
+    serve_open(listener, dashboard, unix, shutdown).await;
+}
+
+/// Serves the runs of a coordinator in this process, on an address that only this machine reaches, until it is stopped.
+pub async fn serve_cluster(
+    listener: TcpListener,
+    cluster: Cluster,
+    exhibit: Option<Exhibit>,
+    unix: fn() -> u64,
+    shutdown: BoxFuture<'_, ()>,
+) {
+    let front = Front::default();
+    front.open(cluster);
+    let settings = super::DashboardSettings { hosts: vec![], exhibit };
+    serve_open(listener, Dashboard::live(front, &settings, unix), unix, shutdown).await;
+}
+
+async fn serve_open(
+    listener: TcpListener,
+    dashboard: Dashboard,
+    unix: fn() -> u64,
+    shutdown: BoxFuture<'_, ()>,
+) {
+    let permissions: Arc<LivePermissions> = Arc::default();
+    let web = Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix));
+    tokio::select! {
+        () = serve_http(listener, None, router(web), HEAD) => {}
+        () = shutdown => {}
+    }
+}
+
+async fn serve(State(web): State<Web>, request: Request) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let mut response = match answer(&web, request).await {
+        Ok(response) => response,
+        Err(problem) => failed(&web, is_api, &problem),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+/// What every reply has, whatever it is.
+fn protect(headers: &mut HeaderMap) {
+    let all = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in all {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+fn failed(web: &Web, is_api: bool, problem: &Problem) -> Response {
+    if problem.status == StatusCode::UNAUTHORIZED && !is_api {
+        return Redirect::to("/login").into_response();
+    }
+    let mut response = if is_api {
+        (problem.status, json(&failed_value(problem))).into_response()
+    } else {
+        (problem.status, Html(failed_page(&web.dashboard.frame(false, false), problem))).into_response()
+    };
+    if problem.status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+fn json(value: &Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
+
+async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let (headers, path) = (&parts.headers, parts.uri.path());
+    let peer = parts.extensions.get::<HttpPeer>().map(|HttpPeer(peer)| *peer);
+    web.guard.check_host(headers)?;
+    if peer.is_some_and(|peer| !web.requests.admits(peer, REQUESTS, Instant::now())) {
+        return Err(Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many requests from one address: slow down",
+        ));
+    }
+    let nothing = || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this address");
+    let (route, segments) = Route::of(path).ok_or_else(nothing)?;
+    let method = parts.method.as_str();
+    let Some(needs) = route.needs(method) else {
+        let mut response = failed(
+            web,
+            path.starts_with("/api/"),
+            &Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                format!("expected {}, found another method", route.allowed()),
+            ),
+        );
+        if let Ok(allowed) = HeaderValue::from_str(&route.allowed()) {
+            response.headers_mut().insert(header::ALLOW, allowed);
+        }
+        return Ok(response);
+    };
+    let caller = web.guard.caller(headers, peer);
+    if method != "GET" {
+        web.guard.check_origin(headers, caller)?;
+    }
+    Guard::check(needs, caller)?;
+    let query = Query::parse(parts.uri.query().unwrap_or(""));
+    match (route.path, method) {
+        ("/login", "GET") => Ok(Html(page::login("")).into_response()),
+        ("/login", _) => log_in(web, peer, headers, body).await,
+        ("/logout", _) => {
+            let cookie = [(header::SET_COOKIE, Guard::log_out())];
+            Ok((cookie, Redirect::to("/login")).into_response())
+        }
+        ("/assets/dashboard.css", _) => Ok(asset("text/css", dashboard::style())),
+        ("/assets/dashboard.js", _) => Ok(asset("text/javascript", dashboard::SCRIPT.to_owned())),
+        ("/api/v1/openapi.json", _) => {
+            Ok(([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response())
+        }
+        ("/api/v1/stream", _) => {
+            stream::open(&web.dashboard, &web.streams, peer.unwrap_or(IpAddr::from([127, 0, 0, 1])))
+        }
+        (_, "POST") if needs == Needs::Operate => {
+            check_is_json(headers)?;
+            let limit = if route.path == "/api/v1/runs" { LARGEST_SUBMISSION } else { LARGEST_BODY };
+            let body = read(body, limit).await?;
+            let done = action::act(&web.dashboard, route.path, &segments, &body).await?;
+            web.forget_pages();
+            tracing::info!(peer = ?peer, action = path, "done on the dashboard");
+            Ok(json(&done))
+        }
+        (path, _) if path.starts_with("/api/v1/") => {
+            let path = decoded(parts.uri.path().trim_start_matches("/api/v1/"));
+            Ok(json(&web.dashboard.view(&path, &query).await?))
+        }
+        (path, _) => {
+            let key = format!("{caller:?} {}", parts.uri);
+            web.page(key, path, &segments, &query, caller).await
+        }
+    }
+}
+
+impl Web {
+    /// A page. Many who look at the same one cost little more than one.
+    async fn page(
+        &self,
+        key: String,
+        path: &str,
+        segments: &[String],
+        query: &Query,
+        caller: Caller,
+    ) -> Result<Response, Problem> {
+        let shown =
+            |page: Bytes| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+        if let Some(page) = self.known_page(&key) {
+            return Ok(shown(page));
+        }
+        let _permit = self.making.acquire().await;
+        if let Some(page) = self.known_page(&key) {
+            return Ok(shown(page));
+        }
+        let frame = self.dashboard.frame(caller.may_act, caller.has_session);
+        let html = match path {
+            "/" => page::runs(&self.dashboard.runs(query.runs()?).await?, &frame),
+            "/workers" => page::workers(&self.dashboard.workers()?, &frame),
+            _ => {
+                let run = segments.first().map_or("", String::as_str);
+                page::run(&self.dashboard.run_page(run, query.range()?).await?, &frame)
+            }
+        };
+        let page = Bytes::from(html);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages.len() >= MOST_PAGES {
+            pages.retain(|_, (made, _)| made.elapsed() < PAGE_AGE);
+        }
+        if pages.len() < MOST_PAGES {
+            pages.insert(key, (Instant::now(), page.clone()));
+        }
+        drop(pages);
+        Ok(shown(page))
+    }
+
+    fn known_page(&self, key: &str) -> Option<Bytes> {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.get(key).filter(|(made, _)| made.elapsed() < PAGE_AGE).map(|(_, page)| page.clone())
+    }
+
+    fn forget_pages(&self) {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn asset(kind: &'static str, text: String) -> Response {
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "max-age=300")];
+    (headers, text).into_response()
+}
+
+/// Other sites cannot send JSON without asking first, and are not answered when they do.
+fn check_is_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected `application/json` as the content type"))
+}
+
+async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let large = |_| {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {limit} bytes, all of them"))
+    };
+    axum::body::to_bytes(body, limit).await.map_err(large)
+}
+
+async fn log_in(
+    web: &Web,
+    peer: Option<IpAddr>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    if peer.is_some_and(|peer| !web.log_ins.admits(peer, LOG_INS, Instant::now())) {
+        return Err(Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many log-ins from one address: slow down",
+        ));
+    }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    if !kind.starts_with("application/x-www-form-urlencoded") {
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected a form"));
+    }
+    let body = read(body, LARGEST_BODY).await?;
+    let form = Query::parse(&String::from_utf8_lossy(&body));
+    let Some(cookie) = form.text("token").and_then(|token| web.guard.log_in(token.trim())) else {
+        let page = page::login("This token is not known here, or is not one of a viewer or an operator.");
+        return Ok((StatusCode::FORBIDDEN, Html(page)).into_response());
+    };
+    Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
+}

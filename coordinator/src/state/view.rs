@@ -1,0 +1,287 @@
+//! What others see of the state: rows, leases, workers, islands, and why a run makes no progress. Nothing changes.
+
+use super::leases::Out;
+use super::queue::RunState;
+use super::{Body, ClusterState, Moment};
+use codec::Standing;
+use proto::convert::{self, Piece};
+use proto::v1;
+use proto::v1::run_status::{Kind, State};
+use report::dashboard::{
+    Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth, Waiting,
+    WorkerCounts, WorkerState, WorkerView,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+fn milliseconds(time: Duration) -> u64 {
+    time.as_millis() as u64
+}
+
+impl ClusterState {
+    /// All runs as lists show them.
+    pub(crate) fn rows(&self) -> Vec<RunRow> {
+        self.statuses().into_iter().map(row).collect()
+    }
+
+    /// One run as lists show it.
+    pub(crate) fn row(&self, run: &str) -> Option<RunRow> {
+        self.status(run).ok().map(row)
+    }
+
+    /// All workers.
+    pub(crate) fn worker_views(&self, now: Moment) -> Vec<WorkerView> {
+        let since = now.elapsed.saturating_sub(self.rules.terms.lease);
+        let mut views = self.workers.views(since, now.elapsed);
+        for view in &mut views {
+            let (mut oldest, mut idle) = (None, None);
+            for Out { granted, progressed, .. } in self.leases.out_to(&view.worker) {
+                view.leases += 1;
+                oldest = oldest.max(Some(now.elapsed.saturating_sub(granted)));
+                idle = idle.max(Some(now.elapsed.saturating_sub(progressed)));
+            }
+            view.lease_age_milliseconds = oldest.map(milliseconds);
+            view.progress_age_milliseconds = idle.map(milliseconds);
+            if view.state == WorkerState::Idle && view.leases > 0 {
+                view.state = WorkerState::Busy;
+            }
+        }
+        views
+    }
+
+    /// The leases of a run that are out.
+    pub(crate) fn lease_views(&self, run: &str, now: Moment) -> Vec<LeaseView> {
+        self.leases.out(run).map(|out| self.lease_view(&out, now)).collect()
+    }
+
+    fn lease_view(&self, out: &Out<'_>, now: Moment) -> LeaseView {
+        let (island, epoch) = match out.work.piece {
+            Piece::Epoch { island, epoch } => (Some(island), Some(epoch)),
+            Piece::Cells { .. } | Piece::Job { .. } => (None, None),
+        };
+        LeaseView {
+            run: out.work.run.clone(),
+            piece: out.work.piece.to_string(),
+            island,
+            epoch,
+            worker: out.worker.to_owned(),
+            name: self.workers.name(out.worker),
+            age_milliseconds: milliseconds(now.elapsed.saturating_sub(out.granted)),
+            expires_milliseconds: milliseconds(out.expires.saturating_sub(now.elapsed)),
+            progress_age_milliseconds: milliseconds(now.elapsed.saturating_sub(out.progressed)),
+            stalled: out.stalled,
+        }
+    }
+
+    /// The islands of a run that is open.
+    pub(crate) fn island_views(&self, run: &str) -> Vec<IslandView> {
+        let Some(Body::Evolution(evolution)) = self.runs.get(run).map(|run| &run.body) else { return vec![] };
+        let holders = self.holders(run);
+        let archipelago = evolution.open_run().archipelago();
+        let is_active = self.is_active(run);
+        (0..evolution.count() as u32)
+            .map(|island| {
+                let Standing { generation, best, .. } = evolution.standing_of(island);
+                let worker = holders.get(&island).map(|worker| self.workers.name(worker));
+                let state = match worker {
+                    Some(_) => IslandState::Computing,
+                    None if !is_active => IslandState::Idle,
+                    None if archipelago.is_ready(island) || evolution.is_handed_out(island) => {
+                        IslandState::Ready
+                    }
+                    None => IslandState::Waiting,
+                };
+                let best = Some(best).filter(|best| best.is_finite());
+                IslandView { island, epochs: archipelago.done(island), generation, best, state, worker }
+            })
+            .collect()
+    }
+
+    /// Which worker has each island's next epoch.
+    fn holders<'a>(&'a self, run: &'a str) -> BTreeMap<u32, &'a str> {
+        let epochs = self.leases.out(run).filter_map(|out| match out.work.piece {
+            Piece::Epoch { island, .. } => Some((island, out.worker)),
+            Piece::Cells { .. } | Piece::Job { .. } => None,
+        });
+        epochs.collect()
+    }
+
+    /// What there is to know about the progress of a run. A study makes progress as its parts do.
+    pub(crate) fn situation(&self, run: &str, now: Moment, store: StoreHealth) -> Option<Situation> {
+        let phase = match self.state_of(run)? {
+            RunState::Active => Phase::Active,
+            RunState::Paused => Phase::Paused,
+            RunState::Finished(reason) => Phase::Finished(reason.clone()),
+            RunState::Cancelled => Phase::Cancelled,
+            RunState::Failed(reason) => Phase::Failed(reason.clone()),
+        };
+        if let Some(part) = self.hindered_part(run).filter(|_| phase == Phase::Active) {
+            return self.situation(&part, now, store);
+        }
+        let views = self.worker_views(now);
+        let since = now.elapsed.saturating_sub(self.rules.terms.lease);
+        let out: Vec<Out<'_>> = self.leases.out(run).collect();
+        let holders: BTreeSet<&str> = out.iter().map(|out| out.worker).collect();
+        let connected: Vec<&str> = self.workers.connected(since).map(|party| party.worker).collect();
+        let lack = self.leases.why_unfit(run, connected.iter().copied());
+        let lack = lack.map(|(reason, lacks_program)| {
+            if lacks_program { Lack::Program(reason.to_owned()) } else { Lack::Memory(reason.to_owned()) }
+        });
+        let stalled = out.iter().find(|out| out.stalled).map(|out| {
+            let age = milliseconds(now.elapsed.saturating_sub(out.progressed));
+            (out.work.piece.to_string(), self.workers.name(out.worker), age)
+        });
+        Some(Situation {
+            phase,
+            workers: counts(&views),
+            leases: out.len(),
+            holders: holders.len(),
+            ready: self.ready_of(run),
+            stalled,
+            silent: self.silent(&out, now),
+            lack,
+            failing: self.leases.failing(run).map(|(work, workers, reason, again)| Failing {
+                piece: work.piece.to_string(),
+                workers,
+                reason: reason.to_owned(),
+                retry_milliseconds: milliseconds(again.saturating_sub(now.elapsed)),
+            }),
+            waiting: self.waiting(run),
+            ahead: self.ahead(run, &connected),
+            store,
+            is_ending: self.is_ending(run) || self.has_reached_its_end(run),
+        })
+    }
+
+    /// If every piece of a run is held by a worker that missed its last renewals: the one whose lease expires first.
+    fn silent(&self, out: &[Out<'_>], now: Moment) -> Option<(String, String, u64)> {
+        // A worker that is there renews three times in a lease: after half a lease it has missed one.
+        let heard = now.elapsed + self.rules.terms.lease / 2;
+        if out.iter().any(|out| out.expires > heard) {
+            return None;
+        }
+        let first = out.iter().min_by_key(|out| out.expires)?;
+        let rest = milliseconds(first.expires.saturating_sub(now.elapsed));
+        Some((first.work.piece.to_string(), self.workers.name(first.worker), rest))
+    }
+
+    /// Pieces that a worker could take now.
+    fn ready_of(&self, run: &str) -> usize {
+        let waiting = self.leases.count_waiting_of(run);
+        waiting
+            + match self.runs.get(run).map(|run| &run.body) {
+                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Cells(cells)) => cells.count_ready(),
+                Some(Body::Study(study)) => study.jobs_ready(),
+                Some(Body::Closed(_)) | None => 0,
+            }
+    }
+
+    fn has_reached_its_end(&self, run: &str) -> bool {
+        match self.runs.get(run).map(|run| &run.body) {
+            Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().end().is_some(),
+            _ => false,
+        }
+    }
+
+    /// The island that others wait for: the slowest of those that a waiting one depends on.
+    fn waiting(&self, run: &str) -> Option<Waiting> {
+        let Some(Body::Evolution(evolution)) = self.runs.get(run).map(|run| &run.body) else { return None };
+        let archipelago = evolution.open_run().archipelago();
+        let islands = 0..evolution.count() as u32;
+        let is_waiting = |island: &u32| !evolution.is_handed_out(*island) && !archipelago.is_ready(*island);
+        let waiting: Vec<u32> = islands.clone().filter(is_waiting).collect();
+        let first = *waiting.first()?;
+        let done = |island: &u32| archipelago.done(*island);
+        let behind = |island: &u32| archipelago.done(*island) < archipelago.done(first);
+        let sender =
+            archipelago.senders(first).iter().copied().filter(|island| behind(island)).min_by_key(done);
+        // Where no neighbour is behind, the slowest island of all limits the lead of the others.
+        let island = sender.or_else(|| islands.min_by_key(done))?;
+        let worker = self.holders(run).get(&island).map(|worker| self.workers.name(worker));
+        Some(Waiting { islands: waiting.len(), island, epoch: archipelago.done(island), worker })
+    }
+
+    /// A run that comes before another and has all workers that are connected.
+    fn ahead(&self, run: &str, connected: &[&str]) -> Option<String> {
+        let mut first = None;
+        for worker in connected {
+            let other = self.leases.held_by(worker).map(|work| work.run.as_str()).find(|held| *held != run);
+            // One that is idle or computes this run is not kept from it.
+            first = Some(other?);
+        }
+        first.map(str::to_owned)
+    }
+
+    /// The part of a study that is to be explained: the first that is not finished.
+    fn hindered_part(&self, run: &str) -> Option<String> {
+        if self.leases.count(run) > 0 || self.ready_of(run) > 0 {
+            return None;
+        }
+        self.parts_of(run).into_iter().find(|part| self.is_open(part))
+    }
+}
+
+fn counts(views: &[WorkerView]) -> WorkerCounts {
+    let mut counts = WorkerCounts::default();
+    for view in views {
+        match view.state {
+            WorkerState::Silent => counts.silent += 1,
+            WorkerState::Quarantined => {
+                counts.quarantined += 1;
+                if counts.quarantine_reason.is_empty() {
+                    counts.quarantine_reason = view.last_error.clone().unwrap_or_default();
+                }
+            }
+            state => {
+                counts.connected += 1;
+                counts.busy += usize::from(view.leases > 0);
+                counts.draining += usize::from(state == WorkerState::Draining);
+                counts.resting += usize::from(state == WorkerState::Resting);
+            }
+        }
+    }
+    counts
+}
+
+/// A run as lists show it.
+pub(crate) fn row(status: v1::RunStatus) -> RunRow {
+    let (kind, unit) = match status.kind() {
+        Kind::Evolution => ("evolution", "generations"),
+        Kind::Sweep => ("sweep", "cells"),
+        Kind::Tournament => ("tournament", "batches"),
+        Kind::Study => ("study", "parts"),
+        Kind::Unspecified => ("", ""),
+    };
+    let state = match status.state() {
+        State::Waiting => "waiting",
+        State::Running => "running",
+        State::Paused => "paused",
+        State::Finished => "finished",
+        State::Cancelled => "cancelled",
+        State::Failed => "failed",
+        State::Unspecified => "unknown",
+    };
+    let standing = status.standing.unwrap_or_default();
+    let digest = status.digest.as_ref().and_then(|digest| convert::digest("digest", digest).ok());
+    let mut row = RunRow {
+        kind: kind.to_owned(),
+        unit: unit.to_owned(),
+        state: state.to_owned(),
+        best: Some(standing.best).filter(|best| best.is_finite() && status.standing.is_some()),
+        done: standing.generation,
+        evaluations: standing.evaluations,
+        digest: digest.map(|digest| digest.to_string()),
+        run: status.run,
+        reason: status.reason,
+        priority: status.priority,
+        goal: status.goal,
+        islands: status.islands,
+        leases: status.leases,
+        elapsed_milliseconds: status.elapsed_milliseconds,
+        created: status.created,
+        ..RunRow::default()
+    };
+    row.estimate();
+    row
+}

@@ -1,0 +1,221 @@
+//! The list of runs.
+
+use super::{Frame, Part, ago, page, query, state};
+use crate::dashboard::data::{RunRow, RunsPage, RunsQuery};
+use crate::text::{count, escaped, number, put, shortened, time};
+
+/// The page of runs.
+pub fn runs(runs: &RunsPage, frame: &Frame) -> String {
+    let mut body = String::from("<h1>Runs</h1>\n");
+    filter(&mut body, runs);
+    if runs.runs.is_empty() {
+        let nothing = if runs.states.is_empty() {
+            "There are no runs yet. Start one with <code>atoll run FILE</code> or <code>atoll submit FILE</code>."
+        } else {
+            "No run matches."
+        };
+        put!(body, "<p>{nothing}</p>\n");
+    } else {
+        table(&mut body, runs, frame);
+        pages(&mut body, runs);
+    }
+    if frame.may_act {
+        submit(&mut body);
+    }
+    page(frame, Part::Runs, "Runs", &body)
+}
+
+fn filter(body: &mut String, runs: &RunsPage) {
+    let RunsQuery { state: chosen, search, .. } = &runs.query;
+    put!(
+        body,
+        "<form class=\"filter\" method=\"get\" action=\"/\"><label>Name contains \
+         <input name=\"search\" value=\"{}\"></label><label>State <select name=\"state\"><option value=\"\">any</option>",
+        escaped(search)
+    );
+    for (state, count) in &runs.states {
+        let selected = if state == chosen { " selected" } else { "" };
+        let state = escaped(state);
+        put!(body, "<option value=\"{state}\"{selected}>{state} ({count})</option>");
+    }
+    body.push_str("</select></label><button>Show</button></form>\n");
+}
+
+fn table(body: &mut String, runs: &RunsPage, frame: &Frame) {
+    let matching = match runs.matching {
+        1 => "1 run, the newest first".to_owned(),
+        matching => format!("{} runs, the newest first", count(matching as u64)),
+    };
+    put!(
+        body,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Runs\"><table class=\"runs\">\
+         <caption>{matching}</caption><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th>\
+         <th scope=\"col\" class=\"n\">Best</th><th scope=\"col\">Over time</th><th scope=\"col\">Progress</th>\
+         <th scope=\"col\">Rest</th><th scope=\"col\" class=\"n\">Time</th><th scope=\"col\">Before</th>\
+         <th scope=\"col\">Created</th><th scope=\"col\">Digest</th></tr></thead><tbody>\n"
+    );
+    for row in &runs.runs {
+        put!(body, "<tr>{}</tr>\n", cells(row, frame));
+    }
+    body.push_str("</tbody></table></div>\n");
+}
+
+fn cells(row: &RunRow, frame: &Frame) -> String {
+    let name = escaped(&row.run);
+    let kind = if row.kind == "evolution" || row.kind.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"soft\">{}</span>", escaped(&row.kind))
+    };
+    let reason = if row.reason.is_empty() || row.state == "finished" {
+        String::new()
+    } else {
+        format!("<br><span class=\"soft\">{}</span>", escaped(&shortened(&row.reason, 120)))
+    };
+    let before = row.before.as_ref().map_or(String::new(), |before| {
+        let best = before.best.map_or("–".to_owned(), number);
+        let name = escaped(&before.run);
+        format!("<a href=\"/runs/{name}\" aria-label=\"{name}\">{best}</a>")
+    });
+    let digest = row.digest.as_deref().map_or(String::new(), |digest| {
+        let short: String = digest.chars().take(12).collect();
+        format!("<code title=\"{}\">{}</code>", escaped(digest), escaped(&short))
+    });
+    format!(
+        "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}</td><td class=\"reason\">{}{reason}</td>\
+         <td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
+         <td>{}</td><td>{digest}</td>",
+        state(&row.state),
+        row.best.map_or("–".to_owned(), number),
+        spark(&row.spark),
+        progress(row),
+        row.remaining_milliseconds.map_or(String::new(), |rest| format!("about {}", time(rest))),
+        if row.elapsed_milliseconds == 0 { "–".to_owned() } else { time(row.elapsed_milliseconds) },
+        ago(frame, row.created),
+    )
+}
+
+/// How far a run is, as a bar and in words.
+pub(super) fn progress(row: &RunRow) -> String {
+    let unit = escaped(&row.unit);
+    match row.goal {
+        Some(goal) if goal > 0 => {
+            let share = (row.done as f64 / goal as f64).min(1.0);
+            let words = format!("{} of {} {unit}", count(row.done), count(goal));
+            format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter> {words}")
+        }
+        _ => format!("{} {unit}", count(row.done)),
+    }
+}
+
+/// A curve without axes.
+fn spark(values: &[f64]) -> String {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let (Some(low), Some(high)) =
+        (finite.iter().copied().reduce(f64::min), finite.iter().copied().reduce(f64::max))
+    else {
+        return String::new();
+    };
+    let range = if high > low { high - low } else { 1.0 };
+    let step = 100.0 / (finite.len() - 1).max(1) as f64;
+    let mut d = String::new();
+    for (at, value) in finite.iter().enumerate() {
+        let y = 22.0 - 20.0 * (value - low) / range;
+        put!(d, "{}{:.0} {y:.1}", if at == 0 { 'M' } else { 'L' }, at as f64 * step);
+    }
+    if finite.len() == 1 {
+        d.push_str("h100");
+    }
+    let words = format!("from {} to {}", number(finite[0]), number(finite[finite.len() - 1]));
+    format!(
+        "<svg class=\"chart spark\" viewBox=\"0 0 100 24\" role=\"img\" aria-label=\"{words}\">\
+         <path class=\"curve k0\" d=\"{d}\"/></svg>"
+    )
+}
+
+fn pages(body: &mut String, runs: &RunsPage) {
+    if runs.pages < 2 {
+        return;
+    }
+    let RunsQuery { state, search, page } = &runs.query;
+    let link = |page: usize, label: &str| {
+        format!(
+            "<a href=\"/?search={}&amp;state={}&amp;page={page}\">{label}</a>",
+            query(search),
+            query(state)
+        )
+    };
+    body.push_str("<nav class=\"pages\" aria-label=\"Pages\">");
+    if *page > 0 {
+        body.push_str(&link(page - 1, "Newer"));
+    }
+    put!(body, "<span>Page {} of {}</span>", page + 1, runs.pages);
+    if page + 1 < runs.pages {
+        body.push_str(&link(page + 1, "Older"));
+    }
+    body.push_str("</nav>\n");
+}
+
+fn submit(body: &mut String) {
+    body.push_str(
+        "<details class=\"submit\"><summary>Submit a run</summary><div class=\"actions\">\
+         <form data-post=\"/api/v1/runs\"><label>Experiment file (TOML)<br>\
+         <textarea name=\"text\" rows=\"12\" cols=\"70\" required></textarea></label>\
+         <label>Priority <input name=\"priority\" type=\"number\" value=\"0\"></label>\
+         <button>Submit</button></form></div></details>\n<p id=\"said\" class=\"said\" role=\"status\"></p>\n",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(run: &str) -> RunRow {
+        RunRow {
+            run: run.to_owned(),
+            kind: "evolution".to_owned(),
+            state: "running".to_owned(),
+            best: Some(359.25),
+            done: 120,
+            goal: Some(2000),
+            unit: "generations".to_owned(),
+            elapsed_milliseconds: 62_000,
+            remaining_milliseconds: Some(971_000),
+            created: 1_000_000,
+            digest: Some("0123456789abcdef".repeat(4)),
+            spark: (0..24).map(f64::from).collect(),
+            ..RunRow::default()
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_hundred_runs_is_small_and_says_everything() {
+        let rows: Vec<RunRow> = (0..1000).map(|n| row(&format!("experiment-with-a-name-{n:08x}"))).collect();
+        let html =
+            runs(&RunsPage::of(rows, RunsQuery::default()), &Frame { now: 2_000_000, ..Frame::default() });
+        assert!(html.len() < 150_000, "{} bytes", html.len());
+        assert_eq!(html.matches("<td class=\"name\">").count(), 100);
+        for word in [
+            "359.25",
+            "120 of 2\u{202f}000 generations",
+            "about 16m 11s",
+            "0123456789ab",
+            "Page 1 of 10",
+            "16m 40s ago",
+        ] {
+            assert!(html.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn names_stay_text() {
+        let bad = "<script>alert(1)</script>\"'";
+        let rows = vec![RunRow { state: bad.to_owned(), reason: bad.to_owned(), ..row(bad) }];
+        let query = RunsQuery { search: bad.to_owned(), ..RunsQuery::default() };
+        let html = runs(
+            &RunsPage::of(rows, query),
+            &Frame { place: bad.to_owned(), may_act: true, ..Frame::default() },
+        );
+        assert!(!html.contains("<script>alert") && !html.contains("\"'\""), "{html}");
+    }
+}

@@ -1,0 +1,502 @@
+//! Why a run makes no progress: one pure function of what its cluster knows, for pages and commands.
+
+use crate::text::time;
+use serde::{Deserialize, Serialize};
+
+/// A write that takes longer than this makes the store slow.
+const SLOW_STORE: u64 = 2_000;
+
+/// How a run stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Its work is handed out.
+    #[default]
+    Active,
+    /// Its work is held back.
+    Paused,
+    /// It is finished, for this reason.
+    Finished(String),
+    /// It was cancelled.
+    Cancelled,
+    /// It failed, for this reason.
+    Failed(String),
+    /// It is unfinished, and no process works on it.
+    Stopped,
+    /// Another process works on it, of which nothing else is known here.
+    Elsewhere(String),
+}
+
+/// How many workers a cluster has, by how they do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounts {
+    /// Heard of within a lease, and allowed to take part.
+    pub connected: usize,
+    /// Of those: how many hold work of any run.
+    pub busy: usize,
+    /// Of those: how many are given no more work.
+    pub draining: usize,
+    /// Of those: how many have failed too often and are given nothing for a while.
+    pub resting: usize,
+    /// Not heard of within a lease.
+    pub silent: usize,
+    /// Not trusted any more.
+    pub quarantined: usize,
+    /// Why the first of those is not.
+    pub quarantine_reason: String,
+}
+
+/// What workers lack for the work of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// Memory, as a worker reported.
+    Memory(String),
+    /// An engine, a database or a program, as a worker reported.
+    Program(String),
+}
+
+/// A piece that has failed and is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The piece.
+    pub piece: String,
+    /// On how many workers it failed.
+    pub workers: usize,
+    /// Why.
+    pub reason: String,
+    /// When it is tried again at the earliest, in milliseconds.
+    pub retry_milliseconds: u64,
+}
+
+/// An island that waits for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many islands wait.
+    pub islands: usize,
+    /// The island that they wait for.
+    pub island: u32,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The worker that computes it, by name; nothing if none does.
+    pub worker: Option<String>,
+}
+
+/// How the store does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreHealth {
+    /// For how long the oldest write has waited, in milliseconds.
+    pub oldest_write_milliseconds: u64,
+    /// Whether that is so long that the store counts as silent.
+    pub is_silent: bool,
+}
+
+/// What a cluster knows about the progress of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Situation {
+    /// How it stands.
+    pub phase: Phase,
+    /// The workers.
+    pub workers: WorkerCounts,
+    /// Pieces of the run that workers hold.
+    pub leases: usize,
+    /// How many workers hold them.
+    pub holders: usize,
+    /// Pieces of the run that a worker could take now.
+    pub ready: usize,
+    /// A piece that makes no progress: which, on which worker, for how many milliseconds.
+    pub stalled: Option<(String, String, u64)>,
+    /// If all pieces are held by workers that are silent: the piece whose lease expires first, its worker, and in how many
+    /// milliseconds.
+    pub silent: Option<(String, String, u64)>,
+    /// What all connected workers lack for it.
+    pub lack: Option<Lack>,
+    /// A piece that failed and is tried again.
+    pub failing: Option<Failing>,
+    /// An island that others wait for.
+    pub waiting: Option<Waiting>,
+    /// The run that comes first and keeps the workers busy.
+    pub ahead: Option<String>,
+    /// How the store does.
+    pub store: StoreHealth,
+    /// Whether its last results are being written or audited.
+    pub is_ending: bool,
+}
+
+/// Why a run makes no progress, or that it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It makes progress.
+    #[default]
+    Running,
+    /// Work is ready, and workers are about to take it.
+    Starting,
+    /// Its last results are being written.
+    Ending,
+    /// Islands wait for a neighbour's epoch.
+    WaitsForNeighbour,
+    /// No worker is connected.
+    NoWorker,
+    /// Workers are busy with a run that comes first.
+    BusyElsewhere,
+    /// It is paused.
+    Paused,
+    /// No worker has enough memory.
+    NoMemory,
+    /// No worker has the engine or program.
+    NoProgram,
+    /// All workers are quarantined.
+    Quarantined,
+    /// The worker that holds the work is silent.
+    SilentWorker,
+    /// Work makes no progress.
+    Stalled,
+    /// The store is slow or silent.
+    Store,
+    /// A piece failed and is tried again later.
+    BackingOff,
+    /// All workers are being drained.
+    Draining,
+    /// It has ended.
+    Ended,
+    /// No process works on it.
+    Stopped,
+    /// Another process works on it.
+    Elsewhere,
+}
+
+/// Why a run makes no progress, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// The cause.
+    pub cause: Cause,
+    /// What is going on, in a sentence.
+    pub text: String,
+    /// What to do about it; empty if nothing.
+    pub advice: String,
+}
+
+impl Why {
+    fn new(cause: Cause, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { cause, text: text.into(), advice: advice.into() }
+    }
+
+    /// Whether an operator should look at it.
+    pub fn is_trouble(&self) -> bool {
+        !matches!(
+            self.cause,
+            Cause::Running
+                | Cause::Starting
+                | Cause::Ending
+                | Cause::WaitsForNeighbour
+                | Cause::BusyElsewhere
+                | Cause::Ended
+                | Cause::Elsewhere
+        )
+    }
+}
+
+/// Why a run makes no progress. What stops everything comes first, then what stops this run, then what delays it.
+pub fn why(situation: &Situation) -> Why {
+    of_phase(situation)
+        .or_else(|| of_store(situation))
+        .or_else(|| of_held_work(situation))
+        .or_else(|| of_missing_workers(situation))
+        .or_else(|| of_unfit_workers(situation))
+        .unwrap_or_else(|| of_ready_work(situation))
+}
+
+/// A run that is not worked on at all.
+fn of_phase(situation: &Situation) -> Option<Why> {
+    Some(match &situation.phase {
+        Phase::Active => return None,
+        Phase::Paused => Why::new(
+            Cause::Paused,
+            "The run is paused: its work is held back.",
+            "Resume it with `atoll pause RUN --off`.",
+        ),
+        Phase::Finished(reason) => Why::new(Cause::Ended, format!("The run is finished: {reason}."), ""),
+        Phase::Cancelled => {
+            Why::new(Cause::Ended, "The run was cancelled.", "Submit it again to continue it.")
+        }
+        Phase::Failed(reason) => Why::new(
+            Cause::Ended,
+            format!("The run failed: {reason}."),
+            "Remove the cause, then submit it again to continue it.",
+        ),
+        Phase::Stopped => Why::new(
+            Cause::Stopped,
+            "The run is unfinished, and no process works on it.",
+            "Resume it with `atoll resume RUN`.",
+        ),
+        Phase::Elsewhere(process) => {
+            Why::new(Cause::Elsewhere, format!("Another process works on the run: {process}."), "")
+        }
+    })
+}
+
+fn of_store(Situation { store, .. }: &Situation) -> Option<Why> {
+    let oldest = time(store.oldest_write_milliseconds);
+    let advice = "Check the store: its disk, its network, its credentials.";
+    match store {
+        StoreHealth { is_silent: true, .. } => {
+            let text = format!("The store is silent: a write has waited for {oldest}.");
+            Some(Why::new(Cause::Store, text, advice))
+        }
+        store if store.oldest_write_milliseconds > SLOW_STORE => {
+            let text = format!("The store is slow: a write has taken {oldest} so far.");
+            Some(Why::new(Cause::Store, text, advice))
+        }
+        _ => None,
+    }
+}
+
+/// Work that workers hold: it makes progress, stands still, or is held by workers that are silent.
+fn of_held_work(situation: &Situation) -> Option<Why> {
+    let Situation { leases, holders, .. } = *situation;
+    if leases == 0 {
+        return None;
+    }
+    if let Some((piece, worker, expires)) = &situation.silent {
+        let text = format!(
+            "Worker `{worker}` is silent; its lease of {piece} expires in {}, and then another worker takes it.",
+            time(*expires)
+        );
+        return Some(Why::new(Cause::SilentWorker, text, "If the worker is gone, start another one."));
+    }
+    if let Some((piece, worker, age)) = &situation.stalled {
+        let text = format!(
+            "Work stands still: {piece} has made no progress on worker `{worker}` for {}.",
+            time(*age)
+        );
+        return Some(Why::new(Cause::Stalled, text, "Look at that worker; restart it if it hangs."));
+    }
+    let idle = situation.workers.connected.saturating_sub(situation.workers.busy);
+    if let Some(Waiting { islands, island, epoch, worker }) = &situation.waiting
+        && idle > 0
+        && situation.ready == 0
+    {
+        let by =
+            worker.as_ref().map_or(String::new(), |worker| format!(", which worker `{worker}` computes"));
+        let who = if *islands == 1 { "1 island waits".to_owned() } else { format!("{islands} islands wait") };
+        let text = format!("{who} for epoch {epoch} of island {island}{by}.");
+        return Some(Why::new(Cause::WaitsForNeighbour, text, ""));
+    }
+    let pieces = if leases == 1 { "1 piece".to_owned() } else { format!("{leases} pieces") };
+    let on = if holders == 1 { "1 worker".to_owned() } else { format!("{holders} workers") };
+    Some(Why::new(
+        Cause::Running,
+        format!("The run makes progress: {on} computes {pieces} of it.")
+            .replace("workers computes", "workers compute"),
+        "",
+    ))
+}
+
+/// No worker could take anything.
+fn of_missing_workers(Situation { workers, is_ending, .. }: &Situation) -> Option<Why> {
+    if *is_ending {
+        return Some(Why::new(
+            Cause::Ending,
+            "The run is about to end: its last results are being written.",
+            "",
+        ));
+    }
+    let start = "Start a worker with `atoll worker --coordinator URL`.";
+    match workers {
+        WorkerCounts { connected: 0, quarantined, quarantine_reason, .. } if *quarantined > 0 => {
+            let all = if *quarantined == 1 {
+                "The only worker is quarantined".to_owned()
+            } else {
+                format!("All {quarantined} workers are quarantined")
+            };
+            let text = format!("{all}: {quarantine_reason}.");
+            Some(Why::new(Cause::Quarantined, text, "Replace the worker: its results cannot be trusted."))
+        }
+        WorkerCounts { connected: 0, silent, .. } if *silent > 0 => {
+            let text = format!("No worker is connected; {silent} that were are silent.");
+            Some(Why::new(Cause::NoWorker, text, start))
+        }
+        WorkerCounts { connected: 0, .. } => {
+            Some(Why::new(Cause::NoWorker, "No worker is connected.", start))
+        }
+        WorkerCounts { connected, draining, .. } if connected == draining => {
+            let advice = "Start another worker, or end the drain.";
+            Some(Why::new(Cause::Draining, "All connected workers are being drained.", advice))
+        }
+        _ => None,
+    }
+}
+
+/// Workers are connected, but the work does not succeed with them.
+fn of_unfit_workers(situation: &Situation) -> Option<Why> {
+    match &situation.lack {
+        Some(Lack::Memory(reason)) => {
+            let text = format!("No connected worker has enough memory: {reason}.");
+            return Some(Why::new(Cause::NoMemory, text, "Start a worker with more memory."));
+        }
+        Some(Lack::Program(reason)) => {
+            let text = format!("No connected worker has a program that the run needs: {reason}.");
+            return Some(Why::new(
+                Cause::NoProgram,
+                text,
+                "Start a worker with `--engines FILE` that names it.",
+            ));
+        }
+        None => {}
+    }
+    if let Some(Failing { piece, workers, reason, retry_milliseconds }) = &situation.failing {
+        let on = if *workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
+        let again = match retry_milliseconds {
+            0 => "it is tried again now".to_owned(),
+            rest => format!("it is tried again in {}", time(*rest)),
+        };
+        let text = format!("{piece} failed on {on}, and {again}: {reason}.");
+        return Some(Why::new(Cause::BackingOff, text, "Look at the log of the worker."));
+    }
+    let WorkerCounts { connected, draining, resting, .. } = situation.workers;
+    if resting > 0 && resting + draining >= connected {
+        let text = "All connected workers have failed too often, and rest for a while.";
+        return Some(Why::new(Cause::BackingOff, text, "Look at the logs of the workers."));
+    }
+    None
+}
+
+/// Workers could take its work.
+fn of_ready_work(situation: &Situation) -> Why {
+    match &situation.ahead {
+        Some(run) => Why::new(
+            Cause::BusyElsewhere,
+            format!("All workers are busy with `{run}`, which comes first."),
+            "Raise the priority of this run (`atoll submit --priority N`), or start more workers.",
+        ),
+        None if situation.ready > 0 => {
+            Why::new(Cause::Starting, "Work is ready: workers are about to take it.", "")
+        }
+        None => Why::new(Cause::Ending, "Nothing is left to hand out: results are being written.", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connected(connected: usize) -> WorkerCounts {
+        WorkerCounts { connected, ..WorkerCounts::default() }
+    }
+
+    /// One situation for each cause, and a word of its explanation.
+    fn situations() -> Vec<(Cause, &'static str, Situation)> {
+        let waiting = Waiting { islands: 3, island: 2, epoch: 7, worker: Some("w".to_owned()) };
+        let failing = Failing {
+            piece: "island 1, epoch 2".to_owned(),
+            workers: 2,
+            reason: "x".to_owned(),
+            retry_milliseconds: 3000,
+        };
+        let held = Situation {
+            leases: 1,
+            holders: 1,
+            workers: WorkerCounts { connected: 2, busy: 1, ..WorkerCounts::default() },
+            ..Situation::default()
+        };
+        let ready = Situation { ready: 1, workers: connected(1), ..Situation::default() };
+        let store =
+            |is_silent, oldest_write_milliseconds| StoreHealth { oldest_write_milliseconds, is_silent };
+        vec![
+            (
+                Cause::WaitsForNeighbour,
+                "3 islands wait for epoch 7 of island 2",
+                Situation { waiting: Some(waiting), ..held.clone() },
+            ),
+            (Cause::NoWorker, "No worker", Situation { ready: 1, ..Situation::default() }),
+            (
+                Cause::BusyElsewhere,
+                "busy with `other`",
+                Situation { ahead: Some("other".to_owned()), ..ready.clone() },
+            ),
+            (Cause::Paused, "paused", Situation { phase: Phase::Paused, ..ready.clone() }),
+            (
+                Cause::NoMemory,
+                "enough memory: 4 MiB",
+                Situation { lack: Some(Lack::Memory("4 MiB".to_owned())), ..ready.clone() },
+            ),
+            (
+                Cause::NoProgram,
+                "needs: scan",
+                Situation { lack: Some(Lack::Program("scan".to_owned())), ..ready.clone() },
+            ),
+            (
+                Cause::Quarantined,
+                "quarantined: it lies",
+                Situation {
+                    workers: WorkerCounts {
+                        quarantined: 1,
+                        quarantine_reason: "it lies".to_owned(),
+                        ..WorkerCounts::default()
+                    },
+                    ..ready.clone()
+                },
+            ),
+            (
+                Cause::SilentWorker,
+                "expires in 4.0s",
+                Situation {
+                    silent: Some(("island 0, epoch 1".to_owned(), "w".to_owned(), 4000)),
+                    ..held.clone()
+                },
+            ),
+            (
+                Cause::Stalled,
+                "no progress on worker `w`",
+                Situation {
+                    stalled: Some(("island 0, epoch 1".to_owned(), "w".to_owned(), 600_000)),
+                    ..held.clone()
+                },
+            ),
+            (
+                Cause::Store,
+                "silent: a write has waited for 12.0s",
+                Situation { store: store(true, 12_000), ..held.clone() },
+            ),
+            (Cause::BackingOff, "again in 3.0s", Situation { failing: Some(failing), ..ready.clone() }),
+            (
+                Cause::Ended,
+                "finished: 10 generations",
+                Situation { phase: Phase::Finished("10 generations".to_owned()), ..ready.clone() },
+            ),
+            (Cause::Running, "1 worker computes 1 piece", held.clone()),
+            (Cause::Starting, "about to take it", ready.clone()),
+            (Cause::Store, "slow", Situation { store: store(false, 3_000), ..held }),
+            (
+                Cause::Draining,
+                "drained",
+                Situation {
+                    workers: WorkerCounts { connected: 1, draining: 1, ..WorkerCounts::default() },
+                    ..ready.clone()
+                },
+            ),
+            (Cause::Ending, "last results", Situation { is_ending: true, ..ready }),
+            (Cause::Stopped, "no process", Situation { phase: Phase::Stopped, ..Situation::default() }),
+        ]
+    }
+
+    #[test]
+    fn each_cause_is_told_from_the_others() {
+        for (cause, word, situation) in situations() {
+            let why = why(&situation);
+            assert_eq!(why.cause, cause, "{situation:?}");
+            assert!(why.text.contains(word), "expected {word} in {}", why.text);
+        }
+    }
+
+    #[test]
+    fn what_stops_everything_comes_first() {
+        let silent = StoreHealth { is_silent: true, oldest_write_milliseconds: 20_000 };
+        for (cause, _, situation) in situations() {
+            let of_run = matches!(cause, Cause::Paused | Cause::Ended | Cause::Stopped);
+            let answer = why(&Situation { store: silent, ..situation.clone() }).cause;
+            assert_eq!(answer, if of_run { cause } else { Cause::Store });
+            let paused = why(&Situation { phase: Phase::Paused, ..situation }).cause;
+            assert_eq!(paused, Cause::Paused);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! How a run went, as reports and the dashboard show it: plain data from what was read.
+
+use crate::event::RunEvent;
+use crate::fold::{Recorded, Status};
+use crate::layout::RunId;
+use crate::reader::Reader;
+use crate::record::EpochRecord;
+use evolution::epoch::ChampionView;
+use experiment::file::ExperimentFile;
+use report::dashboard::EventView;
+use report::run::{Champion, Epoch, Island, Loss, Run};
+use report::text::moment;
+use serde_json::Value;
+
+/// A run as far as it was read, with the champions of its islands. What to do next is for the caller to say.
+pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> Run {
+    let state = reader.state();
+    let Reader { experiment, events, records, damage, recorded, .. } = reader;
+    let file: &ExperimentFile = experiment.file();
+    let (reason, digest) = ending(&recorded);
+    let elapsed = elapsed(&recorded, &records);
+    let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
+    let islands = islands.map(|((records, champion), setting)| Island {
+        algorithm: word(&serde_json::json!(setting.algorithm)),
+        epochs: records.into_iter().map(epoch).collect(),
+        champion: champion.map(|view| Champion {
+            fitness: view.fitness,
+            generation: view.generation,
+            genome: file.problem.show(&view.genome),
+        }),
+    });
+    let edges = experiment.setting().edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    Run {
+        problem: word(&serde_json::json!(file.problem)),
+        seed: experiment.seed(),
+        state,
+        reason,
+        digest,
+        experiment_digest: experiment.digest().to_string(),
+        versions: versions(&events),
+        absolute: experiment.traits().absolute,
+        config: experiment.to_toml(),
+        keys: keys(&serde_json::json!(file)),
+        reproduce: vec![],
+        next: vec![],
+        topology: (word(&serde_json::json!(file.islands.topology)), edges),
+        islands: islands.collect(),
+        elapsed,
+        restarts: recorded.restarts(),
+        losses: events.iter().flat_map(losses).collect(),
+        events: events.iter().filter_map(told).collect(),
+        damage: damage.iter().map(ToString::to_string).collect(),
+        id: run.to_string(),
+    }
+}
+
+fn epoch(record: EpochRecord) -> Epoch {
+    let EpochRecord { mark, statistics, labour } = record;
+    Epoch {
+        number: mark.epoch,
+        standing: mark.standing,
+        statistics,
+        worker: labour.worker,
+        milliseconds: labour.milliseconds,
+        elapsed: labour.elapsed,
+    }
+}
+
+/// A key that is a word, or a table with a `kind`.
+pub fn word(value: &Value) -> String {
+    value.as_str().or(value["kind"].as_str()).unwrap_or("").to_owned()
+}
+
+/// Why a run ended, and its digest.
+fn ending(recorded: &Recorded) -> (Option<String>, Option<String>) {
+    let Recorded { status, finished, .. } = recorded;
+    let end = finished.as_ref().and_then(|finished| finished.end.as_ref());
+    let reason = match status {
+        Status::Failed(reason) => Some(reason.clone()),
+        _ => end.map(|end| end.reason.to_string()),
+    };
+    (reason, finished.as_ref().map(|finished| finished.digest.to_string()))
+}
+
+fn elapsed(recorded: &Recorded, records: &[Vec<EpochRecord>]) -> u64 {
+    let last = records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0);
+    recorded.finished.as_ref().map_or(0, |finished| finished.elapsed).max(last)
+}
+
+fn versions(events: &[RunEvent]) -> Vec<String> {
+    let mut versions: Vec<String> = vec![];
+    for event in events {
+        let version = match event {
+            RunEvent::Created { version, .. } => Some(version),
+            RunEvent::Opened { owner, .. } => Some(&owner.version),
+            _ => None,
+        };
+        if let Some(version) = version
+            && !versions.contains(version)
+        {
+            versions.push(version.clone());
+        }
+    }
+    versions
+}
+
+fn losses(event: &RunEvent) -> Vec<Loss> {
+    let told = |island: u32, epoch: u64, worker: &str, held: u64, reason: &str, at: u64| Loss {
+        at: moment(at),
+        work: format!("island {island}, epoch {epoch}"),
+        worker: worker.to_owned(),
+        milliseconds: held,
+        reason: reason.to_owned(),
+    };
+    match event {
+        RunEvent::Lost { island, epoch, worker, held, reason, at } => {
+            vec![told(*island, *epoch, worker, *held, reason, *at)]
+        }
+        RunEvent::Expired { losses, reason, at } => {
+            let all = losses.iter();
+            all.map(|loss| told(loss.island, loss.epoch, &loss.worker, loss.held, reason, *at)).collect()
+        }
+        _ => vec![],
+    }
+}
+
+/// What happened, and when. Losses have a table of their own.
+fn told(event: &RunEvent) -> Option<(String, String)> {
+    match event {
+        RunEvent::Lost { .. } | RunEvent::Expired { .. } => None,
+        event => {
+            let EventView { at, text, .. } = view(0, event);
+            Some((moment(at), text))
+        }
+    }
+}
+
+/// An event of a journal in words.
+pub fn view(number: u64, event: &RunEvent) -> EventView {
+    let (at, kind, text) = match event {
+        RunEvent::Created { version, semantics, at, .. } => {
+            (at, "created", format!("begun by version {version}, semantics {semantics}"))
+        }
+        RunEvent::Opened { owner, at, .. } => {
+            (at, "opened", format!("opened by {owner}, version {}", owner.version))
+        }
+        RunEvent::Retracted { reason, at, .. } => {
+            (at, "retracted", format!("results were retracted: {reason}"))
+        }
+        RunEvent::Extended { budget, at, .. } => {
+            (at, "extended", format!("its budget was changed to `{budget}`"))
+        }
+        RunEvent::Decided { end, at } => {
+            (at, "decided", format!("decided to end after epoch {}: {}", end.epoch, end.reason))
+        }
+        RunEvent::Finished { end, at, .. } => {
+            let reason = end.as_ref().map_or("all jobs are done".to_owned(), |end| end.reason.to_string());
+            (at, "finished", format!("finished: {reason}"))
+        }
+        RunEvent::Prioritised { priority, at } => {
+            (at, "prioritised", format!("its priority became {priority}"))
+        }
+        RunEvent::Paused { at } => (at, "paused", "paused".to_owned()),
+        RunEvent::Continued { at } => (at, "continued", "went on".to_owned()),
+        RunEvent::Cancelled { at } => (at, "cancelled", "cancelled".to_owned()),
+        RunEvent::Failed { reason, at } => (at, "failed", format!("failed: {reason}")),
+        RunEvent::Lost { island, epoch, worker, reason, at, .. } => {
+            (at, "lost", format!("worker `{worker}` lost island {island}, epoch {epoch}: {reason}"))
+        }
+        RunEvent::Expired { losses, reason, at } => {
+            const NAMED: usize = 5;
+            let named = losses.iter().take(NAMED).map(|loss| {
+                format!("worker `{}` lost island {}, epoch {}", loss.worker, loss.island, loss.epoch)
+            });
+            let mut named: Vec<String> = named.collect();
+            if losses.len() > NAMED {
+                named.push(format!("and {} more", losses.len() - NAMED));
+            }
+            let text = named.join("; ");
+            (at, "expired", format!("{text}: {reason}"))
+        }
+    };
+    EventView { number, at: *at, kind: kind.to_owned(), text }
+}
+
+/// All keys of a table with their values, those of tables within it by their paths.
+fn keys(value: &Value) -> Vec<(String, String)> {
+    fn collect(path: &str, value: &Value, keys: &mut Vec<(String, String)>) {
+        match value {
+            Value::Object(table) => {
+                for (key, value) in table {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    collect(&path, value, keys);
+                }
+            }
+            Value::Null => {}
+            other => keys.push((path.to_owned(), other.to_string())),
+        }
+    }
+    let mut found = vec![];
+    collect("", value, &mut found);
+    found
+}

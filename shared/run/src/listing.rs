@@ -1,0 +1,257 @@
+//! The runs of a store as lists show them: what is cheap to read, and never an error.
+
+use crate::epochs::total;
+use crate::event::RunEvent;
+use crate::fold::{Recorded, Status};
+use crate::head::RunHead;
+use crate::jobs::{self, StoredJobs};
+use crate::journal;
+use crate::layout::{self, Place, RunId};
+use crate::lock::Lock;
+use crate::record::Commit;
+use crate::stored;
+use crate::summary::{Ended, Outline, RunKind, Summary};
+use archipelago::cell::CellPlan;
+use codec::Standing;
+use experiment::Plan;
+use experiment::document::MAX_STORED;
+use futures::{StreamExt, stream};
+use report::dashboard::{EventView, Phase, RunRow};
+use std::collections::BTreeMap;
+use store::{Kind, Store, StoreError};
+
+/// Commits that are read back at most to find where an unfinished run stands.
+const COMMITS: usize = 32;
+/// Points of the curve in a list, and the largest commit that is read for one.
+const POINTS: usize = 16;
+const LARGEST: u64 = 4 << 20;
+/// How many objects are read at once.
+const READ_AHEAD: usize = 16;
+
+/// All runs of a store, by name.
+///
+/// # Errors
+/// If the store cannot be listed.
+pub async fn names(store: &Store) -> Result<Vec<RunId>, StoreError> {
+    let folders = store.folders(&layout::runs()).await?;
+    Ok(folders.iter().filter_map(layout::run_of_folder).collect())
+}
+
+/// One run; a run that cannot be read is listed as damaged. Nothing if there is no such run.
+pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
+    match Summary::read(store, run).await {
+        Ok(Some(summary)) => {
+            return Some(match stored::look(store, run, &summary).await {
+                Ok(()) => of_summary(run, &summary),
+                Err(error) => damaged(run, &error.to_string()),
+            });
+        }
+        Err(error) => return Some(damaged(run, &error.to_string())),
+        Ok(None) => {}
+    }
+    let path = Place::Experiment.in_run(run);
+    let text = match store.read_text(&path, MAX_STORED).await {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return None,
+        Err(error) => return Some(damaged(run, &error.to_string())),
+    };
+    let row = match experiment::parse(path.as_ref(), &text, None) {
+        Ok(Plan::Single(_)) => evolution(store, run).await,
+        Ok(Plan::Study(study)) => study_row(store, run, study.parts.len()).await,
+        Ok(plan) => match CellPlan::of(plan) {
+            Some(plan) => cells(store, run, plan).await,
+            None => Err("its plan has no cells".to_owned()),
+        },
+        Err(report) => Err(report.to_string()),
+    };
+    Some(row.unwrap_or_else(|reason| damaged(run, &reason)))
+}
+
+fn damaged(run: &RunId, reason: &str) -> RunRow {
+    let reason = reason.lines().next().unwrap_or_default().to_owned();
+    RunRow { run: run.to_string(), state: "damaged".to_owned(), reason, ..RunRow::default() }
+}
+
+fn of_summary(run: &RunId, summary: &Summary) -> RunRow {
+    let (state, reason) = match &summary.ended {
+        Ended::Finished(reason, _) => ("finished", reason.clone()),
+        Ended::Cancelled => ("cancelled", String::new()),
+        Ended::Failed(reason) => ("failed", reason.clone()),
+    };
+    let digest = summary.digest().map(|digest| digest.to_string());
+    let row = RunRow { created: summary.created, priority: summary.priority, digest, ..RunRow::default() };
+    of_outline(run, summary.outline, (state.to_owned(), reason), row)
+}
+
+fn of_outline(run: &RunId, outline: Outline, (state, reason): (String, String), row: RunRow) -> RunRow {
+    let Outline { kind, standing, goal, islands, elapsed } = outline;
+    let (kind, unit) = match kind {
+        RunKind::Evolution => ("evolution", "generations"),
+        RunKind::Sweep => ("sweep", "cells"),
+        RunKind::Tournament => ("tournament", "batches"),
+        RunKind::Study => ("study", "parts"),
+    };
+    let standing = standing.unwrap_or(Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY });
+    let mut row = RunRow {
+        run: run.to_string(),
+        kind: kind.to_owned(),
+        unit: unit.to_owned(),
+        state,
+        reason,
+        best: Some(standing.best).filter(|best| best.is_finite()),
+        done: standing.generation,
+        evaluations: standing.evaluations,
+        goal,
+        islands,
+        elapsed_milliseconds: elapsed,
+        ..row
+    };
+    row.estimate();
+    row
+}
+
+fn of_journal(recorded: &Recorded) -> RunRow {
+    RunRow {
+        created: recorded.created.as_ref().map_or(0, |created| created.at),
+        priority: recorded.priority,
+        digest: recorded.finished.as_ref().map(|finished| finished.digest.to_string()),
+        ..RunRow::default()
+    }
+}
+
+/// How a run stands as far as a store shows it.
+pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
+    match status {
+        Status::Finished => Phase::Finished("its end is recorded".to_owned()),
+        Status::Cancelled => Phase::Cancelled,
+        Status::Failed(reason) => Phase::Failed(reason.clone()),
+        Status::Paused => Phase::Paused,
+        // Who serves a bucket cannot be seen from here.
+        Status::Open if store.folder_on_disk().is_none() => {
+            Phase::Elsewhere("unknown, if there is one: a bucket does not show it".to_owned())
+        }
+        Status::Open => {
+            let own = Lock::holder(store, run).ok().flatten();
+            let holder = own.or_else(|| Lock::server(store).ok().flatten());
+            holder.map_or(Phase::Stopped, |holder| Phase::Elsewhere(holder.to_string()))
+        }
+    }
+}
+
+fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
+    match phase(store, run, status) {
+        Phase::Failed(reason) => ("failed".to_owned(), reason),
+        Phase::Finished(_) => ("finished".to_owned(), String::new()),
+        Phase::Cancelled => ("cancelled".to_owned(), String::new()),
+        Phase::Paused => ("paused".to_owned(), String::new()),
+        Phase::Stopped => ("stopped".to_owned(), String::new()),
+        Phase::Elsewhere(_) if store.folder_on_disk().is_none() => ("unfinished".to_owned(), String::new()),
+        Phase::Elsewhere(_) | Phase::Active => ("running".to_owned(), String::new()),
+    }
+}
+
+async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
+    let head = RunHead::read(store, run).await.map_err(|error| error.to_string())?;
+    let recorded = head.recorded();
+    let islands = head.experiment.setting().islands.len();
+    let (standings, elapsed) = last_standings(store, run, islands).await;
+    let standing = (standings.len() == islands).then(|| total(standings.values().copied()));
+    let outline = Outline {
+        kind: RunKind::Evolution,
+        standing,
+        goal: head.budget().generations,
+        islands: islands as u32,
+        elapsed,
+    };
+    Ok(of_outline(run, outline, state(store, run, &recorded.status), of_journal(&recorded)))
+}
+
+/// Where the islands stand by the newest commits, and for how long the run was worked on.
+async fn last_standings(store: &Store, run: &RunId, islands: usize) -> (BTreeMap<u32, Standing>, u64) {
+    let (mut standings, mut elapsed) = (BTreeMap::new(), 0);
+    let commits = store.list(&run.commits()).await.unwrap_or_default();
+    for path in commits.iter().rev().take(COMMITS) {
+        let Ok(commit) = store.read_value::<Commit>(path, Kind::Commit).await else { continue };
+        for (island, records) in commit.islands {
+            if let Some(last) = records.last() {
+                standings.entry(island).or_insert(last.mark.standing);
+                elapsed = last.labour.elapsed.max(elapsed);
+            }
+        }
+        if standings.len() >= islands {
+            break;
+        }
+    }
+    (standings, elapsed)
+}
+
+async fn cells(store: &Store, run: &RunId, plan: CellPlan) -> Result<RunRow, String> {
+    let stored = StoredJobs::read(store, run, plan).await.map_err(|error| error.to_string())?;
+    if let Some(damage) = stored.damage.first() {
+        return Err(damage.to_string());
+    }
+    let elapsed = stored.recorded.finished.as_ref().map_or(0, |finished| finished.elapsed);
+    let outline = jobs::outline(&stored.progress, elapsed);
+    Ok(of_outline(run, outline, state(store, run, &stored.recorded.status), of_journal(&stored.recorded)))
+}
+
+async fn study_row(store: &Store, run: &RunId, parts: usize) -> Result<RunRow, String> {
+    let recorded = recorded(store, run).await?;
+    let (kind, goal) = (RunKind::Study, Some(parts as u64));
+    let outline = Outline { kind, standing: None, goal, islands: parts as u32, elapsed: 0 };
+    Ok(of_outline(run, outline, state(store, run, &recorded.status), of_journal(&recorded)))
+}
+
+/// What the journal of a run adds up to.
+///
+/// # Errors
+/// If it cannot be read: why, in a sentence.
+pub async fn recorded(store: &Store, run: &RunId) -> Result<Recorded, String> {
+    let events = journal::read_all::<RunEvent>(store, run).await.map_err(|error| error.to_string())?;
+    Ok(Recorded::of(events.iter().map(|event| &event.body)))
+}
+
+/// What happened to a run, in order.
+///
+/// # Errors
+/// If its journal cannot be read: why, in a sentence.
+pub async fn events(store: &Store, run: &RunId) -> Result<Vec<EventView>, String> {
+    let events = journal::read_all::<RunEvent>(store, run).await.map_err(|error| error.to_string())?;
+    Ok(events.iter().map(|event| crate::history::view(event.number, &event.body)).collect())
+}
+
+/// The best fitness of a run over time, in a few points; nothing where that cannot be read quickly.
+pub async fn spark(store: &Store, run: &RunId) -> Vec<f64> {
+    let commits = store.list(&run.commits()).await.unwrap_or_default();
+    let chosen = report::chart::thinned(commits.len(), POINTS);
+    let read = |at: usize| {
+        let path = commits[at].clone();
+        async move {
+            if store.size(&path).await.ok()? > LARGEST {
+                return None;
+            }
+            let commit = store.read_value::<Commit>(&path, Kind::Commit).await.ok()?;
+            Some(bests(&commit))
+        }
+    };
+    let mut found = stream::iter(chosen).map(read).buffered(READ_AHEAD);
+    let (mut points, mut best) = (vec![], f64::NEG_INFINITY);
+    while let Some(bests) = found.next().await {
+        for value in bests.unwrap_or_default() {
+            best = best.max(value);
+            points.push(best);
+        }
+    }
+    let points: Vec<f64> = points.into_iter().filter(|point| point.is_finite()).collect();
+    report::chart::thinned(points.len(), POINTS).into_iter().map(|at| points[at]).collect()
+}
+
+/// The best of all islands for each epoch of a commit.
+fn bests(commit: &Commit) -> Vec<f64> {
+    let mut bests: BTreeMap<u64, f64> = BTreeMap::new();
+    for record in commit.islands.iter().flat_map(|(_, records)| records) {
+        let best = bests.entry(record.mark.epoch).or_insert(f64::NEG_INFINITY);
+        *best = best.max(record.mark.standing.best);
+    }
+    bests.into_values().collect()
+}

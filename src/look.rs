@@ -1,0 +1,290 @@
+//! `atoll explain`, `workers`, `drain`, `logs`, and `watch` of a local run: what the dashboard shows, in the terminal.
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::progress::{Ends, Progress, number};
+use crate::protection::Credentials;
+use crate::remote::{self, CoordinatorArgument, Remote};
+use crate::run_name;
+use crate::signals::Signals;
+use crate::store_argument::StoreArgument;
+use crate::terminal::out;
+use proto::v1;
+use proto::v1::run_status::{Kind, State};
+use report::dashboard::{EventView, RunRow, Why, WorkerView, WorkersPage};
+use report::text::{moment, shortened, time};
+use run::{RunId, listing};
+use serde::de::DeserializeOwned;
+use std::process::ExitCode;
+use std::time::Duration;
+use store::Store;
+
+/// How often a run is looked at.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Where a run is looked for.
+#[derive(clap::Args)]
+pub(crate) struct Source {
+    #[command(flatten)]
+    store: StoreArgument,
+    /// A run of a coordinator instead of a local store; also `ATOLL_COORDINATOR`
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ExplainArguments {
+    /// The run to explain
+    run: String,
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct LogsArguments {
+    /// The run whose events to print
+    run: String,
+    #[command(flatten)]
+    source: Source,
+    /// Print new events until the run ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Print each event as one JSON object on a line of its own
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct WorkersArguments {
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+    /// Print one JSON array on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct DrainArguments {
+    /// The worker, by its name or its id
+    worker: String,
+    #[command(flatten)]
+    coordinator: CoordinatorArgument,
+    /// Give it work again
+    #[arg(long)]
+    off: bool,
+}
+
+/// A run, and how to ask for what the dashboard shows of it.
+enum Found {
+    Remote(Box<Remote>, String),
+    Local(Store, RunId),
+}
+
+impl Found {
+    async fn find(source: &Source, run: &str) -> Result<Self, Failure> {
+        if let Some(url) = remote::chosen(source.coordinator.as_ref(), &source.store) {
+            let mut remote = Remote::connect(&url, &source.credentials).await?;
+            let run = remote.find(run).await?;
+            return Ok(Self::Remote(Box::new(remote), run));
+        }
+        let store = source.store.open().await?;
+        let run = run_name::find(&store, run).await?;
+        Ok(Self::Local(store, run))
+    }
+
+    fn run(&self) -> &str {
+        match self {
+            Self::Remote(_, run) => run,
+            Self::Local(_, run) => run.as_str(),
+        }
+    }
+
+    /// What the API returns for a path below that of the run.
+    async fn view<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Failure> {
+        let path = format!("runs/{}{what}", self.run());
+        match self {
+            Self::Remote(remote, _) => remote.view(&path).await,
+            Self::Local(store, _) => {
+                let value = coordinator::dashboard::view_store(store, &path, clock::now).await;
+                let value = value.map_err(Failure::Other)?;
+                serde_json::from_value(value).map_err(|error| Failure::Other(error.to_string()))
+            }
+        }
+    }
+}
+
+pub(crate) async fn explain(arguments: ExplainArguments) -> Result<ExitCode, Failure> {
+    let mut found = Found::find(&arguments.source, &arguments.run).await?;
+    let why: Why = found.view("/explain").await?;
+    if arguments.json {
+        let object = serde_json::json!({ "run": found.run(), "cause": why.cause, "text": why.text, "advice": why.advice });
+        out!("{object}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    out!("{}", why.text);
+    if !why.advice.is_empty() {
+        out!("{}", why.advice.replace("RUN", found.run()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> {
+    let mut found = Found::find(&arguments.source, &arguments.run).await?;
+    let mut signals = Signals::listen()?;
+    let mut next = 0;
+    loop {
+        let events: Vec<EventView> = found.view("/events").await?;
+        for event in events.iter().filter(|event| event.number >= next) {
+            print_event(event, arguments.json);
+        }
+        next = events.last().map_or(next, |last| last.number + 1);
+        let has_ended = events
+            .last()
+            .is_some_and(|last| matches!(last.kind.as_str(), "finished" | "cancelled" | "failed"));
+        if !arguments.follow || has_ended {
+            return Ok(ExitCode::SUCCESS);
+        }
+        tokio::select! {
+            () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+fn print_event(event: &EventView, json: bool) {
+    if json {
+        out!("{}", serde_json::json!(event));
+    } else {
+        out!("{}  {:<11}  {}", moment(event.at), event.kind, event.text);
+    }
+}
+
+pub(crate) async fn workers(arguments: WorkersArguments) -> Result<ExitCode, Failure> {
+    let mut remote = arguments.coordinator.connect().await?;
+    let page: WorkersPage = remote.view("workers").await?;
+    if arguments.json {
+        out!("{}", serde_json::json!(page.workers));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if page.workers.is_empty() {
+        eprintln!("no worker has joined; start one with `atoll worker`");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = page.workers.iter().map(|worker| worker.name.chars().count()).max().unwrap_or(6).max(6);
+    out!(
+        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>5}  {:>6}  {:>8}  {:>8}  {:<8}  LAST ERROR",
+        "WORKER",
+        "STATE",
+        "THREADS",
+        "EVALUATIONS/S",
+        "FLEET",
+        "LEASES",
+        "OLDEST",
+        "HEARD",
+        "VERSION"
+    );
+    for worker in &page.workers {
+        out!("{}", worker_line(worker, width));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn worker_line(worker: &WorkerView, width: usize) -> String {
+    let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    format!(
+        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>5}  {:>6}  {:>8}  {:>8}  {:<8}  {}",
+        worker.name,
+        worker.state.word(),
+        worker.threads,
+        shown(worker.rate.map(|rate| number(rate.round()))),
+        shown(worker.pace.map(|pace| format!("{pace:.2}"))),
+        worker.leases,
+        shown(worker.lease_age_milliseconds.map(time)),
+        time(worker.silent_milliseconds),
+        worker.version,
+        shortened(worker.last_error.as_deref().unwrap_or("-"), 100)
+    )
+}
+
+pub(crate) async fn drain(arguments: DrainArguments) -> Result<ExitCode, Failure> {
+    let DrainArguments { worker, coordinator, off } = arguments;
+    coordinator.connect().await?.drain(&worker, !off).await?;
+    if off {
+        eprintln!("worker {worker} is given work again");
+    } else {
+        eprintln!("worker {worker} is given no more work, and returns what it holds at the next generation");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Watches a run of a local store until it has ended, or no process works on it any more.
+pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let mut progress: Option<Progress> = None;
+    loop {
+        let row = listing::row(store, run).await;
+        let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
+        let status = status(&row);
+        let shown = progress.get_or_insert_with(|| Progress::new(&status, Ends::default()));
+        shown.show(&status);
+        if row.state != "running" && row.state != "paused" && row.state != "unfinished" {
+            shown.clear();
+            remote::print_ended(&status, json);
+            if row.state == "stopped" {
+                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+            }
+            return Ok(if row.state == "finished" { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        tokio::select! {
+            () = signals.asked() => {
+                eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+                return Ok(ExitCode::from(signals.exit_code()));
+            }
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+/// A run of a store as a coordinator reports it.
+fn status(row: &RunRow) -> v1::RunStatus {
+    let kind = match row.kind.as_str() {
+        "sweep" => Kind::Sweep,
+        "tournament" => Kind::Tournament,
+        "study" => Kind::Study,
+        _ => Kind::Evolution,
+    };
+    let state = match row.state.as_str() {
+        "running" | "unfinished" => State::Running,
+        "paused" => State::Paused,
+        "finished" => State::Finished,
+        "cancelled" => State::Cancelled,
+        "failed" | "damaged" => State::Failed,
+        _ => State::Waiting,
+    };
+    let digest = row.digest.as_ref().and_then(|digest| digest.parse::<codec::Digest>().ok());
+    let reason =
+        if row.state == "stopped" { "no process works on it".to_owned() } else { row.reason.clone() };
+    v1::RunStatus {
+        run: row.run.clone(),
+        kind: kind.into(),
+        state: state.into(),
+        priority: row.priority,
+        reason,
+        standing: Some(v1::Standing {
+            generation: row.done,
+            evaluations: row.evaluations,
+            best: row.best.unwrap_or(f64::NEG_INFINITY),
+        }),
+        goal: row.goal,
+        islands: row.islands,
+        leases: row.leases,
+        digest: digest.as_ref().map(proto::convert::digest_bytes),
+        elapsed_milliseconds: row.elapsed_milliseconds,
+        created: row.created,
+    }
+}

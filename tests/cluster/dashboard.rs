@@ -1,0 +1,175 @@
+//! The dashboard of a real coordinator and of a store without one.
+
+use crate::process::{Folder, atoll, json, text, wait_until};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+const EXPERIMENT: &str = r#"
+name = "shown"
+seed = 5
+problem = { kind = "maze", width = 20, height = 20, turns = 50 }
+algorithm = { kind = "ga", population = 300, mutation = { rate = 0.3 } }
+islands = { count = 4 }
+migration = { interval = 20, count = 2 }
+budget = { generations = 200 }
+"#;
+
+/// The reply to a GET, head and body.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    reply
+}
+
+fn api(address: &str, path: &str) -> serde_json::Value {
+    let reply = get(address, &format!("/api/v1/{path}"));
+    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{path}: {reply}");
+    serde_json::from_str(body).unwrap()
+}
+
+/// `atoll dashboard` of a store, and where it is.
+fn dashboard(folder: &Folder, store: &str) -> (Child, String) {
+    let mut child = atoll()
+        .args(["dashboard", "--store", store, "--listen", "127.0.0.1:0"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.strip_prefix("dashboard at http://").and_then(|rest| rest.split('/').next());
+    let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+    (child, address)
+}
+
+#[test]
+fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&["--lease", "1s"]);
+    let run = coordinator.submit(EXPERIMENT);
+    let explained = coordinator.command(&["explain", &run]);
+    assert!(text(&explained.stdout).starts_with("No worker is connected."), "{}", text(&explained.stdout));
+    let page = get(&coordinator.http, "/");
+    assert!(
+        page.contains(&format!("href=\"/runs/{run}\"")) && page.contains("no worker has joined"),
+        "{page}"
+    );
+
+    // A worker that is killed is shown as silent once its lease is over.
+    let victim = coordinator.worker(&["--name", "victim"]);
+    let names = |state: &str| -> Vec<String> {
+        let workers = api(&coordinator.http, "workers");
+        let workers = workers["workers"].as_array().unwrap().iter().filter(|worker| worker["state"] == state);
+        workers.map(|worker| worker["name"].as_str().unwrap().to_owned()).collect()
+    };
+    wait_until("the worker to be busy", || names("busy") == ["victim"]);
+    victim.kill();
+    let killed = Instant::now();
+    wait_until("the worker to be silent", || names("silent") == ["victim"]);
+    assert!(killed.elapsed() < Duration::from_secs(3), "a lease and 2 seconds: {:?}", killed.elapsed());
+
+    let _worker = coordinator.worker(&["--name", "second"]);
+    let digest = coordinator.digest(&run);
+    let shown = api(&coordinator.http, &format!("runs/{run}"));
+    assert_eq!(
+        (shown["row"]["digest"].as_str(), &shown["why"]["cause"]),
+        (Some(digest.as_str()), &"ended".into())
+    );
+    let page = get(&coordinator.http, &format!("/runs/{run}"));
+    for word in ["Best fitness over the generations", "Who computed which epoch", "victim", &digest[..12]] {
+        assert!(page.contains(word), "expected {word}");
+    }
+    let listed = text(&coordinator.command(&["workers"]).stdout);
+    assert!(listed.contains("second") && listed.contains("silent"), "{listed}");
+    let logged = text(&coordinator.command(&["logs", &run]).stdout);
+    assert!(logged.contains("created") && logged.contains("finished"), "{logged}");
+
+    // The store alone, copied elsewhere, shows the same as its report.
+    let copied = std::process::Command::new("cp")
+        .args(["-r", "atoll-store", "copy"])
+        .current_dir(folder.path())
+        .status();
+    assert!(copied.unwrap().success());
+    let report = json(&folder.atoll(&["report", &run, "--store", "copy", "--json"]));
+    let (mut served, address) = dashboard(&folder, "copy");
+    let stored = api(&address, &format!("runs/{run}"));
+    for (key, of_report) in [
+        ("best", "best_fitness"),
+        ("evaluations", "evaluations"),
+        ("done", "generations"),
+        ("digest", "digest"),
+    ] {
+        assert_eq!(stored["row"][key].as_f64(), report[of_report].as_f64(), "{key}");
+        assert_eq!(stored["row"][key].as_str(), report[of_report].as_str(), "{key}");
+        assert_eq!(stored["row"][key], shown["row"][key], "{key}");
+    }
+    let champions = api(&address, &format!("runs/{run}/champions"));
+    for (champion, island) in champions.as_array().unwrap().iter().zip(report["islands"].as_array().unwrap())
+    {
+        assert_eq!(champion["genome"].as_str().map(str::trim_end), island["champion"].as_str());
+        assert_eq!(champion["generation"], island["champion_generation"]);
+    }
+    let page = get(&address, &format!("/runs/{run}"));
+    assert!(page.contains("The best walks") && !page.contains("data-post"), "a store is only looked at");
+    assert!(get(&address, "/workers").contains("without a coordinator"));
+    served.kill().unwrap();
+    served.wait().unwrap();
+}
+
+#[test]
+fn an_open_stream_does_not_delay_the_end_of_a_coordinator() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&[]);
+    coordinator.submit(EXPERIMENT);
+    let mut streams = vec![];
+    for number in 0..3 {
+        let mut stream = TcpStream::connect(&coordinator.http).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        coordinator.submit(&EXPERIMENT.replace("shown", &format!("shown-{number}")));
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        while line != "event: changed\n" {
+            line.clear();
+            assert!(reader.read_line(&mut line).unwrap() > 0, "the stream ended");
+        }
+        streams.push(reader);
+    }
+    coordinator.process.signal(rustix::process::Signal::TERM);
+    let asked = Instant::now();
+    assert_eq!(coordinator.process.ended(), Some(143));
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn a_local_run_is_watched_without_a_coordinator() {
+    let folder = Folder::new();
+    let file = folder.file("shown.toml", EXPERIMENT);
+    let mut running = atoll()
+        .args(["run", &file, "--dashboard"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(running.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("dashboard at http://127.0.0.1:"), "{line}");
+    let address = line.trim().trim_start_matches("dashboard at http://").trim_end_matches('/').to_owned();
+    assert!(get(&address, "/").contains("<h1>Runs</h1>"));
+    assert!(running.wait().unwrap().success());
+    let watched = folder.atoll(&["watch", "latest"]);
+    assert!(watched.status.success(), "{}", text(&watched.stderr));
+    assert!(text(&watched.stdout).contains("digest"), "{}", text(&watched.stdout));
+    let explained = text(&folder.atoll(&["explain", "latest"]).stdout);
+    assert!(explained.starts_with("The run is finished: all generations are done"), "{explained}");
+    let refused = folder.atoll(&["dashboard", "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("loopback"), "{}", text(&refused.stderr));
+}
