@@ -108,7 +108,11 @@ fn budgets_that_cannot_be_are_refused() {
 fn runs_lists_what_there_is() {
     let (place, run) = tiny();
     let runs = place.json(&["runs", "--json"]);
-    assert_eq!(keys(&runs[0]), ["best_fitness", "created", "digest", "generations", "kind", "run", "state"]);
+    assert_eq!(
+        keys(&runs[0]),
+        ["best_fitness", "created", "digest", "disk_bytes", "generations", "kind", "run", "state"]
+    );
+    assert!(runs[0]["disk_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{runs}");
     assert_eq!(runs[0]["run"], run);
     assert_eq!(runs[0]["state"], "finished");
     let table = place.run(&["runs"]);
