@@ -273,9 +273,11 @@ impl<G: Gene> Population<G> {
 
     /// Everything that is remembered of the population, without padding.
     pub fn pack(&self) -> PackedPopulation<G> {
+        let mut genes = Vec::with_capacity(self.len() * self.shape.length);
+        (0..self.len()).for_each(|index| genes.extend_from_slice(self.genome(index)));
         PackedPopulation {
             count: self.len() as u32,
-            genes: (0..self.len()).flat_map(|index| self.genome(index)).copied().collect(),
+            genes,
             fitness: self.fitness.clone(),
             descriptors: self.descriptors.clone(),
             steps: self.steps.clone(),
@@ -294,7 +296,10 @@ impl<G: Gene> Population<G> {
         if packed.fitness.iter().any(|fitness| fitness.is_nan()) {
             return Err(MisfitError::NotANumber);
         }
-        if let Some(gene) = packed.genes.iter().find(|gene| !gene.belongs(shape.domain)) {
+        // Without a branch for each gene; which of them it was is looked for only if there is one.
+        let all_belong = packed.genes.iter().fold(true, |all, gene| all & gene.belongs(shape.domain));
+        let stranger = packed.genes.iter().find(|gene| !all_belong && !gene.belongs(shape.domain));
+        if let Some(gene) = stranger {
             return Err(MisfitError::Gene {
                 gene: format!("{gene:?}"),
                 domain: format!("{:?}", shape.domain),

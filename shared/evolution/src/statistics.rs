@@ -3,6 +3,7 @@
 use crate::gene::Gene;
 use crate::population::Population;
 use bincode::{Decode, Encode};
+use std::borrow::Cow;
 
 /// A sum in eight interleaved partial sums, folded in a fixed order: fast, and the same whatever the vector width.
 pub fn sum(numbers: impl IntoIterator<Item = f64>) -> f64 {
@@ -10,7 +11,21 @@ pub fn sum(numbers: impl IntoIterator<Item = f64>) -> f64 {
     for (at, number) in numbers.into_iter().enumerate() {
         lanes[at % 8] += number;
     }
-    let [a, b, c, d, e, f, g, h] = lanes;
+    fold(lanes)
+}
+
+/// [`sum`] of what is made of each number, to the same bits: as vectors, because the numbers stand side by side.
+fn sum_of(numbers: &[f64], of: impl Fn(f64) -> f64) -> f64 {
+    let mut lanes = [0.0; 8];
+    let mut rows = numbers.chunks_exact(8);
+    for row in &mut rows {
+        lanes.iter_mut().zip(row).for_each(|(lane, number)| *lane += of(*number));
+    }
+    lanes.iter_mut().zip(rows.remainder()).for_each(|(lane, number)| *lane += of(*number));
+    fold(lanes)
+}
+
+fn fold([a, b, c, d, e, f, g, h]: [f64; 8]) -> f64 {
     ((a + b) + (c + d)) + ((e + f) + (g + h))
 }
 
@@ -35,10 +50,14 @@ impl GenerationRow {
     pub fn new<G: Gene>(population: &Population<G>, generation: u64, evaluations: u64) -> Self {
         let fitness = population.fitness();
         let best = fitness.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let finite = || fitness.iter().copied().filter(|f| f.is_finite());
-        let count = finite().count().max(1) as f64;
-        let mean = sum(finite()) / count;
-        let deviation = (sum(finite().map(|f| (f - mean) * (f - mean))) / count).sqrt();
+        let finite: Cow<'_, [f64]> = if fitness.iter().fold(true, |all, f| all & f.is_finite()) {
+            fitness.into()
+        } else {
+            fitness.iter().copied().filter(|f| f.is_finite()).collect()
+        };
+        let count = finite.len().max(1) as f64;
+        let mean = sum_of(&finite, |f| f) / count;
+        let deviation = (sum_of(&finite, |f| (f - mean) * (f - mean)) / count).sqrt();
         Self { generation, evaluations, best, mean, deviation }
     }
 }
