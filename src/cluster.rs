@@ -11,6 +11,7 @@ use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::remote::Remote;
 use crate::run::{How, opening};
+use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::DashboardSettings;
@@ -50,6 +51,7 @@ pub(crate) async fn work_off(
             "the store {folder} is served by the coordinator, {server}: submit the run there, or stop it first"
         )));
     }
+    served::check_free(store, how).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();

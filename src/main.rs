@@ -42,6 +42,7 @@ mod results;
 mod run;
 mod run_name;
 mod runs;
+mod served;
 mod settings;
 mod shell;
 mod signals;

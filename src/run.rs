@@ -8,7 +8,7 @@ use crate::protection::Credentials;
 use crate::run_name;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
-use crate::{cells, cluster, remote, study, summary, sweep, tournament};
+use crate::{cells, cluster, remote, served, study, summary, sweep, tournament};
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
@@ -116,6 +116,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         let request = request(&arguments, &plan, &files)?;
         cluster::work_off(&store, request, how, workers, &mut signals, Ends::of_plan(&plan)).await?
     } else {
+        if !arguments.fresh {
+            served::check_idle(&store, &run_name::of(&plan)?).await?;
+        }
         let files = files.into_values().collect();
         let wish = Wish::Submit { plan: Box::new(plan.clone()), files, fresh: arguments.fresh };
         Some(drive::here(&store, wish, how, &mut signals).await?)
@@ -176,6 +179,7 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
 
 /// Drives a run that is in the store.
 async fn drive_stored(store: &Store, wish: Wish, run: &RunId, how: &How) -> Result<ExitCode, Failure> {
+    served::check_idle(store, run).await?;
     let (plan, _) = run::stored::read_plan(store, run).await?;
     let mut signals = Signals::listen()?;
     let driven = drive::here(store, wish, how, &mut signals).await?;

@@ -1,6 +1,8 @@
 //! Runs as people name them: by their ids, the beginning of one, the name of what was run, or `latest`.
 
 use crate::failure::Failure;
+use crate::store_argument::run_id;
+use experiment::Plan;
 use experiment::document::nearest;
 use run::players::Reference;
 use run::{Place, RunId, layout};
@@ -25,6 +27,16 @@ pub(crate) enum Choice<'a> {
     Several(Vec<&'a str>),
     /// None, but perhaps this one was meant.
     None(Option<&'a str>),
+}
+
+/// The run of a plan, unless another one is begun beside it.
+pub(crate) fn of(plan: &Plan) -> Result<RunId, Failure> {
+    run_id(&match plan {
+        Plan::Single(experiment) => experiment.run_id(),
+        Plan::Sweep(sweep) => sweep.run_id(),
+        Plan::Study(study) => study.run_id(),
+        Plan::Tournament(games) => games.run_id(),
+    })
 }
 
 /// The run that a text stands for.

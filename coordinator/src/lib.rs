@@ -35,7 +35,7 @@ pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
     Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError, TokenError,
-    Tokens, refuse_listener, run, serve_listener, start, start_local,
+    Tokens, answers, refuse_listener, run, serve_listener, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

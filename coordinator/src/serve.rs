@@ -24,5 +24,6 @@ pub use server::{
     Ending, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener, start,
     start_local,
 };
+pub use standby::answers;
 pub use tls::{Tls, TlsError};
 pub(crate) use worker_api::Front;

@@ -1,7 +1,9 @@
 //! A run has one writer: whoever comes second is refused, and told who was first.
 
 use crate::process::{EXPERIMENT, Folder, Process, atoll, text, wait_until};
+use crate::s3::Server;
 use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 
 /// Far longer than a test takes.
@@ -84,4 +86,45 @@ fn a_coordinator_leaves_a_run_alone_that_another_process_works_on() {
     let coordinator = folder.coordinator(&[]);
     refused(&coordinator.command(&["submit", &file]), first.0.id());
     assert!(first.0.try_wait().unwrap().is_none(), "the first one goes on");
+}
+
+#[test]
+fn resuming_a_run_in_a_bucket_beside_a_live_coordinator_is_refused() {
+    let (server, folder) = (Server::start(), Folder::new());
+    let store = ["--store", "s3://clusters/one-writer"];
+    let coordinator = folder.coordinator_with(&store, server.variables());
+    let run = coordinator.submit(&long());
+    let _worker = coordinator.worker(&[]);
+    coordinator.wait_for("atoll_results_accepted_total", 1.0);
+    let file = folder.file("long.toml", &long());
+    let other = folder.file("other.toml", &EXPERIMENT.replace("3000", "30"));
+    let command = |arguments: &[&str]| {
+        let mut atoll = atoll();
+        atoll.args(arguments).args(store).envs(server.variables()).current_dir(folder.path());
+        atoll.output().unwrap()
+    };
+    let address = &coordinator.address;
+    for arguments in [
+        &["resume", &run][..],
+        &["extend", &run, "--generations", "200000000"],
+        &["run", &file],
+        &["run", &other, "--workers", "1"],
+    ] {
+        let refused = command(arguments);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains(&format!("the coordinator at {address}")), "{arguments:?}: {said}");
+    }
+    // What the coordinator knows nothing of may be run beside it.
+    assert!(command(&["run", &other]).status.success());
+    let accepted = coordinator.metric("atoll_results_accepted_total");
+    coordinator.wait_for("atoll_results_accepted_total", accepted + 1.0);
+    // A coordinator that is gone holds nothing up.
+    coordinator.process.kill();
+    let mut resume = atoll();
+    resume.args(["resume", &run]).args(store).envs(server.variables()).stderr(Stdio::piped());
+    let mut resumed = Process(resume.spawn().unwrap());
+    let mut said = String::new();
+    BufReader::new(resumed.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("going on from generation"), "{said}");
 }

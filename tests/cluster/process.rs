@@ -237,7 +237,7 @@ impl Coordinator {
     }
 
     /// Whether its process has ended: nobody has waited for it, so it is a zombie then.
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap_or_default();
         stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'))
     }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// What a client must be told to reach the server by another way.
-fn by_way_of(url: &str, server: &Server) -> Variables {
+pub(crate) fn by_way_of(url: &str, server: &Server) -> Variables {
     let mut variables = server.variables();
     for (name, value) in &mut variables {
         if name == "AWS_ENDPOINT_URL" {

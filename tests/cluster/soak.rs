@@ -1,11 +1,16 @@
-//! A soak of real processes (`tests/long soak`): workers and coordinators are killed, stopped and terminated, connections are
-//! cut and fall silent, and the store cannot be written for a while, all in a random order that follows from a seed.
+//! A soak of real processes: workers and coordinators are killed, stopped and terminated, connections are cut, fall silent, are
+//! half open or slow, and disks are full, all in a random order that follows from a seed. Two coordinators share the store, of
+//! which one stands by; workers have tokens, and a tenth of what they deliver is audited.
 //!
-//! `ATOLL_SOAK_SECONDS` says for how long, `ATOLL_SOAK_SEED` with which seed to begin.
+//! A fault counts only if it happened: to a process that was there, to bytes that were on their way, to a write that failed,
+//! and while a run was unfinished.
+//!
+//! `ATOLL_SOAK_SECONDS` says for how long (`tests/long soak`), `ATOLL_SOAK_SEED` with which seed to begin. Without them there
+//! is one short round.
 
-use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Process, digest, text, worker};
+use crate::process::{Coordinator, EXPERIMENT, Folder, Process, atoll, digest, json, text, wait_until};
 use crate::proxy::Proxy;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -27,8 +32,9 @@ draw = { max_plies = 60 }
 players = [{ name = "counter", player = "material" }, { name = "other", player = "random" }]
 "#;
 
-/// Faults of one round.
+/// The most faults of one round.
 const FAULTS: u32 = 25;
+const WORKERS: usize = 3;
 
 struct Dice(u64);
 
@@ -47,164 +53,306 @@ impl Dice {
 /// A cluster under faults, and how many of each kind it has had.
 struct Soak {
     folder: Folder,
-    coordinator: Option<Coordinator>,
-    proxy: Proxy,
+    /// Two, of which one has the store.
+    coordinators: Vec<Coordinator>,
+    active: usize,
+    /// One before each coordinator.
+    proxies: Vec<Proxy>,
     workers: Vec<Process>,
+    /// How many workers were started.
+    started: usize,
     dice: Dice,
     counts: BTreeMap<&'static str, u32>,
+    /// What coordinators have said that are gone.
+    said: String,
+}
+
+fn is_ready(coordinator: &Coordinator) -> bool {
+    coordinator.page("/readyz").starts_with("HTTP/1.1 200")
 }
 
 impl Soak {
     fn new(seed: u64) -> Self {
         let folder = Folder::new();
-        let coordinator = folder.coordinator(&["--lease", "1s"]);
-        let proxy = Proxy::to(&coordinator.address);
+        let tokens: Vec<String> = (0..WORKERS).map(|number| format!("worker-{number}-{seed:032}")).collect();
+        for (number, token) in tokens.iter().enumerate() {
+            folder.file(&format!("worker-{number}.token"), token);
+        }
+        folder.file("workers.token", &tokens.join("\n"));
+        folder.file("operator.token", &format!("operator-{seed:032}"));
+        folder.file("settings.toml", "audit = 0.1\n");
+        let start = || {
+            folder.coordinator(&[
+                "--config=settings.toml",
+                "--worker-token-file=workers.token",
+                "--operator-token-file=operator.token",
+                "--standby",
+                "--takeover-after=1s",
+                "--lease=1s",
+            ])
+        };
+        let first = start();
+        wait_until("the claim of the first", || is_ready(&first));
+        let coordinators = vec![first, start()];
+        let proxies = coordinators.iter().map(|coordinator| Proxy::to(&coordinator.address)).collect();
         let mut soak = Self {
             folder,
-            coordinator: Some(coordinator),
-            proxy,
+            coordinators,
+            active: 0,
+            proxies,
             workers: vec![],
+            started: 0,
             dice: Dice(seed),
             counts: BTreeMap::new(),
+            said: String::new(),
         };
-        (0..3).for_each(|_| soak.start_worker());
+        soak.supervise();
+        (0..WORKERS).for_each(|_| soak.start_worker());
         soak
     }
 
-    fn coordinator(&self) -> &Coordinator {
-        self.coordinator.as_ref().unwrap()
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
     }
 
-    /// Every other worker is reached through a network that fails.
+    /// Every other worker is reached through a network that fails. Three tokens are three principals.
     fn start_worker(&mut self) {
-        let url = if self.dice.roll(2) == 0 { self.proxy.url.clone() } else { self.coordinator().url() };
-        self.workers.push(worker(&url, &[]));
+        let number = self.started;
+        self.started += 1;
+        let urls: Vec<String> = if number.is_multiple_of(2) {
+            self.proxies.iter().map(|proxy| proxy.url.clone()).collect()
+        } else {
+            self.coordinators.iter().map(Coordinator::url).collect()
+        };
+        let token = self.path(&format!("worker-{}.token", number % WORKERS));
+        let worker = atoll()
+            .args(["worker", "--coordinator", &urls.join(","), "--threads", "1", "--token-file", &token])
+            .env("ATOLL_LOG", "error")
+            .current_dir(self.folder.path())
+            .spawn();
+        self.workers.push(Process(worker.unwrap()));
     }
 
+    /// Takes a worker that is there.
     fn take_worker(&mut self) -> Process {
         let at = self.dice.roll(self.workers.len() as u64) as usize;
-        self.workers.swap_remove(at)
+        let mut worker = self.workers.swap_remove(at);
+        let status = worker.0.try_wait().unwrap();
+        assert!(status.is_none(), "a worker has left: {status:?}\n{}", self.words());
+        worker
     }
 
-    fn disturb(&mut self) {
-        let kind = match self.dice.roll(12) {
-            0..=3 => {
-                self.take_worker().kill();
-                self.start_worker();
-                "workers killed"
+    fn submit(&self, plan: &str) -> String {
+        let file = self.folder.file("submitted.toml", plan);
+        let url = self.coordinators[self.active].url();
+        let token = self.path("operator.token");
+        let submit = ["submit", &file, "--json", "--coordinator", &url, "--token-file", &token];
+        json(&self.folder.atoll(&submit))["run"].as_str().unwrap().to_owned()
+    }
+
+    /// The runs as they are stored.
+    fn runs(&self) -> Vec<serde_json::Value> {
+        json(&self.folder.atoll(&["runs", "--json"])).as_array().unwrap().clone()
+    }
+
+    fn has_unfinished_runs(&self) -> bool {
+        self.runs().iter().any(|run| run["state"] != "finished")
+    }
+
+    /// Everything that coordinators have said.
+    fn words(&self) -> String {
+        let said: Vec<String> = self.coordinators.iter().map(Coordinator::said).collect();
+        format!("{}{}", self.said, said.join("\n"))
+    }
+
+    /// How often a coordinator could not write.
+    fn failed_writes(&self) -> usize {
+        self.words().matches("cannot be written").count()
+    }
+
+    /// Starts coordinators again that have ended, as a supervisor would, until one of them has the store.
+    fn supervise(&mut self) {
+        let before = self.active;
+        wait_until("a coordinator that has the store", || {
+            for at in 0..self.coordinators.len() {
+                if self.coordinators[at].has_ended() {
+                    let ended = self.coordinators.remove(at);
+                    self.said += &ended.said();
+                    self.coordinators.insert(at, ended.again());
+                }
             }
-            4 => {
-                let worker = self.take_worker();
-                worker.signal(Signal::TERM);
-                self.start_worker();
-                "workers terminated"
+            let ready: Vec<usize> = (0..2).filter(|&at| is_ready(&self.coordinators[at])).collect();
+            self.active = ready.first().copied().unwrap_or(self.active);
+            ready.len() == 1
+        });
+        if self.active != before {
+            *self.counts.entry("standby takeovers").or_default() += 1;
+        }
+    }
+
+    /// Lets one thing go wrong; returns its name if it happened, and how often.
+    fn disturb(&mut self) -> Option<(&'static str, u32)> {
+        match self.dice.roll(16) {
+            0..=4 => {
+                let kills = 1 + self.dice.roll(2) as u32;
+                for _ in 0..kills {
+                    self.take_worker().kill();
+                    self.start_worker();
+                }
+                Some(("workers killed", kills))
             }
             5 => {
+                let mut worker = self.take_worker();
+                worker.signal(Signal::TERM);
+                worker.ended();
+                self.start_worker();
+                Some(("workers terminated", 1))
+            }
+            6 => {
                 let worker = self.take_worker();
                 worker.signal(Signal::STOP);
-                self.dice.pause(1500);
+                self.dice.pause(2500);
                 worker.signal(Signal::CONT);
                 self.workers.push(worker);
-                "workers stopped"
+                Some(("workers stopped", 1))
             }
-            6 | 7 => {
-                self.coordinator = self.coordinator.take().map(Coordinator::restart);
-                "coordinators killed"
-            }
-            8 => {
-                let coordinator = self.coordinator.take().unwrap();
-                coordinator.process.signal(Signal::TERM);
-                self.coordinator = Some(coordinator.again());
-                "coordinators terminated"
-            }
-            9 => {
-                self.coordinator().process.signal(Signal::STOP);
-                self.dice.pause(1500);
-                self.coordinator().process.signal(Signal::CONT);
-                "coordinators stopped"
+            7..=9 => {
+                self.coordinators[self.active].process.0.kill().unwrap();
+                Some(("coordinators killed", 1))
             }
             10 => {
-                let is_silent = self.dice.roll(2) == 0;
-                if is_silent {
-                    self.proxy.fall_silent();
-                } else {
-                    self.proxy.cut();
-                }
-                self.dice.pause(1500);
-                self.proxy.heal();
-                if is_silent { "connections silent" } else { "connections cut" }
+                self.coordinators[self.active].process.signal(Signal::TERM);
+                wait_until("the end of a coordinator", || self.coordinators[self.active].has_ended());
+                Some(("coordinators terminated", 1))
             }
-            _ => {
-                self.block_store();
-                "stores unwritable"
+            11 => {
+                self.coordinators[self.active].process.signal(Signal::STOP);
+                self.dice.pause(2500);
+                self.coordinators[self.active].process.signal(Signal::CONT);
+                Some(("coordinators stopped", 1))
             }
-        };
-        *self.counts.entry(kind).or_default() += 1;
+            12 | 13 => self.break_connections().map(|kind| (kind, 1)),
+            _ => self.fill_disk().then_some(("disks full", 1)),
+        }
     }
 
-    /// For a while, nothing can be created below one folder of one run.
-    fn block_store(&mut self) {
-        let runs = self.folder.path().join("atoll-store/runs");
-        let Some(run) = std::fs::read_dir(runs).unwrap().flatten().next() else { return };
-        let folder = run.path().join("commits");
-        let away = folder.with_file_name("commits-away");
-        if std::fs::rename(&folder, &away).is_err() {
-            return;
-        }
-        std::fs::write(&folder, "a file, where nothing can be created").unwrap();
-        self.dice.pause(800);
-        std::fs::remove_file(&folder).unwrap();
-        std::fs::rename(&away, &folder).unwrap();
+    /// For a while, what goes through the active coordinator's proxy does not arrive as it should.
+    fn break_connections(&mut self) -> Option<&'static str> {
+        let (kind, time) = (self.dice.roll(4), Duration::from_millis(20 + self.dice.roll(300)));
+        let proxy = &self.proxies[self.active];
+        let before = proxy.held();
+        let name = match kind {
+            0 => {
+                proxy.cut();
+                "connections cut"
+            }
+            1 => {
+                proxy.fall_silent();
+                "connections silent"
+            }
+            2 => {
+                proxy.fall_half_silent();
+                "connections half-open"
+            }
+            _ => {
+                proxy.slow_down(time);
+                "connections slow"
+            }
+        };
+        self.dice.pause(2500);
+        let proxy = &self.proxies[self.active];
+        proxy.heal();
+        (proxy.held() > before).then_some(name)
+    }
+
+    /// For a while, the active coordinator can write no file beyond a small size; returns whether it wanted to.
+    fn fill_disk(&mut self) -> bool {
+        let before = self.failed_writes();
+        let coordinator = &self.coordinators[self.active].process;
+        let pid = Pid::from_raw(coordinator.0.id() as i32);
+        let maximum = rustix::process::getrlimit(Resource::Fsize).maximum;
+        let limit = |current| {
+            let limits = Rlimit { current, maximum };
+            rustix::process::prlimit(pid, Resource::Fsize, limits).unwrap()
+        };
+        limit(Some([0, 512][self.dice.roll(2) as usize]));
+        self.dice.pause(2500);
+        limit(maximum);
+        self.failed_writes() > before
     }
 }
 
 /// One round: four kinds of runs, some dozen faults, and what they came to.
-fn round(seed: u64, expected: &[(&str, Option<&str>)]) -> BTreeMap<&'static str, u32> {
+fn round(seed: u64, faults: u32, expected: &[(&str, Option<&str>)]) -> BTreeMap<&'static str, u32> {
     let mut soak = Soak::new(seed);
-    let runs: Vec<String> = expected.iter().map(|(text, _)| soak.coordinator().submit(text)).collect();
-    for _ in 0..FAULTS {
+    let runs: Vec<String> = expected.iter().map(|(text, _)| soak.submit(text)).collect();
+    for _ in 0..faults {
         soak.dice.pause(600);
-        soak.disturb();
+        if !soak.has_unfinished_runs() {
+            break;
+        }
+        if let Some((kind, times)) = soak.disturb() {
+            *soak.counts.entry(kind).or_default() += times;
+        }
+        soak.supervise();
     }
+    wait_until("the end of all runs", || {
+        soak.supervise();
+        let failed = soak.runs().into_iter().find(|run| run["state"] == "failed");
+        assert!(failed.is_none(), "seed {seed}: {failed:?}\n{}", soak.words());
+        !soak.has_unfinished_runs()
+    });
+    let stored = soak.runs();
     for (run, (_, expected)) in runs.iter().zip(expected) {
-        let found = soak.coordinator().digest(run);
-        assert!(expected.is_none_or(|expected| found == expected), "seed {seed}: {run} is {found}");
-    }
-    for run in &runs {
+        let found = stored.iter().find(|stored| stored["run"] == run.as_str()).unwrap();
+        let found = found["digest"].as_str().unwrap();
+        assert!(
+            expected.is_none_or(|expected| found == expected),
+            "seed {seed}: {run} is {found}\n{}",
+            soak.words()
+        );
         let verified = soak.folder.atoll(&["verify", run]);
-        assert!(verified.status.success(), "seed {seed}: {run}: {}", text(&verified.stderr));
+        assert!(verified.status.success(), "seed {seed}: {run}: {}", text(&verified.stdout));
     }
+    let words = soak.words();
+    for never in ["quarantined", "panicked", "taken back"] {
+        assert!(!words.contains(never), "seed {seed}: {words}");
+    }
+    (0..soak.workers.len()).for_each(|_| drop(soak.take_worker()));
     soak.counts
 }
 
 #[test]
-#[ignore = "takes as long as it is told: tests/long soak"]
 fn soak() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (seconds, first) = (number("ATOLL_SOAK_SECONDS"), number("ATOLL_SOAK_SEED").unwrap_or(0));
+    // In a long soak, runs are long enough for all faults of a round.
+    let experiment = match seconds {
+        Some(_) => EXPERIMENT.replace("3000", "12000"),
+        None => EXPERIMENT.to_owned(),
     };
-    let (seconds, first) = (number("ATOLL_SOAK_SECONDS", 60), number("ATOLL_SOAK_SEED", 0));
-    let alone = |name: &str, plan: &str| {
+    let faults = if seconds.is_some() { FAULTS } else { 3 };
+    let asynchronous = experiment.replace("\"faults\"", "\"asynchronous\"");
+    let asynchronous = asynchronous.replace("count = 5 }", "count = 5, mode = \"asynchronous\" }");
+    let alone = |plan: &str| {
         let folder = Folder::new();
-        let file = folder.file(name, plan);
+        let file = folder.file("alone.toml", plan);
         digest(&folder.atoll(&["run", &file, "--json"]))
     };
-    let (sweep, games) = (alone("sweep.toml", SWEEP), alone("games.toml", TOURNAMENT));
-    let asynchronous = EXPERIMENT.replace("\"faults\"", "\"asynchronous\"");
-    let asynchronous = asynchronous.replace("count = 5 }", "count = 5, mode = \"asynchronous\" }");
+    let (single, sweep, games) = (alone(&experiment), alone(SWEEP), alone(TOURNAMENT));
     let expected = [
-        (EXPERIMENT, Some(DIGEST.as_str())),
+        (experiment.as_str(), Some(single.as_str())),
         (asynchronous.as_str(), None),
         (SWEEP, Some(sweep.as_str())),
         (TOURNAMENT, Some(games.as_str())),
     ];
-    println!("soak: digests {}, {sweep}, {games}", *DIGEST);
+    println!("soak: digests {single}, {sweep}, {games}");
     let start = Instant::now();
     for seed in first.. {
-        let counts = round(seed, &expected);
+        let counts = round(seed, faults, &expected);
         let counts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         println!("soak: seed {seed}, {}", counts.join(", "));
-        if start.elapsed().as_secs() >= seconds {
+        if start.elapsed().as_secs() >= seconds.unwrap_or(0) {
             break;
         }
     }

@@ -1,7 +1,9 @@
 //! Two coordinators on one store: the older one stops by itself, and nothing is lost.
 
-use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Variables, wait_until};
+use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, Variables, atoll, text, wait_until};
+use crate::proxy::Proxy;
 use crate::s3::Server;
+use crate::silent_store::by_way_of;
 
 fn succeed(first: Coordinator, second: &Coordinator, run: &str) {
     let mut first = first;
@@ -55,4 +57,32 @@ fn what_is_submitted_to_the_older_one_is_not_lost() {
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let run = second.submit(EXPERIMENT);
     succeed(first, &second, &run);
+}
+
+/// What the older coordinator has sent arrives while the newer one continues the run: none of it counts.
+#[test]
+fn late_writes_of_an_older_coordinator_in_a_bucket_do_not_count() {
+    let (server, folder) = (Server::start(), Folder::new());
+    let proxy = Proxy::to(server.variables()[0].1.trim_start_matches("http://"));
+    let store = ["--store", "s3://clusters/late", "--lease", "2s"];
+    let start = |variables| folder.coordinator_with(&store, variables);
+    let mut first = start(by_way_of(&proxy.url, &server));
+    let plan = EXPERIMENT.replace("count = 5 }", "count = 5, mode = \"asynchronous\" }");
+    let run = first.submit(&plan.replace("every = 50", "every = 1").replace("3000", "6000"));
+    let _worker = first.worker(&[]);
+    first.wait_for("atoll_results_accepted_total", 8.0);
+    proxy.fall_silent();
+    // Writes are on their way now, and stay there.
+    let before = proxy.held();
+    wait_until("writes that are held", || proxy.held() > before);
+    let second = start(server.variables());
+    let _other = second.worker(&[]);
+    second.wait_for("atoll_results_accepted_total", 24.0);
+    proxy.heal();
+    assert_eq!(first.process.ended(), Some(3), "{}", first.said());
+    let digest = second.digest(&run);
+    let verify = ["verify", &run, "--json", "--store", "s3://clusters/late"];
+    let verified = atoll().args(verify).envs(server.variables()).current_dir(folder.path()).output().unwrap();
+    assert!(verified.status.success(), "{}{}", text(&verified.stdout), text(&verified.stderr));
+    assert_eq!(digest.len(), DIGEST.len());
 }

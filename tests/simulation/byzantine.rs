@@ -1,11 +1,12 @@
-//! A worker with a valid token that does not do what it should.
+//! A worker with a valid token that does not do what it should, with everything or with one piece.
 
 use bytes::Bytes;
 use evolution::digest::Digest;
 use proto::calls::WorkerCalls;
 use proto::v1;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use tonic::Status;
 
 /// What it does.
@@ -19,16 +20,25 @@ pub(crate) enum Manner {
     Fails,
     /// Keeps its leases, and never delivers.
     Holds,
+    /// Crashes in the place of delivering.
+    Dies,
 }
 
 impl Manner {
     pub(crate) const ALL: [Self; 4] = [Self::Lies, Self::Garbles, Self::Fails, Self::Holds];
 }
 
+/// The piece that is poison where there is one: each run of epochs has it.
+const POISONED: v1::EpochPiece = v1::EpochPiece { island: 0, epoch: 3 };
+
 /// The calls of such a worker, which itself is a real one.
 pub(crate) struct Byzantine {
     calls: worker::Grpc,
     manner: Manner,
+    /// Whether it behaves like that with one piece only.
+    only_poison: bool,
+    /// Notified when it is to crash.
+    died: Arc<Notify>,
     /// The plans that a liar computes, by their runs.
     plans: Mutex<BTreeMap<String, String>>,
     /// The tokens of its leases.
@@ -45,7 +55,21 @@ fn key(piece: Option<&v1::Piece>) -> String {
 
 impl Byzantine {
     pub(crate) fn new(calls: worker::Grpc, manner: Manner) -> Self {
-        Self { calls, manner, plans: Mutex::default(), tokens: Mutex::default() }
+        let (only_poison, died) = (false, Arc::default());
+        Self { calls, manner, only_poison, died, plans: Mutex::default(), tokens: Mutex::default() }
+    }
+
+    /// The calls of a worker to which one piece is poison, and what is notified when it is to crash.
+    pub(crate) fn poisoned(calls: worker::Grpc, manner: Manner) -> (Self, Arc<Notify>) {
+        let byzantine = Self { only_poison: true, ..Self::new(calls, manner) };
+        let died = byzantine.died.clone();
+        (byzantine, died)
+    }
+
+    /// Whether it does with a piece what it should.
+    fn is_honest_with(&self, piece: Option<&v1::Piece>) -> bool {
+        let poisoned = Some(v1::piece::What::Epoch(POISONED));
+        self.only_poison && piece.and_then(|piece| piece.what) != poisoned
     }
 
     /// The digest of the plan that a liar computes in place of the one of a run.
@@ -110,6 +134,7 @@ impl WorkerCalls for Byzantine {
         mut bodies: Vec<Bytes>,
     ) -> Result<v1::CompleteReply, Status> {
         match self.manner {
+            _ if self.is_honest_with(head.piece.as_ref()) => {}
             Manner::Lies => {}
             Manner::Garbles => {
                 if let Some(body) = bodies.first_mut() {
@@ -128,6 +153,10 @@ impl WorkerCalls for Byzantine {
                 return Ok(v1::CompleteReply::default());
             }
             Manner::Holds => return std::future::pending().await,
+            Manner::Dies => {
+                self.died.notify_one();
+                return std::future::pending().await;
+            }
         }
         let mut reply = self.calls.complete(head, bodies).await?;
         self.take(&mut reply.grants).await;

@@ -4,7 +4,7 @@
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
@@ -128,6 +128,17 @@ impl FaultyStore {
         drop(traffic);
         for write in arriving {
             write(&self.0.objects);
+        }
+    }
+
+    /// Writes every object to a folder, which is a store then.
+    pub(crate) fn copy_to(&self, folder: &std::path::Path) {
+        let listed: Vec<ObjectMeta> = at_once(self.0.objects.list(None).try_collect()).unwrap();
+        for ObjectMeta { location, .. } in listed {
+            let body = at_once(async { self.0.objects.get(&location).await?.bytes().await }).unwrap();
+            let file = folder.join(location.as_ref());
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, body).unwrap();
         }
     }
 

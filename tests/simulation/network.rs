@@ -19,7 +19,7 @@ use store::promises::Trial;
 use store::{Nonce, Store};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::Channel;
-use tonic::transport::server::Connected;
+use tonic::transport::server::{Connected, TcpConnectInfo};
 use turmoil::net::{TcpListener, TcpStream};
 
 /// The hosts of coordinators: one serves, and another may take its place.
@@ -62,10 +62,13 @@ impl Serving {
 /// A stream of the simulation, as a connection of the server.
 struct Wire(TcpStream);
 
+/// Each host answers for its workers, as an address does.
 impl Connected for Wire {
-    type ConnectInfo = ();
+    type ConnectInfo = TcpConnectInfo;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> TcpConnectInfo {
+        TcpConnectInfo { local_addr: self.0.local_addr().ok(), remote_addr: self.0.peer_addr().ok() }
+    }
 }
 
 impl AsyncRead for Wire {
@@ -160,16 +163,38 @@ fn config(id: String, name: String, seed: u64) -> worker::Config {
     }
 }
 
-pub(crate) async fn work(serving: Serving, number: u64, seed: u64) -> turmoil::Result {
-    let life = turmoil::elapsed().as_nanos();
-    let config = config(format!("{number}-{life}"), format!("worker-{number}"), seed + number);
-    worker::run(config, Arc::new(serving.worker()), worker::Pool::inline(), std::future::pending()).await?;
-    Ok(())
+/// How long a worker that died takes to be started again.
+const REVIVAL: Duration = Duration::from_millis(50);
+
+/// A worker that does what it should, unless one piece is poison to it in this manner.
+pub(crate) async fn work(
+    serving: Serving,
+    number: u64,
+    seed: u64,
+    poison: Option<Manner>,
+) -> turmoil::Result {
+    loop {
+        let life = turmoil::sim_elapsed().unwrap().as_nanos();
+        let config = config(format!("{number}-{life}"), format!("worker-{number}"), seed + number);
+        let (pool, forever) = (worker::Pool::inline(), std::future::pending());
+        let Some(manner) = poison else {
+            worker::run(config, Arc::new(serving.worker()), pool, forever).await?;
+            return Ok(());
+        };
+        let (calls, died) = Byzantine::poisoned(serving.worker(), manner);
+        tokio::select! {
+            ended = worker::run(config, Arc::new(calls), pool, forever) => {
+                ended?;
+                return Ok(());
+            }
+            () = died.notified() => tokio::time::sleep(REVIVAL).await,
+        }
+    }
 }
 
 /// A worker that does not do what it should, until it is quarantined; after a crash it is the same one.
-pub(crate) async fn misbehave(serving: Serving, manner: Manner, seed: u64) -> turmoil::Result {
-    let config = config("byzantine".to_owned(), "byzantine".to_owned(), seed);
+pub(crate) async fn misbehave(serving: Serving, name: String, manner: Manner, seed: u64) -> turmoil::Result {
+    let config = config(name.clone(), name, seed);
     let calls = Arc::new(Byzantine::new(serving.worker(), manner));
     let ended = worker::run(config, calls, worker::Pool::inline(), std::future::pending()).await;
     tracing::info!(?ended, "a byzantine worker ended");

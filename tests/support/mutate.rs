@@ -2,6 +2,7 @@
 //!
 //! `ATOLL_FUZZ_ROUNDS=N` tries N inputs of each kind, and `ATOLL_FUZZ_SEED=N` others (`tests/long fuzz`).
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Nothing takes longer than this to be read or refused.
@@ -114,13 +115,28 @@ impl Mutator {
     }
 }
 
+/// The inputs of a kind that were committed, in `tests/data/corpus`: what was found once, and what is hard to come by.
+pub(crate) fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus").join(name);
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
 /// Lets a parser read inputs that are nearly right. It may refuse them, but neither panic nor take long.
 #[allow(dead_code, reason = "some tests judge by themselves")]
 pub(crate) fn try_out(name: &str, unless_asked: u64, corpus: &[Vec<u8>], mut parse: impl FnMut(&[u8])) {
     assert!(!corpus.is_empty(), "{name} has a corpus");
+    let committed = self::corpus(name);
+    let known = [corpus, &committed[..]].concat();
     let mut mutator = Mutator::new(name);
-    for round in 0..rounds(unless_asked) {
-        let input = mutator.mutated(corpus);
+    let as_committed = committed.len() as u64;
+    for round in 0..rounds(unless_asked) + as_committed {
+        let input = match committed.get(round as usize) {
+            Some(input) => input.clone(),
+            None => mutator.mutated(&known),
+        };
         let start = Instant::now();
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| parse(&input)));
         let shown = || String::from_utf8_lossy(&input).into_owned();

@@ -30,7 +30,7 @@ pub(crate) async fn wait(store: &Store, own: &str, takeover_after: Duration) -> 
                 continue;
             }
         };
-        let Owner { number, address } = owner;
+        let Owner { number, address, .. } = owner;
         if answers(&address).await {
             silent = None;
         } else {
@@ -49,8 +49,8 @@ pub(crate) async fn wait(store: &Store, own: &str, takeover_after: Duration) -> 
     }
 }
 
-/// Whether a coordinator at this address answers at all.
-async fn answers(address: &str) -> bool {
+/// Whether a coordinator at this address, as `HOST:PORT`, answers at all within a second.
+pub async fn answers(address: &str) -> bool {
     let greet = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
         stream.write_all(GREETING).await.ok()?;

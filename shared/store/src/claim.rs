@@ -45,6 +45,8 @@ async fn last(store: &Store) -> Result<Option<u64>, StoreError> {
 pub struct Owner {
     /// The number of its claim.
     pub number: u64,
+    /// Tells it from all others; its events carry it too.
+    pub nonce: Nonce,
     /// Where it can be reached, as `HOST:PORT`; empty if it did not say.
     pub address: String,
 }
@@ -82,9 +84,10 @@ impl Claim {
     pub async fn owner(store: &Store) -> Result<Option<Owner>, StoreError> {
         let Some(number) = last(store).await? else { return Ok(None) };
         let body = store.read_optional(&claim_path(number), Kind::Claim).await?.unwrap_or_default();
+        let nonce = body.first_chunk().map_or(Nonce(0), |nonce| Nonce(u128::from_le_bytes(*nonce)));
         let address = body.get(16..).filter(|address| address.len() <= LONGEST_ADDRESS).unwrap_or_default();
         let address = std::str::from_utf8(address).unwrap_or_default().to_owned();
-        Ok(Some(Owner { number, address }))
+        Ok(Some(Owner { number, nonce, address }))
     }
 
     /// Which claim to the store this is; the first is 0.

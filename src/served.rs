@@ -1,0 +1,50 @@
+//! Whether a coordinator has a run that a command is about to write, where no lock shows it: in a bucket.
+//!
+//! The claim to a store holds the address of the coordinator that made it. One that answers there still has the store. One that
+//! is silent is fenced by the first event of this process, as any earlier writer is.
+
+use crate::failure::Failure;
+use crate::run::How;
+use run::{Recorded, RunError, RunEvent, RunId, journal};
+use store::{Claim, Nonce, Owner, Store};
+
+/// The coordinator that has claimed a bucket and answers.
+async fn coordinator(store: &Store) -> Result<Option<Owner>, Failure> {
+    if store.folder_on_disk().is_some() {
+        return Ok(None);
+    }
+    let owner = Claim::owner(store).await?.filter(|owner| !owner.address.is_empty());
+    Ok(match owner {
+        Some(owner) if coordinator::answers(&owner.address).await => Some(owner),
+        _ => None,
+    })
+}
+
+/// Rejects a bucket that a coordinator serves, because the whole of it is to be claimed.
+pub(crate) async fn check_free(store: &Store, how: &How) -> Result<(), Failure> {
+    match coordinator(store).await? {
+        Some(Owner { address, .. }) => Err(Failure::Other(format!(
+            "the store {} is served by the coordinator at {address}: submit the run there, or stop it first",
+            how.store.folder.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Rejects a run of a bucket that a coordinator works on. A run that the coordinator does not have may be run beside it.
+pub(crate) async fn check_idle(store: &Store, run: &RunId) -> Result<(), Failure> {
+    let Some(Owner { nonce, address, .. }) = coordinator(store).await? else { return Ok(()) };
+    if run::stored::is_run(store, run).await? && writer(store, run).await == Some(nonce) {
+        let owner = format!("the coordinator at {address}");
+        return Err(RunError::Busy { run: run.clone(), owner }.into());
+    }
+    Ok(())
+}
+
+/// The process that has an open run. A journal that cannot be read is reported by what reads the run next.
+async fn writer(store: &Store, run: &RunId) -> Option<Nonce> {
+    let events = journal::read_all::<RunEvent>(store, run).await.ok()?;
+    let is_open = Recorded::of(events.iter().map(|event| &event.body)).status.is_open();
+    let opened = events.iter().rfind(|event| matches!(event.body, RunEvent::Opened { .. }))?;
+    is_open.then_some(opened.writer)
+}
