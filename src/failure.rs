@@ -128,7 +128,7 @@ impl Failure {
             }
             Self::LookUp(error) => match **error {
                 LookUpError::Report(_)
-                | LookUpError::Elsewhere(_)
+                | LookUpError::Job { .. }
                 | LookUpError::Missing { .. }
                 | LookUpError::Contestant(_) => Exit::Misconfigured,
                 LookUpError::Run(_) => Exit::Other,

@@ -8,8 +8,8 @@ use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
 use crate::state::workers::shown;
 use crate::state::{
-    ClusterState, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal, Rules, Ticket,
-    Unfinished,
+    ClusterState, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal, Rules, Submission,
+    Ticket, Unfinished,
 };
 use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
@@ -284,7 +284,8 @@ impl Cluster {
         fresh: bool,
     ) -> Result<String, Rejection> {
         let files = files.into_iter().map(|bytes| (evolution::digest::Digest::of(&bytes), bytes)).collect();
-        self.change(|state, ticket, now| state.submit(plan, files, (priority, fresh), ticket, now)).await
+        let submission = Submission { plan: Box::new(plan), files, priority, fresh };
+        self.change(|state, ticket, now| state.submit(submission, ticket, now)).await
     }
 
     /// Pauses a run, or continues it.
@@ -388,7 +389,7 @@ impl Cluster {
             work.as_mut().enable();
             let (grants, done, durable) = self.apply_quietly(|state, now| {
                 let grants = state.acquire(&worker, slots, &holding, &mut budget(direct), now)?;
-                let done = state.is_done().then(|| state.unfinished.clone());
+                let done = state.is_done().then(|| state.unfinished().cloned());
                 Ok::<_, Rejection>((grants, done, state.workers.durable(&worker)))
             })?;
             if !grants.is_empty() || done.is_some() || slots == 0 || Instant::now() >= deadline {
@@ -413,7 +414,7 @@ impl Cluster {
         let examination = self.apply_quietly(|state, now| state.examination(worker, &work, &inputs, now))?;
         let Some(examination) = examination else { return Ok(v1::CheckpointReply {}) };
         let check = move || match examination.check_checkpoint(&bytes) {
-            Ok(standing) => Ok((standing, bytes)),
+            Ok(standing) => Ok((standing, Digest::of(&bytes), bytes)),
             Err(error) => Err(format!("a checkpoint of {error}")),
         };
         let checkpoint = self.compute(LARGE, check).await?;
@@ -474,8 +475,8 @@ impl Cluster {
                 let decode = move || codec::decode::<JobResult>(&joined(&bodies));
                 let result = self.compute(size, decode).await?.map_err(Rejection::from)?;
                 self.apply(|state, now| {
-                    let fate = state.complete_job(&worker, &work, &inputs, result, now)?;
-                    Ok::<_, Rejection>(more(state, now, fate, 0))
+                    let (fate, delivery) = state.complete_job(&worker, &work, &inputs, result, now)?;
+                    Ok::<_, Rejection>(more(state, now, fate, delivery))
                 })?
             }
         };
@@ -630,7 +631,9 @@ impl WorkerCalls for Cluster {
         let work = convert::work(head.piece).map_err(invalid)?;
         let inputs = convert::digest("inputs", &head.inputs).map_err(invalid)?;
         let standing = convert::standing(head.standing).map_err(invalid)?;
-        self.apply(|state, now| state.checkpoint(&head.worker, &work, &inputs, Ok((standing, bytes)), now))?;
+        let size = bytes.len();
+        let checkpoint = self.compute(size, move || (standing, Digest::of(&bytes), bytes)).await?;
+        self.apply(|state, now| state.checkpoint(&head.worker, &work, &inputs, Ok(checkpoint), now))?;
         Ok(v1::CheckpointReply {})
     }
 

@@ -29,12 +29,13 @@ pub(crate) use cells::Cells;
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use runs::{Body, run_name};
+pub(crate) use study::ReadyJob;
 
 use crate::rejection::Rejection;
 use ::evolution::digest::Digest;
 use archipelago::End;
 use archipelago::cell::{CellPlan, CellResult};
-use archipelago::job::{Job, JobResult};
+use archipelago::job::JobResult;
 use bytes::Bytes;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
@@ -72,6 +73,8 @@ pub(crate) struct Ticket(pub(crate) u64);
 pub(crate) enum Effect {
     /// Something for one run; each run's steps are carried out one after the other.
     Step { run: String, step: Step },
+    /// Looks up the players of a tournament that was submitted: its name follows from them.
+    LookUp { submission: Submission, ticket: Ticket },
     /// Opens a run. What is opened comes back as [`Done::Opened`].
     Open { request: OpenRequest, ticket: Option<Ticket> },
     /// Reads the inputs of a job from another run of the store.
@@ -93,7 +96,7 @@ pub(crate) enum Step {
     /// Stores results of cells that a worker has delivered.
     KeepCells { plan: Arc<CellPlan>, receipt: Receipt, results: Vec<(u32, CellResult)> },
     /// Stores the result of a job.
-    KeepJob { number: u32, result: JobResult },
+    KeepJob { number: u32, receipt: Receipt, result: JobResult },
     /// The run is not written to any more.
     Forget,
 }
@@ -120,11 +123,34 @@ pub(crate) enum Then {
     Finish { digest: Digest, reason: String },
 }
 
+/// A plan that an operator submits.
+#[derive(Clone)]
+pub(crate) struct Submission {
+    pub(crate) plan: Box<Plan>,
+    /// The player files that it names by their digests.
+    pub(crate) files: PlayerFiles,
+    pub(crate) priority: i32,
+    /// Takes a new name beside what is there.
+    pub(crate) fresh: bool,
+}
+
+impl Submission {
+    /// Whether it is a tournament with players that have to be looked up first.
+    fn has_to_be_looked_up(&self) -> bool {
+        match &*self.plan {
+            Plan::Tournament(games) => {
+                games.players().iter().any(|player| player.is_looked_up() && player.digest().is_none())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A run to be opened.
 #[derive(Clone)]
 pub(crate) enum OpenRequest {
-    /// What an operator submits; `fresh` takes a new name beside what is there.
-    Submit { plan: Box<Plan>, files: PlayerFiles, priority: i32, fresh: bool },
+    /// What an operator submits.
+    Submit(Submission),
     /// A run that had ended without a result, or that an operator continues or extends.
     Again { id: RunId, priority: i32, extend: Option<Box<BudgetKeys>> },
     /// A run as it is.
@@ -215,7 +241,12 @@ pub(crate) enum Done {
     KeptJob {
         run: String,
         number: u32,
-        stored: Result<JobResult, StoreError>,
+        receipt: Receipt,
+        stored: Result<JobResult, (JobResult, StoreError)>,
+    },
+    LookedUp {
+        submission: Result<Submission, Rejection>,
+        ticket: Ticket,
     },
     Opened {
         opened: Result<Opened, (Option<String>, Rejection)>,
@@ -225,7 +256,7 @@ pub(crate) enum Done {
     Inputs {
         run: String,
         number: u32,
-        inputs: Result<(Job, Vec<Bytes>), String>,
+        inputs: Result<ReadyJob, String>,
     },
     Recomputed {
         run: String,
@@ -241,8 +272,8 @@ pub(crate) enum Done {
 #[derive(Default)]
 pub(crate) struct KeptCells {
     pub(crate) stored: Vec<(u32, CellResult)>,
-    /// Cells that could not be stored for now.
-    pub(crate) lost: Vec<u32>,
+    /// Results that could not be stored for now.
+    pub(crate) unstored: Vec<(u32, CellResult)>,
     pub(crate) error: Option<StoreError>,
 }
 
@@ -301,8 +332,8 @@ pub(crate) struct ClusterState {
     pub(crate) counters: Counters,
     /// Whether there has been anything to do: a run that was taken up unfinished, or submitted.
     pub(crate) begun: bool,
-    /// A run that ended without a result since this coordinator started.
-    pub(crate) unfinished: Option<Unfinished>,
+    /// Runs that ended without a result since this coordinator started, in order.
+    unfinished: Vec<(String, Unfinished)>,
     /// Why a worker was rejected that will not succeed later.
     pub(crate) refused: Option<String>,
     /// Why the store could not write something, if that is not waited for.
@@ -327,7 +358,7 @@ impl ClusterState {
             openings: 0,
             counters: Counters::default(),
             begun: false,
-            unfinished: None,
+            unfinished: vec![],
             refused: None,
             trouble: None,
             succeeded: false,
@@ -347,8 +378,11 @@ impl ClusterState {
             Done::Committed { run, batch, result } => self.committed(&run, &batch, result, now),
             Done::Pruned { run, pruning, result } => self.pruned(&run, &pruning, result, now),
             Done::Appended { run, then, result } => self.appended(&run, then, result, now),
-            Done::KeptCells { run, receipt, kept } => self.kept_cells(&run, &receipt, kept, now),
-            Done::KeptJob { run, number, stored } => self.kept_job(&run, number, stored, now),
+            Done::KeptCells { run, receipt, kept } => self.kept_cells(&run, receipt, kept, now),
+            Done::KeptJob { run, number, receipt, stored } => {
+                self.kept_job(&run, number, receipt, stored, now);
+            }
+            Done::LookedUp { submission, ticket } => self.looked_up(submission, ticket, now),
             Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
             Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
             Done::Recomputed { run, place, inputs, digest } => {
@@ -390,7 +424,7 @@ impl ClusterState {
             self.advance_study_of(&run, now);
         }
         self.begun = self.queue.has_open_runs();
-        self.unfinished = None;
+        self.unfinished.clear();
     }
 
     /// Has everything written now.
@@ -406,11 +440,18 @@ impl ClusterState {
         self.runs.values().all(Run::is_written)
     }
 
-    /// Notes that a run ended without a result. The failure of a study comes before the cancellation of its parts.
-    fn note_unfinished(&mut self, unfinished: Unfinished) {
-        if !matches!(self.unfinished, Some(Unfinished::Failed(_))) {
-            self.unfinished = Some(unfinished);
-        }
+    /// Notes that a run ended without a result.
+    fn note_unfinished(&mut self, run: &str, unfinished: Unfinished) {
+        self.unfinished.retain(|(known, _)| known != run);
+        self.unfinished.push((run.to_owned(), unfinished));
+    }
+
+    /// How a run ended without a result, if one did since this coordinator started and was not opened again: the first that
+    /// failed, or else the last that was cancelled. The failure of a study comes before the cancellation of its parts.
+    pub(crate) fn unfinished(&self) -> Option<&Unfinished> {
+        let failed = |(_, unfinished): &&(String, Unfinished)| matches!(unfinished, Unfinished::Failed(_));
+        let worst = self.unfinished.iter().find(failed).or(self.unfinished.last());
+        worst.map(|(_, unfinished)| unfinished)
     }
 
     /// Leaves a run as it is that has failed or was cancelled; returns whether it has ended like that.
@@ -424,7 +465,7 @@ impl ClusterState {
             _ => return false,
         };
         self.begun = true;
-        self.note_unfinished(unfinished);
+        self.note_unfinished(run, unfinished);
         true
     }
 

@@ -1,14 +1,16 @@
 //! The writer: it carries out what the state asks for, and feeds back what became of it.
 //!
 //! The steps of one run are carried out one after the other, by a task of its own; a store call that hangs holds up that
-//! run and no other. Runs are opened one after the other, so that two submissions cannot take the same name.
+//! run and no other. Runs are opened side by side, but for those whose names follow from the same plan: two submissions
+//! cannot take the same name.
 
 pub(crate) mod open;
 
 use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
-use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, RunEnding, Step, Ticket};
+use crate::state::{Done, Effect, KeptCells, OpenRequest, ReadyJob, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
+use bytes::Bytes;
 use open::{OpenedRun, Opener};
 use run::jobs::{JobLog, Kept};
 use run::{Journal, JournalError, JournalHead, Pruned, RunError, RunEvent, RunId, Summary};
@@ -16,11 +18,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Claim, Kind, Store, StoreError};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// How long to wait with what the store could not write.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
+/// The same while the coordinator closes, and has not long to wait.
+const CLOSING_AGAIN: Duration = Duration::from_millis(50);
+/// How many runs are opened at a time.
+const AT_A_TIME: usize = 16;
 /// How many results of cells are collected before they are written.
 const CELLS_AT_ONCE: usize = 1024;
 
@@ -55,7 +62,11 @@ pub(crate) struct Writer {
     closing: BTreeMap<String, JoinHandle<()>>,
     reading: JoinSet<()>,
     auditing: Arc<tokio::sync::Mutex<()>>,
-    opener: UnboundedSender<Opening>,
+    opener: Arc<Opener>,
+    /// Held while a run of this base name is opened.
+    names: BTreeMap<String, Arc<tokio::sync::Mutex<()>>>,
+    /// How many runs may be read at a time.
+    at_a_time: Arc<Semaphore>,
 }
 
 struct RunTask {
@@ -78,12 +89,19 @@ impl Writer {
         opener: Opener,
         orders: UnboundedReceiver<Order>,
     ) -> Self {
-        let (sender, openings) = mpsc::unbounded_channel();
-        let mut reading = JoinSet::new();
-        reading.spawn(open_all(opener, cluster.clone(), openings));
-        let (runs, closing) = (BTreeMap::new(), BTreeMap::new());
-        let auditing = Arc::default();
-        Self { cluster, store, claim, orders, runs, closing, reading, auditing, opener: sender }
+        Self {
+            cluster,
+            store,
+            claim,
+            orders,
+            runs: BTreeMap::new(),
+            closing: BTreeMap::new(),
+            reading: JoinSet::new(),
+            auditing: Arc::default(),
+            opener: Arc::new(opener),
+            names: BTreeMap::new(),
+            at_a_time: Arc::new(Semaphore::new(AT_A_TIME)),
+        }
     }
 
     pub(crate) async fn run(mut self) {
@@ -115,10 +133,39 @@ impl Writer {
         self.runs.insert(run, RunTask { steps, task: tokio::spawn(writer.write_all(receiver)) });
     }
 
+    /// Opens a run beside others. Two whose names follow from the same plan wait for each other: which name is free is
+    /// known once the first is there.
+    fn open(&mut self, opening: Opening) {
+        self.names.retain(|_, turn| Arc::strong_count(turn) > 1);
+        let turn = self.names.entry(opening.request.base_name()).or_default().clone();
+        let (cluster, opener, at_a_time) =
+            (self.cluster.clone(), self.opener.clone(), self.at_a_time.clone());
+        self.reading.spawn(async move {
+            let Opening { request, ticket, after } = opening;
+            let _turn = turn.lock().await;
+            if let Some(after) = after {
+                let _ = after.await;
+            }
+            let (name, part) = (request.name(), request.part());
+            let opened = match open_one(&opener, &cluster, request, ticket.is_some(), &at_a_time).await {
+                Ok((opened, files)) => {
+                    if let Some(files) = files {
+                        let (run, id) = (opened.id.to_string(), opened.id.clone());
+                        cluster.order(Order::Opened { run, id, files });
+                    }
+                    Ok(opened)
+                }
+                Err(rejection) => Err((name, rejection)),
+            };
+            cluster.feed(Done::Opened { opened, part, ticket });
+        });
+    }
+
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Step { run, step: Step::Forget } => {
                 if let Some(RunTask { task, .. }) = self.runs.remove(&run) {
+                    self.closing.retain(|_, task| !task.is_finished());
                     self.closing.insert(run, task);
                 }
             }
@@ -130,7 +177,14 @@ impl Writer {
             }
             Effect::Open { request, ticket } => {
                 let after = request.name().and_then(|name| self.closing.remove(&name));
-                let _ = self.opener.send(Opening { request, ticket, after });
+                self.open(Opening { request, ticket, after });
+            }
+            Effect::LookUp { submission, ticket } => {
+                let cluster = self.cluster.clone();
+                self.reading.spawn(async move {
+                    let submission = open::look_up(&cluster, submission).await;
+                    cluster.feed(Done::LookedUp { submission, ticket });
+                });
             }
             Effect::ReadInputs { run, number, source } => {
                 let (cluster, store, claim) = (self.cluster.clone(), self.store.clone(), self.claim.clone());
@@ -144,7 +198,14 @@ impl Writer {
                         tokio::time::sleep(WRITE_AGAIN).await;
                         inputs = open::read_inputs(&store, &source).await;
                     }
-                    let inputs = inputs.map_err(|rejection| open::why_unread(&source, &rejection));
+                    let inputs = match inputs {
+                        Ok((job, inputs)) => {
+                            let size = inputs.iter().map(Bytes::len).sum();
+                            let ready = cluster.compute(size, move || ReadyJob::new(job, inputs)).await;
+                            ready.map_err(|status| status.message().to_owned())
+                        }
+                        Err(rejection) => Err(open::why_unread(&source, &rejection)),
+                    };
                     if inputs.is_err() && is_lost(claim.as_ref()).await {
                         cluster.feed(Done::Succeeded);
                     }
@@ -169,27 +230,6 @@ impl Writer {
     }
 }
 
-/// Opens runs one after the other.
-async fn open_all(opener: Opener, cluster: Cluster, mut openings: UnboundedReceiver<Opening>) {
-    while let Some(Opening { request, ticket, after }) = openings.recv().await {
-        if let Some(after) = after {
-            let _ = after.await;
-        }
-        let (name, part) = (request.name(), request.part());
-        let opened = match open_one(&opener, &cluster, request, ticket.is_some()).await {
-            Ok((opened, files)) => {
-                if let Some(files) = files {
-                    let (run, id) = (opened.id.to_string(), opened.id.clone());
-                    cluster.order(Order::Opened { run, id, files });
-                }
-                Ok(opened)
-            }
-            Err(rejection) => Err((name, rejection)),
-        };
-        cluster.feed(Done::Opened { opened, part, ticket });
-    }
-}
-
 /// Opens a run. While the store fails, it is tried again, unless an operator waits for the answer: what a study needs or a
 /// retraction closed has no other way to begin.
 async fn open_one(
@@ -197,9 +237,13 @@ async fn open_one(
     cluster: &Cluster,
     request: OpenRequest,
     is_awaited: bool,
+    at_a_time: &Semaphore,
 ) -> Result<OpenedRun, Rejection> {
     loop {
-        match opener.open(request.clone(), cluster.now()).await {
+        let permit = at_a_time.acquire().await;
+        let opened = opener.open(request.clone(), cluster.now()).await;
+        drop(permit);
+        match opened {
             Err(Rejection::Keep(RunError::Write(error)))
                 if error.is_outage() && !is_awaited && !cluster.is_closing() =>
             {
@@ -287,18 +331,21 @@ impl RunWriter {
                 }
                 return next;
             }
-            Step::KeepJob { number, result } => {
+            Step::KeepJob { number, receipt, result } => {
                 let path = run::study::job_path(&self.id, number);
                 let writing = self.cluster.store_watch().begin();
                 let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
                     Ok(_) => Ok(result),
                     // Whatever is stored counts: nothing replaces it.
-                    Err(StoreError::Differs { .. }) => self.store.read_value(&path, Kind::Artifact).await,
-                    Err(error) => Err(error),
+                    Err(StoreError::Differs { .. }) => {
+                        let read = self.store.read_value(&path, Kind::Artifact).await;
+                        read.map_err(|error| (result, error))
+                    }
+                    Err(error) => Err((result, error)),
                 };
                 drop(writing);
                 self.pause_after(stored.is_err()).await;
-                self.cluster.feed(Done::KeptJob { run, number, stored });
+                self.cluster.feed(Done::KeptJob { run, number, receipt, stored });
             }
             Step::Forget => {}
         }
@@ -340,8 +387,9 @@ impl RunWriter {
     }
 
     async fn pause_after(&self, failure: bool) {
-        if failure && !self.cluster.is_closing() {
-            tokio::time::sleep(WRITE_AGAIN).await;
+        if failure {
+            let again = if self.cluster.is_closing() { CLOSING_AGAIN } else { WRITE_AGAIN };
+            tokio::time::sleep(again).await;
         }
     }
 
@@ -354,20 +402,21 @@ impl RunWriter {
             all.extend(results);
         }
         let writing = self.cluster.store_watch().begin();
-        let Kept { mut new, mut differing, mut error } = log.keep(plan, all).await;
+        let Kept { mut new, mut differing, mut error, unstored } = log.keep(plan, all).await;
         drop(writing);
         let failed = error.is_some();
         let mut done = vec![];
         for (receipt, numbers) in receipts {
             let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number)).last();
-            let lost = numbers.into_iter().filter(|&number| failed && !log.has(number)).collect();
+            let is_of_it = |(number, _): &&(u32, CellResult)| numbers.contains(number);
+            let unstored = unstored.iter().filter(is_of_it).cloned().collect();
             // What an earlier call could not write comes with the first delivery, and so does a failure of the store.
             let stored = std::mem::take(&mut new);
             let error = wrong.map(|(_, error)| error).or_else(|| error.take());
             done.push(Done::KeptCells {
                 run: self.run.clone(),
                 receipt,
-                kept: KeptCells { stored, lost, error },
+                kept: KeptCells { stored, unstored, error },
             });
         }
         self.pause_after(failed).await;

@@ -4,6 +4,12 @@
 
 #[path = "scripted/liars.rs"]
 mod liars;
+#[path = "../../tests/support/replay.rs"]
+mod replay;
+#[path = "scripted/slow.rs"]
+mod slow;
+#[path = "scripted/slow_store.rs"]
+mod slow_store;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
 
@@ -24,6 +30,7 @@ use run::RunEvent;
 use run::RunId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 use store::{Nonce, Store};
 use tonic::Code;
@@ -121,6 +128,20 @@ impl Script {
         self.cluster.renew(request).await.unwrap()
     }
 
+    /// Gives back what cannot be computed.
+    async fn release(&self, worker: &str, grant: v1::Grant) {
+        let (worker, failure) = (worker.to_owned(), "it broke".to_owned());
+        let request = v1::ReleaseRequest {
+            worker,
+            piece: grant.piece,
+            failure,
+            token: grant.token,
+            unfit: false,
+            lacks_program: false,
+        };
+        self.cluster.release(request).await.unwrap();
+    }
+
     /// Computes a granted epoch, and delivers it.
     async fn deliver(&self, worker: &str, grant: &v1::Grant) -> v1::CompleteReply {
         let (head, bodies) = computed(worker, grant);
@@ -161,6 +182,10 @@ fn join_request(worker: &str) -> v1::JoinRequest {
 
 /// What an epoch comes to, as a worker delivers it.
 fn computed(worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
+    computed_of(&experiment(), worker, grant)
+}
+
+fn computed_of(experiment: &Experiment, worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
     let piece = grant.piece.clone().unwrap();
     let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece.what else {
         unreachable!("there are only epochs")
@@ -174,7 +199,7 @@ fn computed(worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
     };
     let packets = wire.packets.into_iter().map(packet).collect();
     let task = EpochTask { island, epoch, until: wire.until, state, packets };
-    let outcome = epoch::run(&*experiment().evolver(), &task).unwrap();
+    let outcome = epoch::run(&*experiment.evolver(), &task).unwrap();
     let statistics = codec::encode(&outcome.statistics).unwrap();
     let result = v1::EpochResult {
         inputs: wire.inputs,
@@ -233,16 +258,7 @@ async fn work_that_fails_everywhere_fails_its_run_until_it_is_submitted_again() 
     let mut script = Script::new(EXPERIMENT).await;
     for worker in ["a", "b", "c"] {
         let grant = script.acquire(worker, 1).await.remove(0);
-        let (worker, failure) = (worker.to_owned(), "it broke".to_owned());
-        let request = v1::ReleaseRequest {
-            worker,
-            piece: grant.piece,
-            failure,
-            token: grant.token,
-            unfit: false,
-            lacks_program: false,
-        };
-        script.cluster.release(request).await.unwrap();
+        script.release(worker, grant).await;
     }
     // That it failed is written first.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -307,7 +323,7 @@ async fn a_delivery_is_accepted_at_once_and_durable_later() {
 #[tokio::test(start_paused = true)]
 async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
     let mut script = Script::new(EXPERIMENT).await;
-    let line = Arc::new(Line(std::sync::Mutex::new(script.cluster.clone())));
+    let line = Arc::new(Line::new(script.cluster.clone()));
     let identity = worker::Identity {
         id: "a".to_owned(),
         name: "a".to_owned(),
@@ -334,7 +350,7 @@ async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
     let before = generation(&script.cluster, &script.run);
     script.restart().await;
     assert_eq!(generation(&script.cluster, &script.run), 0, "nothing was written");
-    *line.0.lock().unwrap() = script.cluster.clone();
+    *line.cluster.lock().unwrap() = script.cluster.clone();
     script.until("the end", || script.state() == State::Finished).await;
     let records = script.events().await;
     assert!(records.iter().any(|event| matches!(event, RunEvent::Finished { .. })));
@@ -343,11 +359,25 @@ async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
 }
 
 /// The coordinator that a worker calls just now.
-struct Line(std::sync::Mutex<Cluster>);
+struct Line {
+    cluster: std::sync::Mutex<Cluster>,
+    /// How many jobs were delivered.
+    jobs: AtomicUsize,
+    /// Whether the next call for work panics.
+    panics: AtomicBool,
+}
 
 impl Line {
+    fn new(cluster: Cluster) -> Self {
+        Self {
+            cluster: std::sync::Mutex::new(cluster),
+            jobs: AtomicUsize::new(0),
+            panics: AtomicBool::new(false),
+        }
+    }
+
     fn get(&self) -> Cluster {
-        self.0.lock().unwrap().clone()
+        self.cluster.lock().unwrap().clone()
     }
 }
 
@@ -358,6 +388,7 @@ impl WorkerCalls for Line {
     }
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, tonic::Status> {
         tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!self.panics.load(std::sync::atomic::Ordering::SeqCst), "on purpose");
         self.get().acquire(request).await
     }
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, tonic::Status> {
@@ -382,6 +413,9 @@ impl WorkerCalls for Line {
         bodies: Vec<Bytes>,
     ) -> Result<v1::CompleteReply, tonic::Status> {
         tokio::time::sleep(Duration::from_millis(100)).await;
+        if matches!(head.what, Some(v1::complete_head::What::Job(_))) {
+            self.jobs.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
         self.get().complete(head, bodies).await
     }
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, tonic::Status> {

@@ -155,8 +155,13 @@ pub fn standing(wire: Option<v1::Standing>) -> Result<Standing, WireError> {
 
 /// Bytes to be sent, within the message or by name only.
 pub fn body(bytes: &Bytes, inline: bool) -> v1::Body {
+    named_body(bytes, &Digest::of(bytes), inline)
+}
+
+/// The same, of bytes whose digest is known.
+pub fn named_body(bytes: &Bytes, digest: &Digest, inline: bool) -> v1::Body {
     v1::Body {
-        digest: digest_bytes(&Digest::of(bytes)),
+        digest: digest_bytes(digest),
         length: bytes.len() as u64,
         inline: inline.then(|| bytes.clone()),
     }

@@ -14,11 +14,13 @@ use crate::cluster::{Background, Clock, Cluster};
 use crate::dashboard::{Dashboard, DashboardSettings, Guard, Web};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{AuditTerms, ClusterState, Rules, Unfinished, run_name};
+use crate::state::{AuditTerms, ClusterState, Rules, Submission, Unfinished, run_name};
+use crate::write::open::look_up;
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -312,7 +314,7 @@ where
     if !cluster.stop(background, WRITING_UP).await {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
     }
-    Ok(match cluster.look(|state| state.unfinished.clone()) {
+    Ok(match cluster.look(|state| state.unfinished().cloned()) {
         Some(Unfinished::Failed(reason)) if ending == Ending::Done => Ending::Failed(reason),
         Some(Unfinished::Cancelled(reason)) if ending == Ending::Done => Ending::Cancelled(reason),
         _ => ending,
@@ -379,7 +381,10 @@ async fn open(
     };
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     if let Some(First { file, text }) = &settings.first {
-        let plan = experiment::parse(file, text, None).map_err(Rejection::from)?;
+        let plan = Box::new(experiment::parse(file, text, None).map_err(Rejection::from)?);
+        // What a tournament is called follows from its players.
+        let submission = Submission { plan, files: BTreeMap::new(), priority: 0, fresh: false };
+        let Submission { plan, files, .. } = look_up(&cluster, submission).await?;
         let name = run_name(&plan);
         // Whoever waits for one run is not told that it is finished unless its results are there.
         if matches!(
@@ -390,7 +395,7 @@ async fn open(
             run::stored::check(cluster.store(), &id).await.map_err(Rejection::from)?;
         }
         if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
-            cluster.submit(plan, vec![], 0, false).await?;
+            cluster.submit(*plan, files.into_values().collect(), 0, false).await?;
         }
     }
     Ok((cluster, background))

@@ -259,7 +259,7 @@ impl ClusterState {
     /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.
     pub(crate) fn available(&self) -> usize {
         let mut available = self.leases.count_waiting();
-        for (run, _) in self.queue.all().filter(|(_, state)| **state == RunState::Active) {
+        for (run, _) in self.queue.all().filter(|(run, _)| self.is_active(run)) {
             available += match self.runs.get(run).map(|run| &run.body) {
                 Some(Body::Evolution(evolution)) => evolution.ready_count(),
                 Some(Body::Cells(cells)) => usize::from(cells.has_work()) * 256,
@@ -410,7 +410,7 @@ impl ClusterState {
         worker: &str,
         work: &Work,
         inputs: &Digest,
-        checkpoint: Result<(Standing, Bytes), String>,
+        checkpoint: Result<(Standing, Digest, Bytes), String>,
         now: Moment,
     ) -> Result<(), Rejection> {
         self.workers.see(worker, now.elapsed)?;
@@ -418,11 +418,11 @@ impl ClusterState {
         if !self.is_open(&work.run) {
             return Ok(());
         }
-        let (standing, bytes) = checkpoint.map_err(|reason| self.corrupt(worker, &reason, now))?;
+        let checkpoint = checkpoint.map_err(|reason| self.corrupt(worker, &reason, now))?;
         self.expect(work, inputs);
         let name = self.workers.name(worker);
         let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
-        if evolution.checkpoint((island, epoch), inputs, standing, bytes, name) {
+        if evolution.checkpoint((island, epoch), inputs, checkpoint, name) {
             self.counters.checkpoints += 1;
             self.leases.advanced(work);
         }
@@ -541,24 +541,27 @@ impl ClusterState {
     }
 
     /// Takes what is stored of cells.
-    pub(super) fn kept_cells(&mut self, run: &str, receipt: &Receipt, kept: KeptCells, now: Moment) {
-        self.workers.settle(&receipt.worker, receipt.number);
-        let Some(cells) = self.cells(run) else { return };
-        for (number, result) in kept.stored {
+    pub(super) fn kept_cells(&mut self, run: &str, receipt: Receipt, kept: KeptCells, now: Moment) {
+        let KeptCells { stored, unstored, error } = kept;
+        let Some(cells) = self.cells(run) else {
+            return self.workers.settle(&receipt.worker, receipt.number);
+        };
+        let plan = cells.plan();
+        for (number, result) in stored {
             cells.complete(number, result);
         }
-        for &number in &kept.lost {
-            cells.lose(number);
-        }
-        for first in kept.lost {
-            self.leases.offer(&Work { run: run.to_owned(), piece: Piece::Cells { first, count: 1 } });
-        }
-        match kept.error {
+        match error {
             None => {}
             Some(error @ StoreError::Differs { .. }) => {
                 drop(self.corrupt(&receipt.worker, &error.to_string(), now));
             }
             Some(error) => self.note_trouble(run, Err(error.into()), now),
+        }
+        if unstored.is_empty() {
+            self.workers.settle(&receipt.worker, receipt.number);
+        } else if self.is_open(run) {
+            // It may have taken hours to compute: it is offered to the store until that takes it.
+            self.step(run, Step::KeepCells { plan, receipt, results: unstored });
         }
         self.pump(run, now);
     }
@@ -571,18 +574,20 @@ impl ClusterState {
         inputs: &Digest,
         result: JobResult,
         now: Moment,
-    ) -> Result<Fate, Rejection> {
+    ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
-        let Piece::Job { number } = work.piece else { return Ok(Fate::Unneeded) };
+        let Piece::Job { number } = work.piece else { return Ok((Fate::Unneeded, 0)) };
         if !self.is_open(&work.run) || !self.wants(work, Some(inputs)) {
-            return Ok(self.count(Fate::Unneeded));
+            return Ok((self.count(Fate::Unneeded), 0));
         }
         self.leases.complete(work, now.elapsed);
         if let Some(Body::Study(study)) = self.runs.get_mut(&work.run).map(|run| &mut run.body) {
             study.storing(number);
         }
-        self.step(&work.run.clone(), Step::KeepJob { number, result });
-        Ok(self.count(Fate::Accepted))
+        let delivery = self.receive(worker, &work.run);
+        let receipt = Receipt { worker: worker.to_owned(), number: delivery };
+        self.step(&work.run.clone(), Step::KeepJob { number, receipt, result });
+        Ok((self.count(Fate::Accepted), delivery))
     }
 
     /// Numbers a delivery that is accepted.

@@ -131,11 +131,6 @@ impl Cells {
         self.progress.add(number, result);
     }
 
-    /// A result could not be stored: the cell has to be computed again.
-    pub(crate) fn lose(&mut self, number: u32) {
-        self.storing.remove(&number);
-    }
-
     /// Whether nothing is being stored.
     pub(crate) fn is_written(&self) -> bool {
         self.storing.is_empty()

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};
 use experiment::file::BudgetKeys;
-use proto::convert::{Piece, body, digest_bytes};
+use proto::convert::{Piece, body, digest_bytes, named_body};
 use proto::v1;
 use run::Pruning;
 use run::WriteBatch;
@@ -17,7 +17,7 @@ use run::epochs;
 use run::record::Labour;
 use run::schedule::{CommitSchedule, Due};
 use run::summary::Outline;
-use run::{Assignment, JournalHead, OpenRun, RunError};
+use run::{Assignment, JournalHead, OpenRun, RunError, RunEvent};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,8 @@ pub(crate) struct Open {
     pub(crate) task: EpochTask,
     pub(crate) inputs: Digest,
     before: Option<LeftBehind>,
-    checkpoint: Option<(u64, Bytes)>,
+    /// The generation of the checkpoint, its digest and its bytes.
+    checkpoint: Option<(u64, Digest, Bytes)>,
 }
 
 /// What is known of an island beside the archipelago.
@@ -195,7 +196,7 @@ impl Evolution {
         let EpochTask { island, epoch, .. } = task;
         let archipelago = self.open_run.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
-        let checkpoint = checkpoint.map(|bytes| (0, bytes));
+        let checkpoint = checkpoint.map(|bytes| (0, Digest::of(&bytes), bytes));
         let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
         if let Some(shelf) = self.shelves.get_mut(holder) {
             shelf.remove(&(epoch, island));
@@ -306,7 +307,9 @@ impl Evolution {
             inline: (!at_hand && !resumed && budget.takes(state.len() + departure.len()))
                 .then(|| joined(state, departure)),
         });
-        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| body(bytes, budget.takes(bytes.len())));
+        let named =
+            |(_, digest, bytes): &(u64, Digest, Bytes)| named_body(bytes, digest, budget.takes(bytes.len()));
+        let checkpoint = checkpoint.as_ref().map(named);
         Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, before, packets, checkpoint })
     }
 
@@ -316,9 +319,13 @@ impl Evolution {
         if let Some(before) = before.as_ref().filter(|before| before.digest == *digest) {
             return Some(joined(&before.state, &before.departure));
         }
-        let checkpoint = checkpoint.as_ref().map(|(_, bytes)| bytes);
-        let mut bodies = task.packets.iter().map(|packet| &packet.departure).chain(checkpoint);
-        bodies.find(|body| Digest::of(body) == *digest).cloned()
+        if let Some((_, known, bytes)) = checkpoint
+            && known == digest
+        {
+            return Some(bytes.clone());
+        }
+        let mut departures = task.packets.iter().map(|packet| &packet.departure);
+        departures.find(|departure| Digest::of(departure) == *digest).cloned()
     }
 
     /// Notes where an island stands.
@@ -406,8 +413,7 @@ impl Evolution {
         &mut self,
         (island, epoch): (u32, u64),
         inputs: &Digest,
-        standing: Standing,
-        bytes: Bytes,
+        (standing, digest, bytes): (Standing, Digest, Bytes),
         worker: String,
     ) -> bool {
         if self.open_run.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
@@ -415,11 +421,11 @@ impl Evolution {
         }
         let labour = Labour { worker, milliseconds: 0, elapsed: self.elapsed() };
         let open = self.open.get_mut(&island).expect("it was just adopted");
-        if open.checkpoint.as_ref().is_some_and(|(generation, _)| *generation >= standing.generation) {
+        if open.checkpoint.as_ref().is_some_and(|(generation, ..)| *generation >= standing.generation) {
             return false;
         }
         self.open_run.note_checkpoint(&open.task, standing, &bytes, labour);
-        open.checkpoint = Some((standing.generation, bytes));
+        open.checkpoint = Some((standing.generation, digest, bytes));
         self.progress(island, standing);
         self.due.add([island]);
         true
@@ -532,6 +538,19 @@ impl Evolution {
         let limit = self.open_run.archipelago().budget().wall_time?;
         let is_up = Duration::from_millis(self.elapsed()) >= limit;
         if is_up { self.open_run.propose_end() } else { None }
+    }
+
+    /// The event that gives the run another budget, and the epochs that are complete by then. Nothing beyond it is begun
+    /// or taken until it is written down.
+    pub(crate) fn extension(&mut self, budget: &BudgetKeys, now: u64) -> Result<(RunEvent, u64), RunError> {
+        let extension = self.open_run.extension(budget, now)?;
+        self.open_run.propose_extension(budget);
+        Ok(extension)
+    }
+
+    /// Continues with the budget of now: another one could not be written down.
+    pub(crate) fn withdraw_extension(&mut self) {
+        self.open_run.withdraw_extension();
     }
 
     /// Acts on another budget, now that it is written down. Returns the epochs that were handed out and end elsewhere now:

@@ -3,8 +3,8 @@
 use super::queue::{QueueError, RunState};
 use super::study::StudyRun;
 use super::{
-    Cells, ClusterState, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part, Step, Then,
-    Ticket, Unfinished,
+    Cells, ClusterState, Effect, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part, Step,
+    Submission, Then, Ticket, Unfinished,
 };
 use crate::rejection::Rejection;
 use evolution::digest::Digest;
@@ -18,7 +18,6 @@ use run::RunEvent;
 use run::RunId;
 use run::WriteBatch;
 use run::WriteError;
-use run::players::PlayerFiles;
 use run::summary::{Outline, RunKind};
 use run::{JournalHead, Pruned, Pruning};
 use std::time::Duration;
@@ -65,7 +64,8 @@ impl Run {
         match &self.body {
             Body::Evolution(evolution) => evolution.is_written(),
             Body::Cells(cells) => cells.is_written(),
-            Body::Study(_) | Body::Closed(_) => true,
+            Body::Study(study) => study.is_written(),
+            Body::Closed(_) => true,
         }
     }
 
@@ -86,6 +86,11 @@ fn kind_of(kind: RunKind) -> Kind {
         RunKind::Tournament => Kind::Tournament,
         RunKind::Study => Kind::Study,
     }
+}
+
+/// Whether a change that was rejected may be accepted later.
+fn may_pass(rejection: &Rejection) -> bool {
+    matches!(rejection, Rejection::Keep(RunError::Write(error)) if error.may_pass())
 }
 
 /// The name of the run of a plan. The players of a tournament must have been looked up.
@@ -120,16 +125,14 @@ impl ClusterState {
     }
 
     /// Takes a run that an operator asks for: a new one, or one that is there and continues if it had stopped.
-    pub(crate) fn submit(
-        &mut self,
-        plan: Plan,
-        files: PlayerFiles,
-        (priority, fresh): (i32, bool),
-        ticket: Ticket,
-        now: Moment,
-    ) {
-        let name = run_name(&plan);
+    pub(crate) fn submit(&mut self, submission: Submission, ticket: Ticket, now: Moment) {
         self.begun = true;
+        if submission.has_to_be_looked_up() {
+            self.openings += 1;
+            return self.effects.push(Effect::LookUp { submission, ticket });
+        }
+        let name = run_name(&submission.plan);
+        let Submission { priority, fresh, .. } = submission;
         if !fresh {
             if let Some(opening) = self.opening.get_mut(&name) {
                 return opening.tickets.push(ticket);
@@ -138,17 +141,30 @@ impl ClusterState {
                 return self.submit_again(&name, &state, priority, ticket, now);
             }
         }
-        let open = self.queue.all().filter(|(_, state)| state.is_open()).count();
-        let most = self.rules.max_runs;
-        if open >= most {
-            return self.answer(Some(ticket), Err(Rejection::TooMany { what: "unfinished runs", most }));
+        self.open(OpenRequest::Submit(submission), ticket);
+    }
+
+    /// Takes a tournament whose players were looked up, or could not be.
+    pub(super) fn looked_up(
+        &mut self,
+        submission: Result<Submission, Rejection>,
+        ticket: Ticket,
+        now: Moment,
+    ) {
+        self.openings = self.openings.saturating_sub(1);
+        match submission {
+            Ok(submission) => self.submit(submission, ticket, now),
+            Err(rejection) => self.answer(Some(ticket), Err(rejection)),
         }
-        let request = OpenRequest::Submit { plan: Box::new(plan), files, priority, fresh };
-        self.open(request, ticket);
     }
 
     /// Has a run opened, unless that is under way for another reason.
     fn open(&mut self, request: OpenRequest, ticket: Ticket) {
+        let open = self.queue.all().filter(|(_, state)| state.is_open()).count() + self.openings;
+        let most = self.rules.max_runs;
+        if open >= most && !matches!(request, OpenRequest::List { .. }) {
+            return self.answer(Some(ticket), Err(Rejection::TooMany { what: "unfinished runs", most }));
+        }
         if let Some(name) = request.name() {
             if self.opening.contains_key(&name) {
                 let reason = "it is just being opened: try again".to_owned();
@@ -229,6 +245,7 @@ impl ClusterState {
         let Opening { tickets, part: other } =
             known.and_then(|name| self.opening.remove(&name)).unwrap_or_default();
         let part = part.or(other);
+        let is_asked_for = ticket.is_some();
         let name = match opened {
             Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
             Err((name, rejection)) => {
@@ -251,12 +268,14 @@ impl ClusterState {
         for waiting in tickets.into_iter().chain(ticket) {
             self.answer(Some(waiting), Ok(name.clone()));
         }
-        if let Some((study, part)) = part {
-            self.begin_part(&study, part, &name);
-            // The study may have ended, or be about to, since it asked for this part.
-            if (!self.is_open(&study) || self.is_ending(&study)) && self.is_open(&name) {
-                self.begin_cancel(&name, None, now);
-            }
+        if let Some((study, part)) = &part {
+            self.begin_part(study, *part, &name);
+        }
+        // The study may have ended, or be about to, since it asked for this part, or since results of it were retracted. An
+        // operator may continue a part alone.
+        let study = self.study_of(&name).filter(|_| part.is_some() || !is_asked_for);
+        if study.is_some_and(|study| !self.is_open(&study) || self.is_ending(&study)) && self.is_open(&name) {
+            self.begin_cancel(&name, None, now);
         }
         self.reopened(&name, now);
         self.pump(&name, now);
@@ -289,7 +308,7 @@ impl ClusterState {
         let is_open = state.is_open();
         self.begun |= is_open;
         self.queue.add(&name, priority, state);
-        self.unfinished = None;
+        self.unfinished.retain(|(run, _)| *run != name);
         let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
         let mut run = Run { id, body, created, digest, study, changing: 0, ending: None };
         if !is_open {
@@ -365,7 +384,7 @@ impl ClusterState {
             let reason = "expected a single experiment: only its budget can be changed".to_owned();
             return self.answer(Some(ticket), Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
         };
-        match evolution.open_run().extension(&budget, now.unix) {
+        match evolution.extension(&budget, now.unix) {
             Err(error) => self.answer(Some(ticket), Err(error.into())),
             Ok((event, complete)) => {
                 self.change(name, event, Then::Extend { budget: Box::new(budget), complete, ticket });
@@ -438,7 +457,7 @@ impl ClusterState {
             }
             Then::Cancel { ticket } => {
                 tracing::info!(run = name, "cancelled");
-                self.note_unfinished(Unfinished::Cancelled(format!("run {name} was cancelled")));
+                self.note_unfinished(name, Unfinished::Cancelled(format!("run {name} was cancelled")));
                 self.close(name, RunState::Cancelled, None);
                 self.answer(ticket, Ok(name.to_owned()));
                 self.advance_study_of(name, now);
@@ -458,6 +477,7 @@ impl ClusterState {
 
     /// An event could not be written: what depends on it does not happen, for now.
     fn undo(&mut self, name: &str, then: Then, error: Rejection, now: Moment) {
+        let is_extension = matches!(then, Then::Extend { .. });
         match then {
             Then::Decide(_) => {
                 if let Some(evolution) = self.evolution(name) {
@@ -471,7 +491,7 @@ impl ClusterState {
                 return self.act(name, Then::Fail { reason }, now);
             }
             // Nothing else happens to it before that.
-            Then::Retract(event) if !self.succeeded => {
+            Then::Retract(event) if may_pass(&error) && !self.succeeded => {
                 self.counters.store_errors += 1;
                 tracing::error!(run = name, %error, "cannot be written; trying again");
                 return self.append(name, (*event).clone(), Then::Retract(event));
@@ -490,6 +510,9 @@ impl ClusterState {
                 return self.answer(ticket, Err(error));
             }
             Then::Pause { ticket, .. } | Then::Prioritise { ticket, .. } | Then::Extend { ticket, .. } => {
+                if let Some(evolution) = self.evolution(name).filter(|_| is_extension) {
+                    evolution.withdraw_extension();
+                }
                 self.counters.store_errors += 1;
                 return self.answer(Some(ticket), Err(error));
             }
@@ -643,7 +666,7 @@ impl ClusterState {
             return;
         }
         tracing::error!(run = name, reason, "failed");
-        self.note_unfinished(Unfinished::Failed(format!("run {name} failed: {reason}")));
+        self.note_unfinished(name, Unfinished::Failed(format!("run {name} failed: {reason}")));
         for part in self.parts_of(name) {
             if self.is_open(&part) {
                 self.begin_cancel(&part, None, now);

@@ -6,14 +6,14 @@
 
 use super::queue::RunState;
 use super::reply_budget::ReplyBudget;
-use super::{Body, ClusterState, Effect, Moment, OpenRequest, Part, Source};
+use super::{Body, ClusterState, Effect, Moment, OpenRequest, Part, Receipt, Source, Step};
 use archipelago::job::{self, Job, JobResult, LookUp};
 use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
 use experiment::{Plan, Study};
-use proto::convert::{Piece, body, digest_bytes};
+use proto::convert::{Piece, digest_bytes, named_body};
 use proto::v1;
 use run::players::PlayerFiles;
 use run::study::part_run;
@@ -48,10 +48,19 @@ enum JobSlot {
     Storing,
 }
 
-struct ReadyJob {
+/// A job whose inputs are there, and are digested: that may take a while, and is done before the state gets it.
+pub(crate) struct ReadyJob {
     job: Job,
-    inputs: Vec<Bytes>,
+    inputs: Vec<(Digest, Bytes)>,
     digest: Digest,
+}
+
+impl ReadyJob {
+    pub(crate) fn new(job: Job, inputs: Vec<Bytes>) -> Self {
+        let digest = job.inputs(&inputs);
+        let inputs = inputs.into_iter().map(|input| (Digest::of(&input), input)).collect();
+        Self { job, inputs, digest }
+    }
 }
 
 impl StudyRun {
@@ -142,14 +151,21 @@ impl StudyRun {
     /// A job that is handed out, as a worker is told of it.
     pub(crate) fn grant(&self, number: u32, budget: &mut ReplyBudget) -> Option<v1::JobTask> {
         let ReadyJob { job, inputs, digest } = self.ready(number)?;
-        let inputs = inputs.iter().map(|input| body(input, budget.takes(input.len()))).collect();
+        let named = |(digest, input): &(Digest, Bytes)| named_body(input, digest, budget.takes(input.len()));
+        let inputs = inputs.iter().map(named).collect();
         let job = codec::encode(job).ok()?;
         Some(v1::JobTask { inputs_digest: digest_bytes(digest), job, inputs })
     }
 
     /// An input of a job that a grant only named.
     pub(crate) fn input(&self, number: u32, digest: &Digest) -> Option<Bytes> {
-        self.ready(number)?.inputs.iter().find(|input| Digest::of(input) == *digest).cloned()
+        let inputs = &self.ready(number)?.inputs;
+        inputs.iter().find(|(known, _)| known == digest).map(|(_, input)| input.clone())
+    }
+
+    /// Whether no result of a job is being stored.
+    pub(crate) fn is_written(&self) -> bool {
+        !self.jobs.values().any(|slot| matches!(slot, JobSlot::Storing))
     }
 
     /// Notes that the result of a job is being stored.
@@ -326,19 +342,12 @@ impl ClusterState {
     }
 
     /// Takes the inputs of a job: from now on it can be computed.
-    pub(super) fn inputs(
-        &mut self,
-        run: &str,
-        number: u32,
-        inputs: Result<(Job, Vec<Bytes>), String>,
-        now: Moment,
-    ) {
+    pub(super) fn inputs(&mut self, run: &str, number: u32, inputs: Result<ReadyJob, String>, now: Moment) {
         match inputs {
             Err(reason) => self.fail(run, &reason, now),
-            Ok((job, inputs)) => {
-                let digest = job.inputs(&inputs);
+            Ok(ready) => {
                 if let Some(study) = self.study(run) {
-                    study.jobs.insert(number, JobSlot::Ready(ReadyJob { job, inputs, digest }));
+                    study.jobs.insert(number, JobSlot::Ready(ready));
                 }
             }
         }
@@ -349,14 +358,26 @@ impl ClusterState {
         &mut self,
         run: &str,
         number: u32,
-        stored: Result<JobResult, StoreError>,
+        receipt: Receipt,
+        stored: Result<JobResult, (JobResult, StoreError)>,
         now: Moment,
     ) {
-        let Some(study) = self.study(run) else { return };
-        study.jobs.remove(&number);
+        let Some(study) = self.study(run) else {
+            return self.workers.settle(&receipt.worker, receipt.number);
+        };
         match stored {
-            Ok(result) => drop(study.results.insert(number, result)),
-            Err(error) => self.note_trouble(run, Err(error.into()), now),
+            Ok(result) => {
+                study.jobs.remove(&number);
+                study.results.insert(number, result);
+                self.workers.settle(&receipt.worker, receipt.number);
+            }
+            Err((result, error)) => {
+                self.note_trouble(run, Err(error.into()), now);
+                // It may have taken hours to compute: it is offered to the store until that takes it.
+                if self.is_open(run) {
+                    self.step(run, Step::KeepJob { number, receipt, result });
+                }
+            }
         }
         self.advance_study(run, now);
     }
@@ -379,13 +400,8 @@ impl StudyRun {
                 found.insert(look_up, result.clone());
             } else if let Entry::Vacant(slot) = self.jobs.entry(number) {
                 slot.insert(JobSlot::Reading);
-                let ensemble = job::wants_ensemble(&tournament, &look_up);
-                let species = look_up.species.then(|| {
-                    let settings = serde_json::json!(tournament.keys().species).to_string();
-                    (settings, ensemble)
-                });
-                let reference = self.renamed(&look_up.reference);
-                needs.push(Need::Read(number, Source::Players { reference, species }));
+                let source = Source::of(&tournament, &look_up, self.renamed(&look_up.reference));
+                needs.push(Need::Read(number, source));
             }
         }
         if found.len() == self.look_ups.len() {

@@ -1,22 +1,23 @@
 //! Opens runs: what is submitted is written down, and what is stored is read.
 
 use super::{RunFiles, is_lost};
+use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
 use crate::state::queue::RunState;
-use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Part, Source, run_name};
+use crate::state::{Moment, OpenRequest, Opened, OpenedBody, Part, Source, Submission, run_name};
 use archipelago::cell::CellPlan;
-use archipelago::job::Job;
+use archipelago::job::{self, Job, LookUp};
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
 use experiment::file::BudgetKeys;
-use experiment::{Plan, Study};
+use experiment::{Plan, Study, Tournament};
 use futures::{StreamExt, stream};
 use run::RunEvent;
 use run::epochs;
 use run::jobs::{self, JobLog, StoredJobs};
 use run::plan::PlanJournal;
-use run::players::{self, PlayerFiles, Reference};
+use run::players::{self, LookUpError, PlayerFiles, Reference};
 use run::reader::Reader;
 use run::states::States;
 use run::stored;
@@ -24,6 +25,7 @@ use run::summary::{Ended, Outline, RunKind};
 use run::{
     FinishedRun, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy, Summary,
 };
+use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{Claim, Nonce, Store, StoreError};
 
@@ -53,16 +55,23 @@ impl OpenRequest {
     /// The name of the run, if it is known yet.
     pub(crate) fn name(&self) -> Option<String> {
         match self {
-            Self::Submit { fresh: true, .. } => None,
-            Self::Submit { plan, .. } => Some(run_name(plan)),
-            Self::Again { id, .. } | Self::Part { id, .. } | Self::List { id } => Some(id.to_string()),
+            Self::Submit(submission) if submission.fresh => None,
+            _ => Some(self.base_name()),
+        }
+    }
+
+    /// The name that its own follows from. Two requests with the same one are carried out one after the other.
+    pub(crate) fn base_name(&self) -> String {
+        match self {
+            Self::Submit(submission) => run_name(&submission.plan),
+            Self::Again { id, .. } | Self::Part { id, .. } | Self::List { id } => id.to_string(),
         }
     }
 
     pub(crate) fn part(&self) -> Option<(String, Part)> {
         match self {
             Self::Part { study, part, .. } => Some((study.clone(), *part)),
-            Self::Submit { .. } | Self::Again { .. } | Self::List { .. } => None,
+            Self::Submit(_) | Self::Again { .. } | Self::List { .. } => None,
         }
     }
 }
@@ -132,15 +141,8 @@ impl Opener {
 
     async fn open_or_create(&self, request: OpenRequest, now: Moment) -> Result<OpenedRun, Rejection> {
         match request {
-            OpenRequest::Submit { plan, mut files, priority, fresh } => {
-                let plan = match *plan {
-                    Plan::Tournament(games) => {
-                        let games = players::look_up(&self.store, &games, &mut files).await?;
-                        Plan::Tournament(Box::new(games))
-                    }
-                    plan => plan,
-                };
-                let id = self.free_id(&run_name(&plan), fresh).await?;
+            OpenRequest::Submit(Submission { plan, files, priority, fresh }) => {
+                let id = self.free_id(&plan, fresh).await?;
                 self.create(&id, &plan, &files, None).await?;
                 self.read(&id, Why::Asked { priority, extend: None }, now).await
             }
@@ -454,15 +456,56 @@ impl Opener {
         Ok((Opened { id: id.clone(), body, state, priority, created }, Some(term)))
     }
 
-    /// The run's name, or the first free one beside it.
-    async fn free_id(&self, name: &str, fresh: bool) -> Result<RunId, Rejection> {
-        let mut id = RunId::new(name)?;
+    /// The name of a plan's run, or the first free one beside it. The names of a study's parts are taken.
+    async fn free_id(&self, plan: &Plan, fresh: bool) -> Result<RunId, Rejection> {
+        let name = run_name(plan);
+        let mut id = RunId::new(&name)?;
+        let parts = match plan {
+            Plan::Study(study) => run::study::parts(&id, study)?,
+            _ => vec![],
+        };
         let mut number = 1;
-        while fresh && !self.store.list(&id.folder()).await?.is_empty() {
+        while fresh && (parts.contains(&id) || !self.store.list(&id.folder()).await?.is_empty()) {
             number += 1;
             id = RunId::new(format!("{name}.{number}"))?;
         }
         Ok(id)
+    }
+}
+
+/// A tournament with its players looked up: champions, and the species and ensembles of populations. A study does that by
+/// jobs; a tournament of its own has no name before its players are known, so it is done here, apart from the calls.
+pub(crate) async fn look_up(cluster: &Cluster, submission: Submission) -> Result<Submission, Rejection> {
+    let Submission { plan, mut files, priority, fresh } = submission;
+    let plan = match *plan {
+        Plan::Tournament(games) => {
+            let mut found = BTreeMap::new();
+            for look_up in job::look_ups(&games) {
+                let source = Source::of(&games, &look_up, look_up.reference.clone());
+                let (job, inputs) = read_inputs(cluster.store(), &source).await?;
+                let result = cluster.compute(LARGE, move || job.compute(&inputs)).await;
+                let result = result.map_err(|status| status.message().to_owned());
+                let result = result.and_then(|result| result.map_err(|error| error.to_string()));
+                let refused = |reason| LookUpError::Job { reference: look_up.reference.clone(), reason };
+                found.insert(look_up.clone(), result.map_err(refused)?);
+            }
+            let (games, looked_up) = job::resolve(&games, &found).map_err(|report| *report)?;
+            files.extend(looked_up);
+            Plan::Tournament(Box::new(games))
+        }
+        plan => plan,
+    };
+    Ok(Submission { plan: Box::new(plan), files, priority, fresh })
+}
+
+impl Source {
+    /// Where a look-up of a tournament comes from, whose reference may be called otherwise in the store.
+    pub(crate) fn of(tournament: &Tournament, look_up: &LookUp, reference: String) -> Self {
+        let species = look_up.species.then(|| {
+            let settings = serde_json::json!(tournament.keys().species).to_string();
+            (settings, job::wants_ensemble(tournament, look_up))
+        });
+        Self::Players { reference, species }
     }
 }
 

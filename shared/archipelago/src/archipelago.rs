@@ -34,6 +34,9 @@ pub struct Archipelago {
     budget_after: u64,
     /// Where the run is to end if that can be written down. Until then nothing beyond it is begun or taken.
     proposed: Option<End>,
+    /// The generations of budgets that are being written down, in order. Until then no epoch is judged, and none is begun
+    /// or taken that lies beyond them.
+    budgets: VecDeque<Option<u64>>,
     /// Where the run is to end because somebody decided so, and where it has ended.
     decided: Option<End>,
     end: Option<End>,
@@ -245,6 +248,7 @@ impl Archipelago {
             best: (f64::NEG_INFINITY, 0),
             budget_after: 0,
             proposed: None,
+            budgets: VecDeque::new(),
             decided: None,
             end: None,
             ready: BTreeSet::new(),
@@ -289,19 +293,42 @@ impl Archipelago {
         self.schedule.extend(budget.generations);
         self.budget = budget;
         self.budget_after = complete;
+        self.budgets.pop_front();
         self.decided = None;
         self.end = None;
         self.look_everywhere();
     }
 
-    /// Judges the last complete epoch by the budget of now.
+    /// Judges the last complete epoch by the budget of now, and those that have become complete since it was proposed.
     pub fn judge_again(&mut self) {
         if let Some(epoch) = self.complete.checked_sub(1) {
             let standings: Vec<Standing> =
                 self.islands.iter().map(|island| island.finished(epoch).standing).collect();
             self.judge(epoch, &standings);
-            self.look_everywhere();
         }
+        self.judge_complete();
+        self.look_everywhere();
+    }
+
+    /// Announces another budget, which is to be written down. From now on no epoch is judged, and nothing beyond its
+    /// generations is begun or taken, until it is [given](Self::extend) or [withdrawn](Self::withdraw_budget): the epochs
+    /// that are complete now are those that it is given after.
+    pub fn propose_budget(&mut self, generations: Option<u64>) {
+        self.budgets.push_back(generations);
+        self.look_everywhere();
+    }
+
+    /// Continues: the first of the budgets that were proposed could not be written down.
+    pub fn withdraw_budget(&mut self) {
+        self.budgets.pop_front();
+        self.judge_complete();
+        self.look_everywhere();
+    }
+
+    /// Whether a budget is being written down that an epoch lies beyond.
+    fn is_beyond_proposed(&self, epoch: u64) -> bool {
+        let end = self.schedule.end_of(epoch);
+        self.budgets.iter().flatten().any(|generations| end.is_none_or(|end| end > *generations))
     }
 
     /// The islands whose next epoch may begin, lowest epoch first.
@@ -337,6 +364,7 @@ impl Archipelago {
             && !progress.running
             && progress.done < self.complete + LEAD
             && self.schedule.end_of(progress.done).is_some()
+            && !self.is_beyond_proposed(progress.done)
             && [&self.proposed, &self.decided].into_iter().flatten().all(|end| progress.done <= end.epoch)
             && (self.mode == Mode::Asynchronous || self.has_all_immigrants(progress))
     }
@@ -428,7 +456,8 @@ impl Archipelago {
         }
         // An epoch beyond the end may still arrive, from before a crash or while the end is being written down. Were it
         // taken, the last epoch might be forgotten.
-        if [&self.proposed, &self.end].into_iter().flatten().any(|end| end.epoch < epoch) {
+        let is_beyond = [&self.proposed, &self.end].into_iter().flatten().any(|end| end.epoch < epoch);
+        if is_beyond || self.is_beyond_proposed(epoch) {
             self.release(island);
             return Ok(Completion::Late);
         }
@@ -483,16 +512,7 @@ impl Archipelago {
     /// Judges the epochs that have become complete with one of an island, forgets what nobody needs any more, and finds
     /// out who may go on.
     fn advance(&mut self, island: u32) {
-        let slowest = self.tally.first_key_value().map_or(0, |(&done, _)| done);
-        let before = self.complete;
-        while self.complete < slowest && self.end.is_none() {
-            let standings: Vec<Standing> =
-                self.islands.iter().map(|island| island.finished(self.complete).standing).collect();
-            self.judge(self.complete, &standings);
-            self.complete += 1;
-        }
-        if self.complete > before {
-            (0..self.islands.len() as u32).for_each(|island| self.forget(island));
+        if self.judge_complete() {
             self.look_everywhere();
             return;
         }
@@ -500,6 +520,22 @@ impl Archipelago {
         let (senders, receivers) = (senders.clone(), receivers.clone());
         senders.into_iter().chain([island]).for_each(|island| self.forget(island));
         receivers.into_iter().chain([island]).for_each(|island| self.look_at(island));
+    }
+
+    /// Judges the epochs that have become complete, unless another budget is about to count; returns whether there were any.
+    fn judge_complete(&mut self) -> bool {
+        let slowest = self.tally.first_key_value().map_or(0, |(&done, _)| done);
+        let before = self.complete;
+        while self.complete < slowest && self.end.is_none() && self.budgets.is_empty() {
+            let standings: Vec<Standing> =
+                self.islands.iter().map(|island| island.finished(self.complete).standing).collect();
+            self.judge(self.complete, &standings);
+            self.complete += 1;
+        }
+        if self.complete > before {
+            (0..self.islands.len() as u32).for_each(|island| self.forget(island));
+        }
+        self.complete > before
     }
 
     /// Forgets the epochs of an island that nobody needs any more.
@@ -561,10 +597,11 @@ impl Archipelago {
 
     /// Where the run is to end because its time is up: at the last epoch that is complete everywhere. What arrives out of
     /// step may come from any epoch that is done, so that asynchronous runs end with the furthest of them. Nothing if no
-    /// epoch is complete, or if the end is known already. From now on nothing beyond is begun or taken, until the end is
+    /// epoch is complete, if the end is known already, or if another budget is being written down. From now on nothing beyond is begun or taken, until the end is
     /// written down and [decided](Self::decide), or [withdrawn](Self::withdraw).
     pub fn propose_end(&mut self) -> Option<End> {
         let is_open = self.end.is_none() && self.decided.is_none() && self.proposed.is_none();
+        let is_open = is_open && self.budgets.is_empty();
         let complete = Some(self.complete).filter(|&complete| complete > 0 && is_open)?;
         let epoch = match self.mode {
             Mode::Synchronous => complete - 1,

@@ -5,6 +5,7 @@ use bincode::{Decode, Encode};
 use bytes::Bytes;
 use checkers::{Ensemble, Network};
 use ensembles::{Distance, Settings, Speciation};
+use evolution::activity::Activity;
 use evolution::codec;
 use evolution::digest::Digest;
 use experiment::document::Report;
@@ -83,7 +84,10 @@ impl Job {
             Self::Species { experiment, islands, settings, ensemble } => {
                 let networks = population(&single(experiment)?, islands, inputs)?;
                 let keys: SpeciesKeys = serde_json::from_str(settings).map_err(wrong)?;
-                let found = Speciation::of(&networks, &speciation_settings(&keys)).map_err(wrong)?;
+                let activity = Activity::current();
+                let count = |done| activity.iter().for_each(|activity| activity.add(done));
+                let found = Speciation::counted(&networks, &speciation_settings(&keys), &count);
+                let found = found.map_err(wrong)?;
                 let best: Vec<Arc<Network>> =
                     found.representatives().into_iter().map(|best| networks[best].clone()).collect();
                 let mut files: JobResult = best.iter().map(|network| network.to_player_file()).collect();

@@ -5,5 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod any_order;
+mod counted;
 mod delivered;
 mod progress;

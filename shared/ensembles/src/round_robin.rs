@@ -40,6 +40,9 @@ impl Standing {
     }
 }
 
+/// Is told how many games were played or networks looked at since it was told before, by any thread.
+pub type Count<'a> = &'a (dyn Fn(u64) + Sync);
+
 /// A game to play.
 struct Pairing {
     black: usize,
@@ -58,13 +61,26 @@ impl Pairing {
 /// Lets each two of these play [`Settings::pairs`] openings with both colours; the best comes first. Of several with
 /// as many points it is the one with more wins, then the one that comes first among the players.
 pub fn round_robin(players: &[Arc<Network>], settings: &Settings) -> Vec<Standing> {
+    counted_round_robin(players, settings, &|_| ())
+}
+
+/// The same, counting each game.
+pub(crate) fn counted_round_robin(
+    players: &[Arc<Network>],
+    settings: &Settings,
+    count: Count<'_>,
+) -> Vec<Standing> {
     let pairings = pairings(players.len(), settings);
     let depth = settings.depth;
     let specs: Vec<PlayerSpec> =
         players.iter().map(|network| PlayerSpec::Network { network: network.clone(), depth }).collect();
     let table = || Table::new(settings.rules, None);
-    let points: Vec<i32> =
-        pairings.par_iter().map_init(table, |table, game| game.play(table, &specs)).collect();
+    let play = |table: &mut Table, game: &Pairing| {
+        let points = game.play(table, &specs);
+        count(1);
+        points
+    };
+    let points: Vec<i32> = pairings.par_iter().map_init(table, play).collect();
     let mut standings: Vec<Standing> = (0..players.len()).map(Standing::fresh).collect();
     for (pairing, points) in pairings.iter().zip(points) {
         standings[pairing.black].add(points);

@@ -1,6 +1,6 @@
 //! The species of a population.
 
-use crate::round_robin::{Standing, round_robin};
+use crate::round_robin::{Count, Standing, counted_round_robin};
 use crate::settings::{Distance, Settings};
 use checkers::{Ensemble, EnsembleError, Network, behaviour, sample_positions};
 use rayon::prelude::*;
@@ -52,7 +52,20 @@ impl Speciation {
     /// If there are none or too many, if they cannot be compared by the distance that is asked for, or if a given
     /// epsilon is no distance.
     pub fn of(networks: &[Arc<Network>], settings: &Settings) -> Result<Self, SpeciationError> {
-        let distances = distances(networks, settings)?;
+        Self::counted(networks, settings, &|_| ())
+    }
+
+    /// The same, counting what is done: it may take long.
+    ///
+    /// # Errors
+    /// As for [`Speciation::of`].
+    pub fn counted(
+        networks: &[Arc<Network>],
+        settings: &Settings,
+        count: Count<'_>,
+    ) -> Result<Self, SpeciationError> {
+        let distances = distances(networks, settings, count)?;
+        count(1);
         let min_points = settings.min_points;
         let epsilon = settings.epsilon.unwrap_or_else(|| species::epsilon(&distances, min_points));
         if epsilon.is_nan() || epsilon < 0.0 {
@@ -62,7 +75,7 @@ impl Speciation {
         let clustering = dbscan.cluster(&distances);
         let species = clustering.species(settings.noise, &distances);
         let standings =
-            species.members().iter().map(|members| contest(networks, members, settings)).collect();
+            species.members().iter().map(|members| contest(networks, members, settings, count)).collect();
         let projection = Projection::new(&distances);
         Ok(Self { distance: settings.distance, dbscan, clustering, species, standings, projection })
     }
@@ -117,7 +130,11 @@ impl Speciation {
     }
 }
 
-fn distances(networks: &[Arc<Network>], settings: &Settings) -> Result<Distances, SpeciationError> {
+fn distances(
+    networks: &[Arc<Network>],
+    settings: &Settings,
+    count: Count<'_>,
+) -> Result<Distances, SpeciationError> {
     let first = networks.first().ok_or(SpeciationError::Empty)?;
     match settings.distance {
         Distance::Weights => {
@@ -130,16 +147,25 @@ fn distances(networks: &[Arc<Network>], settings: &Settings) -> Result<Distances
         }
         Distance::Behaviour { positions } => {
             let positions = sample_positions(settings.seed, positions.min(Distance::MOST_POSITIONS));
-            let said: Vec<Vec<f32>> =
-                networks.par_iter().map(|network| behaviour(network, &positions)).collect();
+            let look = |network: &Arc<Network>| {
+                let said = behaviour(network, &positions);
+                count(1);
+                said
+            };
+            let said: Vec<Vec<f32>> = networks.par_iter().map(look).collect();
             Ok(Distances::euclidean(&said)?)
         }
     }
 }
 
 /// The round robin of a species, its players as numbers of the population.
-fn contest(networks: &[Arc<Network>], members: &[usize], settings: &Settings) -> Vec<Standing> {
+fn contest(
+    networks: &[Arc<Network>],
+    members: &[usize],
+    settings: &Settings,
+    count: Count<'_>,
+) -> Vec<Standing> {
     let players: Vec<Arc<Network>> = members.iter().map(|member| networks[*member].clone()).collect();
-    let standings = round_robin(&players, settings).into_iter();
+    let standings = counted_round_robin(&players, settings, count).into_iter();
     standings.map(|standing| Standing { player: members[standing.player], ..standing }).collect()
 }

@@ -74,6 +74,13 @@ pub enum Damage {
         /// The job.
         number: u32,
     },
+    /// A batch of results is missing that was written.
+    Batch {
+        /// The term that it was written in.
+        term: u64,
+        /// Its number in this term.
+        number: u64,
+    },
     /// Results of jobs are missing although the run is finished.
     Jobs {
         /// How many.
@@ -162,6 +169,9 @@ impl fmt::Display for Damage {
                     formatter,
                     "job {number}: a stored result does not fit the job, or another result of it"
                 )
+            }
+            Self::Batch { term, number } => {
+                write!(formatter, "batch {number} of the results of term {term} is missing")
             }
             Self::Jobs { count: 1, first } => write!(formatter, "the result of job {first} is missing"),
             Self::Jobs { count, first } => {

@@ -14,7 +14,7 @@ use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use codec::Digest;
 use futures::{StreamExt, stream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{Kind, Store, StoreError};
 
 /// How many batches are read at once: enough to hide the latency of a remote store.
@@ -69,13 +69,20 @@ impl StoredJobs {
         if let Some(created) = recorded.created.as_ref().filter(|created| created.text != text) {
             damage.push(Damage::Experiment { expected: created.text, found: text });
         }
-        let (mut paths, mut last) = (vec![], BTreeMap::new());
+        let (mut paths, mut numbers) = (vec![], BTreeMap::<u64, BTreeSet<u64>>::new());
         for path in store.list(&run.jobs()).await? {
             let Some((_, Place::Jobs { term, number })) = Place::of(&path) else { continue };
-            last.insert(term, number.saturating_add(1));
+            numbers.entry(term).or_default().insert(number);
             if counts(&recorded, term, number) {
                 paths.push(path);
             }
+        }
+        let last: BTreeMap<u64, u64> = numbers
+            .iter()
+            .filter_map(|(&term, numbers)| Some((term, numbers.last()?.saturating_add(1))))
+            .collect();
+        if recorded.finished.is_none() {
+            damage.extend(missing_batches(&recorded, &numbers));
         }
         let is_known = |term: &u64| recorded.terms.iter().any(|known| known.number == *term);
         damage.extend(last.keys().filter(|term| !is_known(term)).map(|&term| Damage::Unexplained { term }));
@@ -155,6 +162,23 @@ fn counts(recorded: &Recorded, term: u64, number: u64) -> bool {
     next.is_none_or(|Term { batches, .. }| number < *batches)
 }
 
+/// The first missing batch of each term: a writer numbers its batches without a gap, and the next opening event says how
+/// many there were. What a repair has recorded as dropped is not missing.
+fn missing_batches(recorded: &Recorded, numbers: &BTreeMap<u64, BTreeSet<u64>>) -> Vec<Damage> {
+    let repaired = recorded.terms.iter().rposition(|term| term.owner.is_none()).map_or(0, |at| at + 1);
+    let terms = &recorded.terms[repaired..];
+    let missing = |(at, Term { number: term, .. }): (usize, &Term)| {
+        let known = numbers.get(term);
+        let last = known.and_then(BTreeSet::last).map_or(0, |last| last.saturating_add(1));
+        let count = terms.get(at + 1).map_or(last, |next| next.batches);
+        // A batch that came after the next opening does not count, and may be missing.
+        let found = known.into_iter().flatten().zip(0..).take_while(|&(&number, at)| number == at);
+        let first = found.count() as u64;
+        (first < count).then_some(Damage::Batch { term: *term, number: first })
+    };
+    terms.iter().enumerate().filter_map(missing).collect()
+}
+
 /// The one writer of a run's job results in a term.
 #[derive(Debug)]
 pub struct JobLog {
@@ -176,6 +200,8 @@ pub struct Kept {
     pub differing: Vec<(u32, StoreError)>,
     /// Why the rest could not be written: it may or may not be there, and the next call finds out.
     pub error: Option<StoreError>,
+    /// What could not be written, to be offered again.
+    pub unstored: Results,
 }
 
 impl JobLog {
@@ -195,6 +221,7 @@ impl JobLog {
         let mut kept = Kept::default();
         self.write(&mut kept).await;
         if kept.error.is_some() {
+            kept.unstored = results;
             return kept;
         }
         let mut new: BTreeMap<u32, CellResult> = BTreeMap::new();
@@ -212,6 +239,7 @@ impl JobLog {
         }
         self.unsettled = new.into_iter().collect();
         self.write(&mut kept).await;
+        kept.unstored.clone_from(&self.unsettled);
         kept
     }
 

@@ -362,6 +362,17 @@ impl OpenRun {
         Ok((RunEvent::Extended { budget, complete, at: now }, complete))
     }
 
+    /// Announces another budget, whose event is being written: until [`OpenRun::extend`] or
+    /// [`OpenRun::withdraw_extension`] nothing beyond it is begun or taken.
+    pub fn propose_extension(&mut self, budget: &BudgetKeys) {
+        self.archipelago.propose_budget(budget.generations);
+    }
+
+    /// Continues with the budget of now: the first one that was proposed could not be written.
+    pub fn withdraw_extension(&mut self) {
+        self.archipelago.withdraw_budget();
+    }
+
     /// The event that opens a term, if there is none: to be written after [`OpenRun::extension`], and noted with
     /// [`OpenRun::begin_term`].
     pub fn opening(&self, now: u64) -> Option<RunEvent> {

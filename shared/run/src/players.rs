@@ -47,12 +47,14 @@ pub enum LookUpError {
     /// Those who were evolved do not play.
     #[error("expected a run of the problem `checkers`, found the experiment {0} of another")]
     NoPlayers(String),
-    /// Only the command that reads files and finds species can look it up.
-    #[error(
-        "player {0}: expected `material`, `random`, an engine or a champion of a run, found one that has to be looked up \
-         before: species and ensembles are found by `atoll run` and `atoll checkers species`"
-    )]
-    Elsewhere(String),
+    /// No player can be made of what was found.
+    #[error("{reference}: {reason}")]
+    Job {
+        /// What was named.
+        reference: String,
+        /// Why not.
+        reason: String,
+    },
     /// Its player file did not come along.
     #[error("player {name}: expected a player file with the digest {digest}, found none")]
     Missing {
@@ -159,23 +161,6 @@ impl Reference {
         let file = states.experiment.file().problem.player_file(&genome);
         file.map(Bytes::from).ok_or_else(|| LookUpError::NoPlayers(states.experiment.name().to_owned()))
     }
-}
-
-/// Looks up the champions among a tournament's players; player files that it names by their digests are among `files`.
-pub async fn look_up(
-    store: &Store,
-    tournament: &Tournament,
-    files: &mut PlayerFiles,
-) -> Result<Tournament, LookUpError> {
-    let mut players = tournament.players().to_vec();
-    for player in players.iter_mut().filter(|player| player.is_looked_up() && player.digest().is_none()) {
-        let Some(name) = &player.player else { return Err(LookUpError::Elsewhere(player.name.clone())) };
-        let bytes = name.parse::<Reference>()?.champion(store).await?;
-        let digest = Digest::of(&bytes);
-        files.insert(digest, bytes);
-        player.digest = Some(digest.to_string());
-    }
-    Ok(tournament.with_players(players)?)
 }
 
 /// Keeps the player files of a tournament with its run.

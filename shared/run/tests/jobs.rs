@@ -4,7 +4,7 @@ use archipelago::cell::{CellPlan, CellResult, Evolved};
 use codec::Digest;
 use run::jobs::{JobLog, StoredJobs};
 use run::plan::PlanJournal;
-use run::{Damage, Opening, Owner, RunEvent, RunId};
+use run::{Damage, Opening, Owner, Place, Repair, RunEvent, RunId};
 use store::{Nonce, Store, StoreError};
 
 fn sweep() -> CellPlan {
@@ -82,4 +82,41 @@ async fn results_that_are_missing_from_a_finished_plan_are_named() {
     let stored = StoredJobs::read(&store, &id(), plan).await.unwrap();
     assert_eq!(stored.damage, [Damage::Jobs { count: 1, first: 3 }]);
     assert_eq!(stored.state(), "damaged");
+}
+
+/// What is wrong with the plan, and what is left after a repair.
+async fn repaired(store: &Store) -> (Vec<Damage>, Vec<u32>) {
+    let damage = StoredJobs::read(store, &id(), sweep()).await.unwrap().damage;
+    let opening = Opening { nonce: Nonce(99), now: 0, owner: Owner::default(), claim: None };
+    let repair = Repair::plan(store, &id()).await.unwrap();
+    repair.carry_out(store, &opening).await.unwrap();
+    (damage, done(store).await)
+}
+
+#[tokio::test]
+async fn batches_that_are_missing_from_an_unfinished_plan_are_named() {
+    let path = |term: u64, number: u64| Place::Jobs { term, number }.in_run(&id());
+    for (term, number, is_last) in [(1, 0, false), (1, 1, false), (2, 0, false), (2, 1, true)] {
+        let (store, plan) = (Store::memory(), sweep());
+        store.create_text(&Place::Experiment.in_run(&id()), plan.text()).await.unwrap();
+        for writer in [1, 2] {
+            let (_, mut log) = open(&store, writer).await;
+            let first = 2 * (writer as u32 - 1);
+            log.keep(&plan, vec![result(first, 8.0)]).await;
+            log.keep(&plan, vec![result(first + 1, 8.0)]).await;
+        }
+        assert_eq!(done(&store).await, [0, 1, 2, 3]);
+        store.delete(&path(term, number)).await.unwrap();
+        if is_last {
+            // It may never have been written.
+            assert_eq!(done(&store).await, [0, 1, 2]);
+            continue;
+        }
+        let (damage, left) = repaired(&store).await;
+        assert_eq!(damage, [Damage::Batch { term, number }]);
+        assert_eq!(left.len(), 3, "the others count");
+        let (_, mut log) = open(&store, 3).await;
+        log.keep(&plan, (0..4).map(|number| result(number, 8.0)).collect()).await;
+        assert_eq!(done(&store).await, [0, 1, 2, 3]);
+    }
 }

@@ -1,0 +1,348 @@
+//! What happens while a store call is under way, or fails for a while.
+
+use super::slow_store::SlowStore;
+use super::*;
+use coordinator::{AuditTerms, Elsewhere};
+use experiment::file::BudgetKeys;
+use run::Journal;
+use std::sync::atomic::Ordering::SeqCst;
+use tokio::time::{Instant, timeout};
+
+/// Longer than anything here takes, in virtual time.
+const LONG: Duration = Duration::from_mins(1);
+
+impl Script {
+    /// A cluster over a slow store, without a run.
+    async fn slow(settings: &Settings) -> (Self, SlowStore) {
+        let slow = SlowStore::default();
+        let store = slow.store();
+        let (cluster, background) = coordinator::start(store.clone(), settings, || 0).await.unwrap();
+        (Self { store, cluster, background: Some(background), run: String::new(), lives: 1 }, slow)
+    }
+
+    async fn submit(&mut self, text: &str) {
+        self.run = self.cluster.submit(parse(text), vec![], 0, false).await.unwrap();
+    }
+
+    /// Delivers everything that can be computed now, as a worker that has no state at hand.
+    async fn work(&self) {
+        static WORKERS: AtomicUsize = AtomicUsize::new(0);
+        let worker = format!("worker-{}", WORKERS.fetch_add(1, SeqCst));
+        for grant in self.acquire(&worker, 10).await {
+            self.deliver(&worker, &grant).await;
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        self.cluster.status(&self.run).unwrap().standing.map_or(0, |standing| standing.generation)
+    }
+
+    async fn openings(&self) -> usize {
+        let is_opening = |event: &&RunEvent| matches!(event, RunEvent::Opened { .. });
+        self.events().await.iter().filter(is_opening).count()
+    }
+}
+
+fn start_worker(line: &Arc<Line>) -> tokio::task::JoinHandle<Result<worker::Departed, worker::WorkerError>> {
+    let identity = worker::Identity {
+        id: "worker".to_owned(),
+        name: "worker".to_owned(),
+        version: "scripted".to_owned(),
+        give_up_after: None,
+        seed: 0,
+        look: None,
+    };
+    let config = worker::Config {
+        identity,
+        cache_bytes: 1 << 20,
+        undurable_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
+        engines: BTreeMap::new(),
+    };
+    let calls = line.clone();
+    tokio::spawn(worker::run(config, calls, worker::Pool::inline(), std::future::pending()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_while_a_budget_is_written_does_not_lie_beyond_it() {
+    for generations in [9, 10] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(EXPERIMENT).await;
+        for _ in 0..4 {
+            script.work().await;
+        }
+        assert_eq!(script.generation(), 8);
+        slow.delay_writes(Duration::from_secs(1));
+        let (cluster, run) = (script.cluster.clone(), script.run.clone());
+        let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
+        let extending = tokio::spawn(async move { cluster.extend(&run, budget).await });
+        tokio::task::yield_now().await;
+        for _ in 0..4 {
+            script.work().await;
+        }
+        assert!(!extending.is_finished(), "it is being written");
+        extending.await.unwrap().unwrap();
+        slow.delay_writes(Duration::ZERO);
+        for _ in 0..4 {
+            script.work().await;
+        }
+        script.until("the end", || script.state() == State::Finished).await;
+        assert_eq!(script.generation(), generations);
+        let (status, run) = (script.cluster.status(&script.run).unwrap(), RunId::new(&script.run).unwrap());
+        let replayed = super::replay::replay(&script.store, &run).await.unwrap();
+        assert_eq!(&status.digest.unwrap()[..], &replayed.0[..], "as the journal says");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_goes_on_if_a_budget_cannot_be_written() {
+    let (mut script, slow) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    script.work().await;
+    slow.fail(Some("events"));
+    let budget = BudgetKeys { generations: Some(2), ..BudgetKeys::default() };
+    script.cluster.extend(&script.run, budget).await.unwrap_err();
+    slow.fail(None);
+    for _ in 0..20 {
+        script.work().await;
+    }
+    script.until("the end", || script.state() == State::Finished).await;
+    assert_eq!(script.generation(), 24);
+}
+
+const PLAYERS: &str = r#"
+name = "evolved"
+problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 4 } }
+algorithm = { kind = "es", parents = 2, offspring = 2 }
+islands = { count = 1, topology = "isolated" }
+migration = { interval = 1 }
+budget = { generations = 1 }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_tournament_with_the_champion_of_a_run_is_one_run_however_often_it_is_submitted() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(PLAYERS).await;
+    let line = Arc::new(Line::new(script.cluster.clone()));
+    let worker = start_worker(&line);
+    script.until("the players", || script.state() == State::Finished).await;
+    worker.abort();
+    let games = format!(
+        "name = \"games\"\n[tournament]\nopenings = 1\nplayers = [{{ name = \"gambler\", player = \"random\" }}, \
+         {{ name = \"evolved\", player = \"{}/0\" }}]",
+        script.run
+    );
+    script.submit(&games).await;
+    for _ in 0..2 {
+        let again = timeout(LONG, script.cluster.submit(parse(&games), vec![], 0, false)).await;
+        assert_eq!(again.expect("it is answered").unwrap(), script.run);
+        assert_eq!(script.openings().await as u128, script.lives, "it is not opened beside its own writer");
+        script.restart().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_failed_is_not_forgotten_because_another_one_is_opened() {
+    let rules = Settings { exit_when_done: true, ..settings(1) };
+    let (mut script, _) = Script::slow(&rules).await;
+    script.submit(EXPERIMENT).await;
+    for worker in ["a", "b", "c"] {
+        let grant = script.acquire(worker, 1).await.remove(0);
+        script.release(worker, grant).await;
+    }
+    script.until("the failure", || script.state() == State::Failed).await;
+    script.submit(SWEEP).await;
+    deliver_cells(&script, "a", &swept()).await.unwrap();
+    script.until("the end", || script.state() == State::Finished).await;
+    let request =
+        v1::AcquireRequest { worker: "a".to_owned(), slots: 1, holding: vec![], wait_milliseconds: 0 };
+    let reply = script.cluster.acquire(request).await.unwrap();
+    assert!(reply.done);
+    assert_eq!(reply.outcome(), v1::Outcome::Failed, "{}", reply.reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cells_are_not_computed_again_because_the_store_failed_for_a_while() {
+    let (mut script, slow) = Script::slow(&settings(1)).await;
+    script.submit(SWEEP).await;
+    let grant = script.acquire("a", 1).await.remove(0);
+    slow.fail(Some("/"));
+    deliver_cells(&script, "a", &swept()).await.unwrap();
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(script.renew("a", &grant).await.durable, 0, "it is not stored");
+        assert_eq!(script.acquire("b", 5).await.len(), 0, "it is computed");
+    }
+    slow.fail(None);
+    script.until("the end", || script.state() == State::Finished).await;
+    assert_eq!(script.renew("a", &grant).await.durable, 1);
+}
+
+const GUESTS: &str = r#"
+name = "guests"
+problem = { kind = "onemax", length = 12 }
+algorithm = { kind = "ga", population = 4 }
+islands = { count = 2 }
+budget = { generations = 2 }
+study = { first = {}, second = { guests = "first" } }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn jobs_are_not_computed_again_because_the_store_failed_for_a_while() {
+    let (mut script, slow) = Script::slow(&settings(1)).await;
+    script.submit(GUESTS).await;
+    slow.fail(Some("job-"));
+    let line = Arc::new(Line::new(script.cluster.clone()));
+    let worker = start_worker(&line);
+    script.until("the job", || line.jobs.load(SeqCst) > 0).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    slow.fail(None);
+    script.until("the end", || script.state() == State::Finished).await;
+    assert_eq!(line.jobs.load(SeqCst), 1);
+    worker.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_opened_holds_up_no_other_run() {
+    let (mut script, slow) = Script::slow(&settings(1)).await;
+    slow.fail(Some(".first"));
+    script.submit(GUESTS).await;
+    let study = script.run.clone();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    timeout(LONG, script.submit(EXPERIMENT)).await.expect("it is answered");
+    assert_eq!(script.acquire("a", 5).await.len(), 3);
+    slow.fail(None);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(script.cluster.status(&format!("{study}.first")).is_ok(), "it was opened later");
+}
+
+const RETRACTED: &str = r#"
+name = "retracted"
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 4 }
+islands = { count = 2 }
+migration = { interval = 2, count = 1 }
+budget = { generations = 20 }
+study = { first = {} }
+"#;
+
+/// Has a worker deliver something right and then something wrong, so that results are retracted.
+async fn quarantine(script: &Script, experiment: &Experiment) {
+    let (worker, calls) = ("liar".to_owned(), Elsewhere::new(script.cluster.clone(), "liar"));
+    calls.join(join_request("liar")).await.unwrap();
+    let request =
+        v1::AcquireRequest { worker: worker.clone(), slots: 2, holding: vec![], wait_milliseconds: 0 };
+    let grants = calls.acquire(request).await.unwrap().grants;
+    let (head, bodies) = computed_of(experiment, "liar", &grants[0]);
+    assert_eq!(calls.complete(head, bodies).await.unwrap().fate(), Fate::Accepted);
+    let (head, bodies) = computed_of(experiment, "liar", &grants[1]);
+    let altered = bodies.into_iter().map(|body| [&body[..], b"!"].concat().into()).collect();
+    let rejected = calls.complete(head, altered).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
+}
+
+fn audited() -> Settings {
+    Settings { audit: AuditTerms { share: 0.1, secret: 7 }, ..settings(1) }
+}
+
+fn first_part(text: &str) -> Experiment {
+    match parse(text) {
+        Plan::Study(study) => study.parts[0].experiment.clone(),
+        _ => unreachable!("it is a study"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_study_is_cancelled_whose_part_is_being_retracted() {
+    let (mut script, slow) = Script::slow(&audited()).await;
+    script.submit(RETRACTED).await;
+    let part = format!("{}.first", script.run);
+    script.until("the part", || script.cluster.status(&part).is_ok()).await;
+    slow.delay_writes(Duration::from_secs(1));
+    quarantine(&script, &first_part(RETRACTED)).await;
+    timeout(LONG, script.cluster.cancel(&script.run)).await.expect("it is answered").unwrap();
+    assert_eq!(script.state(), State::Cancelled);
+    assert_eq!(script.cluster.status(&part).unwrap().state(), State::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_fails_if_its_results_cannot_be_retracted() {
+    let (mut script, _) = Script::slow(&audited()).await;
+    script.submit(EXPERIMENT).await;
+    // Another process has resumed the run: on a bucket nothing else shows that.
+    let run = RunId::new(&script.run).unwrap();
+    let (mut journal, _) = Journal::open::<RunEvent>(&script.store, &run, Nonce(99)).await.unwrap();
+    journal.append(&RunEvent::Paused { at: 0 }).await.unwrap();
+    quarantine(&script, &experiment()).await;
+    script.until("the failure", || script.state() == State::Failed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_are_woken_when_a_study_continues() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(GUESTS).await;
+    let part = format!("{}.first", script.run);
+    script.until("the part", || script.cluster.status(&part).is_ok()).await;
+    script.cluster.pause(&script.run, true).await.unwrap();
+    script.join("a").await;
+    let cluster = script.cluster.clone();
+    let waiting = tokio::spawn(async move {
+        let worker = "a".to_owned();
+        let request = v1::AcquireRequest { worker, slots: 1, holding: vec![], wait_milliseconds: 20_000 };
+        (cluster.acquire(request).await.unwrap().grants.len(), Instant::now())
+    });
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    let continued = Instant::now();
+    script.cluster.pause(&script.run, false).await.unwrap();
+    let (grants, woken) = waiting.await.unwrap();
+    assert_eq!((grants, woken - continued), (1, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_that_are_being_opened_count() {
+    let rules = Settings { max_runs: 1, ..settings(1) };
+    let (script, slow) = Script::slow(&rules).await;
+    slow.delay_writes(Duration::from_secs(1));
+    let (first, second) = tokio::join!(
+        script.cluster.submit(parse(EXPERIMENT), vec![], 0, false),
+        script.cluster.submit(parse(SWEEP), vec![], 0, false)
+    );
+    let run = first.unwrap();
+    assert!(matches!(second, Err(Rejection::TooMany { .. })));
+    script.cluster.cancel(&run).await.unwrap();
+    script.cluster.submit(parse(SWEEP), vec![], 0, false).await.unwrap();
+    let again = script.cluster.submit(parse(EXPERIMENT), vec![], 0, false).await;
+    assert!(matches!(again, Err(Rejection::TooMany { .. })), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fresh_study_does_not_take_the_name_of_a_part() {
+    let text = GUESTS.replace("first", "\"2\"").replace("\"\"2\"\"", "\"2\"");
+    let (script, _) = Script::slow(&settings(1)).await;
+    let first = script.cluster.submit(parse(&text), vec![], 0, true).await.unwrap();
+    let second = script.cluster.submit(parse(&text), vec![], 0, true).await.unwrap();
+    assert_eq!(second, format!("{first}.3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cancelled_run_held_is_freed() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    let grant = script.acquire("a", 1).await.remove(0);
+    let (head, bodies) = computed("a", &grant);
+    let state = bodies[0].clone();
+    script.cluster.complete(head, bodies).await.unwrap();
+    assert!(!state.is_unique(), "its neighbours may need it");
+    script.cluster.cancel(&script.run).await.unwrap();
+    script.until("its memory", || state.is_unique()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_call_panics_ends_with_an_error() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    let line = Arc::new(Line::new(script.cluster.clone()));
+    line.panics.store(true, SeqCst);
+    let ended = timeout(LONG, start_worker(&line)).await.expect("it ends").unwrap();
+    assert!(matches!(ended, Err(worker::WorkerError::Panicked(_))), "{ended:?}");
+}

@@ -1,0 +1,134 @@
+//! A store in memory whose calls take time, or fail for a while.
+
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use store::Store;
+
+/// Clones are the same store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SlowStore {
+    objects: Arc<InMemory>,
+    manner: Arc<Mutex<Manner>>,
+}
+
+#[derive(Debug, Default)]
+struct Manner {
+    /// How long each write takes.
+    write: Duration,
+    /// How long each call takes at most; how long one does follows from the seed and its number.
+    jitter: Option<(u64, Duration)>,
+    calls: u64,
+    /// Calls for paths with this text fail.
+    failing: Option<String>,
+}
+
+impl SlowStore {
+    pub(crate) fn store(&self) -> Store {
+        Store::over(Arc::new(self.clone()))
+    }
+
+    fn manner(&self) -> MutexGuard<'_, Manner> {
+        self.manner.lock().unwrap()
+    }
+
+    /// From now on each write takes so long.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn delay_writes(&self, time: Duration) {
+        self.manner().write = time;
+    }
+
+    /// From now on each call takes up to so long.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn delay_calls(&self, seed: u64, longest: Duration) {
+        self.manner().jitter = Some((seed, longest));
+    }
+
+    /// From now on calls for paths with this text fail, or none.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn fail(&self, text: Option<&str>) {
+        self.manner().failing = text.map(str::to_owned);
+    }
+
+    async fn call(&self, path: Option<&Path>, is_write: bool) -> Result<()> {
+        let (time, fails) = {
+            let mut manner = self.manner();
+            manner.calls += 1;
+            let number = manner.calls.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let jitter = manner.jitter.map_or(Duration::ZERO, |(seed, longest)| {
+                let dice = (number ^ seed.wrapping_mul(0xd6e8_feb8_6659_fd93)) >> 40;
+                longest * (dice % 1000) as u32 / 1000
+            });
+            let time = jitter + if is_write { manner.write } else { Duration::ZERO };
+            let fails = |text: &String| path.is_some_and(|path| path.as_ref().contains(text.as_str()));
+            (time, manner.failing.as_ref().is_some_and(fails))
+        };
+        if !time.is_zero() {
+            tokio::time::sleep(time).await;
+        }
+        if fails {
+            let source = std::io::Error::other("on purpose").into();
+            return Err(object_store::Error::Generic { store: "slow", source });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SlowStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("slow")
+    }
+}
+
+#[tonic::async_trait]
+impl ObjectStore for SlowStore {
+    async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.call(Some(path), true).await?;
+        self.objects.put_opts(path, payload, options).await
+    }
+
+    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.objects.delete_stream(paths)
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.objects.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        self.call(Some(path), false).await?;
+        self.objects.get_opts(path, options).await
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let (store, prefix) = (self.clone(), prefix.cloned());
+        let listed = async move {
+            match store.call(prefix.as_ref(), false).await {
+                Ok(()) => store.objects.list(prefix.as_ref()),
+                Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+            }
+        };
+        listed.flatten_stream().boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.call(prefix, false).await?;
+        self.objects.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.objects.copy_opts(from, to, options).await
+    }
+}
