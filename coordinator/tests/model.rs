@@ -1,5 +1,6 @@
 //! Random sequences of what operators do and what breaks, over all kinds of plans, against a small reference model: the
-//! real coordinator and the real worker, with a store in memory and a clock that nobody waits for.
+//! real coordinator and the real worker, with a store in memory whose calls take up to 50 ms, and a clock that nobody
+//! waits for.
 //!
 //! `ATOLL_MODEL_CASES` says how many sequences. A sequence that fails is shrunk to the fewest steps that still fail.
 
@@ -7,6 +8,8 @@
 
 #[path = "../../tests/support/replay.rs"]
 mod replay;
+#[path = "scripted/slow_store.rs"]
+mod slow_store;
 
 use bytes::Bytes;
 use coordinator::dashboard::DashboardSettings;
@@ -20,6 +23,7 @@ use proto::calls::WorkerCalls;
 use proto::v1;
 use proto::v1::run_status::State;
 use run::RunId;
+use slow_store::SlowStore;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -30,7 +34,13 @@ use tonic::Status;
 /// Longer than anything takes after all has healed, in virtual time.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-const PLANS: [(&str, &str); 5] = [
+/// The longest call of the store.
+const LATENCY: Duration = Duration::from_millis(50);
+
+/// Longer than a piece takes that another worker had, and that expired with it.
+const PROGRESS: Duration = Duration::from_mins(2);
+
+const PLANS: [(&str, &str); 6] = [
     (
         "evolution",
         r#"
@@ -89,6 +99,25 @@ const PLANS: [(&str, &str); 5] = [
         players = [{ name = "one", player = "random" }, { name = "other", player = "random" }]
         "#,
     ),
+    (
+        "look-ups",
+        r#"
+        name = "look-ups"
+        problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 2 } }
+        algorithm = { kind = "es", parents = 2, offspring = 1 }
+        islands = { count = 1 }
+        budget = { generations = 1 }
+        study = { first = {} }
+        [tournament]
+        openings = 1
+        species = { min_points = 1, noise = "nearest", depth = 1 }
+        players = [
+            { name = "champion", player = "first/0" },
+            { name = "vote", ensemble = "first" },
+            { name = "gambler", player = "random" },
+        ]
+        "#,
+    ),
 ];
 
 /// The plan whose digest depends on what was there when its epochs began.
@@ -96,33 +125,39 @@ const ASYNCHRONOUS: usize = 1;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Submit(usize),
+    Submit(usize, i32),
+    Fresh(usize),
     Pause(usize),
     Resume(usize),
     Cancel(usize),
     Extend(usize, u64),
+    WallTime(usize, u64),
     Fail(usize),
     StartWorker,
     KillWorker,
     Restart,
     TakeOver,
     Wait(u64),
+    Progress,
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let plan = 0..PLANS.len();
     prop_oneof![
-        4 => plan.clone().prop_map(Op::Submit),
+        4 => (plan.clone(), 0..2_i32).prop_map(|(plan, priority)| Op::Submit(plan, priority)),
+        1 => plan.clone().prop_map(Op::Fresh),
         2 => plan.clone().prop_map(Op::Pause),
         2 => plan.clone().prop_map(Op::Resume),
         3 => plan.clone().prop_map(Op::Cancel),
         2 => (0..2_usize, 1..24_u64).prop_map(|(plan, generations)| Op::Extend(plan, generations)),
+        1 => (0..2_usize, 0..500_u64).prop_map(|(plan, time)| Op::WallTime(plan, time)),
         1 => plan.prop_map(Op::Fail),
         2 => Just(Op::StartWorker),
         1 => Just(Op::KillWorker),
         2 => Just(Op::Restart),
         1 => Just(Op::TakeOver),
         4 => (0..4_000_u64).prop_map(Op::Wait),
+        1 => Just(Op::Progress),
     ]
 }
 
@@ -187,9 +222,12 @@ enum Expected {
 #[derive(Clone, Debug)]
 struct Reference {
     run: String,
+    plan: usize,
     state: Expected,
-    /// The last budget that it was given, if it was given another.
-    extended: Option<u64>,
+    /// Whether it was given another budget.
+    is_extended: bool,
+    /// The generations of the last budget that it was given, if nothing else ends it.
+    generations: Option<u64>,
 }
 
 struct World {
@@ -198,7 +236,7 @@ struct World {
     background: Option<Background>,
     workers: Vec<JoinHandle<()>>,
     lives: u64,
-    runs: BTreeMap<usize, Reference>,
+    runs: BTreeMap<String, Reference>,
 }
 
 fn settings(life: u64) -> Settings {
@@ -229,8 +267,10 @@ fn plan(number: usize) -> Plan {
 }
 
 impl World {
-    async fn new() -> Self {
-        let (store, line) = (Store::memory(), Line::default());
+    async fn new(seed: u64) -> Self {
+        let slow = SlowStore::default();
+        slow.delay_calls(seed, LATENCY);
+        let (store, line) = (slow.store(), Line::default());
         let mut world =
             Self { store, line, background: None, workers: vec![], lives: 0, runs: BTreeMap::new() };
         world.start().await;
@@ -317,46 +357,46 @@ impl World {
             cluster.leave(leave).await.unwrap();
         }
         // That it failed is written first.
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::sleep(20 * LATENCY).await;
         cluster.status(run).unwrap().state() == State::Failed
     }
 
     async fn apply(&mut self, op: Op) -> Result<(), TestCaseError> {
         match op {
-            Op::Submit(number) => {
-                let run = self.cluster().submit(plan(number), vec![], 0, false).await;
-                let run = run.map_err(|error| TestCaseError::fail(format!("submit: {error}")))?;
-                let known = self.runs.entry(number).or_insert_with(|| Reference {
-                    run: run.clone(),
-                    state: Expected::Open,
-                    extended: None,
-                });
-                prop_assert_eq!(&known.run, &run);
-                if matches!(known.state, Expected::Cancelled | Expected::Failed) {
-                    known.state = Expected::Open;
-                }
+            Op::Submit(number, priority) => {
+                let run = self.cluster().submit(plan(number), vec![], priority, false).await;
+                self.submitted(
+                    number,
+                    run.map_err(|error| TestCaseError::fail(format!("submit: {error}")))?,
+                )?;
+            }
+            Op::Fresh(number) => {
+                let run = self.cluster().submit(plan(number), vec![], 0, true).await;
+                let run = run.map_err(|error| TestCaseError::fail(format!("submit --fresh: {error}")))?;
+                prop_assert!(!self.runs.contains_key(&run), "{run} is not new");
+                self.submitted(number, run)?;
             }
             Op::Pause(number) => self.change(number, true).await,
             Op::Resume(number) => self.change(number, false).await,
             Op::Cancel(number) => {
-                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
+                let Some(known) = self.known(number) else { return Ok(()) };
                 if self.cluster().cancel(&known.run).await.is_ok() {
-                    self.runs.get_mut(&number).unwrap().state = Expected::Cancelled;
+                    self.runs.get_mut(&known.run).unwrap().state = Expected::Cancelled;
                 }
             }
             Op::Extend(number, generations) => {
-                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
                 let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
-                if self.cluster().extend(&known.run, budget).await.is_ok() {
-                    let known = self.runs.get_mut(&number).unwrap();
-                    known.extended = Some(generations);
-                    known.state = Expected::Open;
-                }
+                self.extend(number, budget).await;
+            }
+            Op::WallTime(number, milliseconds) => {
+                let time = Some(format!("{}ms", milliseconds + 1));
+                let budget = BudgetKeys { wall_time: time, generations: Some(40), ..BudgetKeys::default() };
+                self.extend(number, budget).await;
             }
             Op::Fail(number) => {
-                let Some(known) = self.runs.get(&number).cloned() else { return Ok(()) };
+                let Some(known) = self.known(number) else { return Ok(()) };
                 if known.state == Expected::Open && self.fail(&known.run).await {
-                    self.runs.get_mut(&number).unwrap().state = Expected::Failed;
+                    self.runs.get_mut(&known.run).unwrap().state = Expected::Failed;
                 }
             }
             Op::StartWorker => self.start_worker(),
@@ -383,15 +423,83 @@ impl World {
                 }
             }
             Op::Wait(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+            Op::Progress => self.progress().await?,
         }
         self.compare()
     }
 
+    /// The last of the runs of a plan.
+    fn known(&self, plan: usize) -> Option<Reference> {
+        self.runs.values().rfind(|known| known.plan == plan).cloned()
+    }
+
+    fn submitted(&mut self, plan: usize, run: String) -> Result<(), TestCaseError> {
+        let new = Reference {
+            run: run.clone(),
+            plan,
+            state: Expected::Open,
+            is_extended: false,
+            generations: None,
+        };
+        let known = self.runs.entry(run).or_insert(new);
+        prop_assert_eq!(known.plan, plan);
+        if matches!(known.state, Expected::Cancelled | Expected::Failed) {
+            known.state = Expected::Open;
+        }
+        Ok(())
+    }
+
+    async fn extend(&mut self, number: usize, budget: BudgetKeys) {
+        let Some(known) = self.known(number) else { return };
+        let generations = budget.generations.filter(|_| budget.wall_time.is_none());
+        if self.cluster().extend(&known.run, budget).await.is_ok() {
+            let known = self.runs.get_mut(&known.run).unwrap();
+            (known.is_extended, known.generations) = (true, generations);
+            known.state = Expected::Open;
+        }
+    }
+
+    /// How far open runs are, and how many of them are finished.
+    fn standings(&self) -> Vec<(u64, State)> {
+        let open = self.runs.values().filter(|known| known.state == Expected::Open);
+        let status = open.map(|known| self.cluster().status(&known.run).unwrap());
+        let mut standings: Vec<(u64, State)> = vec![];
+        for status in status {
+            standings.push((status.standing.map_or(0, |standing| standing.generation), status.state()));
+        }
+        standings
+    }
+
+    /// If there is a worker and something to do, something is done.
+    async fn progress(&mut self) -> Result<(), TestCaseError> {
+        let before = self.standings();
+        let is_over = |(_, state): &(u64, State)| *state == State::Finished;
+        if self.workers.is_empty() || before.iter().all(is_over) {
+            return Ok(());
+        }
+        let deadline = tokio::time::Instant::now() + PROGRESS;
+        while self
+            .standings()
+            .iter()
+            .zip(&before)
+            .all(|(now, before)| now.0 == before.0 && !is_over(now) || is_over(before))
+        {
+            prop_assert!(tokio::time::Instant::now() < deadline, "{:?} stand still", self.runs);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        Ok(())
+    }
+
     async fn change(&mut self, number: usize, paused: bool) {
-        let Some(known) = self.runs.get(&number).cloned() else { return };
-        let changed = self.cluster().pause(&known.run, paused).await;
-        if changed.is_ok() && !self.is_finished(&known.run) {
-            let known = self.runs.get_mut(&number).unwrap();
+        if let Some(known) = self.known(number) {
+            self.change_run(&known.run, paused).await;
+        }
+    }
+
+    async fn change_run(&mut self, run: &str, paused: bool) {
+        let changed = self.cluster().pause(run, paused).await;
+        if changed.is_ok() && !self.is_finished(run) {
+            let known = self.runs.get_mut(run).unwrap();
             known.state = if paused { Expected::Paused } else { Expected::Open };
         }
     }
@@ -420,11 +528,11 @@ impl World {
     /// After everything has healed, every open run comes to its end, with the digest of an undisturbed one.
     async fn conclude(&mut self) -> Result<(), TestCaseError> {
         self.start_worker();
-        for number in 0..PLANS.len() {
-            self.change(number, false).await;
+        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
+            self.change_run(&run, false).await;
         }
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        for (number, known) in self.runs.clone() {
+        for known in self.runs.clone().into_values() {
             if known.state != Expected::Open {
                 continue;
             }
@@ -437,16 +545,18 @@ impl World {
                 );
                 if status.state() == State::Finished {
                     let digest = status.digest.unwrap();
-                    if let Some(generations) = known.extended {
+                    if let Some(generations) = known.generations {
                         prop_assert_eq!(status.standing.unwrap().generation, generations, "{:?}", known);
                     }
-                    if known.extended.is_some() || number == ASYNCHRONOUS {
-                        let run = RunId::new(&known.run).unwrap();
+                    let run = RunId::new(&known.run).unwrap();
+                    let sound = run::stored::check(&self.store, &run).await;
+                    sound.map_err(|error| TestCaseError::fail(error.to_string()))?;
+                    if known.is_extended || known.plan == ASYNCHRONOUS {
                         let replayed = replay::replay(&self.store, &run).await;
                         let replayed = replayed.map_err(|error| TestCaseError::fail(error.to_string()))?;
                         prop_assert_eq!(&digest[..], &replayed.0[..], "{:?}", known);
                     } else {
-                        prop_assert_eq!(&digest[..], &DIGESTS[number][..], "{:?}", known);
+                        prop_assert_eq!(&digest[..], &DIGESTS[known.plan][..], "{:?}", known);
                     }
                     break;
                 }
@@ -477,7 +587,7 @@ fn runtime() -> tokio::runtime::Runtime {
 static DIGESTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let digest = |number: usize| {
         runtime().block_on(async {
-            let mut world = World::new().await;
+            let mut world = World::new(0).await;
             world.start_worker();
             let run = world.cluster().submit(plan(number), vec![], 0, false).await.unwrap();
             while !world.is_finished(&run) {
@@ -489,9 +599,9 @@ static DIGESTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     (0..PLANS.len()).map(digest).collect()
 });
 
-fn run(ops: &[Op]) -> Result<(), TestCaseError> {
+fn run(seed: u64, ops: &[Op]) -> Result<(), TestCaseError> {
     runtime().block_on(async {
-        let mut world = World::new().await;
+        let mut world = World::new(seed).await;
         for op in ops {
             world.apply(*op).await?;
         }
@@ -504,12 +614,12 @@ fn every_sequence_comes_to_its_end() {
     let cases = std::env::var("ATOLL_MODEL_CASES").map_or(2000, |cases| cases.parse().unwrap());
     LazyLock::force(&DIGESTS);
     let config = Config { cases, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() };
-    let sequences = prop::collection::vec(op(), 1..14);
-    let result = TestRunner::new(config).run(&sequences, |ops| {
+    let sequences = (any::<u64>(), prop::collection::vec(op(), 1..14));
+    let result = TestRunner::new(config).run(&sequences, |(seed, ops)| {
         if std::env::var("ATOLL_MODEL_SHOW").is_ok() {
-            eprintln!("{ops:?}");
+            eprintln!("{seed} {ops:?}");
         }
-        run(&ops)
+        run(seed, &ops)
     });
     if let Err(error) = result {
         panic!("{error}");

@@ -1,7 +1,7 @@
 //! What a coordinator bears: a thousand workers with ten thousand islands of a trivial problem.
 //!
 //! The workers are tasks of this process, each with a connection of its own to a coordinator that is a process of its own
-//! and writes to a local store. Each completes an epoch every two seconds, and is answered once that epoch is durable. The
+//! and writes to a local store. Each completes an epoch every two seconds, and is answered once that epoch is accepted. The
 //! rate is that of all of them, against what they could do if no call took any time; calls are timed by the clock.
 
 use super::{Bench, Figure};

@@ -135,7 +135,7 @@ fn every_kind_of_plan_has_one_digest_wherever_it_runs() {
     let _worker = coordinator.worker(&[]);
     let evolution = EXPERIMENT.replace("3000", "300");
     let sweep = SLOW_SWEEP.replace("work = 700000", "work = 1");
-    for plan in [evolution.as_str(), &sweep, TOURNAMENT, PLAIN_STUDY, STUDY] {
+    let compare = |plan: &str| {
         let file = folder.file("plan.toml", plan);
         let here = json(&folder.atoll(&["run", &file, "--json", "--store", "here"]));
         let (run, expected) = (here["run"].as_str().unwrap(), here["digest"].as_str().unwrap());
@@ -147,7 +147,17 @@ fn every_kind_of_plan_has_one_digest_wherever_it_runs() {
             let verified = folder.atoll(&["verify", run, "--store", store]);
             assert!(verified.status.success(), "{run} in {store}: {}", text(&verified.stdout));
         }
+        run.to_owned()
+    };
+    for plan in [evolution.as_str(), &sweep, TOURNAMENT, PLAIN_STUDY] {
+        compare(plan);
     }
+    let study = compare(STUDY);
+    compare(&format!(
+        "name = \"evolved\"\n[tournament]\nopenings = 1\nspecies = {{ min_points = 2, noise = \"nearest\", depth = 1 }}\n\
+         players = [{{ name = \"champion\", player = \"{study}.second/0\" }}, {{ name = \"vote\", ensemble = \"{study}.first\" }}, \
+         {{ name = \"best\", representatives = \"{study}.first\" }}]"
+    ));
 }
 
 #[test]

@@ -1,20 +1,22 @@
-//! How long it takes until a store is back to serving; an error if it takes longer than it may. It is measured, not tested:
-//! `tests/long opening`.
+//! How long a coordinator takes from its start until it serves what is in its store; an error if it takes longer than it
+//! may. It is measured, not tested: `tests/long opening`.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
 
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use codec::Digest;
-use evolution::epoch;
+use coordinator::dashboard::DashboardSettings;
+use coordinator::leases::Terms;
+use coordinator::{AuditTerms, Cluster, Permissions, Settings};
+use evolution::epoch::{self, EpochOutcome};
 use experiment::{Experiment, Plan};
-use futures::{StreamExt, stream};
 use object_store::memory::InMemory;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
+use proto::v1::run_status::State;
 use run::jobs::{JobLog, StoredJobs};
 use run::plan::PlanJournal;
 use run::record::Labour;
-use run::{Opening, Owner, RunId, Summary};
-use std::path::Path;
+use run::{Opening, Owner, Place, RunId, Summary};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Nonce, Store};
@@ -27,6 +29,39 @@ fn opening(nonce: u128) -> Opening {
     Opening { nonce: Nonce(nonce), now: 0, owner: Owner::default(), claim: None }
 }
 
+fn settings() -> Settings {
+    Settings {
+        terms: Terms::default(),
+        nonce: Nonce(2),
+        version: "opening".to_owned(),
+        exit_when_done: false,
+        revive: false,
+        give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
+        reload: None,
+        max_runs: 100,
+        first: None,
+        trial: None,
+        linger: Duration::ZERO,
+        permissions: Permissions::default(),
+        tls: None,
+        audit: AuditTerms::default(),
+        inline: false,
+        dashboard: DashboardSettings::default(),
+    }
+}
+
+/// Starts a coordinator; returns how long that took.
+async fn start(store: &Store) -> (Cluster, Duration) {
+    let start = Instant::now();
+    let (cluster, background) = coordinator::start(store.clone(), &settings(), || 0).await.unwrap();
+    let time = start.elapsed();
+    background.abort();
+    (cluster, time)
+}
+
+/// One cell more than is stored, so that the run is open.
 fn sweep() -> CellPlan {
     let text = format!(
         r#"
@@ -35,8 +70,9 @@ fn sweep() -> CellPlan {
         algorithm = {{ kind = "ga", population = 8 }}
         islands = {{ count = 1 }}
         budget = {{ generations = 1 }}
-        sweep = {{ repeats = {CELLS}, axis = [{{ keys = ["problem.length"], values = [8] }}] }}
-        "#
+        sweep = {{ repeats = {}, axis = [{{ keys = ["problem.length"], values = [8] }}] }}
+        "#,
+        CELLS + 1
     );
     match experiment::parse("many.toml", &text, None) {
         Ok(plan) => CellPlan::of(plan).unwrap(),
@@ -46,9 +82,10 @@ fn sweep() -> CellPlan {
 
 /// Stores the results of all cells, without having computed them.
 async fn fill(store: &Store, run: &RunId) {
-    let mut journal = PlanJournal::open(store, run, &opening(1)).await.unwrap();
     let plan = sweep();
     let (digest, text) = (plan.digest(), plan.text().to_owned());
+    store.create_text(&Place::Experiment.in_run(run), &text).await.unwrap();
+    let mut journal = PlanJournal::open(store, run, &opening(1)).await.unwrap();
     let term = journal.begin(digest, &text, &opening(1), 0).await.unwrap();
     let stored = StoredJobs::read(store, run, plan.clone()).await.unwrap();
     let mut log = JobLog::new(store, run, term, &stored.progress);
@@ -64,10 +101,10 @@ async fn fill(store: &Store, run: &RunId) {
 }
 
 async fn reading(store: &Store, run: &RunId) -> Duration {
-    let start = Instant::now();
-    let stored = StoredJobs::read(store, run, sweep()).await.unwrap();
-    assert_eq!((stored.progress.done().len(), stored.damage.len()), (CELLS as usize, 0));
-    start.elapsed()
+    let (cluster, time) = start(store).await;
+    let done = cluster.status(run.as_str()).unwrap().standing.unwrap().generation;
+    assert_eq!(done, u64::from(CELLS));
+    time
 }
 
 async fn cells_in_a_folder() {
@@ -106,17 +143,29 @@ fn long_run() -> Experiment {
     }
 }
 
-/// A run of 10,000 epochs, all but `left` of them done, written in batches.
-async fn run_long(store: &Store, id: &RunId, left: u64) {
+/// What the 10,000 epochs come to.
+fn outcomes() -> Vec<EpochOutcome> {
+    let experiment = long_run();
+    let evolver = experiment.evolver();
+    let mut archipelago = archipelago::Archipelago::new(&experiment, None);
+    let mut outcomes = vec![];
+    while let Some(island) = archipelago.next_ready() {
+        let task = archipelago.begin(island);
+        let outcome = epoch::run(&*evolver, &task).unwrap();
+        archipelago.complete(&task, &outcome).unwrap();
+        outcomes.push(outcome);
+    }
+    outcomes
+}
+
+/// A run of these epochs, written in batches, and finished if they are all.
+async fn run_long(store: &Store, id: &RunId, outcomes: &[EpochOutcome]) {
     let experiment = long_run();
     let (mut open, mut journal) = run::create(store, id, &experiment, None, opening(1)).await.unwrap();
-    let evolver = experiment.evolver();
-    let mut done = 0;
-    while let Some(assignment) = open.assign().filter(|_| done < 10_000 - left) {
-        let outcome = epoch::run(&*evolver, &assignment.task).unwrap();
-        open.complete(&assignment.task, &outcome, Labour::default()).unwrap();
-        done += 1;
-        if done % 100 == 0 {
+    for (outcome, done) in outcomes.iter().zip(1..) {
+        let assignment = open.assign().unwrap();
+        open.complete(&assignment.task, outcome, Labour::default()).unwrap();
+        if done % 1000 == 0 || done == outcomes.len() {
             let batch = open.take_everything();
             batch.write(store).await.unwrap();
             open.settle(&batch);
@@ -133,54 +182,25 @@ async fn run_long(store: &Store, id: &RunId, left: u64) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 async fn many_runs() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path()).await.unwrap();
-    let runs = folder.path().join("runs");
-    for (kind, left, count) in [("ended", 0, 990), ("begun", 1, 10)] {
-        for number in 0..count {
-            let id = RunId::new(format!("{kind}-{number}")).unwrap();
-            // The journal of each run begins with its own name, so that none can be a copy of another's.
-            if number == 0 || kind == "begun" {
-                run_long(&store, &id, left).await;
-            } else {
-                copy(&runs.join("ended-0"), &runs.join(id.as_str()));
-            }
-        }
+    let outcomes = outcomes();
+    for number in 0..1000 {
+        let left = usize::from(number < 10);
+        let id = RunId::new(format!("long-{number}")).unwrap();
+        run_long(&store, &id, &outcomes[..outcomes.len() - left]).await;
     }
-    let start = Instant::now();
-    let folders = store.folders(&run::layout::runs()).await.unwrap();
-    let ids: Vec<RunId> = folders.iter().filter_map(run::layout::run_of_folder).collect();
-    let read = |id: RunId| {
-        let store = store.clone();
-        async move { (Summary::read(&store, &id).await.unwrap(), id) }
-    };
-    let summaries: Vec<_> = stream::iter(ids).map(read).buffered(64).collect().await;
-    let open: Vec<RunId> =
-        summaries.into_iter().filter(|(summary, _)| summary.is_none()).map(|(_, id)| id).collect();
-    assert_eq!(open.len(), 10);
-    for id in open {
-        let (open, _) = run::open(&store, &id, opening(2)).await.unwrap();
-        assert!(!open.is_finished());
-    }
-    let time = start.elapsed();
-    println!("990 ended runs and 10 open ones of 10,000 epochs: {time:.2?}");
+    let (cluster, time) = start(&store).await;
+    let state = |number: u32| cluster.status(&format!("long-{number}")).unwrap().state();
+    let is = |state: State| move |found: &State| *found == state;
+    assert_eq!((0..10).map(state).filter(is(State::Waiting)).count(), 10);
+    assert_eq!((10..1000).map(state).filter(is(State::Finished)).count(), 990);
+    println!("990 finished runs and 10 open ones of 10,000 epochs: {time:.2?}");
     assert!(time < Duration::from_secs(5), "{time:?}");
 }
 
-#[tokio::main(flavor = "current_thread")]
+#[tokio::main]
 async fn main() {
     cells_in_a_folder().await;
     cells_far_away().await;
