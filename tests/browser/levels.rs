@@ -179,3 +179,45 @@ fn a_session_in_the_limited_view_is_saved_and_evaluated() {
     let printed = place.run(&["level", "study", &saved]);
     assert!(printed.stdout.contains("All sessions are of people."), "{}", printed.stdout);
 }
+
+#[test]
+fn a_level_of_a_session_opens_when_the_one_before_is_passed() {
+    let place = Place::new();
+    let file = ladder(&place, "mazes", MAZES);
+    let mut chromium = Chromium::start();
+    let mut page = chromium.open(&file, View { width: 1280, dark: false, scripts: true });
+    // What the address cannot mean is reported, and does not silently become another study.
+    page.evaluate("location.hash = '#view=5&unlock=1&speed=9'; readAddress()");
+    let fault = text(&mut page, "address-fault");
+    assert!(fault.contains("view=5: expected 0, 1, 2, 3") && fault.contains("speed=9"), "{fault}");
+    assert_eq!(page.evaluate("document.getElementById('begin').disabled"), true);
+    page.evaluate("location.hash = '#view=1&trail=6&unlock=1&games=2'; readAddress()");
+    assert_eq!(text(&mut page, "address-fault"), "");
+    // Nobody passes: after two games of the first level the next stays closed.
+    click(&mut page, "begin");
+    assert!(text(&mut page, "task").ends_with("game 1 of at most 4"), "{}", text(&mut page, "task"));
+    click(&mut page, "next");
+    assert_eq!(text(&mut page, "name"), "Level A");
+    click(&mut page, "next");
+    let told = text(&mut page, "session");
+    assert!(told.contains("The next level stays closed.") && told.contains("is finished"), "{told}");
+    // A pass opens the next level at once, before the second game of the first.
+    click(&mut page, "begin");
+    // However fast somebody walks, one picture of the fading trail is due.
+    page.evaluate(
+        "window.due = new Set(); const later = window.setTimeout, never = window.clearTimeout; \
+         window.setTimeout = (f, t) => { const id = later(() => { due.delete(id); f(); }, t); due.add(id); return id; }; \
+         window.clearTimeout = id => { due.delete(id); never(id); }; 0",
+    );
+    let way = way_out(&rows(&mut page));
+    for key in &way[..way.len() - 1] {
+        page.press(key);
+    }
+    let due = page.evaluate("due.size").as_u64().unwrap();
+    assert!(due <= 1, "{due} pictures are due");
+    page.press(way[way.len() - 1]);
+    assert_eq!(text(&mut page, "next"), "Next level");
+    click(&mut page, "next");
+    assert_eq!(text(&mut page, "name"), "Level B");
+    assert_eq!(page.complaints(), Vec::<String>::new());
+}

@@ -3,7 +3,7 @@
 
 use bincode::{Decode, Encode};
 use bytes::Bytes;
-use checkers::{Ensemble, Network};
+use checkers::{Ensemble, Network, Style};
 use ensembles::{Distance, Settings, Speciation};
 use evolution::codec;
 use evolution::digest::Digest;
@@ -144,6 +144,7 @@ pub fn speciation_settings(keys: &SpeciesKeys) -> Settings {
         },
         depth: keys.depth,
         pairs: keys.pairs as usize,
+        style: Style { history: keys.history, quiescence: keys.quiescence, ties: keys.ties.of_games() },
         ..Settings::default()
     }
 }

@@ -62,7 +62,7 @@ pub use moves::Move;
 pub use network::{Learner, Lesson, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View};
 pub use notation::MoveError;
 pub use openings::{
-    Opening, SharpStart, eleven_man_starts, opening_of, openings, sharp_openings, sharpest,
+    Opening, SharpStart, eleven_man_starts, initial_opening, opening_of, openings, sharp_openings, sharpest,
     stratified_openings, try_start,
 };
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};

@@ -204,6 +204,16 @@ pub enum Ties {
     Random,
 }
 
+impl Ties {
+    /// As the game's own library calls them.
+    pub fn of_games(self) -> checkers::Ties {
+        match self {
+            Self::Order => checkers::Ties::Order,
+            Self::Random => checkers::Ties::Random,
+        }
+    }
+}
+
 /// An opening book.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -326,7 +336,8 @@ pub struct Confirmation {
     /// How many of the best play a round robin.
     #[schemars(range(min = 1, max = 100))]
     pub contenders: u32,
-    /// Pairs of games of each two of them, from openings of the deck with colours swapped.
+    /// Pairs of games of each two of them with colours swapped, from where games start; from openings of the deck where
+    /// that is the initial position and nothing is left to chance (`ties`, `book`).
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
 }
@@ -348,7 +359,7 @@ pub struct Weights {
     #[schemars(range(min = 1.0, max = 3.0))]
     pub king: f64,
     /// How much a king's worth rises, falls or stays from parent to child in the evolution strategy, within 1 to 3;
-    /// 0 keeps it.
+    /// in other algorithms it is a gene like any other. 0 fixes it at `king` in every algorithm.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub king_step: f64,
 }
@@ -429,14 +440,15 @@ impl Checkers {
 
     /// What those who evolve know beside the position, and how they search, if that is not what everybody does.
     fn knowledge(&self) -> Option<Knowledge> {
-        let ties = match self.ties {
-            Ties::Order => checkers::Ties::Order,
-            Ties::Random => checkers::Ties::Random,
-        };
-        let style = Style { history: self.history, quiescence: self.quiescence, ties };
+        let style = Style { history: self.history, quiescence: self.quiescence, ties: self.ties.of_games() };
         let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
         let knowledge = Knowledge { book, endgames: self.endgame.endgames(), style };
         (!knowledge.is_none()).then_some(knowledge)
+    }
+
+    /// Whether two players can play several games from one position.
+    fn leaves_to_chance(&self) -> bool {
+        self.ties == Ties::Random || self.book.is_some()
     }
 
     /// When a game ends.

@@ -114,9 +114,10 @@ impl Problem for SelfPlay {
     }
 
     fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
+        let fixed = (self.keys.weights.king_step == 0.0).then_some(self.keys.weights.king as f32);
         for index in judging.fresh.clone() {
             let king = population.genome_mut(index).last_mut().expect("a king's worth is the last gene");
-            *king = king.clamp(KING.0, KING.1);
+            *king = fixed.unwrap_or(*king).clamp(KING.0, KING.1);
         }
         let pairings = Schedule::draw(&self.keys, judging);
         let networks = self.networks(population);
@@ -328,6 +329,69 @@ mod tests {
             let steps = (king - 2.9) / 0.1;
             let at_the_end = (king - 3.0).abs() < 1e-6 || (steps - steps.round()).abs() < 1e-3;
             assert!(at_the_end, "{king} is not some steps of 0.1 away from 2.9");
+        }
+    }
+
+    #[test]
+    fn a_king_without_a_step_is_worth_the_same_in_every_algorithm() {
+        let mut keys = quick();
+        keys.weights.king = 1.5;
+        keys.weights.king_step = 0.0;
+        let mutation = Mutation { rate: Rate::Constant(0.5), per: MutationUnit::Gene, step: Some(0.5) };
+        let crowd = Crowding { population: 6, mutation, ..Crowding::default() };
+        for algorithm in [es(4), Algorithm::Crowding(crowd)] {
+            let evolver = evolver(&keys, algorithm);
+            let residents = evolver.residents(0, &epochs(&*evolver, 2).state).unwrap();
+            let kings: Vec<f64> = residents.iter().map(|one| *one.genome.last().unwrap()).collect();
+            assert!(kings.iter().all(|king| (king - 1.5).abs() < 1e-9), "{kings:?}");
+        }
+    }
+
+    #[test]
+    fn random_ties_are_one_digest_on_any_number_of_threads() {
+        let digest = |ties: Ties, threads: usize| {
+            let evolver = evolver(&Checkers { ties, depth: 3, openings: Openings::Start, ..quick() }, es(4));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| epochs(&*evolver, 2).digest)
+        };
+        let random = digest(Ties::Random, 1);
+        assert_eq!(digest(Ties::Random, 3), random);
+        assert_ne!(digest(Ties::Order, 1), random, "no two moves were ever equal");
+    }
+
+    /// What the same individual scores must not depend on its place: that is what a panel is for.
+    #[test]
+    fn parents_and_children_meet_a_panel_in_the_same_games() {
+        for keys in [
+            Checkers { ties: Ties::Random, ..quick() },
+            Checkers {
+                openings: Openings::Start,
+                book: Some(BookKey::Named(NamedBook::Deck)),
+                ..Checkers { ties: Ties::Random, ..quick() }
+            },
+        ] {
+            let keys = Checkers { opponents: Opponents::Panel, games: 6, ..keys };
+            let problem = keys.problem().unwrap();
+            let mut population = Population::new(problem.shape(), 0);
+            population.resize(30);
+            // Equal weights make many moves equal; each second individual is a copy of the one before it.
+            for index in 0..30 {
+                let genome = population.genome_mut(index);
+                genome.fill(0.01 * (index / 2) as f32);
+                *genome.last_mut().unwrap() = 2.0;
+            }
+            let judging = Judging::new(0..30, evolution::random::Key::new(1, 2, 3));
+            problem.judge(&mut population, &judging);
+            let panel: Vec<usize> = (0..30)
+                .filter(|one| {
+                    let sits = |game: &Pairing| game.white == super::super::schedule::Side::Network(*one);
+                    Schedule::draw(&keys, &judging).iter().any(sits)
+                })
+                .collect();
+            for pair in (0..30).step_by(2).filter(|one| !panel.contains(one) && !panel.contains(&(one + 1))) {
+                let [one, copy] = [pair, pair + 1].map(|index| population.fitness()[index]);
+                assert!((one - copy).abs() < 1e-9, "{pair}: {one} and its copy {copy}");
+            }
         }
     }
 
