@@ -3,7 +3,8 @@
 //!
 //! `state` is everything a coordinator knows, as a pure state machine with effects; `write` carries the effects out;
 //! [`Cluster`] joins the two and is what workers of the same process call; `serve` puts gRPC, HTTP, TLS and permissions
-//! around it; [`dashboard`] is what browsers see. Nothing here computes an epoch or names a problem.
+//! around it; [`dashboard`] is what browsers see. What is computed here is only
+//! what decides an audit; nothing names a problem.
 //!
 //! ```
 //! use coordinator::leases::{Leases, Terms};

@@ -7,6 +7,7 @@ pub(crate) mod connections;
 mod expiry;
 mod http;
 mod in_flight;
+mod large_bodies;
 mod log_limit;
 mod metrics;
 mod operator_api;

@@ -3,14 +3,17 @@
 //! The steps of one run are carried out one after the other, by a task of its own; a store call that hangs holds up that
 //! run and no other. Runs are opened one after the other, so that two submissions cannot take the same name.
 
+mod memory;
 pub(crate) mod open;
 
 use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
 use crate::state::{Done, Effect, KeptCells, OpenRequest, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
+use archipelago::job::JobResult;
 use open::{OpenedRun, Opener};
 use run::jobs::{JobLog, Kept};
+use run::players::PlayerFiles;
 use run::{Journal, JournalError, JournalHead, Pruned, RunError, RunEvent, RunId, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -151,22 +154,62 @@ impl Writer {
                     cluster.feed(Done::Inputs { run, number, inputs });
                 });
             }
-            Effect::Recompute { run, place, inputs, examination } => {
-                let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
-                self.reading.spawn(async move {
-                    // One at a time: what is audited must not keep the coordinator from its calls.
-                    let _turn = turn.lock().await;
-                    let recompute = move || examination.recompute().map(|outcome| outcome.digest);
-                    let digest = match cluster.compute(LARGE, recompute).await {
-                        Ok(digest) => digest.map_err(|error| error.to_string()),
-                        Err(status) => Err(status.message().to_owned()),
-                    };
-                    cluster.feed(Done::Recomputed { run, place, inputs, digest });
+            Effect::Recompute { run, place, inputs, examination, checkpoints } => {
+                let recompute = move |_: &Cluster| {
+                    memory::check(examination.memory())?;
+                    examination.recompute(&checkpoints).map_err(|error| error.to_string())
+                };
+                self.recompute(recompute, move |truth| Done::Recomputed { run, place, inputs, truth });
+            }
+            Effect::RecomputeCell { run, number, plan, files } => {
+                let recompute = move |cluster: &Cluster| compute_cell(cluster, &plan, number, &files);
+                self.recompute(recompute, move |truth| Done::RecomputedCell { run, number, truth });
+            }
+            Effect::CheckJob { run, number, author, job, inputs, delivered } => {
+                let recompute = move |_: &Cluster| job.compute(&inputs).map_err(|error| error.to_string());
+                self.recompute(recompute, move |result: Result<JobResult, String>| {
+                    let is_right = result.as_ref().is_ok_and(|result| *result == delivered);
+                    Done::CheckedJob { run, number, author, is_right, result }
                 });
             }
             Effect::Answer { ticket, answer } => self.cluster.answer(ticket, answer),
         }
     }
+
+    /// Computes something that workers have computed, and feeds back what it came to.
+    fn recompute<T: Send + 'static>(
+        &mut self,
+        compute: impl FnOnce(&Cluster) -> Result<T, String> + Send + 'static,
+        done: impl FnOnce(Result<T, String>) -> Done + Send + 'static,
+    ) {
+        let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
+        self.reading.spawn(async move {
+            // One at a time: what is audited must not keep the coordinator from its calls.
+            let _turn = turn.lock().await;
+            let asked = cluster.clone();
+            let computed = cluster.compute(LARGE, move || compute(&asked)).await;
+            let computed = computed.unwrap_or_else(|status| Err(status.message().to_owned()));
+            cluster.feed(done(computed));
+        });
+    }
+}
+
+/// Computes a cell, unless the coordinator closes meanwhile.
+fn compute_cell(
+    cluster: &Cluster,
+    plan: &CellPlan,
+    number: u32,
+    files: &PlayerFiles,
+) -> Result<CellResult, String> {
+    memory::check(plan.memory(number))?;
+    let contestants = match plan {
+        CellPlan::Sweep(_) => vec![],
+        CellPlan::Tournament(games) => {
+            games.contestants(files, &BTreeMap::new()).map_err(|error| error.to_string())?
+        }
+    };
+    let computed = plan.compute(number, &contestants, || cluster.is_closing());
+    computed.map_err(|error| error.to_string())?.ok_or_else(|| "the coordinator closes".to_owned())
 }
 
 /// Opens runs one after the other.
@@ -287,15 +330,19 @@ impl RunWriter {
                 }
                 return next;
             }
+            Step::RetractCells { cells, reason, at } => {
+                let (stored, result) = self.retract_cells(&cells, &reason, at).await;
+                if matches!(result, Err(Rejection::Succeeded)) {
+                    self.cluster.feed(Done::Succeeded);
+                }
+                self.pause_after(result.is_err()).await;
+                self.cluster.feed(Done::RetractedCells { run, cells, reason, stored, result });
+            }
             Step::KeepJob { number, result } => {
                 let path = run::study::job_path(&self.id, number);
                 let writing = self.cluster.store_watch().begin();
-                let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
-                    Ok(_) => Ok(result),
-                    // Whatever is stored counts: nothing replaces it.
-                    Err(StoreError::Differs { .. }) => self.store.read_value(&path, Kind::Artifact).await,
-                    Err(error) => Err(error),
-                };
+                // What differs from it was not made by a coordinator: nothing replaces it, and nothing is built upon it.
+                let stored = self.store.create_value(&path, Kind::Artifact, &result).await.map(|_| result);
                 drop(writing);
                 self.pause_after(stored.is_err()).await;
                 self.cluster.feed(Done::KeptJob { run, number, stored });
@@ -335,6 +382,27 @@ impl RunWriter {
         Ok(head)
     }
 
+    /// Writes down that results of cells do not count any more. Returns what became known to be stored by that.
+    async fn retract_cells(
+        &mut self,
+        cells: &[u32],
+        reason: &str,
+        at: u64,
+    ) -> (Vec<(u32, CellResult)>, Result<(), Rejection>) {
+        let Some(log) = &mut self.files.jobs else { return (vec![], Ok(())) };
+        let (Kept { new, error, .. }, batches) = log.settle().await;
+        if let Some(error) = error {
+            return (new, Err(error.into()));
+        }
+        let (jobs, reason) = (cells.to_vec(), reason.to_owned());
+        let event = RunEvent::RetractedJobs { jobs, batches, reason, at };
+        let appended = self.append(&event, None).await;
+        if let (Ok(_), Some(log)) = (&appended, &mut self.files.jobs) {
+            log.retract(cells);
+        }
+        (new, appended.map(|_| ()))
+    }
+
     async fn is_succeeded(&self) -> bool {
         is_lost(self.claim.as_ref()).await
     }
@@ -359,15 +427,20 @@ impl RunWriter {
         let failed = error.is_some();
         let mut done = vec![];
         for (receipt, numbers) in receipts {
-            let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number)).last();
+            let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number));
+            let wrong = wrong.filter_map(|(number, error)| match error {
+                StoreError::Differs { offered, .. } => Some((number, offered)),
+                _ => None,
+            });
+            let differing = wrong.collect();
             let lost = numbers.into_iter().filter(|&number| failed && !log.has(number)).collect();
             // What an earlier call could not write comes with the first delivery, and so does a failure of the store.
             let stored = std::mem::take(&mut new);
-            let error = wrong.map(|(_, error)| error).or_else(|| error.take());
+            let error = error.take();
             done.push(Done::KeptCells {
                 run: self.run.clone(),
                 receipt,
-                kept: KeptCells { stored, lost, error },
+                kept: KeptCells { stored, lost, differing, error },
             });
         }
         self.pause_after(failed).await;

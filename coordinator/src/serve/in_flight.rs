@@ -103,6 +103,11 @@ impl CallBytes {
         is_taken
     }
 
+    /// The address that it comes from.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.peer
+    }
+
     /// Notes that bytes are accounted for elsewhere from now on.
     pub(crate) fn give_back(&self, bytes: u64) {
         let taken = self

@@ -153,6 +153,7 @@ impl Families {
             ),
             ("atoll_audits", "Results that were computed again and are right", counters.audited),
             ("atoll_audits_failed", "Results that were computed again and are wrong", counters.audits_failed),
+            ("atoll_unaudited", "Results that were to be audited and could not be", counters.unaudited),
             ("atoll_retractions", "Times that results of a run were taken back", counters.retracted),
         ] {
             self.counter(name, help, value);

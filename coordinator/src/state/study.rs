@@ -6,7 +6,7 @@
 
 use super::queue::RunState;
 use super::reply_budget::ReplyBudget;
-use super::{Body, ClusterState, Effect, Moment, OpenRequest, Part, Source};
+use super::{Author, Body, ClusterState, Effect, Moment, OpenRequest, Part, Source, Step};
 use archipelago::job::{self, Job, JobResult, LookUp};
 use bytes::Bytes;
 use evolution::codec;
@@ -152,9 +152,12 @@ impl StudyRun {
         self.ready(number)?.inputs.iter().find(|input| Digest::of(input) == *digest).cloned()
     }
 
-    /// Notes that the result of a job is being stored.
-    pub(crate) fn storing(&mut self, number: u32) {
-        self.jobs.insert(number, JobSlot::Storing);
+    /// Takes a job whose result has come, and is checked and stored from now on, with its inputs.
+    pub(crate) fn take(&mut self, number: u32) -> Option<(Job, Vec<Bytes>)> {
+        match self.jobs.insert(number, JobSlot::Storing)? {
+            JobSlot::Ready(ready) | JobSlot::Out(ready) => Some((ready.job, ready.inputs)),
+            JobSlot::Reading | JobSlot::Storing => None,
+        }
     }
 }
 
@@ -340,6 +343,31 @@ impl ClusterState {
                 if let Some(study) = self.study(run) {
                     study.jobs.insert(number, JobSlot::Ready(ReadyJob { job, inputs, digest }));
                 }
+            }
+        }
+    }
+
+    /// Takes what the coordinator has computed of a job, and whether a worker had delivered the same.
+    pub(super) fn checked_job(
+        &mut self,
+        run: &str,
+        (number, is_right): (u32, bool),
+        author: &Author,
+        result: Result<JobResult, String>,
+        now: Moment,
+    ) {
+        if !self.is_open(run) || self.study(run).is_none() {
+            return;
+        }
+        match result {
+            // No other worker will come to a result either.
+            Err(reason) => self.fail(run, &format!("job {number} cannot be computed: {reason}"), now),
+            Ok(result) => {
+                if !is_right {
+                    let reason = format!("run {run}, job {number}: it delivered a wrong result");
+                    drop(self.blame(author, &reason, now));
+                }
+                self.step(run, Step::KeepJob { number, result });
             }
         }
     }

@@ -147,6 +147,11 @@ pub fn view(number: u64, event: &RunEvent) -> EventView {
         RunEvent::Retracted { reason, at, .. } => {
             (at, "retracted", format!("results were retracted: {reason}"))
         }
+        RunEvent::RetractedJobs { jobs, reason, at, .. } => {
+            let count = jobs.len();
+            let what = if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+            (at, "retracted", format!("results of {what} were retracted: {reason}"))
+        }
         RunEvent::Extended { budget, at, .. } => {
             (at, "extended", format!("its budget was changed to `{budget}`"))
         }
