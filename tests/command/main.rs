@@ -22,12 +22,14 @@ mod licences;
 mod maze;
 mod maze_hybrid;
 mod memory;
+mod monitoring;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]
 mod referee;
+mod release;
 mod removal;
 mod report;
 mod shell;
