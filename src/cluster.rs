@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::remote::Remote;
+use crate::report::{Games, exhibit};
 use crate::run::{How, opening};
 use crate::served;
 use crate::signals::Signals;
@@ -75,7 +76,7 @@ pub(crate) async fn work_off(
         // Its workers are its own processes.
         audit: AuditTerms::default(),
         inline: false,
-        dashboard: DashboardSettings::default(),
+        dashboard: DashboardSettings { hosts: vec![], exhibit: Some(exhibit(Games::Played)) },
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });

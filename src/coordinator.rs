@@ -4,6 +4,7 @@ use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::log;
 use crate::protection;
+use crate::report::{Games, exhibit};
 use crate::results;
 use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
@@ -261,7 +262,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         inline: false,
-        dashboard: DashboardSettings { hosts: hosts(settings)?, exhibit: None },
+        dashboard: DashboardSettings { hosts: hosts(settings)?, exhibit: Some(exhibit(Games::Omitted)) },
     })
 }
 
@@ -270,8 +271,16 @@ fn hosts(settings: &Settings) -> Result<Vec<String>, Failure> {
     let text = settings.text("http_hosts")?;
     let names: Vec<String> =
         text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    if let Some(bad) = names.iter().find(|name| name.contains(['/', ':', '*'])) {
-        let message = format!("expected host names without ports, such as `atoll.example`, found `{bad}`");
+    let is_bad = |entry: &&String| match entry.strip_prefix("https://") {
+        // The origin of a proxy, as browsers name it.
+        Some(origin) => origin.is_empty() || origin.contains(['/', '*']),
+        None => entry.contains(['/', ':', '*']),
+    };
+    if let Some(bad) = names.iter().find(is_bad) {
+        let message = format!(
+            "expected host names without ports, such as `atoll.example`, or the address of a proxy that encrypts, such as \
+             `https://atoll.example`, found `{bad}`"
+        );
         return Err(settings.bad("http_hosts", &message));
     }
     Ok(names)

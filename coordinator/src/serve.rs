@@ -5,7 +5,7 @@ mod census;
 pub(crate) mod change_signal;
 pub(crate) mod connections;
 mod expiry;
-mod http;
+pub(crate) mod http;
 mod in_flight;
 mod log_limit;
 mod metrics;
