@@ -76,7 +76,10 @@ pub(crate) async fn work_off(
         // Its workers are its own processes.
         audit: AuditTerms::default(),
         inline: false,
-        dashboard: DashboardSettings { hosts: vec![], exhibit: Some(exhibit(Games::Played)) },
+        dashboard: DashboardSettings {
+            exhibit: Some(exhibit(Games::Played)),
+            ..DashboardSettings::default()
+        },
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });

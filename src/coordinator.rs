@@ -3,6 +3,7 @@
 use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::log;
+use crate::notify;
 use crate::protection;
 use crate::report::{Games, exhibit};
 use crate::results;
@@ -71,6 +72,9 @@ pub(crate) struct Arguments {
     /// Names by which browsers reach the dashboard, between commas; addresses and `localhost` need no name
     #[arg(long, value_name = "NAMES")]
     http_hosts: Option<String>,
+    /// Command to run (by `sh`) when a run has ended, with the run as JSON on its stdin
+    #[arg(long, value_name = "COMMAND")]
+    notify_command: Option<String>,
     /// Listen on addresses that others can reach, without any protection
     #[arg(long)]
     insecure: bool,
@@ -143,6 +147,7 @@ struct Keys {
     metrics_token_file: Option<String>,
     viewer_token_file: Option<String>,
     http_hosts: Option<String>,
+    notify_command: Option<String>,
     reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
@@ -151,7 +156,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 32] = [
+const DEFAULTS: [(&str, &str); 33] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -178,6 +183,7 @@ const DEFAULTS: [(&str, &str); 32] = [
     ("metrics_token_file", ""),
     ("viewer_token_file", ""),
     ("http_hosts", ""),
+    ("notify_command", ""),
     ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
@@ -212,6 +218,7 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("metrics_token_file", arguments.metrics_token_file),
         ("viewer_token_file", arguments.viewer_token_file),
         ("http_hosts", arguments.http_hosts),
+        ("notify_command", arguments.notify_command),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     Ok((settings, arguments.settings.print_config))
@@ -262,7 +269,11 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         inline: false,
-        dashboard: DashboardSettings { hosts: hosts(settings)?, exhibit: Some(exhibit(Games::Omitted)) },
+        dashboard: DashboardSettings {
+            hosts: hosts(settings)?,
+            exhibit: Some(exhibit(Games::Omitted)),
+            notify: notify::by_command(settings.text("notify_command")?),
+        },
     })
 }
 

@@ -37,14 +37,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let place = format!("store {}", arguments.store.folder.display());
     let asked = Box::pin(signals.asked());
-    coordinator::dashboard::serve_store(
-        listener,
-        (store, place),
-        Some(report::exhibit(report::Games::Played)),
-        clock::now,
-        asked,
-    )
-    .await;
+    let offers = Offers { exhibit: Some(exhibit(Games::Played)), table: Some(table(&store)) };
+    serve_store(listener, (store, place), offers, clock::now, asked).await;
     Ok(ExitCode::SUCCESS)
 }
 

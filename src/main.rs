@@ -28,6 +28,7 @@ mod log;
 mod look;
 mod maze;
 mod maze_study;
+mod notify;
 mod play;
 mod player;
 mod progress;

@@ -70,13 +70,15 @@ pub struct Offers {
     pub table: Option<PlayTable>,
 }
 
-/// What a coordinator is told about its dashboard.
+/// What a coordinator is told about whom it shows its runs, and how.
 #[derive(Clone, Default)]
 pub struct DashboardSettings {
     /// Names by which browsers may reach it, beside addresses and `localhost`.
     pub hosts: Vec<String>,
     /// What the problems of runs have to show.
     pub exhibit: Option<Exhibit>,
+    /// What is called with each run that has ended.
+    pub notify: Option<crate::serve::Notify>,
 }
 
 impl std::fmt::Debug for DashboardSettings {

@@ -9,6 +9,7 @@ pub(crate) mod http;
 mod in_flight;
 mod log_limit;
 mod metrics;
+mod notify;
 mod operator_api;
 mod permissions;
 mod principal;
@@ -18,6 +19,7 @@ mod tls;
 mod worker_api;
 
 pub use census::Limits;
+pub use notify::Notify;
 pub(crate) use permissions::{LivePermissions, Pace, Right};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{

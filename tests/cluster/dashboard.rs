@@ -148,6 +148,29 @@ fn an_open_stream_does_not_delay_the_end_of_a_coordinator() {
 }
 
 #[test]
+fn a_command_is_run_when_a_run_has_ended() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&["--notify-command", "cat >> told.jsonl"]);
+    let told = || std::fs::read_to_string(folder.path().join("told.jsonl")).unwrap_or_default();
+    let short = EXPERIMENT.replace("generations = 200", "generations = 5");
+    let run = coordinator.submit(&short);
+    let cancelled = coordinator.submit(&EXPERIMENT.replace("shown", "given-up"));
+    assert!(coordinator.command(&["cancel", &cancelled]).status.success());
+    wait_until("the notice of a cancelled run", || told().contains("\"state\":\"cancelled\""));
+    let _worker = coordinator.worker(&[]);
+    let digest = coordinator.digest(&run);
+    wait_until("the notice of a finished run", || told().contains(&digest));
+    assert!(coordinator.command(&["extend", &run, "--generations", "10"]).status.success());
+    wait_until("another notice, as it was continued", || told().matches("finished").count() == 2);
+    // The last one comes although the coordinator ends.
+    let last = coordinator.submit(&EXPERIMENT.replace("shown", "last"));
+    assert!(coordinator.command(&["cancel", &last]).status.success());
+    coordinator.process.signal(rustix::process::Signal::TERM);
+    assert_eq!(coordinator.process.ended(), Some(143));
+    assert!(told().contains(&last), "{}", told());
+}
+
+#[test]
 fn a_local_run_is_watched_without_a_coordinator() {
     let folder = Folder::new();
     let file = folder.file("shown.toml", EXPERIMENT);

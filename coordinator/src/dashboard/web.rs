@@ -106,7 +106,7 @@ pub async fn serve_cluster(
 ) {
     let front = Front::default();
     front.open(cluster);
-    let settings = super::DashboardSettings { hosts: vec![], exhibit };
+    let settings = super::DashboardSettings { hosts: vec![], exhibit, notify: None };
     serve_open(listener, Dashboard::live(front, &settings, unix), None, unix, shutdown).await;
 }
 

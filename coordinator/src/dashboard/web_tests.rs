@@ -90,7 +90,7 @@ impl Site {
 fn served(cluster: &crate::Cluster, permissions: Permissions, exhibit: Option<Exhibit>) -> axum::Router {
     let front = Front::default();
     front.open(cluster.clone());
-    let settings = DashboardSettings { hosts: vec![], exhibit };
+    let settings = DashboardSettings { hosts: vec![], exhibit, notify: None };
     let dashboard = Dashboard::live(front.clone(), &settings, || 1000);
     let permissions = Arc::new(LivePermissions::new(permissions));
     let guard = Guard::new(permissions.clone(), b"secret", vec![], false, || 1000);

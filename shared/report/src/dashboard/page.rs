@@ -14,6 +14,7 @@ use crate::text::{escaped, put, time};
 
 /// What all pages have in common.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Frame {
     /// Where the data comes from: a coordinator, a store.
     pub place: String,
