@@ -13,7 +13,7 @@ use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{EventView, RunRow, Why, WorkerView, WorkersPage};
 use report::text::{moment, shortened, time};
-use run::{RunId, listing};
+use run::{Lock, RunId, listing};
 use serde::de::DeserializeOwned;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -149,6 +149,12 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         if !arguments.follow || has_ended {
             return Ok(ExitCode::SUCCESS);
         }
+        if let Found::Local(store, run) = &found
+            && !is_worked_on(store, run)
+        {
+            eprintln!("no process works on {run}: nothing will happen until it is resumed");
+            return Ok(ExitCode::SUCCESS);
+        }
         tokio::select! {
             () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
             () = tokio::time::sleep(AGAIN) => {}
@@ -232,10 +238,11 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         let status = status(&row);
         let shown = progress.get_or_insert_with(|| Progress::new(&status, Ends::default()));
         shown.show(&status);
-        if row.state != "running" && row.state != "paused" && row.state != "unfinished" {
+        let is_left = row.state == "paused" && !is_worked_on(store, run);
+        if is_left || !matches!(row.state.as_str(), "running" | "paused" | "unfinished") {
             shown.clear();
             remote::print_ended(&status, json);
-            if row.state == "stopped" {
+            if is_left || row.state == "stopped" {
                 eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
             }
             return Ok(if row.state == "finished" { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -248,6 +255,12 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
+}
+
+/// Whether a process works on a run, as far as that can be seen: a bucket does not show it.
+fn is_worked_on(store: &Store, run: &RunId) -> bool {
+    let holds = |holder: Result<Option<_>, _>| holder.is_ok_and(|holder| holder.is_some());
+    store.folder_on_disk().is_none() || holds(Lock::holder(store, run)) || holds(Lock::server(store))
 }
 
 /// A run of a store as a coordinator reports it.
