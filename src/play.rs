@@ -11,8 +11,8 @@ use crate::signals::Signals;
 use crate::terminal::out;
 use board::Board;
 use checkers::{
-    DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, Position,
-    Side, Tag, Thought, openings,
+    DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, PlayerSpec,
+    Position, Side, Tag, Thought, openings,
 };
 use clap::ValueEnum;
 use coordinator::dashboard::{Offers, serve_store};
@@ -84,8 +84,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// Serves a board in the browser, with one player.
 async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    // A player that is not there is refused before the first move.
-    arguments.player.load(arguments.limits()).await?;
+    let player = arguments.player.load(arguments.limits()).await?;
     let database = arguments.player.database()?;
     let (listener, url) = dashboard::listen(&arguments.listen).await?;
     let name = arguments.player.player.clone();
@@ -94,10 +93,12 @@ async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.open {
         crate::report::open_url(&url)?;
     }
-    let player = Arc::new(arguments.player);
-    let find: FindPlayer = Arc::new(move |_, limits| {
-        let player = player.clone();
-        Box::pin(async move { player.load(limits).await })
+    let find: FindPlayer = Arc::new(move |_, asked| {
+        let mut player = player.clone();
+        if let PlayerSpec::Playing { limits, .. } = &mut player {
+            *limits = asked;
+        }
+        Box::pin(async move { Ok(player) })
     });
     let place = format!("player {name}");
     let offers = Offers { exhibit: None, table: Some(web::table(find, database)) };
