@@ -1,6 +1,6 @@
 //! Games of people in a browser: each request holds the whole game, so nothing is remembered between two of them.
 //!
-//! One search runs at a time, within bounds, in a thread of its own; whoever comes meanwhile waits a little or is told to.
+//! One search runs at a time, within bounds, in a thread of its own; another request waits for it, or is rejected after a while.
 
 use super::result_text;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 /// The most plies and seconds that a search is given.
 const DEEPEST: u32 = 24;
 const LONGEST: Duration = Duration::from_secs(20);
-/// How long to wait for the search of somebody else.
+/// How long to wait for the search of another request.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// The longest game, and the largest PDN that is read.
 const MOST_MOVES: usize = 2000;
@@ -217,7 +217,7 @@ fn replay(ask: &Ask) -> Result<Game, PlayError> {
 fn explained(error: &MoveError) -> String {
     match error {
         MoveError::Illegal { position, .. } if position.must_capture() => {
-            format!("{error}: whoever can capture must")
+            format!("{error}: captures are mandatory")
         }
         error => error.to_string(),
     }
@@ -270,7 +270,7 @@ fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<Verd
 
 fn told(verdict: Verdict, turn: Side) -> String {
     let winner = match verdict {
-        Verdict::Draw => return "With perfect play nobody wins.".to_owned(),
+        Verdict::Draw => return "With perfect play the game is a draw.".to_owned(),
         Verdict::Win => turn,
         Verdict::Loss => !turn,
     };
@@ -278,7 +278,7 @@ fn told(verdict: Verdict, turn: Side) -> String {
 }
 
 fn told_thought(ask: &Ask, game: &Game, thought: &Thought) -> Value {
-    // Whoever replied has moved since.
+    // The player that replied has moved since.
     let turn = game.position().side_to_move();
     let thinker = if ask.action == Action::Reply { !turn } else { turn };
     let for_black = if thinker == Side::Black { 1.0 } else { -1.0 };
@@ -337,7 +337,7 @@ mod tests {
         let shown = ask(&json!({ "action": "look", "moves": ["11-15", "22-18"] })).unwrap();
         assert_eq!((&shown["must_capture"], &shown["legal"][0]["captured"]), (&json!(true), &json!([18])));
         let refused = ask(&json!({ "action": "look", "moves": ["11-15", "22-18", "8-11"] })).unwrap_err();
-        assert!(refused.status == 400 && refused.message.contains("must"), "{}", refused.message);
+        assert!(refused.status == 400 && refused.message.contains("captures are mandatory"), "{}", refused.message);
     }
 
     #[test]

@@ -245,7 +245,7 @@ impl Memory {
         }
         let id = RunId::new(&row.run).map_err(|error| error.to_string())?;
         let (memory, store, stamp, kind) = (self.clone(), store.clone(), Stamp::of(row), row.kind.clone());
-        // The task outlives whoever asked: a page that is closed or loaded again starts no second one.
+        // The task outlives its callers: a page that is closed or loaded again starts no second one.
         let task = tokio::spawn(async move {
             let _permit = memory.reading.acquire().await;
             let read = memory.read_history(store, (id.clone(), kind), stamp).await;

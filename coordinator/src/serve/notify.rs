@@ -1,4 +1,4 @@
-//! Tells somebody that a run has ended.
+//! Notices that a run has ended.
 
 use super::server::Aborting;
 use crate::cluster::Cluster;
