@@ -337,7 +337,11 @@ mod tests {
         let shown = ask(&json!({ "action": "look", "moves": ["11-15", "22-18"] })).unwrap();
         assert_eq!((&shown["must_capture"], &shown["legal"][0]["captured"]), (&json!(true), &json!([18])));
         let refused = ask(&json!({ "action": "look", "moves": ["11-15", "22-18", "8-11"] })).unwrap_err();
-        assert!(refused.status == 400 && refused.message.contains("captures are mandatory"), "{}", refused.message);
+        assert!(
+            refused.status == 400 && refused.message.contains("captures are mandatory"),
+            "{}",
+            refused.message
+        );
     }
 
     #[test]

@@ -139,6 +139,55 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     drop((page, coordinator));
 }
 
+/// Open files and kilobytes of memory of a process.
+fn resources(process: &Process) -> [u64; 2] {
+    let folder = format!("/proc/{}", process.0.id());
+    let files = std::fs::read_dir(format!("{folder}/fd")).unwrap().count() as u64;
+    let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    [files, memory.trim().trim_end_matches(" kB").parse().unwrap()]
+}
+
+/// `OPEN_SECONDS` makes it longer, as `./tests/long open-page` does.
+#[test]
+fn a_page_that_is_left_open_leaks_nothing_on_either_side() {
+    let seconds = std::env::var("OPEN_SECONDS").map_or(10, |seconds| seconds.parse().unwrap());
+    let place = Place::new();
+    place.write("night.toml", EXPERIMENT);
+    let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
+    let url = said(&mut lines, "coordinator at ");
+    let site = said(&mut lines, "dashboard, health and metrics at ");
+    std::thread::spawn(move || lines.for_each(drop));
+    let submitted = place.json(&["submit", "night.toml", "--coordinator", &url, "--json"]);
+    let _worker = start(&place, &["worker", "--coordinator", &url, "--threads", "1"]);
+    let mut chromium = Chromium::start();
+    let mut page = chromium.visit(&format!("{site}/runs/{}", submitted["run"].as_str().unwrap()), LIGHT);
+    until(&mut page, "the history", "document.querySelector('#fitness') !== null");
+    page.evaluate("{ window.readings = 0; document.addEventListener('replacing', () => readings++); }");
+    until(&mut page, "three readings", "readings >= 3");
+    let (held, resources_before, start) = (page.held(), resources(&coordinator), Instant::now());
+    let readings = page.evaluate("readings").as_u64().unwrap();
+    // What a page shows grows with its run, but by far less than what was thrown away.
+    let is_over = format!("readings >= {}", readings + 4 * seconds / 10);
+    while start.elapsed() < Duration::from_secs(seconds) || page.evaluate(&is_over) != true {
+        assert!(start.elapsed() < Duration::from_secs(seconds + 60), "the page is not read again");
+        std::thread::sleep(Duration::from_millis(500));
+        page.forget_events();
+    }
+    let (now, resources_now) = (page.held(), resources(&coordinator));
+    println!(
+        "{seconds} s: heap, nodes, listeners {held:?} to {now:?}; files, kB {resources_before:?} to {resources_now:?}"
+    );
+    assert!(now[0] < held[0] + (4 << 20), "heap: {held:?} to {now:?}");
+    assert!(now[1] < 2 * held[1] + 2000 && now[2] < held[2] + 50, "nodes, listeners: {held:?} to {now:?}");
+    assert!(resources_now[0] <= resources_before[0] + 16, "files: {resources_before:?} to {resources_now:?}");
+    assert!(
+        resources_now[1] < resources_before[1] + (100 << 10),
+        "kB: {resources_before:?} to {resources_now:?}"
+    );
+}
+
 /// `atoll dashboard` of a folder, and its address.
 fn dashboard(place: &Place) -> (Process, String) {
     let mut served = start(place, &["dashboard", "--listen", "127.0.0.1:0"]);
