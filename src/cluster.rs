@@ -10,10 +10,12 @@ use crate::failure::Failure;
 use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::remote::Remote;
+use crate::report::{Games, exhibit};
 use crate::run::{How, opening};
 use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
+use coordinator::dashboard::DashboardSettings;
 use coordinator::{Ending, Limits, Settings};
 use proto::v1;
 use run::Lock;
@@ -58,6 +60,10 @@ pub(crate) async fn work_off(
         max_runs: MAX_RUNS,
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
+        dashboard: DashboardSettings {
+            exhibit: Some(exhibit(Games::Played)),
+            ..DashboardSettings::default()
+        },
         // Its workers are its own processes: nothing is audited.
         ..Settings::new(opening.nonce, &opening.owner.version)
     };

@@ -3,7 +3,9 @@
 use crate::clock;
 use crate::failure::{Exit, Failure};
 use crate::log;
+use crate::notify;
 use crate::protection;
+use crate::report::{Games, exhibit};
 use crate::results;
 use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
@@ -70,6 +72,9 @@ pub(crate) struct Arguments {
     /// Names by which browsers reach the dashboard, between commas; addresses and `localhost` need no name
     #[arg(long, value_name = "NAMES")]
     http_hosts: Option<String>,
+    /// Command to run (by `sh`) when a run has ended, with the run as JSON on its stdin
+    #[arg(long, value_name = "COMMAND")]
+    notify_command: Option<String>,
     /// Listen on addresses that others can reach, without any protection
     #[arg(long)]
     insecure: bool,
@@ -142,6 +147,7 @@ struct Keys {
     metrics_token_file: Option<String>,
     viewer_token_file: Option<String>,
     http_hosts: Option<String>,
+    notify_command: Option<String>,
     reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
@@ -150,7 +156,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 32] = [
+const DEFAULTS: [(&str, &str); 33] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -177,6 +183,7 @@ const DEFAULTS: [(&str, &str); 32] = [
     ("metrics_token_file", ""),
     ("viewer_token_file", ""),
     ("http_hosts", ""),
+    ("notify_command", ""),
     ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
@@ -211,6 +218,7 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("metrics_token_file", arguments.metrics_token_file),
         ("viewer_token_file", arguments.viewer_token_file),
         ("http_hosts", arguments.http_hosts),
+        ("notify_command", arguments.notify_command),
     ];
     let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
     Ok((settings, arguments.settings.print_config))
@@ -305,7 +313,11 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         inline: false,
-        dashboard: DashboardSettings { hosts: hosts(settings)?, exhibit: None },
+        dashboard: DashboardSettings {
+            hosts: hosts(settings)?,
+            exhibit: Some(exhibit(Games::Omitted)),
+            notify: notify::by_command(settings.text("notify_command")?),
+        },
     })
 }
 
@@ -314,8 +326,16 @@ fn hosts(settings: &Settings) -> Result<Vec<String>, Failure> {
     let text = settings.text("http_hosts")?;
     let names: Vec<String> =
         text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    if let Some(bad) = names.iter().find(|name| name.contains(['/', ':', '*'])) {
-        let message = format!("expected host names without ports, such as `atoll.example`, found `{bad}`");
+    let is_bad = |entry: &&String| match entry.strip_prefix("https://") {
+        // The origin of a proxy, as browsers name it.
+        Some(origin) => origin.is_empty() || origin.contains(['/', '*']),
+        None => entry.contains(['/', ':', '*']),
+    };
+    if let Some(bad) = names.iter().find(is_bad) {
+        let message = format!(
+            "expected host names without ports, such as `atoll.example`, or the address of a proxy that encrypts, such as \
+             `https://atoll.example`, found `{bad}`"
+        );
         return Err(settings.bad("http_hosts", &message));
     }
     Ok(names)

@@ -7,6 +7,7 @@ use crate::clock;
 use crate::dashboard;
 use crate::failure::Failure;
 use crate::progress::{Ends, Progress};
+use crate::report::{Games, exhibit};
 use crate::run::How;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
@@ -129,7 +130,7 @@ async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting
     let (listener, url) = dashboard::listen(address).await?;
     eprintln!("dashboard at {url}");
     let forever = Box::pin(std::future::pending());
-    let served = serve_cluster(listener, cluster.clone(), None, clock::now, forever);
+    let served = serve_cluster(listener, cluster.clone(), Some(exhibit(Games::Played)), clock::now, forever);
     Ok(Some(Aborting(tokio::spawn(served))))
 }
 

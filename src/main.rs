@@ -29,6 +29,7 @@ mod log;
 mod look;
 mod maze;
 mod maze_study;
+mod notify;
 mod play;
 mod player;
 mod progress;
@@ -224,7 +225,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Endgame(command) => endgame::run(&command),
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Analyse(arguments) => analyse::run(&arguments).await,
-        Command::Play(arguments) => play::run(&arguments).await,
+        Command::Play(arguments) => play::run(arguments).await,
         Command::Init(arguments) => init::run(&arguments),
         Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => shell::man(&arguments, examples::added(Arguments::command())),

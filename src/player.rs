@@ -5,8 +5,8 @@ use crate::endgame::{self, Folder};
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
 use checkers::{
-    Book, BookError, Consult, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings, PlayerSpec,
-    Style,
+    Book, BookError, Consult, Database, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings,
+    PlayerSpec, Style,
 };
 use clap::ValueEnum;
 use std::path::Path;
@@ -97,6 +97,13 @@ impl PlayerArguments {
         let player = PlayerSpec::Knowing { player: Box::new(player), knowledge };
         let settings = PlaySettings { threads, table_bits, contempt: contempt.clamp(-10.0, 10.0) };
         Ok(PlayerSpec::Playing { player: Box::new(player), limits, settings })
+    }
+}
+
+impl PlayerArguments {
+    /// The endgame database that it may look at, if one is named.
+    pub(crate) fn database(&self) -> Result<Option<Arc<Database>>, PlayerError> {
+        Ok(self.knowledge.load_endgames()?.map(|endgames| endgames.database))
     }
 }
 

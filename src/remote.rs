@@ -365,7 +365,15 @@ pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure
     let url = url.unwrap_or_else(|| DEFAULT.to_owned());
     let mut remote = Remote::connect(&url, &credentials).await?;
     let run = remote.find(&run).await?;
-    follow(&mut remote, (&run, Ends::default()), json, Signals::listen()?).await
+    let mut signals = Signals::listen()?;
+    if look::has_screen(json) {
+        let shown = Remote::connect(&url, &credentials).await?;
+        if !look::watch_remote(shown, &run, &mut signals).await? {
+            eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+            return Ok(ExitCode::from(signals.exit_code()));
+        }
+    }
+    follow(&mut remote, (&run, Ends::default()), json, signals).await
 }
 
 /// A run of a local store, unless a coordinator serves it: that knows more.

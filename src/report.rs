@@ -120,16 +120,40 @@ pub(crate) async fn save(
     write(folder, &report.files())
 }
 
-/// What the problems of runs have to show, for the dashboard.
-pub(crate) fn exhibit() -> coordinator::dashboard::Exhibit {
-    Arc::new(|store, run| {
+/// Whether games may be played to be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Games {
+    Played,
+    /// A coordinator plays none: it has other things to do.
+    Omitted,
+}
+
+/// What runs have to show beside their curves, for the dashboard: what their problems found, the cells of sweeps and the
+/// standings of tournaments so far.
+pub(crate) fn exhibit(games: Games) -> coordinator::dashboard::Exhibit {
+    Arc::new(move |store, run| {
         Box::pin(async move {
-            match read::Read::of(&store, &run, String::new()).await {
-                Ok(mut read) => read.shown().await,
-                Err(_) => vec![],
-            }
+            sections(&store, &run, games).await.unwrap_or_else(|failure| {
+                let notice = Block::Notice(vec![format!("This part could not be made: {failure}")]);
+                vec![Section::new("found", "Results", vec![notice])]
+            })
         })
     })
+}
+
+async fn sections(store: &Store, run: &RunId, games: Games) -> Result<Vec<Section>, Failure> {
+    let so_far = |document: Document| {
+        let headline = Section::new("so-far", "So far", vec![Block::Text(document.headline)]);
+        std::iter::once(headline).chain(document.sections).collect()
+    };
+    match cells::stored(store, run).await? {
+        Some(CellPlan::Sweep(plan)) => Ok(so_far(sweep::report(store, run, &plan, "").await?.document)),
+        Some(CellPlan::Tournament(_)) => Ok(so_far(crate::tournament::document(store, run).await?)),
+        None => {
+            let mut read = read::Read::of(store, run, String::new()).await?;
+            Ok(if games == Games::Omitted && read.plays_games() { vec![] } else { read.shown().await })
+        }
+    }
 }
 
 /// Opens an address in a browser.
@@ -171,7 +195,7 @@ impl Report {
     async fn of_runs(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         match runs {
             [run] => match cells::stored(store, run).await? {
-                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
+                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, &place.flag()).await,
                 Some(CellPlan::Tournament(_)) => {
                     let message =
                         format!("{run} is a tournament: `atoll tournament page {run}` writes its page");

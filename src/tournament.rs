@@ -123,6 +123,12 @@ fn files(run: &RunId, progress: &Progress, flag: &str) -> Result<Vec<(&'static s
     ])
 }
 
+/// The page of a tournament as far as it is played.
+pub(crate) async fn document(store: &Store, run: &RunId) -> Result<report::Document, Failure> {
+    let progress = PlayedTournament::read(store, run, Duration::ZERO).await?.progress;
+    Ok(page::document(run, &progress, &outcome(&progress), ""))
+}
+
 fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {
     let mut object = outcome.json();
     object["run"] = json!(run.as_str());

@@ -31,7 +31,8 @@ fn result(game: &GameRecord) -> &'static str {
     }
 }
 
-fn letters(position: &Position) -> String {
+/// The 32 squares of a position: `b` and `w` men, `B` and `W` kings, `.` none.
+pub(crate) fn letters(position: &Position) -> String {
     let letter = |square| match position.piece(square) {
         Some(Piece::Man(Side::Black)) => 'b',
         Some(Piece::King(Side::Black)) => 'B',

@@ -30,6 +30,11 @@ impl Read {
         Ok(Self { id: run.clone(), reader, champions, flag })
     }
 
+    /// Whether showing what its problem found takes games.
+    pub(super) fn plays_games(&self) -> bool {
+        matches!(self.reader.experiment.file().problem, ProblemSpec::Checkers(_))
+    }
+
     /// What its problem has to show.
     pub(super) async fn shown(&mut self) -> Vec<Section> {
         let problem = self.reader.experiment.file().problem.clone();

@@ -3,7 +3,6 @@
 use super::{Report, found, made, maze};
 use crate::failure::Failure;
 use crate::maze_study;
-use crate::store_argument::StoreArgument;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use experiment::Sweep;
@@ -23,16 +22,10 @@ use store::Store;
 /// Walks that are drawn.
 const SHOWN: usize = 12;
 
-pub(super) async fn report(
-    store: &Store,
-    run: &RunId,
-    plan: &Sweep,
-    place: &StoreArgument,
-) -> Result<Report, Failure> {
+pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str) -> Result<Report, Failure> {
     let (cells, damage) = read_cells(store, run, plan).await?;
     let is_final = cells.len() == plan.len() as usize;
     let digest = digest(plan, &cells);
-    let flag = place.flag();
     let sweep = report::sweep::Sweep {
         id: run.to_string(),
         problem: history::word(&serde_json::json!(plan.cell(0).experiment.file().problem)),

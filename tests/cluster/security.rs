@@ -221,10 +221,10 @@ fn wrong_tokens_are_refused_for_good() {
         [&["submit", file.as_str()][..], &["cancel", "any"], &["pause", "any"], &["runs"], &["watch", "any"]]
     {
         let refused = secrets.operator(&url, &with(&[command, &with_workers_token]));
-        expect(&refused, "expected an operator's token, found one with another right");
+        expect(&refused, "an operator's token, found one with another right");
     }
     let without = secrets.operator(&url, &with(&[&["submit", &file], &TRUSTING]));
-    expect(&without, "expected an operator's token, found none");
+    expect(&without, "an operator's token, found none");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::metrics;
 use super::permissions::{LivePermissions, Pace, Right};
 use super::tls::LiveTls;
 use super::worker_api::Front;
-use crate::dashboard::{self, Web};
+use crate::dashboard::{self, Guard, Web};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -34,7 +34,7 @@ pub(crate) fn router(
                 measure(&front, &pace, peer, tls.as_deref())
             }),
         )
-        .route_layer(from_fn_with_state(permissions, check));
+        .route_layer(from_fn_with_state((permissions, web.guard().clone()), check));
     let pace = Arc::new(Pace::default());
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -51,7 +51,17 @@ pub async fn serve_metrics(listener: TcpListener, page: Arc<dyn Fn() -> String +
     serve_http(listener, None, router, HEAD).await;
 }
 
-async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request, next: Next) -> Response {
+async fn check(
+    State((permissions, guard)): State<(Arc<LivePermissions>, Guard)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    // Without tokens a site whose name was made to stand for this machine could read them in a browser.
+    if !permissions.current().wants_tokens()
+        && let Err(problem) = guard.check_host(request.headers())
+    {
+        return (problem.status, format!("{}\n", problem.message)).into_response();
+    }
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match permissions.current().check(Right::Measure, header) {
         Ok(()) => next.run(request).await,

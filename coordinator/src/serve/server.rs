@@ -5,6 +5,7 @@ use super::change_signal::Listener;
 use super::connections::{HEAD, OPENING, connections, serve_http};
 use super::http;
 use super::in_flight::CountLayer;
+use super::notify::Notifier;
 use super::operator_api::OperatorApi;
 use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
 use super::standby;
@@ -314,6 +315,7 @@ where
     };
     front.open(cluster.clone());
     let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
+    let notifier = settings.dashboard.notify.clone().map(|notify| Notifier::start(cluster.clone(), notify));
     report(&health, ServingStatus::Serving).await;
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
@@ -333,6 +335,9 @@ where
     cluster.begin_closing();
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
+    if let Some(notifier) = notifier {
+        notifier.finish().await;
+    }
     if ending == Ending::Succeeded {
         // What is not written yet is computed again: the successor has read the store already.
         return Ok(ending);
@@ -537,7 +542,7 @@ impl Alone {
 }
 
 /// A task that ends with its owner.
-struct Aborting<T>(JoinHandle<T>);
+pub(super) struct Aborting<T>(pub(super) JoinHandle<T>);
 
 impl<T> Drop for Aborting<T> {
     fn drop(&mut self) {
