@@ -12,6 +12,7 @@ use checkers::{
     eleven_man_starts, perft, perft_merged, sharpest, try_start,
 };
 use clap::Subcommand;
+use experiment::document::nearest;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -97,7 +98,12 @@ enum InputError {
     Player(#[from] PlayerError),
     #[error("--fen: expected a position with a legal move, found `{0}`")]
     NoMove(Position),
+    #[error("there is no player `{name}`; did you mean `{meant}`?")]
+    Nearly { name: String, meant: &'static str },
 }
+
+/// The players that are no files.
+const PLAYERS: [&str; 2] = ["material", "random"];
 
 /// Nobody lives to see deeper ones, and each move takes some of the stack.
 const DEEPEST_PERFT: i64 = 40;
@@ -113,7 +119,10 @@ pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
         }
         Command::Species(arguments) => return species::run(arguments).await,
     };
-    done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Config(error.to_string()))
+    done.map(|()| ExitCode::SUCCESS).map_err(|error| match error {
+        InputError::Nearly { .. } => Failure::Usage(error.to_string()),
+        error => Failure::Config(error.to_string()),
+    })
 }
 
 fn position(fen: Option<&str>) -> Result<Position, FenError> {
@@ -158,6 +167,12 @@ fn run_best(arguments: &Best) -> Result<(), InputError> {
         "material" => {
             let mut own = Knowing::new(Material { seed: arguments.seed }, endgames);
             own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
+        }
+        name if !Path::new(name).exists() && nearest(name, &PLAYERS).is_some() => {
+            return Err(InputError::Nearly {
+                name: name.to_owned(),
+                meant: nearest(name, &PLAYERS).unwrap_or(""),
+            });
         }
         path => match load(Path::new(path))? {
             PlayerFile::Network(network) => {

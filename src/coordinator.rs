@@ -360,7 +360,7 @@ async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
     if folder.is_empty() || file.is_empty() {
         return Ok(());
     }
-    let place = StoreArgument { folder: settings.text("store")?.into() };
+    let place = StoreArgument::at(settings.text("store")?.into());
     results::write(folder.as_ref(), store, &place, file).await
 }
 

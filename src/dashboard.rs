@@ -29,7 +29,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.open {
         report::open_url(&url)?;
     }
-    let place = format!("store {}", arguments.store.folder.display());
+    let place = format!("store {}", arguments.store.folder().display());
     let asked = Box::pin(signals.asked());
     coordinator::dashboard::serve_store(listener, (store, place), Some(report::exhibit()), clock::now, asked)
         .await;

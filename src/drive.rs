@@ -12,8 +12,8 @@ use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::serve_cluster;
 use coordinator::{Cluster, Rejection};
-use experiment::Plan;
 use experiment::file::BudgetKeys;
+use experiment::{Plan, duration};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use run::{RunHead, RunId};
@@ -58,6 +58,19 @@ pub(crate) struct Driven {
     pub(crate) elapsed: Duration,
     /// The evaluations before this time.
     pub(crate) before: u64,
+}
+
+impl Driven {
+    /// How long it was worked on in all: what is recorded, and not less than this time.
+    pub(crate) fn total(&self) -> Duration {
+        self.elapsed.max(self.time)
+    }
+
+    /// The same for people; if it was resumed, with the time since then.
+    pub(crate) fn shown_time(&self) -> String {
+        let time = duration::show(self.time);
+        if self.before > 0 { format!("{} ({time} this time)", duration::show(self.total())) } else { time }
+    }
 }
 
 impl From<Rejection> for Failure {
@@ -154,7 +167,7 @@ fn has_ended(status: &v1::RunStatus) -> bool {
 
 /// Shows what is about to happen.
 fn announce(status: &v1::RunStatus, how: &How) {
-    let (run, folder) = (&status.run, how.store.folder.display());
+    let (run, folder) = (&status.run, how.store.folder().display());
     let done = status.standing.map_or(0, |standing| standing.generation);
     let goal = status.goal.unwrap_or(0);
     match status.kind() {
@@ -236,7 +249,7 @@ fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {
 }
 
 /// What may end a run, as far as it is evolution.
-async fn ends(store: &Store, run: &RunId) -> Ends {
+pub(crate) async fn ends(store: &Store, run: &RunId) -> Ends {
     let head = RunHead::read(store, run).await;
     head.map_or_else(|_| Ends::default(), |head| Ends::of_budget(&head.budget()))
 }

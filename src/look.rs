@@ -1,8 +1,9 @@
 //! `atoll explain`, `workers`, `drain`, `logs`, and `watch` of a local run: what the dashboard shows, in the terminal.
 
 use crate::clock;
+use crate::drive;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress, number};
+use crate::progress::{Progress, number};
 use crate::protection::Credentials;
 use crate::remote::{self, CoordinatorArgument, Remote};
 use crate::run_name;
@@ -11,7 +12,7 @@ use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
-use report::dashboard::{EventView, RunRow, Why, WorkerView, WorkersPage};
+use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
 use report::text::{moment, shortened, time};
 use run::{RunId, listing};
 use serde::de::DeserializeOwned;
@@ -104,6 +105,16 @@ impl Found {
         }
     }
 
+    /// How the run stands, in a word.
+    async fn state(&mut self) -> Result<String, Failure> {
+        match self {
+            Self::Remote(..) => Ok(self.view::<RunView>("").await?.row.state),
+            Self::Local(store, run) => {
+                Ok(listing::row(store, run).await.map_or_else(String::new, |row| row.state))
+            }
+        }
+    }
+
     /// What the API returns for a path below that of the run.
     async fn view<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Failure> {
         let path = format!("runs/{}{what}", self.run());
@@ -142,11 +153,18 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         for event in events.iter().filter(|event| event.number >= next) {
             print_event(event, arguments.json);
         }
+        let is_quiet = events.last().is_none_or(|last| last.number < next);
         next = events.last().map_or(next, |last| last.number + 1);
-        let has_ended = events
-            .last()
-            .is_some_and(|last| matches!(last.kind.as_str(), "finished" | "cancelled" | "failed"));
-        if !arguments.follow || has_ended {
+        if !arguments.follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // By the state rather than the last event: a failed run may have been retried, a stopped one leaves no event.
+        let state = found.state().await?;
+        if is_quiet && is_over(&state) {
+            if state == "stopped" {
+                let run = found.run();
+                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+            }
             return Ok(ExitCode::SUCCESS);
         }
         tokio::select! {
@@ -154,6 +172,11 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
+}
+
+/// Whether nothing more happens in this state, unless somebody asks for it.
+fn is_over(state: &str) -> bool {
+    !matches!(state, "running" | "paused" | "unfinished" | "waiting")
 }
 
 fn print_event(event: &EventView, json: bool) {
@@ -226,13 +249,14 @@ pub(crate) async fn drain(arguments: DrainArguments) -> Result<ExitCode, Failure
 pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let mut progress: Option<Progress> = None;
+    let ends = drive::ends(store, run).await;
     loop {
         let row = listing::row(store, run).await;
         let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
         let status = status(&row);
-        let shown = progress.get_or_insert_with(|| Progress::new(&status, Ends::default()));
+        let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
         shown.show(&status);
-        if row.state != "running" && row.state != "paused" && row.state != "unfinished" {
+        if is_over(&row.state) {
             shown.clear();
             remote::print_ended(&status, json);
             if row.state == "stopped" {

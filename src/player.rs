@@ -9,6 +9,7 @@ use checkers::{
     PlayerFileError, PlayerSpec, Style,
 };
 use clap::ValueEnum;
+use experiment::document::explain;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,6 +80,9 @@ enum When {
 /// Why there is no such player.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlayerError {
+    /// There is no such file.
+    #[error("{0}")]
+    Missing(String),
     /// Its file.
     #[error("player {}: {error}", path.display())]
     File { path: PathBuf, error: PlayerFileError },
@@ -141,5 +145,8 @@ impl KnowledgeArguments {
 
 /// The player of a player file.
 pub(crate) fn load(path: &Path) -> Result<PlayerFile, PlayerError> {
-    PlayerFile::load(path).map_err(|error| PlayerError::File { path: path.to_owned(), error })
+    PlayerFile::load(path).map_err(|error| match error {
+        PlayerFileError::Read(error) => PlayerError::Missing(explain(path, error)),
+        error => PlayerError::File { path: path.to_owned(), error },
+    })
 }

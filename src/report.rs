@@ -16,6 +16,7 @@ use crate::sources::{self, Present};
 use crate::store_argument::StoreArgument;
 use crate::summary;
 use crate::terminal::out;
+use crate::tournament::PlayedTournament;
 use archipelago::cell::CellPlan;
 use report::run::Run;
 use report::{Block, Document, Section};
@@ -149,12 +150,30 @@ fn folder_name(runs: &[RunId]) -> String {
 impl Report {
     async fn of(store: &Store, present: &Present, place: &StoreArgument) -> Result<Self, Failure> {
         let mut report = Self::of_runs(store, &present.runs, place).await?;
+        if let Some(games) = &present.games {
+            report.add_tournament(&PlayedTournament::read(store, games).await?, place)?;
+        }
         if !present.missing.is_empty() {
             report.object["missing"] = serde_json::json!(present.missing);
             report.is_final = false;
             report.miss(&present.missing);
         }
         Ok(report)
+    }
+
+    /// Adds the tournament of a study: its sections before the last one, and its files.
+    fn add_tournament(&mut self, played: &PlayedTournament, place: &StoreArgument) -> Result<(), Failure> {
+        let shown = ["ratings", "teams", "pairings", "tests", "games"];
+        let sections = played.document(&place.flag()).sections;
+        let sections = sections.into_iter().filter(|section| shown.contains(&section.id));
+        let sections =
+            sections.map(|section| Section { title: format!("Tournament: {}", section.title), ..section });
+        let end = self.document.sections.len().saturating_sub(1);
+        self.document.sections.splice(end..end, sections);
+        self.object["tournament"] = played.object();
+        self.files.extend(played.files()?);
+        self.is_final &= played.progress.is_complete();
+        Ok(())
     }
 
     /// Says what is missing, beside what else may be.
@@ -172,15 +191,21 @@ impl Report {
         match runs {
             [run] => match cells::stored(store, run).await? {
                 Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
-                Some(CellPlan::Tournament(_)) => {
-                    let message =
-                        format!("{run} is a tournament: `atoll tournament page {run}` writes its page");
-                    Err(Failure::Usage(message))
-                }
+                Some(CellPlan::Tournament(_)) => Self::of_tournament(store, run, place).await,
                 None => Self::of_run(store, run, place).await,
             },
             several => Self::of_several(store, several, place).await,
         }
+    }
+
+    async fn of_tournament(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
+        let played = PlayedTournament::read(store, run).await?;
+        Ok(Self {
+            object: played.object(),
+            files: played.files()?,
+            is_final: played.progress.is_complete(),
+            document: played.document(&place.flag()),
+        })
     }
 
     async fn of_run(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {

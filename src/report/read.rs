@@ -46,7 +46,7 @@ impl Read {
         vec![section]
     }
 
-    /// The champions of all islands with their islands, the fittest first, of equals the first.
+    /// The champions of all islands with their islands, the fittest first; of equals the one that was found first.
     fn fittest(&self) -> Vec<(u32, &ChampionView)> {
         fittest(&self.champions)
     }
@@ -62,11 +62,12 @@ impl Read {
     }
 }
 
-/// Champions with their islands, the fittest first, of equals the first.
+/// Champions with their islands, the fittest first; of equals the one that was found first, as in a run's summary.
 pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &ChampionView)> {
     let mut fittest: Vec<(u32, &ChampionView)> =
         (0..).zip(champions).filter_map(|(island, view)| Some((island, view.as_ref()?))).collect();
-    fittest.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
+    // The sort is stable: what is equal in both stays in the order of islands.
+    fittest.sort_by(|(_, a), (_, b)| b.fitness.total_cmp(&a.fitness).then(a.generation.cmp(&b.generation)));
     fittest
 }
 

@@ -37,8 +37,10 @@ mod species_referees;
 mod strength;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod tournament;
 mod tournament_referees;
 mod verify;
 mod verify_fields;
+mod watching;
 mod words;

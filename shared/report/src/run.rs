@@ -143,15 +143,15 @@ impl Run {
         self.islands.iter().filter_map(Island::last).map(|epoch| epoch.standing.evaluations).sum()
     }
 
-    /// The island with the best fitness, the first of equals.
+    /// The island with the best fitness; of equals the one that found it first, then the lowest.
     pub fn best(&self) -> Option<(usize, f64)> {
-        let mut best: Option<(usize, f64)> = None;
-        for (island, epoch) in self.islands.iter().enumerate().filter_map(|(at, i)| Some((at, i.last()?))) {
-            if best.is_none_or(|(_, fitness)| epoch.standing.best > fitness) {
-                best = Some((island, epoch.standing.best));
-            }
-        }
-        best
+        let found =
+            |island: &Island| island.champion.as_ref().map_or(u64::MAX, |champion| champion.generation);
+        let standing =
+            |(at, island): (usize, &Island)| Some((at, island.last()?.standing.best, found(island)));
+        let standings = self.islands.iter().enumerate().filter_map(standing);
+        let best = standings.min_by(|(_, a, first), (_, b, second)| b.total_cmp(a).then(first.cmp(second)));
+        best.map(|(island, fitness, _)| (island, fitness))
     }
 
     fn headline(&self) -> String {

@@ -111,6 +111,16 @@ pub fn read_limited_from(file: &str, reader: impl Read) -> Result<String, ReadEr
     })
 }
 
+/// Why a file of any kind cannot be read, for people: a missing one with the name of the file that was probably meant.
+pub fn explain(path: &Path, source: io::Error) -> String {
+    let file = path.display().to_string();
+    let error = match source.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing { file, near: near(path) },
+        _ => ReadError::Unreadable { file, source },
+    };
+    error.to_string()
+}
+
 /// The file beside a missing one that was probably meant.
 fn near(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -16,7 +16,8 @@ pub(super) fn champions(run: &Run) -> Section {
         .enumerate()
         .filter_map(|(at, island)| Some((at, island.champion.as_ref()?)))
         .collect();
-    order.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
+    // The sort is stable: what is equal in both stays in the order of islands.
+    order.sort_by(|(_, a), (_, b)| b.fitness.total_cmp(&a.fitness).then(a.generation.cmp(&b.generation)));
     if order.is_empty() {
         let text = "No state of an island is stored yet, so there is no champion to show.";
         return Section::new("champions", "Champions", vec![Block::Text(text.to_owned())]);
