@@ -365,9 +365,8 @@ pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure
     match (remote.find_if_there(&run).await, local) {
         (Ok(Some(run)), _) => follow(&mut remote, (&run, Ends::default()), patience, json).await,
         (_, Local::Alone(store, run) | Local::Served(store, run)) => look::watch(&store, &run, json).await,
-        (Ok(None), Local::Missing(failure)) => Err(failure),
         (Ok(None), Local::NoStore) => remote.find(&run).await.and(Err(no_status())),
-        (Err(failure), _) => Err(failure),
+        (Ok(None), Local::Missing(failure)) | (Err(failure), _) => Err(failure),
     }
 }
 
