@@ -99,7 +99,11 @@ fn names_stay_text_wherever_they_stand() {
         island.epochs.iter_mut().for_each(|epoch| epoch.worker = hostile());
     }
     let other = Run { keys: vec![(hostile(), "other".to_owned())], ..run.clone() };
-    let axis = sweep::Axis { keys: vec![hostile()], labels: vec![hostile(), "2".to_owned()] };
+    let axis = sweep::Axis {
+        keys: vec![hostile()],
+        labels: vec![hostile(), "2".to_owned()],
+        values: vec![vec![hostile()], vec!["2".to_owned()]],
+    };
     let cell = sweep::Cell { repeat: 0, seed: 1, best: 1.0, generations: 1, evaluations: 1 };
     let swept = sweep::Sweep {
         id: hostile(),

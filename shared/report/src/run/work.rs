@@ -77,7 +77,12 @@ pub(super) fn section(run: &Run) -> Option<Section> {
             },
         ),
     ])];
-    blocks.push(Block::Figure(strip(run, &workers)));
+    // With one machine the strip has one colour; gaps of a damaged run still show on it.
+    if workers.len() > 1 || !run.damage.is_empty() {
+        blocks.push(Block::Figure(strip(run, &workers)));
+    } else {
+        blocks.push(Block::Table(workers_table(&workers)));
+    }
     if !run.losses.is_empty() {
         blocks.push(Block::Table(losses(run)));
     }
