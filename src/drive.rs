@@ -71,6 +71,12 @@ impl Driven {
         let time = duration::show(self.time);
         if self.before > 0 { format!("{} ({time} this time)", duration::show(self.total())) } else { time }
     }
+
+    /// The time of a plan of cells, whose earlier time is not recorded.
+    pub(crate) fn shown_session(&self) -> String {
+        let time = duration::show(self.time);
+        if self.before > 0 { format!("{time} this time") } else { format!("in {time}") }
+    }
 }
 
 impl From<Rejection> for Failure {

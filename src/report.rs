@@ -1,5 +1,6 @@
 //! `atoll report`: what a run brought, as one page, as Markdown and as CSV.
 
+mod archive;
 mod browser;
 mod checkers;
 pub(crate) mod games;
@@ -305,6 +306,19 @@ fn object(run: &Run) -> serde_json::Value {
         "restarts": run.restarts, "lost_seconds": lost as f64 / 1000.0, "damage": run.damage,
         "islands": islands,
     })
+}
+
+/// What a problem has to show of a run.
+struct Shown {
+    /// The result in a sentence.
+    lead: Option<String>,
+    blocks: Vec<Block>,
+}
+
+impl Shown {
+    fn without_lead(blocks: Vec<Block>) -> Self {
+        Self { lead: None, blocks }
+    }
 }
 
 /// A section about what a problem found, or the reason why there is none.

@@ -37,7 +37,7 @@ pub(crate) async fn present(
             Some(tables) => out!("{tables}"),
             None => print_table(plan, &results),
         }
-        out!("{} cells in {}", plan.len(), driven.shown_time());
+        out!("{} cells, {}", plan.len(), driven.shown_session());
         let flag = how.store.flag();
         out!("next:");
         out!("  open the report                         atoll report {run}{flag}");
@@ -78,7 +78,7 @@ fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, d
         "run": run.as_str(), "digest": digest.to_string(), "best_fitness": crate::summary::finite(best),
         "generations": results.iter().map(|result| result.generations).max(), "evaluations": evaluations,
         "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / seconds.max(1e-9),
-        "seconds": driven.total().as_secs_f64(), "session_seconds": seconds, "cells": cells,
+        "seconds": seconds, "cells": cells,
     });
     out!("{object}");
 }

@@ -232,14 +232,13 @@ impl PlayedTournament {
         let outcome = outcome(&self.progress);
         if how.json {
             let mut object = self.object();
-            object["seconds"] = json!(driven.total().as_secs_f64());
-            object["session_seconds"] = json!(driven.time.as_secs_f64());
+            object["seconds"] = json!(driven.time.as_secs_f64());
             out!("{object}");
             return ExitCode::SUCCESS;
         }
         write_out!("{}", self.markdown());
         let digest = self.progress.digest().expect("all games are played");
-        out!("{} games in {}", outcome.games(), driven.shown_time());
+        out!("{} games, {}", outcome.games(), driven.shown_session());
         let (run, flag) = (&self.run, how.store.flag());
         out!("next:");
         out!("  open the report                         atoll report {run}{flag}");

@@ -75,6 +75,15 @@ budget = { generations = 4 }
     ),
 ];
 
+const MAP_ELITES: &str = r#"
+name = "map-elites"
+problem = { kind = "rastrigin", dimensions = 4 }
+algorithm = { kind = "map-elites", bins = [12, 8], founders = 60, batch = 50, mutation = { per = "gene", step = 0.3 } }
+islands = { count = 2 }
+migration = { interval = 5, count = 1 }
+budget = { generations = 40 }
+"#;
+
 const SWEEP: &str = r#"
 name = "sweep"
 problem = { kind = "maze", width = 8, height = 8 }
@@ -226,6 +235,7 @@ fn pages_of_every_problem_hold_in_a_browser() {
     pages.push(report(&place, "maze", &support::MAZE.replace("generations = 400", "generations = 100")));
     pages.push(report(&place, "sweep", SWEEP));
     pages.push(report(&place, "checkers", CHECKERS));
+    pages.push(report(&place, "map-elites", MAP_ELITES));
     place.run(&["report", "maze.toml", "rastrigin.toml", "--to", "both"]).expect(0);
     pages.push(place.path().join("both/report.html"));
     pages.push(tournament(&place));
@@ -275,7 +285,11 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
     let end = page.evaluate(BOARD).as_str().unwrap().to_owned();
     let start = step(&mut page, "first");
     let men = |colour: &str| vec![format!("man {colour}"); 12].join(",");
-    assert_eq!(start, format!("{},{},{}", men("black"), ["none"; 8].join(","), men("white")), "the start position");
+    assert_eq!(
+        start,
+        format!("{},{},{}", men("black"), ["none"; 8].join(","), men("white")),
+        "the start position"
+    );
     let said = page.evaluate("document.querySelector('.game output').textContent");
     assert_eq!(said, "start position");
     assert_eq!(page.evaluate("document.querySelectorAll('.game .moved').length"), 0);
@@ -296,7 +310,8 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
     assert_eq!(press(&mut page, "ArrowLeft"), start, "there is nothing before it");
     assert_eq!(press(&mut page, "ArrowRight"), first);
     assert_eq!(press(&mut page, "End"), end);
-    let pdn = page.evaluate("decodeURIComponent(document.querySelector('.game a[download]').href.split(',')[1])");
+    let pdn =
+        page.evaluate("decodeURIComponent(document.querySelector('.game a[download]').href.split(',')[1])");
     let pdn = checkers::read_pdn(pdn.as_str().unwrap()).unwrap();
     let moves = page.evaluate("document.querySelector('.game').querySelectorAll('li').length");
     assert_eq!(moves, pdn[0].moves.len(), "the download is the game");

@@ -87,7 +87,7 @@ fn watching_ends_when_the_coordinator_stays_away() {
     coordinator.process.kill();
     assert_eq!(watch.ended(), Some(1));
     assert!(said().contains("does not answer; trying again"), "{}", said());
-    assert!(said().contains("has not answered for 1s"), "{}", said());
+    assert!(said().contains("has not answered for 1.0s"), "{}", said());
 }
 
 #[test]

@@ -261,17 +261,12 @@ fn a_sweep_goes_on_after_a_crash() {
     assert!(!resumed.stderr.contains("12 cells, 0 done"), "{resumed:?}");
     assert_eq!(resumed.json()["digest"], expected["digest"]);
     assert_eq!(resumed.json()["cells"], expected["cells"]);
-    let seconds = |key: &str| resumed.json()[key].as_f64().expect("seconds");
-    assert!(
-        seconds("seconds") > seconds("session_seconds"),
-        "what the killed process did counts: {resumed:?}"
-    );
     let rows = place.run(&["runs"]);
     assert!(rows.expect(0).stdout.contains(" sweep       finished         12/12 cells "), "{rows:?}");
     // A cell is a run like any other.
     let table = place.run(&["run", "sweep.toml"]);
     assert_eq!(table.expect(0).stdout.lines().filter(|line| line.starts_with('|')).count(), 2 + 4);
-    assert!(table.stdout.contains(" this time)\nnext:\n  open the report "), "{}", table.stdout);
+    assert!(table.stdout.contains(" this time\nnext:\n  open the report "), "{}", table.stdout);
     assert!(table.stdout.lines().last().is_some_and(|line| line.starts_with("digest ")), "{}", table.stdout);
 }
 

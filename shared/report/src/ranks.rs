@@ -29,7 +29,8 @@ pub(crate) fn rank_sum_chance(one: &[f64], other: &[f64]) -> f64 {
     let u = ranks[..n].iter().sum::<f64>() - (n * (n + 1)) as f64 / 2.0;
     let mut sorted = all;
     sorted.sort_by(f64::total_cmp);
-    let ties: f64 = sorted.chunk_by(|a, b| a == b).map(|group| (group.len() as f64).powi(3) - group.len() as f64).sum();
+    let ties: f64 =
+        sorted.chunk_by(|a, b| a == b).map(|group| (group.len() as f64).powi(3) - group.len() as f64).sum();
     let middle = (n * m) as f64 / 2.0;
     if ties == 0.0 && n.max(m) <= COUNTED {
         return exact_chance(n, m, (u - middle).abs());

@@ -170,9 +170,10 @@ impl Run {
         let found = champion.map_or(String::new(), |champion| {
             format!(", found in generation {} of {generations}", count(champion.generation))
         });
-        let lead = self.lead.clone().unwrap_or_else(|| {
-            format!("The best fitness is {} (island {island}{found}).", number(fitness))
-        });
+        let lead = self
+            .lead
+            .clone()
+            .unwrap_or_else(|| format!("The best fitness is {} (island {island}{found}).", number(fitness)));
         format!("{lead} {state}")
     }
 

@@ -140,8 +140,10 @@ fn headline(sweep: &Sweep) -> String {
     let Some(&best) = order.first() else { return size };
     let named = |point: usize| {
         let keys = sweep.axes.iter().flat_map(|axis| &axis.keys);
-        let parts: Vec<String> =
-            keys.zip(key_values(sweep, point)).map(|(key, value)| code(&format!("{key} = {value}"))).collect();
+        let parts: Vec<String> = keys
+            .zip(key_values(sweep, point))
+            .map(|(key, value)| code(&format!("{key} = {value}")))
+            .collect();
         parts.join(", ")
     };
     let lead = number(mean(&sweep.points[best]).0);
@@ -179,7 +181,8 @@ fn key_values(sweep: &Sweep, point: usize) -> impl Iterator<Item = String> {
 }
 
 fn table(sweep: &Sweep) -> Table {
-    let columns = key_columns(sweep).chain(["mean", "deviation", "best", "repeats"].map(str::to_owned)).collect();
+    let columns =
+        key_columns(sweep).chain(["mean", "deviation", "best", "repeats"].map(str::to_owned)).collect();
     let rest = if sweep.points.len() > ROWS {
         format!("; the first {ROWS}, all are in cells.csv")
     } else {
@@ -224,11 +227,17 @@ fn ranking(sweep: &Sweep) -> Option<Section> {
     for (at, &point) in order.iter().enumerate().take(ROWS) {
         let chance = at.checked_sub(1).map_or("–".to_owned(), |before| format!("{:.3}", adjusted[before]));
         let results = [number(mean(&sweep.points[point]).0), format!("{:.2}", ranks[point]), chance];
-        table.push([(at + 1).to_string()].into_iter().chain(key_values(sweep, point)).chain(results).collect());
+        table.push(
+            [(at + 1).to_string()].into_iter().chain(key_values(sweep, point)).chain(results).collect(),
+        );
     }
     let boxes = order.iter().take(BOXES).filter_map(|&point| {
-        let label = sweep.places(point).into_iter().zip(&sweep.axes).map(|(place, axis)| axis.labels[place].clone());
-        Range::of_values(label.collect::<Vec<_>>().join(", "), sweep.points[point].iter().map(|cell| cell.best))
+        let label =
+            sweep.places(point).into_iter().zip(&sweep.axes).map(|(place, axis)| axis.labels[place].clone());
+        Range::of_values(
+            label.collect::<Vec<_>>().join(", "),
+            sweep.points[point].iter().map(|cell| cell.best),
+        )
     });
     let chart = Ranges {
         name: "boxes",

@@ -104,7 +104,7 @@ impl MapElites {
     }
 
     /// The cell of an individual. What lies outside an axis belongs to its first or last bin.
-    pub(crate) fn cell(&self, axes: &[Axis], descriptors: &[f32]) -> u64 {
+    pub fn cell(&self, axes: &[Axis], descriptors: &[f32]) -> u64 {
         self.bins.iter().zip(axes).zip(descriptors).fold(0, |cell, ((&bins, axis), &value)| {
             let place = (value - axis.low) / (axis.high - axis.low) * bins as f32;
             let bin = (place.max(0.0) as u64).min(u64::from(bins) - 1);

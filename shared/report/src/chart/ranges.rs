@@ -69,7 +69,8 @@ impl Axis {
     /// Breaks where a gap is larger than everything else together.
     fn over(rows: &[Range], left: f64, right: f64) -> Self {
         let finite = rows.iter().filter(|row| row.value.is_finite());
-        let mut ranges: Vec<(f64, f64)> = finite.map(|row| (row.low.min(row.value), row.high.max(row.value))).collect();
+        let mut ranges: Vec<(f64, f64)> =
+            finite.map(|row| (row.low.min(row.value), row.high.max(row.value))).collect();
         ranges.retain(|(low, high)| low.is_finite() && high.is_finite());
         ranges.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut gap: Option<(f64, usize)> = None;
@@ -81,10 +82,13 @@ impl Axis {
             reached = reached.max(*high);
         }
         let span = |part: &[(f64, f64)]| {
-            let ends = part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), range| (range.0.min(low), range.1.max(high)));
+            let ends = part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), range| {
+                (range.0.min(low), range.1.max(high))
+            });
             (ends.1 - ends.0).max(0.0)
         };
-        let ends = |part: &[(f64, f64)]| part.iter().flat_map(|&(low, high)| [low, high]).collect::<Vec<f64>>();
+        let ends =
+            |part: &[(f64, f64)]| part.iter().flat_map(|&(low, high)| [low, high]).collect::<Vec<f64>>();
         if let Some((width, at)) = gap {
             let (below, above) = ranges.split_at(at);
             let rest = span(below) + span(above);
@@ -163,7 +167,8 @@ impl Ranges<'_> {
         }
         put!(line, "H{right:.1}");
         canvas.path("axis", &line);
-        let across = if axis.0.len() > 1 { format!("{} (axis broken)", self.across) } else { self.across.to_owned() };
+        let across =
+            if axis.0.len() > 1 { format!("{} (axis broken)", self.across) } else { self.across.to_owned() };
         let most = (width / 7.5) as usize;
         canvas.text("note", width / 2.0, bottom + 36.0, Anchor::Middle, &shortened(&across, most));
     }
