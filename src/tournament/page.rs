@@ -72,6 +72,7 @@ fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
         value: standing.rating.elo,
         low: standing.rating.low,
         high: standing.rating.high,
+        half: None,
     };
     let chart = Ranges {
         name: "ratings",

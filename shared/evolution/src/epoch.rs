@@ -10,7 +10,7 @@ use crate::gene::Gene;
 use crate::island::{self, Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
 use crate::population::{Cost, MisfitError, PackedPopulation, Population};
-use crate::problem::{Judging, Problem};
+use crate::problem::{Axis, Judging, Problem};
 use crate::random::Key;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
 use bincode::{Decode, Encode};
