@@ -12,6 +12,7 @@ mod deploy;
 mod documentation;
 mod endgame;
 mod engine;
+mod examples;
 mod fuzz;
 mod golden_store;
 mod guarantees;
