@@ -180,7 +180,7 @@ fn announce(status: &v1::RunStatus, how: &How) {
         Kind::Sweep => eprintln!("sweep {run}: {goal} cells, {done} done"),
         Kind::Tournament => eprintln!("tournament {run}: {goal} batches of games, {done} done"),
         _ if status.state() == State::Finished => eprintln!("run {run} in {folder} is finished already"),
-        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: going on from generation {done}"),
+        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: resuming at generation {done}"),
         _ => eprintln!("run {run} in {folder}"),
     }
 }
