@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapElites {
-    /// How many bins the grid has along each of the problem's axes.
+    /// Number of bins along each axis of the problem.
     #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 100_000)))]
     pub bins: Vec<u32>,
     /// Random individuals to begin with.
