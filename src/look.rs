@@ -266,7 +266,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         }
         tokio::select! {
             () = signals.asked() => {
-                eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+                eprintln!("stopped watching; the run continues: `atoll watch {run}`");
                 return Ok(ExitCode::from(signals.exit_code()));
             }
             () = tokio::time::sleep(AGAIN) => {}

@@ -413,7 +413,7 @@ async fn follow(
         () = signals.asked() => None,
     };
     let Some(status) = watched else {
-        eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+        eprintln!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     };
     print_ended(&status, json);

@@ -43,7 +43,7 @@ fn a_run_shows_when_its_budget_ends_and_takes_the_line_away() {
     let seen = self::left(&seen);
     assert!(seen.starts_with("2m") || seen.starts_with("3m"), "{seen}");
     watching.signal("INT");
-    watching.wait_for(&["stopped watching; the run goes on"]);
+    watching.wait_for(&["stopped watching; the run continues"]);
     assert_eq!(watching.ended(), Some(130));
     terminal.signal("INT");
     terminal.wait_for(&["stopping at the next generation"]);
