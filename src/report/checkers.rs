@@ -219,7 +219,7 @@ fn elo(score: f64) -> String {
     match score {
         score if score <= 0.0 => "below −800".to_owned(),
         score if score >= 1.0 => "above 800".to_owned(),
-        score => format!("{:+.0}", -400.0 * (1.0 / score - 1.0).log10()),
+        score => format!("{:+.0}", 400.0 * (score / (1.0 - score)).log10()),
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn html(game: &Game) -> String {
         pdn = encoded(&game.pdn),
         board = board(
             end.map_or(&game.start, |ply| &ply.board),
-            end.map_or(&[], |ply| &ply.between[..]),
+            end.map_or(&[][..], |ply| &ply.between[..]),
             &game.title
         )
     );

@@ -169,7 +169,7 @@ impl Lines<'_> {
             let Some(&(x, y)) = series.points.iter().rev().find(|(_, y)| y.is_finite()) else { continue };
             let (left, top) = (across.at(x), up.at(y));
             canvas.circle(&format!("f{}", series.colour % COLOURS), left, top, 3.5);
-            if taken.iter().all(|other| (other - top).abs() > 14.0) {
+            if taken.iter().all(|other| (other - top).abs() > 17.0) {
                 canvas.text("note", left - 6.0, top - 7.0, Anchor::End, &number(y));
                 taken.push(top);
             }
