@@ -368,8 +368,12 @@ mod tests {
 
     fn milestone(generation: u64, wins: u64, losses: u64) -> Milestone {
         let mut tally = Tally::default();
-        (0..wins / 2).for_each(|_| tally.add(&[1, 1]));
-        (0..losses / 2).for_each(|_| tally.add(&[-1, -1]));
+        for _ in 0..wins / 2 {
+            tally.add(&[1, 1]);
+        }
+        for _ in 0..losses / 2 {
+            tally.add(&[-1, -1]);
+        }
         Milestone { epoch: generation, generation, tally }
     }
 

@@ -7,8 +7,10 @@ pub(crate) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut ranks = vec![0.0; values.len()];
     let mut first = 0;
     for group in order.chunk_by(|&one, &other| values[one] == values[other]) {
-        let rank = first as f64 + (group.len() as f64 + 1.0) / 2.0;
-        group.iter().for_each(|&at| ranks[at] = rank);
+        let rank = first as f64 + f64::midpoint(group.len() as f64, 1.0);
+        for &at in group {
+            ranks[at] = rank;
+        }
         first += group.len();
     }
     ranks
