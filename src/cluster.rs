@@ -9,7 +9,7 @@ use crate::drive::{self, Driven};
 use crate::failure::Failure;
 use crate::progress::Ends;
 use crate::protection::Credentials;
-use crate::remote::Remote;
+use crate::remote::{Remote, SILENCE};
 use crate::report::{Games, exhibit};
 use crate::run::{How, opening};
 use crate::served;
@@ -46,7 +46,7 @@ pub(crate) async fn work_off(
 ) -> Result<Option<Driven>, Failure> {
     let start = Instant::now();
     if let Some(server) = Lock::server(store)? {
-        let folder = how.store.folder.display();
+        let folder = how.store.folder().display();
         return Err(Failure::Other(format!(
             "the store {folder} is served by the coordinator, {server}: submit the run there, or stop it first"
         )));
@@ -93,7 +93,7 @@ pub(crate) async fn work_off(
         () = signals.asked() => return Ok(None),
     };
     drop(submitting);
-    eprintln!("run {run} in {}", how.store.folder.display());
+    eprintln!("run {run} in {}", how.store.folder().display());
     // Workers come after the run: before it, they would be told that there is nothing to do.
     let before = tokio::select! {
         status = remote.look(&run) => status?,
@@ -101,7 +101,7 @@ pub(crate) async fn work_off(
     };
     let mut done = Done { start, before, after: None };
     let mut children = start_workers(&url, how, workers)?;
-    let mut watched = std::pin::pin!(remote.watch(&run, ends));
+    let mut watched = std::pin::pin!(remote.watch(&run, ends, SILENCE));
     loop {
         tokio::select! {
             status = &mut watched, if done.after.is_none() => done.after = Some(status?),

@@ -424,7 +424,7 @@ async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
     if folder.is_empty() || file.is_empty() {
         return Ok(());
     }
-    let place = StoreArgument { folder: settings.text("store")?.into() };
+    let place = StoreArgument::at(settings.text("store")?.into());
     let written = results::write(folder.as_ref(), store, &place, &file).await;
     // The command line was right, and so was the run: a restart may succeed.
     written.map_err(|failure| Failure::Other(format!("the results cannot be exported: {failure}")))

@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.open {
         report::open_url(&url)?;
     }
-    let place = format!("store {}", arguments.store.folder.display());
+    let place = format!("store {}", arguments.store.folder().display());
     let asked = Box::pin(signals.asked());
     let offers = Offers { exhibit: Some(exhibit(Games::Played)), table: Some(table(&store)) };
     serve_store(listener, (store, place), offers, clock::now, asked).await;

@@ -3,8 +3,9 @@
 mod screen;
 
 use crate::clock;
+use crate::drive;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress, number};
+use crate::progress::{Progress, number};
 use crate::protection::Credentials;
 use crate::remote::{self, CoordinatorArgument, Remote};
 use crate::run_name;
@@ -13,7 +14,7 @@ use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
-use report::dashboard::{EventView, RunRow, Why, WorkerView, WorkersPage};
+use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
 use report::text::{moment, shortened, time};
 use run::{Lock, RunId, listing};
 use screen::{Model, Screen, draw};
@@ -131,6 +132,16 @@ impl Found {
         matches!(self, Self::Local(store, run) if !is_worked_on(store, run))
     }
 
+    /// How the run stands, in a word.
+    async fn state(&mut self) -> Result<String, Failure> {
+        match self {
+            Self::Remote(..) => Ok(self.view::<RunView>("").await?.row.state),
+            Self::Local(store, run) => {
+                Ok(listing::row(store, run).await.map_or_else(String::new, |row| row.state))
+            }
+        }
+    }
+
     /// What the API returns for a path below that of the run.
     async fn view<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Failure> {
         let path = format!("runs/{}{what}", self.run());
@@ -169,11 +180,18 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         for event in events.iter().filter(|event| event.number >= next) {
             print_event(event, arguments.json);
         }
+        let is_quiet = events.last().is_none_or(|last| last.number < next);
         next = events.last().map_or(next, |last| last.number + 1);
-        let has_ended = events
-            .last()
-            .is_some_and(|last| matches!(last.kind.as_str(), "finished" | "cancelled" | "failed"));
-        if !arguments.follow || has_ended {
+        if !arguments.follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // By the state rather than the last event: a failed run may have been retried, a stopped one leaves no event.
+        let state = found.state().await?;
+        if is_quiet && is_over(&state) {
+            if state == "stopped" {
+                let run = found.run();
+                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+            }
             return Ok(ExitCode::SUCCESS);
         }
         if let Found::Local(store, run) = &found
@@ -187,6 +205,11 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
+}
+
+/// Whether nothing more happens in this state, unless somebody asks for it.
+fn is_over(state: &str) -> bool {
+    !matches!(state, "running" | "paused" | "unfinished" | "waiting")
 }
 
 fn print_event(event: &EventView, json: bool) {
@@ -305,14 +328,15 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     }
+    let ends = drive::ends(store, run).await;
     loop {
         let row = listing::row(store, run).await;
         let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
         let status = status(&row);
-        let shown = progress.get_or_insert_with(|| Progress::new(&status, Ends::default()));
+        let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
         shown.show(&status);
         let is_left = row.state == "paused" && !is_worked_on(store, run);
-        if is_left || !matches!(row.state.as_str(), "running" | "paused" | "unfinished") {
+        if is_left || is_over(&row.state) {
             shown.clear();
             remote::print_ended(&status, json);
             if is_left || row.state == "stopped" {
@@ -322,7 +346,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         }
         tokio::select! {
             () = signals.asked() => {
-                eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+                eprintln!("stopped watching; the run continues: `atoll watch {run}`");
                 return Ok(ExitCode::from(signals.exit_code()));
             }
             () = tokio::time::sleep(AGAIN) => {}

@@ -78,7 +78,7 @@ enum Command {
     Run(run::RunArguments),
     /// Resume a run that was stopped or crashed
     Resume(run::ResumeArguments),
-    /// Change the budget of a run, and continue it. The limits that are not given do not apply any more
+    /// Replace the budget of a run, and continue it; limits that are not given no longer apply
     Extend(run::ExtendArguments),
     /// Show all mistakes in an experiment file; estimate time, disk and memory
     Check(check::Arguments),
@@ -88,13 +88,13 @@ enum Command {
     Runs(runs::Arguments),
     /// Verify the stored data of a run, and recompute its epochs
     Verify(verify::Arguments),
-    /// Make a damaged run fit together again; shows what would be dropped, and asks
+    /// Repair a damaged run; shows what would be dropped, and asks
     Repair(repair::Arguments),
     /// Remove runs; shows what would be removed, and asks
     Rm(removal::RmArguments),
     /// Complete removals of runs that were interrupted
     Gc(removal::GcArguments),
-    /// Copy the runs of a store, which may be worked on meanwhile
+    /// Copy the runs of a store, also while they are computed
     Backup(backup::BackupArguments),
     /// Copy the runs of a backup to an empty store
     Restore(backup::RestoreArguments),
@@ -112,15 +112,15 @@ enum Command {
     Submit(remote::SubmitArguments),
     /// Watch a run until it ends
     Watch(remote::WatchArguments),
-    /// Serve the pages of a store: its runs, how they went, and what they found
+    /// Serve the dashboard of a store: its runs, their progress and their results
     Dashboard(dashboard::Arguments),
     /// Explain why a run makes no progress
     Explain(look::ExplainArguments),
-    /// Print what happened to a run
+    /// Print the events of a run
     Logs(look::LogsArguments),
     /// List the workers of a coordinator
     Workers(look::WorkersArguments),
-    /// Give a worker of a coordinator no more work
+    /// Stop giving work to a worker
     Drain(look::DrainArguments),
     /// Pause or resume a run on a coordinator
     Pause(remote::PauseArguments),
@@ -138,12 +138,12 @@ enum Command {
     /// Show the results of a tournament: table, games, page
     #[command(subcommand)]
     Tournament(tournament::Command),
-    /// Rate the champions of a run's milestones: did evolution progress, and when did it stop?
+    /// Rate the champions that a run kept on its way: did evolution progress, and when did it stop?
     Ratings(ratings::Arguments),
     /// Build and query the checkers endgame database
     #[command(subcommand)]
     Endgame(endgame::Command),
-    /// Offer a checkers player to draughts programs that use the Hub protocol
+    /// Serve a checkers player to draughts programs, by the Hub protocol
     Engine(engine::Arguments),
     /// Comment recorded games: what each move lost, and what was better
     Analyse(analyse::Arguments),

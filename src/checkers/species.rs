@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
-use checkers::{MAX_DEPTH, Network, PlayerFile, Style, Ties};
+use checkers::{MAX_DEPTH, Network, PlayerFile, PlayerFileError, Style, Ties};
 use clap::ValueEnum;
 use ensembles::{Distance, Settings, Speciation, Summary};
+use experiment::document::explain;
 use run::players::Reference;
 use run::states::States;
 use species::{Distances, Noise};
@@ -210,7 +211,10 @@ impl Population {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), Failure> {
-        let unreadable = |error| refused(format!("{}: {error}", path.display()));
+        let unreadable = |error| match error {
+            PlayerFileError::Read(error) => refused(explain(path, error)),
+            error => refused(format!("{}: {error}", path.display())),
+        };
         let file = PlayerFile::load(path).map_err(unreadable)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         match &file {

@@ -77,7 +77,11 @@ fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
         Value::Array(row) => row.iter().map(text).collect::<Vec<_>>().join(", "),
         other => text(other),
     };
-    Axis { keys, labels: values.iter().map(label).collect() }
+    let cells = |value: &Value| match value {
+        Value::Array(row) if keys.len() > 1 => row.iter().map(text).collect(),
+        other => vec![label(other)],
+    };
+    Axis { labels: values.iter().map(label).collect(), values: values.iter().map(cells).collect(), keys }
 }
 
 /// For each combination what its repeats brought: repeats differ by their seeds alone.

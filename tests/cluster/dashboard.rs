@@ -82,7 +82,7 @@ fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
         (Some(digest.as_str()), &"ended".into())
     );
     let page = get(&coordinator.http, &format!("/runs/{run}"));
-    for word in ["Best fitness over the generations", "Who computed which epoch", "victim", &digest[..12]] {
+    for word in ["Best fitness over the generations", "Worker of each epoch", "victim", &digest[..12]] {
         assert!(page.contains(word), "expected {word}");
     }
     let listed = text(&coordinator.command(&["workers"]).stdout);

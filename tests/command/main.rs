@@ -12,6 +12,7 @@ mod deploy;
 mod documentation;
 mod endgame;
 mod engine;
+mod examples;
 mod fuzz;
 mod golden_store;
 mod guarantees;
@@ -39,8 +40,10 @@ mod species_referees;
 mod strength;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod tournament;
 mod tournament_referees;
 mod verify;
 mod verify_fields;
+mod watching;
 mod words;

@@ -253,7 +253,11 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             let body = read(body, limit).await?;
             let done = action::act(&web.dashboard, route.path, &segments, &body).await?;
             web.forget_pages();
-            tracing::info!(peer = ?peer, action = path, "done on the dashboard");
+            tracing::info!(
+                peer = peer.as_ref().map(tracing::field::display),
+                action = path,
+                "done on the dashboard"
+            );
             Ok(json(&done))
         }
         (path, _) if path.starts_with("/api/v1/") => {

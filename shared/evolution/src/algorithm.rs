@@ -196,7 +196,7 @@ pub struct FallingRate {
     /// The rate in the last generation, and ever after.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub to: f64,
-    /// Over how many generations; the budget's generations unless given.
+    /// Number of generations over which it changes; by default those of the budget.
     #[schemars(range(min = 1))]
     pub over: Option<u64>,
 }
