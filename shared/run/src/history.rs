@@ -43,6 +43,7 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
         keys: keys(&serde_json::json!(file)),
         reproduce: vec![],
         next: vec![],
+        lead: None,
         topology: (word(&serde_json::json!(file.islands.topology)), edges),
         islands: islands.collect(),
         elapsed,
