@@ -347,7 +347,7 @@ impl<P: Problem> Evolver for World<P> {
         // They come from another experiment, so what it thought of them does not count here.
         let everybody = 0..champions.len();
         let judging = Judging::new(everybody.clone(), Key::of_run(self.setting.seed, u64::MAX));
-        Tally::default().judge(&self.problem, &mut champions, judging);
+        Tally::default().judge(&self.problem, &mut champions, judging, None);
         let share: Vec<u32> = everybody.map(|index| index as u32).collect();
         let shares = (0..self.setting.islands.len() as u32).map(|island| (island, share.clone())).collect();
         let opponents = Population::empty_like(&champions).pack();

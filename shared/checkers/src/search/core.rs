@@ -80,9 +80,8 @@ impl<T: Memory> Core<T> {
     }
 
     pub(super) fn remember_positions(&mut self, positions: &[Position]) {
-        if self.past.set(positions) && !T::SELECTIVE {
-            // What is in the table holds for another set.
-            self.table.clear();
+        if self.past.set(positions) {
+            self.table.depend_on(self.past.hash());
         }
     }
 

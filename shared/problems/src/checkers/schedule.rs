@@ -28,6 +28,8 @@ pub(super) struct Pairing {
     pub(super) scores: [Option<usize>; 2],
     /// Decides what networks leave to chance, where they do.
     pub(super) seed: u64,
+    /// Decides random moves after the opening; the same for both games of a pair.
+    pub(super) start: u64,
 }
 
 /// The games of one judgement.
@@ -127,12 +129,13 @@ impl<'a> Schedule<'a> {
 
     fn swapped(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
         self.game(one, other, opening, both_score);
-        let Some(Pairing { black, white, scores: [first, second], .. }) = self.pairings.last().copied()
+        let Some(Pairing { black, white, scores: [first, second], start, .. }) =
+            self.pairings.last().copied()
         else {
             return;
         };
-        let seed = self.seed();
-        self.pairings.push(Pairing { black: white, white: black, opening, scores: [second, first], seed });
+        let (seed, scores) = (self.seed(), [second, first]);
+        self.pairings.push(Pairing { black: white, white: black, opening, scores, seed, start });
     }
 
     fn game(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
@@ -141,7 +144,8 @@ impl<'a> Schedule<'a> {
             _ => [Some(one), None],
         };
         let seed = self.seed();
-        self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores, seed });
+        let black = Side::Network(one);
+        self.pairings.push(Pairing { black, white: other, opening, scores, seed, start: seed });
     }
 
     /// A seed for each game, by its place among the games of the judgement, or of the individual where all meet one panel.
