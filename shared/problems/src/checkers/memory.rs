@@ -159,7 +159,7 @@ mod tests {
         let bytes = memory.encode();
         assert_eq!(Memory::decode(&bytes[..bytes.len() - 1], Some(3)), None, "half a lesson");
         assert_eq!(Memory::decode(&bytes[..20], Some(3)), None, "no moments");
-        for (place, byte) in [(bytes.len() - 16, 0xff), (12, 0xff), (bytes.len() - 3, 0xff), (27, 0xff)] {
+        for (place, byte) in [(bytes.len() - 16, 0xff), (12, 0xff), (bytes.len() - 3, 0xff), (26, 0xff)] {
             let mut wrong = bytes.clone();
             wrong[place..place + 2].fill(byte);
             assert_eq!(Memory::decode(&wrong, Some(3)), None, "at {place}");

@@ -454,11 +454,14 @@ mod tests {
     fn every_key_of_learning_counts() {
         let digest = |change: fn(&mut Checkers)| {
             let mut keys = mean_learner();
+            // Kings that move to and fro, until a limit ends that.
+            keys.draw.moves = 100;
+            (keys.draw.quiet, keys.learning.quiet) = (6, 2);
             change(&mut keys);
             epochs(&*evolver(&keys, comma()), 1).digest
         };
         let all = digest(|_| {});
-        for change in [
+        let changes = [
             |keys: &mut Checkers| keys.learning.learners = Learners::Each,
             |keys: &mut Checkers| keys.learning.memory = 0,
             |keys: &mut Checkers| keys.learning.half_life = 0,
@@ -467,8 +470,9 @@ mod tests {
             |keys: &mut Checkers| keys.learning.king = false,
             |keys: &mut Checkers| keys.draw.quiet = 0,
             |keys: &mut Checkers| keys.random_plies = 0,
-        ] {
-            assert_ne!(all, digest(change));
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            assert_ne!(all, digest(change), "change {number}");
         }
     }
 
