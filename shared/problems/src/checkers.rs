@@ -432,8 +432,7 @@ pub struct Weights {
     #[schemars(range(min = 1.0, max = 3.0))]
     pub king: f64,
     /// How much a king's worth rises, falls or stays from parent to child in the evolution strategy, within 1 to 3;
-    /// in other algorithms it is a gene like any other. 0 fixes it at `king` in every
-    /// algorithm, unless `learning.king` moves it.
+    /// in other algorithms it is a gene like any other. 0 fixes it at `king` in every algorithm, unless it is learnt.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub king_step: f64,
 }
