@@ -286,7 +286,7 @@ async fn watch_on_screen(found: &mut Found, signals: &mut Signals) -> Result<boo
         return Ok(true);
     };
     let failed = |error: std::io::Error| Failure::Other(format!("the terminal: {error}"));
-    let screen = Screen::open().map_err(failed)?;
+    let mut screen = Screen::open().map_err(failed)?;
     let mut model = Model::default();
     let mut size = (usize::from(width), usize::from(height));
     loop {

@@ -20,7 +20,7 @@ pub(crate) fn by_command(command: String) -> Option<Notify> {
             match run_command(&command, &row).await {
                 Ok(status) if status.success() => {}
                 Ok(status) => {
-                    tracing::warn!(run = row.run, %status, "the command of `notify_command` failed")
+                    tracing::warn!(run = row.run, %status, "the command of `notify_command` failed");
                 }
                 Err(error) => {
                     tracing::warn!(run = row.run, %error, "the command of `notify_command` cannot be run");

@@ -21,33 +21,32 @@ pub(super) struct Model {
 }
 
 /// The other screen of a terminal, until it is dropped.
-pub(super) struct Screen;
+pub(super) struct Screen(io::Stdout);
 
 impl Screen {
     pub(super) fn open() -> io::Result<Self> {
-        write!(io::stdout(), "\x1b[?1049h\x1b[?25l")?;
-        Ok(Self)
+        let mut stdout = io::stdout();
+        write!(stdout, "\x1b[?1049h\x1b[?25l")?;
+        Ok(Self(stdout))
     }
 
     /// Draws lines in place of those before.
-    pub(super) fn show(&self, lines: &[String]) -> io::Result<()> {
+    pub(super) fn show(&mut self, lines: &[String]) -> io::Result<()> {
         let mut frame = String::from("\x1b[H");
         for line in lines {
             frame.push_str(line);
             frame.push_str("\x1b[K\r\n");
         }
         frame.push_str("\x1b[J");
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(frame.as_bytes())?;
-        stdout.flush()
+        self.0.write_all(frame.as_bytes())?;
+        self.0.flush()
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let mut stdout = io::stdout();
-        let _ = write!(stdout, "\x1b[?25h\x1b[?1049l");
-        let _ = stdout.flush();
+        let _ = write!(self.0, "\x1b[?25h\x1b[?1049l");
+        let _ = self.0.flush();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::games::letters;
 use checkers::{
     Database, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, PlayerSpec, Position,
-    Side, Tag, Thought, Verdict, openings, read_pdn,
+    Side, Square, Tag, Thought, Verdict, openings, read_pdn,
 };
 use coordinator::dashboard::{PlayError, PlayTable};
 use futures::future::BoxFuture;
@@ -231,7 +231,7 @@ fn side(side: Side) -> &'static str {
 }
 
 fn squares(mv: &Move) -> Vec<u8> {
-    mv.squares().map(|square| square.number()).collect()
+    mv.squares().map(Square::number).collect()
 }
 
 /// All that a page shows of a game.
@@ -242,7 +242,7 @@ fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<Verd
     let moves: Vec<Value> = legal
         .iter()
         .map(|mv| {
-            let captured: Vec<u8> = mv.captured().into_iter().map(|square| square.number()).collect();
+            let captured: Vec<u8> = mv.captured().into_iter().map(Square::number).collect();
             json!({ "text": mv.to_string(), "squares": squares(mv), "captured": captured })
         })
         .collect();
