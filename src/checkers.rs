@@ -14,7 +14,6 @@ use checkers::{
     eleven_man_starts, perft, perft_merged, sharpest, try_start,
 };
 use clap::Subcommand;
-use experiment::document::nearest;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -100,12 +99,7 @@ enum InputError {
     Player(#[from] PlayerError),
     #[error("--fen: expected a position with a legal move, found `{0}`")]
     NoMove(Position),
-    #[error("there is no player `{name}`; did you mean `{meant}`?")]
-    Nearly { name: String, meant: &'static str },
 }
-
-/// The players that are no files.
-const PLAYERS: [&str; 2] = ["material", "random"];
 
 /// Nobody lives to see deeper ones, and each move takes some of the stack.
 const DEEPEST_PERFT: i64 = 40;
@@ -124,10 +118,7 @@ pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
         }
         Command::Species(arguments) => return species::run(arguments).await,
     };
-    done.map(|()| ExitCode::SUCCESS).map_err(|error| match error {
-        InputError::Nearly { .. } => Failure::Usage(error.to_string()),
-        error => Failure::Config(error.to_string()),
-    })
+    done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Config(error.to_string()))
 }
 
 fn position(fen: Option<&str>) -> Result<Position, FenError> {

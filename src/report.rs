@@ -215,7 +215,7 @@ impl Report {
     async fn of_runs(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         match runs {
             [run] => match cells::stored(store, run).await? {
-                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
+                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, &place.flag()).await,
                 Some(CellPlan::Tournament(_)) => Self::of_tournament(store, run, place).await,
                 None => Self::of_run(store, run, place).await,
             },

@@ -8,7 +8,6 @@ use archipelago::cell::CellPlan;
 use experiment::Plan;
 use run::RunId;
 use std::path::Path;
-use std::time::Duration;
 use store::Store;
 
 /// Writes the results of what a file describes into `folder/RUN`, for each of its runs.
@@ -22,7 +21,7 @@ pub(crate) async fn write(
         let folder = folder.join(run.as_str());
         match cells::stored(store, &run).await? {
             Some(CellPlan::Tournament(_)) => {
-                let played = PlayedTournament::read(store, &run, Duration::ZERO).await?;
+                let played = PlayedTournament::read(store, &run).await?;
                 export::save_all(&folder, &played.files(&place.flag())?)?;
             }
             Some(CellPlan::Sweep(_)) => report::save(store, &run, place, &folder).await?,

@@ -121,7 +121,7 @@ fn files(run: &RunId, progress: &Progress, flag: &str) -> Result<Vec<(&'static s
 
 /// The page of a tournament as far as it is played.
 pub(crate) async fn document(store: &Store, run: &RunId) -> Result<report::Document, Failure> {
-    Ok(PlayedTournament::read(store, run, Duration::ZERO).await?.document(""))
+    Ok(PlayedTournament::read(store, run).await?.document(""))
 }
 
 /// The files beside a page: tables, everything as JSON, and all games.
