@@ -49,7 +49,7 @@ pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Fai
     let from = store_argument::open(&Location::parse(arguments.from.as_os_str())?).await?;
     let runs = all(&from).await?;
     let to = arguments.store.create().await?;
-    let place = arguments.store.folder.display().to_string();
+    let place = arguments.store.folder().display().to_string();
     copy_all(&from, &to, &place, runs, arguments.json).await
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         write_secret(&path, text).map_err(|error| cannot_write(&path, &error))?;
         out!("{}", path.display());
     }
-    eprintln!("for development and private clusters: keep `ca-key.pem` where nobody else can read it");
+    eprintln!("for development and private clusters: keep `ca-key.pem` readable for you alone");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,19 +2,20 @@
 
 pub(crate) mod species;
 
+use crate::contender;
 use crate::duel;
 use crate::failure::Failure;
-use crate::player::{KnowledgeArguments, PlayerError, load};
+use crate::player::{KnowledgeArguments, PlayerError};
+use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use checkers::{
     DrawRules, Ensemble, EnsemblePlayer, FenError, Found, Game, Knowing, Knowledge, Limits, MAX_DEPTH,
-    Material, NetworkEvaluator, Player, PlayerFile, Position, RandomPlayer, Reuse, Search, SharpStart, Votes,
+    Material, NetworkEvaluator, Player, PlayerSpec, Position, RandomPlayer, Reuse, Search, SharpStart, Votes,
     eleven_man_starts, perft, perft_merged, sharpest, try_start,
 };
 use clap::Subcommand;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,8 +51,7 @@ pub(crate) struct Perft {
 
 #[derive(clap::Args)]
 pub(crate) struct Best {
-    /// `material`, `random`, or the path of a player file: a network or an ensemble
-    #[arg(long)]
+    #[arg(long, help = contender::HELP)]
     player: String,
     /// The position [default: the initial one]
     #[arg(long)]
@@ -67,6 +67,8 @@ pub(crate) struct Best {
     lines: usize,
     #[command(flatten)]
     knowledge: KnowledgeArguments,
+    #[command(flatten)]
+    store: StoreArgument,
     /// Seed of the player's random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -105,7 +107,10 @@ const DEEPEST_PERFT: i64 = 40;
 pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Perft(arguments) => run_perft(arguments),
-        Command::Best(arguments) => run_best(arguments),
+        Command::Best(arguments) => {
+            let player = contender::load(&arguments.player, arguments.depth, &arguments.store).await?;
+            run_best(arguments, player)
+        }
         Command::Match(arguments) => return duel::run(arguments).await,
         Command::Sharp(arguments) => {
             run_sharp(arguments);
@@ -148,24 +153,26 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
     Ok(())
 }
 
-fn run_best(arguments: &Best) -> Result<(), InputError> {
+fn run_best(arguments: &Best, player: PlayerSpec) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
     let knowledge = arguments.knowledge.load()?;
     let endgames = knowledge.endgames.clone();
-    let (mut search, limits) = (Search::new(TABLE_BITS, Reuse::EqualDepth), arguments.limits());
-    let found = match arguments.player.as_str() {
-        "random" => choose_at_random(&position, arguments),
-        "material" => {
+    let mut search = Search::with_style(TABLE_BITS, Reuse::EqualDepth, knowledge.style);
+    search.follow(&Game::from_position(position, DrawRules::default()), arguments.seed);
+    let limits = arguments.limits();
+    let book = knowledge.book.as_ref().and_then(|book| book.choose(&position, arguments.seed));
+    let found = match (book, player) {
+        (Some(best), _) => Some(json!({ "best": best.to_string(), "book": true })),
+        (None, PlayerSpec::Network { network, .. }) => {
+            let mut own = Knowing::new(NetworkEvaluator::new(network), endgames);
+            own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
+        }
+        (None, PlayerSpec::Material { .. }) => {
             let mut own = Knowing::new(Material { seed: arguments.seed }, endgames);
             own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
         }
-        path => match load(Path::new(path))? {
-            PlayerFile::Network(network) => {
-                let mut own = Knowing::new(NetworkEvaluator::new(network), endgames);
-                own.search(&mut search, &position, &limits).map(|found| answer(&found, &search))
-            }
-            PlayerFile::Ensemble(ensemble) => vote(&ensemble, &knowledge, &position, arguments),
-        },
+        (None, PlayerSpec::Ensemble { ensemble, .. }) => vote(&ensemble, &knowledge, &position, arguments),
+        (None, _) => choose_at_random(&position, arguments),
     };
     let answer = found.ok_or(InputError::NoMove(position))?;
     if arguments.json {

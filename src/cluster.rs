@@ -9,14 +9,14 @@ use crate::drive::{self, Driven};
 use crate::failure::Failure;
 use crate::progress::Ends;
 use crate::protection::Credentials;
-use crate::remote::Remote;
+use crate::remote::{Remote, SILENCE};
+use crate::report::{Games, exhibit};
 use crate::run::{How, opening};
 use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::DashboardSettings;
-use coordinator::leases::Terms;
-use coordinator::{AuditTerms, Ending, Limits, Permissions, Settings};
+use coordinator::{Ending, Limits, Settings};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -46,7 +46,7 @@ pub(crate) async fn work_off(
 ) -> Result<Option<Driven>, Failure> {
     let start = Instant::now();
     if let Some(server) = Lock::server(store)? {
-        let folder = how.store.folder.display();
+        let folder = how.store.folder().display();
         return Err(Failure::Other(format!(
             "the store {folder} is served by the coordinator, {server}: submit the run there, or stop it first"
         )));
@@ -56,26 +56,16 @@ pub(crate) async fn work_off(
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
     let settings = Settings {
-        terms: Terms::default(),
-        nonce: opening.nonce,
-        version: opening.owner.version,
         exit_when_done: true,
-        revive: false,
-        give_up_after: None,
-        address: String::new(),
-        takeover_after: None,
-        reload: None,
         max_runs: MAX_RUNS,
-        permissions: Permissions::default(),
-        tls: None,
-        first: None,
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
-        linger: Duration::ZERO,
-        // Its workers are its own processes.
-        audit: AuditTerms::default(),
-        inline: false,
-        dashboard: DashboardSettings::default(),
+        dashboard: DashboardSettings {
+            exhibit: Some(exhibit(Games::Played)),
+            ..DashboardSettings::default()
+        },
+        // Its workers are its own processes: nothing is audited.
+        ..Settings::new(opening.nonce, &opening.owner.version)
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });
@@ -103,7 +93,7 @@ pub(crate) async fn work_off(
         () = signals.asked() => return Ok(None),
     };
     drop(submitting);
-    eprintln!("run {run} in {}", how.store.folder.display());
+    eprintln!("run {run} in {}", how.store.folder().display());
     // Workers come after the run: before it, they would be told that there is nothing to do.
     let before = tokio::select! {
         status = remote.look(&run) => status?,
@@ -111,7 +101,7 @@ pub(crate) async fn work_off(
     };
     let mut done = Done { start, before, after: None };
     let mut children = start_workers(&url, how, workers)?;
-    let mut watched = std::pin::pin!(remote.watch(&run, ends));
+    let mut watched = std::pin::pin!(remote.watch(&run, ends, SILENCE));
     loop {
         tokio::select! {
             status = &mut watched, if done.after.is_none() => done.after = Some(status?),

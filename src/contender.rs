@@ -9,6 +9,7 @@ use problems::ProblemSpec;
 use run::players::Reference;
 use run::states::States;
 use std::path::Path;
+use store::Store;
 
 /// What a player may be called, for `--help`.
 pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN` (the best), \
@@ -38,6 +39,19 @@ pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Resul
                 (found, _) => found?,
             };
             let champion = reference.champion(&store).await?;
+            let refused = |error| Failure::Other(format!("{text}: {error}"));
+            Ok(PlayerFile::from_bytes(&champion).map_err(refused)?.player(depth))
+        }
+    }
+}
+
+/// The player of this name that a store holds, or one that needs none; never a file of this machine.
+pub(crate) async fn stored(name: &str, depth: u32, store: &Store) -> Result<PlayerSpec, Failure> {
+    match name {
+        "material" => Ok(PlayerSpec::Material { depth }),
+        "random" => Ok(PlayerSpec::Random),
+        text => {
+            let champion = run_name::complete(store, reference(text)?).await?.champion(store).await?;
             let refused = |error| Failure::Other(format!("{text}: {error}"));
             Ok(PlayerFile::from_bytes(&champion).map_err(refused)?.player(depth))
         }

@@ -1,12 +1,18 @@
 //! `atoll dashboard`: the pages of a store, without a coordinator.
 
 use crate::clock;
+use crate::contender;
 use crate::failure::Failure;
-use crate::report;
+use crate::play::web::{self, FindPlayer};
+use crate::report::{self, Games, exhibit};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
+use checkers::{PlaySettings, PlayerSpec};
+use coordinator::dashboard::{Offers, PlayTable, serve_store};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
+use std::sync::Arc;
+use store::Store;
 use tokio::net::TcpListener;
 
 #[derive(clap::Args)]
@@ -29,11 +35,24 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.open {
         report::open_url(&url)?;
     }
-    let place = format!("store {}", arguments.store.folder.display());
+    let place = format!("store {}", arguments.store.folder().display());
     let asked = Box::pin(signals.asked());
-    coordinator::dashboard::serve_store(listener, (store, place), Some(report::exhibit()), clock::now, asked)
-        .await;
+    let offers = Offers { exhibit: Some(exhibit(Games::Played)), table: Some(table(&store)) };
+    serve_store(listener, (store, place), offers, clock::now, asked).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A board at which the champions of a store play.
+fn table(store: &Store) -> PlayTable {
+    let store = store.clone();
+    let find: FindPlayer = Arc::new(move |name, limits| {
+        let store = store.clone();
+        Box::pin(async move {
+            let player = Box::new(contender::stored(&name, limits.depth, &store).await?);
+            Ok(PlayerSpec::Playing { player, limits, settings: PlaySettings::default() })
+        })
+    });
+    web::table(find, None)
 }
 
 /// A listener that only this machine reaches, and its URL: whoever reaches it may look at everything.

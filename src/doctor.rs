@@ -207,7 +207,7 @@ async fn port(settings: &Settings, key: &'static str) -> Result<Finding, Failure
 fn tokens(settings: &Settings) -> Finding {
     match protection::permissions(settings) {
         Ok(guard) if guard.workers.is_empty() || guard.operators.is_empty() => {
-            Finding::good("tokens", "not for everybody: whoever reaches it may call".to_owned())
+            Finding::good("tokens", "none: every caller that reaches it is permitted".to_owned())
         }
         Ok(_) => Finding::good("tokens", "workers and operators need one".to_owned()),
         Err(error) => {

@@ -7,13 +7,14 @@ use crate::clock;
 use crate::dashboard;
 use crate::failure::Failure;
 use crate::progress::{Ends, Progress};
+use crate::report::{Games, exhibit};
 use crate::run::How;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::serve_cluster;
 use coordinator::{Cluster, Rejection};
-use experiment::Plan;
 use experiment::file::BudgetKeys;
+use experiment::{Plan, duration};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use run::{RunHead, RunId};
@@ -58,6 +59,25 @@ pub(crate) struct Driven {
     pub(crate) elapsed: Duration,
     /// The evaluations before this time.
     pub(crate) before: u64,
+}
+
+impl Driven {
+    /// How long it was worked on in all: what is recorded, and not less than this time.
+    pub(crate) fn total(&self) -> Duration {
+        self.elapsed.max(self.time)
+    }
+
+    /// The same for people; if it was resumed, with the time since then.
+    pub(crate) fn shown_time(&self) -> String {
+        let time = duration::show(self.time);
+        if self.before > 0 { format!("{} ({time} this time)", duration::show(self.total())) } else { time }
+    }
+
+    /// The time of a plan of cells, whose earlier time is not recorded.
+    pub(crate) fn shown_session(&self) -> String {
+        let time = duration::show(self.time);
+        if self.before > 0 { format!("{time} this time") } else { format!("in {time}") }
+    }
 }
 
 impl From<Rejection> for Failure {
@@ -129,7 +149,7 @@ async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting
     let (listener, url) = dashboard::listen(address).await?;
     eprintln!("dashboard at {url}");
     let forever = Box::pin(std::future::pending());
-    let served = serve_cluster(listener, cluster.clone(), None, clock::now, forever);
+    let served = serve_cluster(listener, cluster.clone(), Some(exhibit(Games::Played)), clock::now, forever);
     Ok(Some(Aborting(tokio::spawn(served))))
 }
 
@@ -154,14 +174,14 @@ fn has_ended(status: &v1::RunStatus) -> bool {
 
 /// Shows what is about to happen.
 fn announce(status: &v1::RunStatus, how: &How) {
-    let (run, folder) = (&status.run, how.store.folder.display());
+    let (run, folder) = (&status.run, how.store.folder().display());
     let done = status.standing.map_or(0, |standing| standing.generation);
     let goal = status.goal.unwrap_or(0);
     match status.kind() {
         Kind::Sweep => eprintln!("sweep {run}: {goal} cells, {done} done"),
         Kind::Tournament => eprintln!("tournament {run}: {goal} batches of games, {done} done"),
         _ if status.state() == State::Finished => eprintln!("run {run} in {folder} is finished already"),
-        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: going on from generation {done}"),
+        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: resuming at generation {done}"),
         _ => eprintln!("run {run} in {folder}"),
     }
 }
@@ -236,7 +256,7 @@ fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {
 }
 
 /// What may end a run, as far as it is evolution.
-async fn ends(store: &Store, run: &RunId) -> Ends {
+pub(crate) async fn ends(store: &Store, run: &RunId) -> Ends {
     let head = RunHead::read(store, run).await;
     head.map_or_else(|_| Ends::default(), |head| Ends::of_budget(&head.budget()))
 }

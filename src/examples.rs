@@ -1,4 +1,4 @@
-//! Examples at the end of every `--help`, in one place. The tests parse each of them.
+//! Examples at the end of every `--help`, in one place. The tests parse each of them, and run those that can be run.
 
 use clap::Command;
 
@@ -6,6 +6,29 @@ use clap::Command;
 type Examples = (&'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const EXAMPLES: &[Examples] = &[
+    (
+        &[],
+        &[
+            ("atoll init my.toml", "write an experiment to start from"),
+            ("atoll run my.toml", "run it"),
+            ("atoll report latest", "write its report"),
+        ],
+    ),
+    (&["checkers"], &[("atoll checkers match material random --pairs 20", "play 40 games")]),
+    (&["tournament"], &[("atoll tournament table latest", "print the ratings of the newest tournament")]),
+    (&["endgame"], &[("atoll endgame build --pieces 3", "build the database of up to 3 pieces")]),
+    (&["endgame", "stats"], &[("atoll endgame stats --pieces 3", "count wins, draws and losses")]),
+    (
+        &["endgame", "probe"],
+        &[("atoll endgame probe --fen B:W18:BK1", "look a position up: its value and its moves")],
+    ),
+    (&["endgame", "check"], &[("atoll endgame check --pieces 3", "compare the database with a search")]),
+    (&["maze"], &[("atoll maze board --seed 3", "print a board")]),
+    (&["level"], &[("atoll level ladder latest", "write the levels of the newest run")]),
+    (&["level", "show"], &[("atoll level show level.txt", "print a level")]),
+    (&["level", "rate"], &[("atoll level rate level.txt --json", "measure how hard a level is")]),
+    (&["level", "export"], &[("atoll level export level.txt --to svg", "convert a level to a picture")]),
+    (&["level", "study"], &[("atoll level study session.json", "evaluate a saved session of a person")]),
     (
         &["run"],
         &[
@@ -26,9 +49,16 @@ const EXAMPLES: &[Examples] = &[
     (&["runs"], &[("atoll runs --json", "list the runs for a program")]),
     (&["verify"], &[("atoll verify latest", "check the newest run")]),
     (&["export"], &[("atoll export quickstart --to champions", "write CSV and JSON files to a folder")]),
-    (&["report"], &[("atoll report latest --open", "write the report of the newest run, and open it")]),
+    (&["report"], &[("atoll report latest --open", "write the report of the newest run and open it")]),
     (&["coordinator"], &[("atoll coordinator --store s3://bucket/atoll", "serve the runs of a bucket")]),
     (&["worker"], &[("atoll worker --coordinator https://atoll.example:7440", "compute for a coordinator")]),
+    (
+        &["batch"],
+        &[(
+            "atoll batch --coordinator-config c.toml --worker-config w.toml --index 0",
+            "start the first pod, the coordinator",
+        )],
+    ),
     (&["submit"], &[("atoll submit examples/quickstart.toml --wait", "run an experiment on a coordinator")]),
     (&["watch"], &[("atoll watch latest", "watch the newest run")]),
     (&["dashboard"], &[("atoll dashboard --open", "look at the runs of a store in a browser")]),
@@ -44,13 +74,13 @@ const EXAMPLES: &[Examples] = &[
     (&["checkers", "perft"], &[("atoll checkers perft --depth 8", "count move sequences of 8 plies")]),
     (&["checkers", "best"], &[("atoll checkers best --player material --depth 8", "find a move")]),
     (&["checkers", "match"], &[("atoll checkers match material random --pairs 20", "play 40 games")]),
-    (&["checkers", "sharp"], &[("atoll checkers sharp --count 10 --every 100", "find 10 sharp starts")]),
+    (&["checkers", "sharp"], &[("atoll checkers sharp --count 3 --every 1000", "find 3 sharp starts")]),
     (&["checkers", "species"], &[("atoll checkers species latest", "find species in the newest run")]),
     (&["tournament", "table"], &[("atoll tournament table latest", "print the ratings")]),
     (&["tournament", "games"], &[("atoll tournament games latest", "print the games as PDN")]),
     (&["tournament", "page"], &[("atoll tournament page latest", "write the page of a tournament")]),
     (&["ratings"], &[("atoll ratings latest", "rate the champions of the newest run")]),
-    (&["endgame", "build"], &[("atoll endgame build --pieces 4", "build the database of up to 4 pieces")]),
+    (&["endgame", "build"], &[("atoll endgame build --pieces 3", "build the database of up to 3 pieces")]),
     (&["engine"], &[("atoll engine material --depth 8", "serve a player to a draughts program")]),
     (&["analyse"], &[("atoll analyse atoll-games.pdn material", "comment recorded games")]),
     (&["play"], &[("atoll play material", "play against the material player")]),
@@ -78,6 +108,7 @@ pub(crate) fn added(command: Command) -> Command {
             examples.iter().map(|(typed, what)| format!("  {typed:<width$}  {what}")).collect();
         let text = format!("EXAMPLES:\n{}", lines.join("\n"));
         match words {
+            [] => command.after_help(text),
             [name] => command.mut_subcommand(name, |found| found.after_help(text)),
             [group, name] => command
                 .mut_subcommand(group, |group| group.mut_subcommand(name, |found| found.after_help(text))),
@@ -96,7 +127,7 @@ mod tests {
         for (words, examples) in EXAMPLES {
             for (typed, _) in *examples {
                 let typed: Vec<&str> = typed.split_whitespace().collect();
-                assert_eq!(typed[1..=words.len()], **words, "{typed:?}");
+                assert_eq!(typed[1..][..words.len()], **words, "{typed:?}");
                 let parsed = crate::Arguments::command().try_get_matches_from(&typed);
                 assert!(parsed.is_ok(), "{typed:?}: {}", parsed.unwrap_err());
             }
@@ -105,9 +136,10 @@ mod tests {
 
     #[test]
     fn every_command_has_examples() {
-        let all = added(crate::Arguments::command());
-        for command in all.get_subcommands().filter(|command| !command.has_subcommands()) {
+        fn check(command: &Command) {
             assert!(command.get_after_help().is_some(), "{} has examples", command.get_name());
+            command.get_subcommands().for_each(check);
         }
+        check(&added(crate::Arguments::command()));
     }
 }

@@ -10,6 +10,7 @@ mod tmx;
 use crate::failure::Failure;
 use crate::terminal;
 use clap::{Parser, Subcommand, ValueEnum};
+use experiment::document::explain;
 use lockkey::{AStar, Heuristic, Method, Ties};
 use match3::{Game, Player};
 use serde_json::{Value, json};
@@ -139,8 +140,8 @@ enum Form {
 
 #[derive(Debug, Error)]
 enum Problem {
-    #[error("cannot read {name}: {error}")]
-    Unreadable { name: String, error: io::Error },
+    #[error("{0}")]
+    Unreadable(String),
     #[error("expected a level of at most {LARGEST} bytes in {name}, found more")]
     TooLarge { name: String },
     #[error("expected text in {name}, found bytes that are not UTF-8")]
@@ -158,10 +159,9 @@ enum Problem {
 impl Problem {
     fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Unreadable { .. }
-            | Self::TooLarge { .. }
-            | Self::NotText { .. }
-            | Self::Malformed { .. } => ExitCode::from(78),
+            Self::Unreadable(_) | Self::TooLarge { .. } | Self::NotText { .. } | Self::Malformed { .. } => {
+                ExitCode::from(78)
+            }
             Self::NoScores | Self::NoFile => ExitCode::from(2),
             Self::Unwritable { .. } => ExitCode::FAILURE,
         }
@@ -245,7 +245,7 @@ fn read(source: &Source) -> Result<Level, Problem> {
     let name = source.name();
     let mut bytes = vec![];
     let read = source.open().and_then(|reader| reader.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Problem::Unreadable { name: name.clone(), error })?;
+    read.map_err(|error| Problem::Unreadable(explain(Path::new(&name), error)))?;
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::TooLarge { name });
     }

@@ -1,8 +1,11 @@
 //! `atoll explain`, `workers`, `drain`, `logs`, and `watch` of a local run: what the dashboard shows, in the terminal.
 
+mod screen;
+
 use crate::clock;
+use crate::drive;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress, number};
+use crate::progress::{Progress, number};
 use crate::protection::Credentials;
 use crate::remote::{self, CoordinatorArgument, Remote};
 use crate::run_name;
@@ -11,10 +14,12 @@ use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
-use report::dashboard::{EventView, RunRow, Why, WorkerView, WorkersPage};
+use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
 use report::text::{moment, shortened, time};
-use run::{RunId, listing};
+use run::{Lock, RunId, listing};
+use screen::{Model, Screen, draw};
 use serde::de::DeserializeOwned;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use store::Store;
@@ -104,6 +109,39 @@ impl Found {
         }
     }
 
+    /// Looks at the run once more.
+    async fn look(&mut self, model: &mut Model) -> Result<(), Failure> {
+        match self {
+            Self::Remote(remote, run) => {
+                model.view = remote.view(&format!("runs/{run}")).await?;
+                model.workers = remote.view::<WorkersPage>("workers").await?.workers;
+            }
+            Self::Local(store, run) => {
+                let gone = || Failure::Other(format!("run {run} is not in this store any more"));
+                model.view.row = listing::row(store, run).await.ok_or_else(gone)?;
+                model.view.why = self.view("/explain").await?;
+            }
+        }
+        model.events = self.view("/events").await?;
+        model.bests.extend(model.view.row.best);
+        Ok(())
+    }
+
+    /// Whether no process works on the run, as far as that can be seen.
+    fn is_left(&self) -> bool {
+        matches!(self, Self::Local(store, run) if !is_worked_on(store, run))
+    }
+
+    /// How the run stands, in a word.
+    async fn state(&mut self) -> Result<String, Failure> {
+        match self {
+            Self::Remote(..) => Ok(self.view::<RunView>("").await?.row.state),
+            Self::Local(store, run) => {
+                Ok(listing::row(store, run).await.map_or_else(String::new, |row| row.state))
+            }
+        }
+    }
+
     /// What the API returns for a path below that of the run.
     async fn view<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Failure> {
         let path = format!("runs/{}{what}", self.run());
@@ -142,11 +180,24 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         for event in events.iter().filter(|event| event.number >= next) {
             print_event(event, arguments.json);
         }
+        let is_quiet = events.last().is_none_or(|last| last.number < next);
         next = events.last().map_or(next, |last| last.number + 1);
-        let has_ended = events
-            .last()
-            .is_some_and(|last| matches!(last.kind.as_str(), "finished" | "cancelled" | "failed"));
-        if !arguments.follow || has_ended {
+        if !arguments.follow {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // By the state rather than the last event: a failed run may have been retried, a stopped one leaves no event.
+        let state = found.state().await?;
+        if is_quiet && is_over(&state) {
+            if state == "stopped" {
+                let run = found.run();
+                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Found::Local(store, run) = &found
+            && !is_worked_on(store, run)
+        {
+            eprintln!("no process works on {run}: nothing will happen until it is resumed");
             return Ok(ExitCode::SUCCESS);
         }
         tokio::select! {
@@ -154,6 +205,11 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
+}
+
+/// Whether nothing more happens in this state, unless somebody asks for it.
+fn is_over(state: &str) -> bool {
+    !matches!(state, "running" | "paused" | "unfinished" | "waiting")
 }
 
 fn print_event(event: &EventView, json: bool) {
@@ -222,32 +278,86 @@ pub(crate) async fn drain(arguments: DrainArguments) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows a run on the whole screen until it has ended, or no process works on it; false if it was stopped before. Without a
+/// terminal nothing is shown.
+async fn watch_on_screen(found: &mut Found, signals: &mut Signals) -> Result<bool, Failure> {
+    let Some((terminal_size::Width(width), terminal_size::Height(height))) = terminal_size::terminal_size()
+    else {
+        return Ok(true);
+    };
+    let failed = |error: std::io::Error| Failure::Other(format!("the terminal: {error}"));
+    let mut screen = Screen::open().map_err(failed)?;
+    let mut model = Model::default();
+    let mut size = (usize::from(width), usize::from(height));
+    loop {
+        found.look(&mut model).await?;
+        let state = model.view.row.state.as_str();
+        if !matches!(state, "running" | "paused" | "unfinished" | "waiting") || found.is_left() {
+            return Ok(true);
+        }
+        if let Some((terminal_size::Width(width), terminal_size::Height(height))) =
+            terminal_size::terminal_size()
+        {
+            size = (usize::from(width), usize::from(height));
+        }
+        screen.show(&draw(&model, size)).map_err(failed)?;
+        tokio::select! {
+            () = signals.asked() => return Ok(false),
+            () = tokio::time::sleep(AGAIN) => {}
+        }
+    }
+}
+
+/// The same for a run of a coordinator.
+pub(crate) async fn watch_remote(remote: Remote, run: &str, signals: &mut Signals) -> Result<bool, Failure> {
+    watch_on_screen(&mut Found::Remote(Box::new(remote), run.to_owned()), signals).await
+}
+
+/// Whether a run is watched on the whole screen.
+pub(crate) fn has_screen(json: bool) -> bool {
+    !json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// Watches a run of a local store until it has ended, or no process works on it any more.
 pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let mut progress: Option<Progress> = None;
+    if has_screen(json)
+        && !watch_on_screen(&mut Found::Local(store.clone(), run.clone()), &mut signals).await?
+    {
+        eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+        return Ok(ExitCode::from(signals.exit_code()));
+    }
+    let ends = drive::ends(store, run).await;
     loop {
         let row = listing::row(store, run).await;
         let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
         let status = status(&row);
-        let shown = progress.get_or_insert_with(|| Progress::new(&status, Ends::default()));
+        let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
         shown.show(&status);
-        if row.state != "running" && row.state != "paused" && row.state != "unfinished" {
+        let is_left = row.state == "paused" && !is_worked_on(store, run);
+        if is_left || is_over(&row.state) {
             shown.clear();
             remote::print_ended(&status, json);
-            if row.state == "stopped" {
+            if is_left || row.state == "stopped" {
                 eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
             }
             return Ok(if row.state == "finished" { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         tokio::select! {
             () = signals.asked() => {
-                eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+                eprintln!("stopped watching; the run continues: `atoll watch {run}`");
                 return Ok(ExitCode::from(signals.exit_code()));
             }
             () = tokio::time::sleep(AGAIN) => {}
         }
     }
+}
+
+/// Whether a process works on a run, as far as that can be seen: a bucket does not show it.
+fn is_worked_on(store: &Store, run: &RunId) -> bool {
+    let holds = |holder: Result<Option<_>, _>| holder.is_ok_and(|holder| holder.is_some());
+    store.folder_on_disk().is_none() || holds(Lock::holder(store, run)) || holds(Lock::server(store))
 }
 
 /// A run of a store as a coordinator reports it.

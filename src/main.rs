@@ -3,6 +3,7 @@
 
 mod analyse;
 mod backup;
+mod batch;
 mod bench;
 mod cells;
 mod certs;
@@ -28,6 +29,7 @@ mod log;
 mod look;
 mod maze;
 mod maze_study;
+mod notify;
 mod play;
 mod player;
 mod progress;
@@ -57,6 +59,7 @@ mod tournament;
 mod trial;
 mod verify;
 mod worker;
+mod worker_metrics;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
@@ -75,7 +78,7 @@ enum Command {
     Run(run::RunArguments),
     /// Resume a run that was stopped or crashed
     Resume(run::ResumeArguments),
-    /// Change the budget of a run, and continue it. The limits that are not given do not apply any more
+    /// Replace the budget of a run, and continue it; limits that are not given no longer apply
     Extend(run::ExtendArguments),
     /// Show all mistakes in an experiment file; estimate time, disk and memory
     Check(check::Arguments),
@@ -85,13 +88,13 @@ enum Command {
     Runs(runs::Arguments),
     /// Verify the stored data of a run, and recompute its epochs
     Verify(verify::Arguments),
-    /// Make a damaged run fit together again; shows what would be dropped, and asks
+    /// Repair a damaged run; shows what would be dropped, and asks
     Repair(repair::Arguments),
     /// Remove runs; shows what would be removed, and asks
     Rm(removal::RmArguments),
     /// Complete removals of runs that were interrupted
     Gc(removal::GcArguments),
-    /// Copy the runs of a store, which may be worked on meanwhile
+    /// Copy the runs of a store, also while they are computed
     Backup(backup::BackupArguments),
     /// Copy the runs of a backup to an empty store
     Restore(backup::RestoreArguments),
@@ -103,19 +106,21 @@ enum Command {
     Coordinator(coordinator::Arguments),
     /// Start a worker: it evolves islands for a coordinator
     Worker(worker::Arguments),
+    /// Start one pod of a Kubernetes Job: the coordinator at index 0, otherwise a worker
+    Batch(batch::Arguments),
     /// Submit an experiment, sweep, study or tournament to a coordinator
     Submit(remote::SubmitArguments),
     /// Watch a run until it ends
     Watch(remote::WatchArguments),
-    /// Serve the pages of a store: its runs, how they went, and what they found
+    /// Serve the dashboard of a store: its runs, their progress and their results
     Dashboard(dashboard::Arguments),
     /// Explain why a run makes no progress
     Explain(look::ExplainArguments),
-    /// Print what happened to a run
+    /// Print the events of a run
     Logs(look::LogsArguments),
     /// List the workers of a coordinator
     Workers(look::WorkersArguments),
-    /// Give a worker of a coordinator no more work
+    /// Stop giving work to a worker
     Drain(look::DrainArguments),
     /// Pause or resume a run on a coordinator
     Pause(remote::PauseArguments),
@@ -133,12 +138,12 @@ enum Command {
     /// Show the results of a tournament: table, games, page
     #[command(subcommand)]
     Tournament(tournament::Command),
-    /// Rate the champions of a run's milestones: did evolution progress, and when did it stop?
+    /// Rate the champions that a run kept on its way: did evolution progress, and when did it stop?
     Ratings(ratings::Arguments),
     /// Build and query the checkers endgame database
     #[command(subcommand)]
     Endgame(endgame::Command),
-    /// Offer a checkers player to draughts programs that use the Hub protocol
+    /// Serve a checkers player to draughts programs, by the Hub protocol
     Engine(engine::Arguments),
     /// Comment recorded games: what each move lost, and what was better
     Analyse(analyse::Arguments),
@@ -158,7 +163,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let matches = examples::added(Arguments::command()).get_matches();
-    let Arguments { command } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let Arguments { mut command } =
+        Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Command::Batch(batch) = command {
+        Arguments { command } = Arguments::parse_from(batch.command_line());
+    }
     let runtime = match &command {
         // Many callers: hashing what one delivers must not keep another from renewing.
         Command::Coordinator(_) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
@@ -170,7 +179,7 @@ fn main() -> ExitCode {
     // A stuck generation must not keep the process from ending.
     runtime.shutdown_background();
     result.unwrap_or_else(|failure| {
-        eprintln!("error: {failure}");
+        log::fail(&failure);
         termination::write(&failure.to_string());
         ExitCode::from(failure.exit() as u8)
     })
@@ -195,6 +204,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Report(arguments) => report::run(arguments).await,
         Command::Coordinator(arguments) => coordinator::run(arguments).await,
         Command::Worker(arguments) => worker::run(arguments).await,
+        Command::Batch(_) => unreachable!("it is a coordinator or a worker"),
         Command::Submit(arguments) => remote::submit(arguments).await,
         Command::Watch(arguments) => remote::watch(arguments).await,
         Command::Dashboard(arguments) => dashboard::run(arguments).await,
@@ -206,7 +216,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Certs(arguments) => certs::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments).await,
+        Command::Bench(arguments) => bench::run(arguments).await,
         Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,
@@ -215,7 +225,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Endgame(command) => endgame::run(&command),
         Command::Engine(arguments) => engine::run(&arguments).await,
         Command::Analyse(arguments) => analyse::run(&arguments).await,
-        Command::Play(arguments) => play::run(&arguments).await,
+        Command::Play(arguments) => play::run(arguments).await,
         Command::Init(arguments) => init::run(&arguments),
         Command::Completions(arguments) => Ok(shell::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => shell::man(&arguments, examples::added(Arguments::command())),

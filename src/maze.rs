@@ -4,7 +4,7 @@ use crate::terminal::{out, write_out};
 use archipelago::solo;
 use bench::process_cpu_seconds;
 use evolution::epoch::ChampionView;
-use experiment::document::Report;
+use experiment::document::{Report, explain};
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use maze::{
@@ -232,7 +232,8 @@ impl Source {
     fn load(&self) -> Result<Board, Failure> {
         match &self.board {
             Some(path) => {
-                let text = read_limited(path).map_err(|error| Failure::file(path, error))?;
+                let unreadable = |error| Failure { message: explain(path, error), code: Failure::BAD_FILE };
+                let text = read_limited(path).map_err(unreadable)?;
                 Board::read(&text).map_err(|error| Failure::file(path, error))
             }
             None => Board::generate_walled(self.width, self.height, self.seed, self.walls)

@@ -1,21 +1,29 @@
 //! `atoll play`: a person plays checkers against a player, in the terminal.
 
 mod board;
+pub(crate) mod web;
 
+use crate::clock;
+use crate::dashboard;
 use crate::failure::Failure;
 use crate::player::PlayerArguments;
+use crate::signals::Signals;
 use crate::terminal::out;
 use board::Board;
 use checkers::{
-    DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, Position,
-    Side, Tag, Thought, openings,
+    DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, PlayerSpec,
+    Position, Side, Tag, Thought, openings,
 };
 use clap::ValueEnum;
+use coordinator::dashboard::{Offers, serve_store};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use store::Store;
+use web::FindPlayer;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -39,6 +47,15 @@ pub(crate) struct Arguments {
     /// Seed of the player's random choices [default: the time]
     #[arg(long)]
     seed: Option<u64>,
+    /// Play in a browser: serve a board until Ctrl-C
+    #[arg(long, conflicts_with_all = ["clock", "fen", "seed", "pdn"])]
+    web: bool,
+    /// The address to serve the board on, on loopback; port 0 takes any that is free
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7443", requires = "web")]
+    listen: String,
+    /// Open the board in a browser (`$BROWSER`, or the default browser)
+    #[arg(long, requires = "web")]
+    open: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,7 +77,37 @@ resign   give up
 quit     leave the game unfinished
 In the end the game is saved as PDN.";
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.web { serve(arguments).await } else { play(&arguments).await }
+}
+
+/// Serves a board in the browser, with one player.
+async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let player = arguments.player.load(arguments.limits()).await?;
+    let database = arguments.player.database()?;
+    let (listener, url) = dashboard::listen(&arguments.listen).await?;
+    let name = arguments.player.player.clone();
+    let url = format!("{url}play?player={}", report::dashboard::page::query(&name));
+    eprintln!("board at {url}; stop with Ctrl-C");
+    if arguments.open {
+        crate::report::open_url(&url)?;
+    }
+    let find: FindPlayer = Arc::new(move |_, asked| {
+        let mut player = player.clone();
+        if let PlayerSpec::Playing { limits, .. } = &mut player {
+            *limits = asked;
+        }
+        Box::pin(async move { Ok(player) })
+    });
+    let place = format!("player {name}");
+    let offers = Offers { exhibit: None, table: Some(web::table(find, database)) };
+    let asked = Box::pin(signals.asked());
+    serve_store(listener, (Store::memory(), place), offers, clock::now, asked).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn play(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = match &arguments.fen {
         None => Position::START,
         Some(fen) => fen.parse().map_err(|error| Failure::Config(format!("--fen: {error}")))?,
@@ -352,14 +399,7 @@ impl Table<'_> {
             Outcome::Win(side) if self.late == Some(!side) => {
                 format!("{} on time.", if side == self.person { "You win" } else { "Atoll wins" })
             }
-            Outcome::Win(side) if side == self.person => "You win.".to_owned(),
-            Outcome::Win(_) => "Atoll wins.".to_owned(),
-            Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.".to_owned(),
-            Outcome::Draw(DrawReason::NoProgress) => {
-                "Draw: nothing was captured and no man moved for too long.".to_owned()
-            }
-            Outcome::Draw(DrawReason::TooLong) => "Draw: the game lasted too long.".to_owned(),
-            Outcome::Draw(DrawReason::Adjudicated) => "Draw: nobody can win.".to_owned(),
+            outcome => result_text(outcome, self.person, false),
         }
     }
 
@@ -379,6 +419,20 @@ impl Table<'_> {
             result: self.outcome().into(),
         }
     }
+}
+
+/// How a game ended, for the person.
+fn result_text(outcome: Outcome, person: Side, resigned: bool) -> String {
+    let text = match outcome {
+        Outcome::Win(side) if side == person => "You win.",
+        Outcome::Win(_) if resigned => "You resigned. Atoll wins.",
+        Outcome::Win(_) => "Atoll wins.",
+        Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.",
+        Outcome::Draw(DrawReason::NoProgress) => "Draw: nothing was captured and no man moved for too long.",
+        Outcome::Draw(DrawReason::TooLong) => "Draw: the game lasted too long.",
+        Outcome::Draw(DrawReason::Adjudicated) => "Draw: nobody can win.",
+    };
+    text.to_owned()
 }
 
 /// What a player thought, in brackets: value, depth, the line, and the votes of those who decide together.

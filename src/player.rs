@@ -5,11 +5,11 @@ use crate::endgame::{self, Folder};
 use crate::failure::Failure;
 use crate::store_argument::StoreArgument;
 use checkers::{
-    Book, BookError, Consult, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings, PlayerFile,
-    PlayerFileError, PlayerSpec, Style,
+    Book, BookError, Consult, Database, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings,
+    PlayerSpec, Style,
 };
 use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Which player, and what it knows.
@@ -79,9 +79,6 @@ enum When {
 /// Why there is no such player.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlayerError {
-    /// Its file.
-    #[error("player {}: {error}", path.display())]
-    File { path: PathBuf, error: PlayerFileError },
     /// Its book.
     #[error("--book {path}: {error}")]
     Book { path: String, error: BookError },
@@ -100,6 +97,13 @@ impl PlayerArguments {
         let player = PlayerSpec::Knowing { player: Box::new(player), knowledge };
         let settings = PlaySettings { threads, table_bits, contempt: contempt.clamp(-10.0, 10.0) };
         Ok(PlayerSpec::Playing { player: Box::new(player), limits, settings })
+    }
+}
+
+impl PlayerArguments {
+    /// The endgame database that it may look at, if one is named.
+    pub(crate) fn database(&self) -> Result<Option<Arc<Database>>, PlayerError> {
+        Ok(self.knowledge.load_endgames()?.map(|endgames| endgames.database))
     }
 }
 
@@ -137,9 +141,4 @@ impl KnowledgeArguments {
         let database = Arc::new(endgame::open(&self.folder, pieces)?);
         Ok(Some(Endgames { database, consult }))
     }
-}
-
-/// The player of a player file.
-pub(crate) fn load(path: &Path) -> Result<PlayerFile, PlayerError> {
-    PlayerFile::load(path).map_err(|error| PlayerError::File { path: path.to_owned(), error })
 }

@@ -94,15 +94,16 @@ impl Progress {
         let rate = now.evaluations.saturating_sub(first.evaluations) as f64 / passed.as_secs_f64().max(1e-3);
         let of = self.goal.map_or(String::new(), |all| format!("/{all}"));
         let eta = self.eta(first, now, passed);
+        // Soon on the line: a narrow terminal cuts its end off.
         let eta = eta.map_or(String::new(), |eta| format!(", {} left", duration::show(eta)));
         let best = number(standing.map_or(f64::NAN, |standing| standing.best));
         let done = now.done;
         match self.kind {
-            Kind::Tournament => format!("{done}{of} batches, {} games{eta}", now.evaluations),
-            Kind::Sweep => format!("{done}{of} cells, best {best}, {} evaluations/s{eta}", short(rate)),
+            Kind::Tournament => format!("{done}{of} batches{eta}, {} games", now.evaluations),
+            Kind::Sweep => format!("{done}{of} cells{eta}, best {best}, {} evaluations/s", short(rate)),
             Kind::Study => format!("{done}{of} parts{eta}"),
             _ => format!(
-                "generation {done}{of}, best {best}, {} evaluations/s, {} islands{eta}",
+                "generation {done}{of}{eta}, best {best}, {} evaluations/s, {} islands",
                 short(rate),
                 self.islands
             ),

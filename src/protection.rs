@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::settings::Settings;
 use coordinator::{Permissions, Tls, Tokens};
+use experiment::document::explain;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const LARGEST: u64 = 1 << 20;
 const TOKEN: &str = "ATOLL_TOKEN";
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+    let failed = |error: std::io::Error| explain(path, error);
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = vec![];
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;

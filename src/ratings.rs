@@ -14,6 +14,7 @@ use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys
 use experiment::{Plan, Tournament};
 use problems::{Checkers, Consult, ProblemSpec, Ties};
 use run::RunId;
+use run::finished::best_champion;
 use run::players::PlayerFiles;
 use run::states::States;
 use serde_json::json;
@@ -87,13 +88,13 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         eprintln!("stopped; all completed work is kept: resume with the same command");
         return Ok(ExitCode::from(signals.exit_code()));
     }
-    let played = PlayedTournament::read(&store, &driven.run, driven.time).await?;
+    let played = PlayedTournament::read(&store, &driven.run).await?;
     let outcome = Outcome::of(&played.progress).expect("it is a tournament's");
     field.print(&run, &played.run, &outcome, arguments.how.json);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The islands that are asked for; unless said otherwise the one whose last champion is the fittest.
+/// The islands that are asked for; by default the one whose last champion is the fittest, of equals the first found.
 async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<Vec<u32>, Failure> {
     let count = states.islands();
     if let Some(missing) = arguments.island.iter().find(|&&island| island >= count) {
@@ -110,15 +111,13 @@ async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<
         chosen.dedup();
         return Ok(chosen);
     }
-    let mut fittest: Option<(f64, u32)> = None;
+    let (mut islands, mut champions) = (vec![], vec![]);
     for island in 0..count {
         let Some(&last) = states.epochs(island).last() else { continue };
-        let fitness = states.read(island, last).await?.champion.fitness;
-        if fittest.is_none_or(|(best, _)| fitness > best) {
-            fittest = Some((fitness, island));
-        }
+        islands.push(island);
+        champions.push(states.read(island, last).await?.champion);
     }
-    Ok(fittest.map(|(_, island)| island).into_iter().collect())
+    Ok(best_champion(&champions).map(|best| islands[best]).into_iter().collect())
 }
 
 impl Field {

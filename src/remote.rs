@@ -14,6 +14,7 @@ use crate::terminal::out;
 use crate::tournament;
 use crate::{look, run_name};
 use evolution::epoch::Standing;
+use experiment::duration;
 use experiment::file::BudgetKeys;
 use proto::convert;
 use proto::v1;
@@ -22,10 +23,10 @@ use proto::v1::run_status::{Kind, State};
 use run::summary::RunKind;
 use run::{Lock, RunId};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::Store;
 use tonic::{Code, Status};
 use worker::{Bearer, CredentialError, Line, Look};
@@ -38,13 +39,19 @@ const LOOK: Duration = Duration::from_millis(200);
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Looks at a run that waits for its first worker, before that is worth a word.
 const PATIENCE: u32 = 10;
+/// How long one of several coordinators may take to say whether it serves.
+const ANSWER: Duration = Duration::from_secs(5);
 /// How long to wait before asking a coordinator again that did not answer.
 const AGAIN: Duration = Duration::from_millis(500);
+/// How often it is said that a coordinator does not answer.
+const SAY_AGAIN: Duration = Duration::from_secs(30);
+/// How long a coordinator may be silent before watching ends: long enough for a restart or a standby.
+pub(crate) const SILENCE: Duration = Duration::from_mins(10);
 
 /// The coordinator that a command talks to.
 #[derive(clap::Args, Clone)]
 pub(crate) struct CoordinatorArgument {
-    /// The coordinator
+    /// The coordinator; several, between commas, if others stand by
     #[arg(long = "coordinator", value_name = "URL", env = "ATOLL_COORDINATOR", default_value = DEFAULT)]
     url: String,
     #[command(flatten)]
@@ -75,6 +82,9 @@ pub(crate) struct SubmitArguments {
     /// Wait until the run ends
     #[arg(long)]
     wait: bool,
+    /// With `--wait`: stop waiting once the coordinator has not answered for this long
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
+    give_up_after: Duration,
     /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -92,6 +102,9 @@ pub(crate) struct WatchArguments {
     coordinator: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
+    /// Stop watching once the coordinator has not answered for this long
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
+    give_up_after: Duration,
     /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -116,10 +129,12 @@ pub(crate) struct CancelArguments {
     coordinator: CoordinatorArgument,
 }
 
-/// A coordinator, to an operator.
+/// A coordinator, to an operator: of several, the one that serves.
 pub(crate) struct Remote {
     client: OperatorClient<Line>,
     url: String,
+    /// The others, which may take over.
+    others: VecDeque<(OperatorClient<Line>, String)>,
 }
 
 impl Remote {
@@ -130,11 +145,53 @@ impl Remote {
         })?;
         let bearer = Bearer(credentials.token(url)?);
         let client = OperatorClient::with_interceptor(endpoint.connect_lazy(), bearer);
-        Ok(Self { client: client.max_decoding_message_size(64 << 20), url: url.to_owned() })
+        let client = client.max_decoding_message_size(64 << 20);
+        Ok(Self { client, url: url.to_owned(), others: VecDeque::new() })
     }
 
-    /// The same, unless there will never be a connection.
-    pub(crate) async fn connect(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
+    /// The same for the one of several that serves, unless there will never be a connection.
+    pub(crate) async fn connect(urls: &str, credentials: &Credentials) -> Result<Self, Failure> {
+        let mut remotes = vec![];
+        for url in urls.split(',').map(str::trim) {
+            remotes.push(Self::connect_to(url, credentials).await);
+        }
+        if remotes.len() > 1 && remotes.iter().any(Result::is_ok) {
+            // One that is not trusted does not keep the others from being asked.
+            remotes.retain(Result::is_ok);
+        }
+        let mut remotes = remotes.into_iter();
+        let mut remote = remotes.next().expect("a split text has a part")?;
+        for other in remotes {
+            let Self { client, url, .. } = other?;
+            remote.others.push_back((client, url));
+        }
+        for _ in 0..remote.others.len() {
+            if remote.serves().await {
+                break;
+            }
+            remote.ask_next();
+        }
+        Ok(remote)
+    }
+
+    /// Whether it answers, and does not only stand by.
+    async fn serves(&mut self) -> bool {
+        let nothing = v1::StatusRequest { run: String::new(), known_version: 0, wait_milliseconds: 0 };
+        match tokio::time::timeout(ANSWER, self.client.status(nothing)).await {
+            Ok(answer) => !answer.is_err_and(|status| status.code() == Code::Unavailable),
+            Err(_) => false,
+        }
+    }
+
+    /// From now on, another one is asked, if there is one.
+    fn ask_next(&mut self) {
+        if let Some((client, url)) = self.others.pop_front() {
+            let asked = (std::mem::replace(&mut self.client, client), std::mem::replace(&mut self.url, url));
+            self.others.push_back(asked);
+        }
+    }
+
+    async fn connect_to(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
         let remote = Self::new(url, credentials)?;
         let look =
             Look::new(url, &credentials.trust()?).map_err(|error| Failure::Config(error.to_string()))?;
@@ -198,18 +255,36 @@ impl Remote {
 
     /// The run that a text stands for.
     pub(crate) async fn find(&mut self, text: &str) -> Result<String, Failure> {
-        let reply = self.client.list_runs(v1::ListRunsRequest {}).await;
-        let runs = reply.map_err(|status| self.failure(&status))?.into_inner().runs;
-        let known: Vec<Known> =
-            runs.into_iter().map(|run| Known { id: run.run, created: run.created }).collect();
+        match self.client.list_runs(v1::ListRunsRequest {}).await {
+            Ok(reply) => self.choose(text, reply.into_inner().runs),
+            Err(status) => Err(self.failure(&status)),
+        }
+    }
+
+    /// The same; nothing if there is no coordinator.
+    async fn find_if_there(&mut self, text: &str) -> Result<Option<String>, Failure> {
+        match self.client.list_runs(v1::ListRunsRequest {}).await {
+            Ok(reply) => self.choose(text, reply.into_inner().runs).map(Some),
+            Err(status) if status.code() == Code::Unavailable => Ok(None),
+            Err(status) => Err(self.failure(&status)),
+        }
+    }
+
+    fn choose(&self, text: &str, runs: Vec<v1::RunStatus>) -> Result<String, Failure> {
+        let is_study = |run: &&v1::RunStatus| run.kind() == Kind::Study;
+        let studies: Vec<String> = runs.iter().filter(is_study).map(|run| format!("{}.", run.run)).collect();
+        let is_part = |run: &str| studies.iter().any(|study| run.starts_with(study));
+        let known = runs.into_iter().map(|run| Known {
+            is_part: is_part(&run.run),
+            created: run.created,
+            id: run.run,
+        });
+        let known: Vec<Known> = known.collect();
+        let place = format!("at {}", self.url);
         match choose(text, &known) {
             Choice::One(run) => Ok(run.to_owned()),
-            choice @ Choice::Several(_) => {
-                Err(Failure::Usage(refusal(text, &choice, &format!("at {}", self.url))))
-            }
-            choice @ Choice::None(_) => {
-                Err(Failure::Other(refusal(text, &choice, &format!("at {}", self.url))))
-            }
+            choice @ Choice::Several(_) => Err(Failure::Usage(refusal(text, &choice, &place))),
+            choice @ Choice::None(_) => Err(Failure::Other(refusal(text, &choice, &place))),
         }
     }
 
@@ -220,14 +295,14 @@ impl Remote {
         reply.into_inner().status.ok_or_else(no_status)
     }
 
-    /// Where a run stands; asks again while nobody answers.
+    /// Where a run stands; asks again while no coordinator answers, but not for ever.
     async fn status(
         &mut self,
         run: &str,
         known: u64,
-        progress: Option<&Progress>,
+        (progress, patience): (Option<&Progress>, Duration),
     ) -> Result<v1::StatusReply, Failure> {
-        let mut said = false;
+        let (start, mut said) = (Instant::now(), None::<Instant>);
         loop {
             let wait_milliseconds = LOOK.as_millis() as u64;
             let request = v1::StatusRequest { run: run.to_owned(), known_version: known, wait_milliseconds };
@@ -236,25 +311,39 @@ impl Remote {
                 Err(status)
                     if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) =>
                 {
-                    if !said {
+                    if start.elapsed() >= patience {
+                        let message = format!(
+                            "the coordinator at {} has not answered for {}; the run may continue there",
+                            self.url,
+                            duration::show(patience)
+                        );
+                        return Err(Failure::Other(message));
+                    }
+                    if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN) {
                         let message = "the coordinator does not answer; trying again …";
                         progress.map_or_else(|| eprintln!("{message}"), |progress| progress.say(message));
+                        said = Some(Instant::now());
                     }
-                    said = true;
                     tokio::time::sleep(AGAIN).await;
+                    self.ask_next();
                 }
                 Err(status) => return Err(self.failure(&status)),
             }
         }
     }
 
-    /// Shows a run until it has ended.
-    pub(crate) async fn watch(&mut self, run: &str, ends: Ends) -> Result<v1::RunStatus, Failure> {
+    /// Shows a run until it has ended, or the coordinator has not answered for a time.
+    pub(crate) async fn watch(
+        &mut self,
+        run: &str,
+        ends: Ends,
+        patience: Duration,
+    ) -> Result<v1::RunStatus, Failure> {
         let mut known = 0;
         let mut progress: Option<Progress> = None;
         let mut waiting = 0;
         loop {
-            let reply = self.status(run, known, progress.as_ref()).await?;
+            let reply = self.status(run, known, (progress.as_ref(), patience)).await?;
             known = reply.version;
             let status = reply.status.ok_or_else(no_status)?;
             let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
@@ -280,7 +369,7 @@ fn no_status() -> Failure {
 /// named.
 pub(crate) fn chosen(flag: Option<&String>, store: &StoreArgument) -> Option<String> {
     let variable =
-        || std::env::var("ATOLL_COORDINATOR").ok().filter(|url| !url.is_empty() && store.is_default());
+        || std::env::var("ATOLL_COORDINATOR").ok().filter(|url| !url.is_empty() && !store.is_named());
     flag.cloned().or_else(variable)
 }
 
@@ -292,11 +381,17 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let file = arguments.file.display().to_string();
     let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh, players }).await?;
     if arguments.wait {
-        let signals = Signals::listen()?;
         eprintln!("run {run} at {}", remote.url);
         let plan = experiment::load(&arguments.file, seed);
         let ends = plan.map_or_else(|_| Ends::default(), |plan| Ends::of_plan(&plan));
-        return follow(&mut remote, (&run, ends), arguments.json, signals).await;
+        return follow(
+            &mut remote,
+            (&run, ends),
+            arguments.give_up_after,
+            arguments.json,
+            Signals::listen()?,
+        )
+        .await;
     }
     if arguments.json {
         out!("{}", serde_json::json!({ "run": run }));
@@ -308,32 +403,73 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
 }
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
-    let WatchArguments { run, store, coordinator, credentials, json } = arguments;
-    let url = chosen(coordinator.as_ref(), &store);
-    if url.is_none()
-        && let Some((store, run)) = local(&store, &run).await?
-    {
+    let WatchArguments { run, store, coordinator, credentials, give_up_after, json } = arguments;
+    let patience = give_up_after;
+    if let Some(url) = chosen(coordinator.as_ref(), &store) {
+        let mut remote = Remote::connect(&url, &credentials).await?;
+        let run = remote.find(&run).await?;
+        return watch_remote(remote, (&url, &credentials), &run, patience, json).await;
+    }
+    let local = local(&store, &run).await?;
+    if let Local::Alone(store, run) = local {
         return look::watch(&store, &run, json).await;
     }
-    let url = url.unwrap_or_else(|| DEFAULT.to_owned());
-    let mut remote = Remote::connect(&url, &credentials).await?;
-    let run = remote.find(&run).await?;
-    follow(&mut remote, (&run, Ends::default()), json, Signals::listen()?).await
+    // The coordinator of this machine knows more, if there is one.
+    let mut remote = Remote::connect(DEFAULT, &credentials).await?;
+    match (remote.find_if_there(&run).await, local) {
+        (Ok(Some(run)), _) => watch_remote(remote, (DEFAULT, &credentials), &run, patience, json).await,
+        (_, Local::Alone(store, run) | Local::Served(store, run)) => look::watch(&store, &run, json).await,
+        (Ok(None), Local::NoStore) => remote.find(&run).await.and(Err(no_status())),
+        (Ok(None), Local::Missing(failure)) | (Err(failure), _) => Err(failure),
+    }
 }
 
-/// A run of a local store, unless a coordinator serves it: that knows more.
-async fn local(place: &StoreArgument, run: &str) -> Result<Option<(Store, RunId)>, Failure> {
-    let Ok(store) = place.open().await else {
-        // A store that was named is expected to be there.
-        return if place.is_default() { Ok(None) } else { place.open().await.map(|_| None) };
-    };
-    if Lock::server(&store)?.is_some() {
-        return Ok(None);
+/// Follows a run of a coordinator, on the whole screen if there is one.
+async fn watch_remote(
+    mut remote: Remote,
+    (url, credentials): (&str, &Credentials),
+    run: &str,
+    patience: Duration,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    if look::has_screen(json) {
+        let shown = Remote::connect(url, credentials).await?;
+        if !look::watch_remote(shown, run, &mut signals).await? {
+            eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+            return Ok(ExitCode::from(signals.exit_code()));
+        }
     }
+    follow(&mut remote, (run, Ends::default()), patience, json, signals).await
+}
+
+/// A run as far as a local store has it.
+enum Local {
+    /// It is there, and no coordinator serves the store.
+    Alone(Store, RunId),
+    /// It is there, and a coordinator serves the store: perhaps the one of this machine, perhaps that of a command.
+    Served(Store, RunId),
+    /// It is not in the store.
+    Missing(Failure),
+    /// There is no store.
+    NoStore,
+}
+
+async fn local(place: &StoreArgument, run: &str) -> Result<Local, Failure> {
+    let store = match place.open().await {
+        Ok(store) => store,
+        // A store that was named is expected to be there.
+        Err(failure) if place.is_named() => return Err(failure),
+        Err(_) => return Ok(Local::NoStore),
+    };
+    let is_served = Lock::server(&store)?.is_some();
     match run_name::find(&store, run).await {
-        Ok(run) => Ok(Some((store, run))),
-        Err(_) if place.is_default() => Ok(None),
-        Err(failure) => Err(failure),
+        Ok(run) if is_served => Ok(Local::Served(store, run)),
+        Ok(run) => Ok(Local::Alone(store, run)),
+        // A name that stands for several runs is a mistake wherever they are.
+        Err(failure @ Failure::Usage(_)) => Err(failure),
+        Err(failure) if place.is_named() && !is_served => Err(failure),
+        Err(failure) => Ok(Local::Missing(failure)),
     }
 }
 
@@ -341,15 +477,16 @@ async fn local(place: &StoreArgument, run: &str) -> Result<Option<(Store, RunId)
 async fn follow(
     remote: &mut Remote,
     (run, ends): (&str, Ends),
+    patience: Duration,
     json: bool,
     mut signals: Signals,
 ) -> Result<ExitCode, Failure> {
     let watched = tokio::select! {
-        status = remote.watch(run, ends) => Some(status?),
+        status = remote.watch(run, ends, patience) => Some(status?),
         () = signals.asked() => None,
     };
     let Some(status) = watched else {
-        eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+        eprintln!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     };
     print_ended(&status, json);
@@ -364,13 +501,21 @@ pub(crate) fn print_ended(status: &v1::RunStatus, json: bool) {
     let reason = if status.reason.is_empty() { String::new() } else { format!(": {}", status.reason) };
     out!("{}{reason}", state_word(status.state()));
     if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
-        let what = if status.kind() == Kind::Evolution { "generations" } else { "done" };
+        let what = match status.kind() {
+            Kind::Sweep => "cells",
+            Kind::Tournament => "batches",
+            Kind::Study => "parts",
+            Kind::Evolution | Kind::Unspecified => "generations",
+        };
         out!("  {what:<13} {generation}");
-        if status.kind() == Kind::Tournament {
-            out!("  games         {evaluations}");
-        } else {
-            out!("  best fitness  {}", number(best));
-            out!("  evaluations   {evaluations}");
+        match status.kind() {
+            Kind::Tournament => out!("  games         {evaluations}"),
+            // Its parts have their own.
+            Kind::Study => {}
+            Kind::Sweep | Kind::Evolution | Kind::Unspecified => {
+                out!("  best fitness  {}", number(best));
+                out!("  evaluations   {evaluations}");
+            }
         }
     }
     if let Some(digest) = digest(status) {
@@ -422,7 +567,7 @@ pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure
     let (run, off) = (remote.find(&arguments.run).await?, arguments.off);
     let request = v1::PauseRequest { run: run.clone(), paused: !off };
     remote.client.pause(request).await.map_err(|status| remote.failure(&status))?;
-    eprintln!("{} {run}", if off { "going on with" } else { "paused" });
+    eprintln!("{} {run}", if off { "resumed" } else { "paused" });
     Ok(ExitCode::SUCCESS)
 }
 

@@ -72,7 +72,7 @@ pub(crate) async fn rm(arguments: RmArguments) -> Result<ExitCode, Failure> {
     let number = removal.record(&store).await?;
     let removed = removal.carry_out(&store, number, &opening.owner).await?;
     show(&removed, arguments.json);
-    Ok(if removed.changed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(&removed))
 }
 
 pub(crate) async fn gc(arguments: GcArguments) -> Result<ExitCode, Failure> {
@@ -92,14 +92,19 @@ pub(crate) async fn gc(arguments: GcArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     show(&all, arguments.json);
-    Ok(ExitCode::SUCCESS)
+    Ok(exit_code(&all))
+}
+
+/// Success only if every run was removed.
+fn exit_code(removed: &Removed) -> ExitCode {
+    if removed.changed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The store, which must be a folder: only there a process shows that it works on a run.
 async fn open(argument: &StoreArgument) -> Result<Store, Failure> {
     let store = argument.open().await?;
     if store.folder_on_disk().is_none() {
-        let place = argument.folder.display();
+        let place = argument.folder().display();
         let message =
             format!("expected a store in a folder, found `{place}`: a bucket does not show who uses it");
         return Err(Failure::Usage(message));

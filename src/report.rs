@@ -1,5 +1,6 @@
 //! `atoll report`: what a run brought, as one page, as Markdown and as CSV.
 
+mod archive;
 mod browser;
 mod checkers;
 pub(crate) mod games;
@@ -16,6 +17,7 @@ use crate::sources::{self, Present};
 use crate::store_argument::StoreArgument;
 use crate::summary;
 use crate::terminal::out;
+use crate::tournament::PlayedTournament;
 use archipelago::cell::CellPlan;
 use report::run::Run;
 use report::{Block, Document, Section};
@@ -120,16 +122,40 @@ pub(crate) async fn save(
     write(folder, &report.files())
 }
 
-/// What the problems of runs have to show, for the dashboard.
-pub(crate) fn exhibit() -> coordinator::dashboard::Exhibit {
-    Arc::new(|store, run| {
+/// Whether games may be played to be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Games {
+    Played,
+    /// A coordinator plays none: it has other things to do.
+    Omitted,
+}
+
+/// What runs have to show beside their curves, for the dashboard: what their problems found, the cells of sweeps and the
+/// standings of tournaments so far.
+pub(crate) fn exhibit(games: Games) -> coordinator::dashboard::Exhibit {
+    Arc::new(move |store, run| {
         Box::pin(async move {
-            match read::Read::of(&store, &run, String::new()).await {
-                Ok(mut read) => read.shown().await,
-                Err(_) => vec![],
-            }
+            sections(&store, &run, games).await.unwrap_or_else(|failure| {
+                let notice = Block::Notice(vec![format!("This part could not be made: {failure}")]);
+                vec![Section::new("found", "Results", vec![notice])]
+            })
         })
     })
+}
+
+async fn sections(store: &Store, run: &RunId, games: Games) -> Result<Vec<Section>, Failure> {
+    let so_far = |document: Document| {
+        let headline = Section::new("so-far", "So far", vec![Block::Text(document.headline)]);
+        std::iter::once(headline).chain(document.sections).collect()
+    };
+    match cells::stored(store, run).await? {
+        Some(CellPlan::Sweep(plan)) => Ok(so_far(sweep::report(store, run, &plan, "").await?.document)),
+        Some(CellPlan::Tournament(_)) => Ok(so_far(crate::tournament::document(store, run).await?)),
+        None => {
+            let mut read = read::Read::of(store, run, String::new()).await?;
+            Ok(if games == Games::Omitted && read.plays_games() { vec![] } else { read.shown().await })
+        }
+    }
 }
 
 /// Opens an address in a browser.
@@ -149,12 +175,30 @@ fn folder_name(runs: &[RunId]) -> String {
 impl Report {
     async fn of(store: &Store, present: &Present, place: &StoreArgument) -> Result<Self, Failure> {
         let mut report = Self::of_runs(store, &present.runs, place).await?;
+        if let Some(games) = &present.games {
+            report.add_tournament(&PlayedTournament::read(store, games).await?, place)?;
+        }
         if !present.missing.is_empty() {
             report.object["missing"] = serde_json::json!(present.missing);
             report.is_final = false;
             report.miss(&present.missing);
         }
         Ok(report)
+    }
+
+    /// Adds the tournament of a study: its sections before the last one, and its files.
+    fn add_tournament(&mut self, played: &PlayedTournament, place: &StoreArgument) -> Result<(), Failure> {
+        let shown = ["ratings", "teams", "pairings", "tests", "games"];
+        let sections = played.document(&place.flag()).sections;
+        let sections = sections.into_iter().filter(|section| shown.contains(&section.id));
+        let sections =
+            sections.map(|section| Section { title: format!("Tournament: {}", section.title), ..section });
+        let end = self.document.sections.len().saturating_sub(1);
+        self.document.sections.splice(end..end, sections);
+        self.object["tournament"] = played.object();
+        self.files.extend(played.tables()?);
+        self.is_final &= played.progress.is_complete();
+        Ok(())
     }
 
     /// Says what is missing, beside what else may be.
@@ -171,16 +215,22 @@ impl Report {
     async fn of_runs(store: &Store, runs: &[RunId], place: &StoreArgument) -> Result<Self, Failure> {
         match runs {
             [run] => match cells::stored(store, run).await? {
-                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, place).await,
-                Some(CellPlan::Tournament(_)) => {
-                    let message =
-                        format!("{run} is a tournament: `atoll tournament page {run}` writes its page");
-                    Err(Failure::Usage(message))
-                }
+                Some(CellPlan::Sweep(plan)) => sweep::report(store, run, &plan, &place.flag()).await,
+                Some(CellPlan::Tournament(_)) => Self::of_tournament(store, run, place).await,
                 None => Self::of_run(store, run, place).await,
             },
             several => Self::of_several(store, several, place).await,
         }
+    }
+
+    async fn of_tournament(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
+        let played = PlayedTournament::read(store, run).await?;
+        Ok(Self {
+            object: played.object(),
+            files: played.tables()?,
+            is_final: played.progress.is_complete(),
+            document: played.document(&place.flag()),
+        })
     }
 
     async fn of_run(store: &Store, run: &RunId, place: &StoreArgument) -> Result<Self, Failure> {
@@ -280,6 +330,19 @@ fn object(run: &Run) -> serde_json::Value {
         "restarts": run.restarts, "lost_seconds": lost as f64 / 1000.0, "damage": run.damage,
         "islands": islands,
     })
+}
+
+/// What a problem has to show of a run.
+struct Shown {
+    /// The result in a sentence.
+    lead: Option<String>,
+    blocks: Vec<Block>,
+}
+
+impl Shown {
+    fn without_lead(blocks: Vec<Block>) -> Self {
+        Self { lead: None, blocks }
+    }
 }
 
 /// A section about what a problem found, or the reason why there is none.

@@ -5,8 +5,8 @@ use crate::store_argument::run_id;
 use experiment::Plan;
 use experiment::document::nearest;
 use run::players::Reference;
-use run::{Place, RunId, layout};
-use std::time::SystemTime;
+use run::removal::study_of;
+use run::{RunId, listing};
 use store::Store;
 
 /// The run that was created last.
@@ -15,8 +15,10 @@ const LATEST: &str = "latest";
 /// A run that there is.
 pub(crate) struct Known {
     pub(crate) id: String,
-    /// When it was created, by any clock.
+    /// When it was created, by the clock of its journal.
     pub(crate) created: u64,
+    /// Whether it is a part of a study, which is named for it.
+    pub(crate) is_part: bool,
 }
 
 /// What a text stands for.
@@ -45,14 +47,15 @@ pub(crate) fn choose<'a>(text: &str, runs: &'a [Known]) -> Choice<'a> {
         return Choice::One(&exact.id);
     }
     if text == LATEST
-        && let Some(latest) = runs.iter().max_by_key(|run| run.created)
+        && let Some(latest) = runs.iter().filter(|run| !run.is_part).max_by_key(|run| run.created)
     {
         return Choice::One(&latest.id);
     }
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let begin: Vec<&str> = ids.iter().copied().filter(|id| id.starts_with(text)).collect();
     // Of `maze` and `maze-large` the shorter is meant by its whole name.
-    let named: Vec<&str> = begin.iter().copied().filter(|id| name_of(id) == text).collect();
+    let has_name = |run: &&Known| !run.is_part && name_of(&run.id) == text;
+    let named: Vec<&str> = runs.iter().filter(has_name).map(|run| run.id.as_str()).collect();
     match (begin.as_slice(), named.as_slice()) {
         ([one], _) | (_, [one]) => Choice::One(one),
         ([], _) => {
@@ -67,9 +70,11 @@ pub(crate) fn choose<'a>(text: &str, runs: &'a [Known]) -> Choice<'a> {
     }
 }
 
-/// The name of what was run, without the digits that tell seeds apart.
+/// The name of what was run, without the digits of its seed and the number of a run that was started anew.
 fn name_of(id: &str) -> &str {
-    match id.rsplit_once('-') {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let first = id.rsplit_once('.').filter(|(_, number)| is_number(number)).map_or(id, |(first, _)| first);
+    match first.rsplit_once('-') {
         Some((name, digits)) if digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             name
         }
@@ -97,7 +102,7 @@ pub(crate) async fn find(store: &Store, text: &str) -> Result<RunId, Failure> {
     if run::stored::is_run(store, &literal).await.unwrap_or(true) {
         return Ok(literal);
     }
-    let runs = known(store).await?;
+    let runs = known(store, text == LATEST).await?;
     match choose(text, &runs) {
         Choice::One(run) => Ok(RunId::new(run)?),
         choice @ Choice::Several(_) => Err(Failure::Usage(refusal(text, &choice, "in this store"))),
@@ -111,17 +116,21 @@ pub(crate) async fn complete(store: &Store, reference: Reference) -> Result<Refe
     Ok(Reference { run: run.to_string(), ..reference })
 }
 
-async fn known(store: &Store) -> Result<Vec<Known>, Failure> {
+/// The runs of a store; when they were created only if that is asked for, because it takes a look at each.
+async fn known(store: &Store, with_age: bool) -> Result<Vec<Known>, Failure> {
     let mut runs = vec![];
-    for run in store.folders(&layout::runs()).await?.iter().filter_map(layout::run_of_folder) {
-        // What has no experiment is no run.
-        if let Ok(written) = store.written_at(&Place::Experiment.in_run(&run)).await {
-            let created =
-                written.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-            runs.push(Known { id: run.to_string(), created });
-        }
+    for run in crate::runs::all(store).await? {
+        let created = if with_age { created(store, &run).await } else { 0 };
+        let is_part = run.as_str().contains('.') && matches!(study_of(store, &run).await, Ok(Some(_)));
+        runs.push(Known { id: run.to_string(), created, is_part });
     }
     Ok(runs)
+}
+
+/// When a run was created. Times of files change when a store is copied, its journal does not.
+async fn created(store: &Store, run: &RunId) -> u64 {
+    let recorded = listing::recorded(store, run).await.ok();
+    recorded.and_then(|recorded| recorded.created).map_or(0, |created| created.at)
 }
 
 #[cfg(test)]
@@ -136,14 +145,24 @@ mod tests {
             ("sweep-22222222", 7),
             ("games-1", 1),
             ("games-2", 2),
+            ("study-33333333", 3),
+            ("study-33333333.first-33333333", 10),
+            ("study-33333333.7", 11),
+            ("anew-44444444", 1),
+            ("anew-44444444.2", 2),
         ];
-        let runs = runs.map(|(id, created)| Known { id: id.to_owned(), created });
+        let runs = runs.map(|(id, created)| {
+            let is_part = id.starts_with("study-33333333.");
+            Known { id: id.to_owned(), created, is_part }
+        });
         let found = |text| choose(text, &runs);
         assert_eq!(found("maze-0a1b2c3d"), Choice::One("maze-0a1b2c3d"));
         assert_eq!(found("maze"), Choice::One("maze-0a1b2c3d"), "its whole name");
         assert_eq!(found("maze-l"), Choice::One("maze-large-11111111"));
         assert_eq!(found("sw"), Choice::One("sweep-22222222"));
-        assert_eq!(found("latest"), Choice::One("maze-large-11111111"));
+        assert_eq!(found("latest"), Choice::One("maze-large-11111111"), "parts of a study are not meant");
+        assert_eq!(found("study"), Choice::One("study-33333333"), "a study, not its parts");
+        assert_eq!(found("anew"), Choice::Several(vec!["anew-44444444", "anew-44444444.2"]));
         assert_eq!(found("games"), Choice::Several(vec!["games-1", "games-2"]));
         assert_eq!(found("maze-0a1b2c3e"), Choice::None(Some("maze-0a1b2c3d")));
         assert_eq!(found("swep"), Choice::None(Some("sweep-22222222")), "by its name");

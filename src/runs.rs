@@ -131,7 +131,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
-        eprintln!("no runs in {}; start one with `atoll run FILE`", arguments.store.folder.display());
+        eprintln!("no runs in {}; start one with `atoll run FILE`", arguments.store.folder().display());
         return Ok(ExitCode::SUCCESS);
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);

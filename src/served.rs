@@ -25,7 +25,7 @@ pub(crate) async fn check_free(store: &Store, how: &How) -> Result<(), Failure> 
     match coordinator(store).await? {
         Some(Owner { address, .. }) => Err(Failure::Other(format!(
             "the store {} is served by the coordinator at {address}: submit the run there, or stop it first",
-            how.store.folder.display()
+            how.store.folder().display()
         ))),
         None => Ok(()),
     }

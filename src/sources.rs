@@ -21,6 +21,8 @@ pub(crate) struct Present {
     pub(crate) runs: Vec<RunId>,
     /// The parts of studies that have not been begun, each in a sentence.
     pub(crate) missing: Vec<String>,
+    /// The tournament of the study, if one study is meant and its games were begun.
+    pub(crate) games: Option<RunId>,
 }
 
 /// The runs that are meant by names and files of experiments, sweeps and studies. Studies may have been run in part: only
@@ -35,11 +37,35 @@ pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present
             _ => present.push(run.clone()),
         }
     }
+    let games = match sources {
+        [source] => games_of(store, source).await?,
+        _ => None,
+    };
     if present.is_empty() {
         let runs = meant.into_iter().map(|meant| meant.run).collect();
-        return Ok(Present { runs, missing: vec![] });
+        return Ok(Present { runs, missing: vec![], games });
     }
-    Ok(Present { runs: present, missing })
+    Ok(Present { runs: present, missing, games })
+}
+
+/// The tournament of a study, if it was begun.
+async fn games_of(store: &Store, source: &str) -> Result<Option<RunId>, Failure> {
+    let (run, plan) = match plan(source)? {
+        Some(Plan::Study(study)) => (run_id(&study.run_id())?, Some(study)),
+        Some(_) => return Ok(None),
+        None => {
+            let run = run_name::find(store, source).await?;
+            match run::stored::read_plan(store, &run).await {
+                Ok((Plan::Study(study), _)) => (run, Some(study)),
+                _ => (run, None),
+            }
+        }
+    };
+    if plan.is_none_or(|study| study.tournament.is_none()) {
+        return Ok(None);
+    }
+    let games = run::study::part_run(&run, experiment::GAMES, 0)?;
+    Ok(store.size(&Place::Experiment.in_run(&games)).await.is_ok().then_some(games))
 }
 
 async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure> {
@@ -60,8 +86,8 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
             Some(Plan::Study(study)) => runs.extend(parts(&run_id(&study.run_id())?, &study)?),
             Some(Plan::Tournament(_)) => {
                 let message = format!(
-                    "expected an experiment, a sweep or a study, found the tournament `{source}`: \
-                     `atoll tournament page RUN` writes the page of one that was played"
+                    "expected an experiment, a sweep or a study, found the tournament `{source}`: name its run, as \
+                     in `atoll report RUN`; `atoll runs` lists them"
                 );
                 return Err(Failure::Usage(message));
             }

@@ -2,18 +2,26 @@
 
 use crate::failure::Failure;
 use run::RunId;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::{Location, Store};
 
 /// Where runs are kept.
 #[derive(clap::Args, Clone)]
 pub(crate) struct StoreArgument {
-    /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
-    #[arg(long = "store", value_name = "PLACE", env = "ATOLL_STORE", default_value = "atoll-store")]
-    pub(crate) folder: PathBuf,
+    /// Folder that holds the runs, or `s3://BUCKET/PREFIX` [default: atoll-store]
+    #[arg(long = "store", value_name = "PLACE", env = "ATOLL_STORE")]
+    named: Option<PathBuf>,
 }
 
+/// The folder of runs unless another is named.
+const DEFAULT: &str = "atoll-store";
+
 impl StoreArgument {
+    /// A store that was named elsewhere, such as in a settings file.
+    pub(crate) fn at(place: PathBuf) -> Self {
+        Self { named: Some(place) }
+    }
+
     /// The store, created if it is missing.
     pub(crate) async fn create(&self) -> Result<Store, Failure> {
         create(&self.location()?).await
@@ -25,17 +33,23 @@ impl StoreArgument {
     }
 
     fn location(&self) -> Result<Location, Failure> {
-        Ok(Location::parse(self.folder.as_os_str())?)
+        Ok(Location::parse(self.folder().as_os_str())?)
     }
 
-    /// Whether it is the one that is meant where none is named.
-    pub(crate) fn is_default(&self) -> bool {
-        self.folder.as_os_str() == "atoll-store"
+    /// The folder, or what names a bucket.
+    pub(crate) fn folder(&self) -> &Path {
+        self.named.as_deref().unwrap_or(Path::new(DEFAULT))
+    }
+
+    /// Whether it was named, by the flag or by the environment: then it is meant, and no coordinator.
+    pub(crate) fn is_named(&self) -> bool {
+        self.named.is_some()
     }
 
     /// What has to be added to a command to work on the same store.
     pub(crate) fn flag(&self) -> String {
-        if self.is_default() { String::new() } else { format!(" --store {}", self.folder.display()) }
+        let folder = self.folder();
+        if folder == Path::new(DEFAULT) { String::new() } else { format!(" --store {}", folder.display()) }
     }
 }
 

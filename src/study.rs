@@ -10,7 +10,6 @@ use evolution::digest::Digest;
 use experiment::Study;
 use run::{FinishedRun, RunId};
 use std::process::ExitCode;
-use std::time::Duration;
 use store::Store;
 
 /// Prints the tables of a finished study.
@@ -28,7 +27,7 @@ pub(crate) async fn present(
     }
     let games = if plan.tournament.is_some() {
         let run = run::study::part_run(run, experiment::GAMES, 0)?;
-        Some(PlayedTournament::read(store, &run, Duration::ZERO).await?)
+        Some(PlayedTournament::read(store, &run).await?)
     } else {
         None
     };
@@ -62,14 +61,13 @@ pub(crate) async fn present(
     if let Some(games) = &games {
         write_out!("\n{}\n", games.markdown());
     }
-    out!("digest {digest}");
     let flag = how.store.flag();
-    let parts: Vec<&str> = results.iter().map(|(_, run, ..)| run.as_str()).collect();
     out!("next:");
-    out!("  compare the experiments                 atoll report {}{flag}", parts.join(" "));
+    out!("  compare the experiments                  atoll report {run}{flag}");
     if let Some(games) = &games {
-        out!("  write the page of the tournament        atoll tournament page {}{flag}", games.run);
+        out!("  open the report of the tournament        atoll report {}{flag}", games.run);
     }
-    out!("  verify stored data and recompute epochs atoll verify {run}{flag}");
+    out!("  verify stored data and recompute epochs  atoll verify {run}{flag}");
+    out!("digest {digest}");
     Ok(ExitCode::SUCCESS)
 }

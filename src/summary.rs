@@ -6,7 +6,6 @@ use crate::progress::{number, short};
 use crate::run::How;
 use crate::terminal::out;
 use evolution::epoch::Standing;
-use experiment::duration;
 use run::FinishedRun;
 
 /// Prints the summary of a finished run: one JSON object, or a few lines.
@@ -26,7 +25,8 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
             "generations": generations,
             "evaluations": evaluations,
             "evaluations_per_second": rate,
-            "seconds": seconds,
+            "seconds": driven.total().as_secs_f64(),
+            "session_seconds": seconds,
             "reason": end.reason.to_string(),
         });
         out!("{object}");
@@ -41,16 +41,14 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
     );
     out!("  champion      {}", shortened(&experiment.file().problem.show(&champion.genome)));
     // Where the run was resumed, totals and this time are told apart.
-    let (time, all) = (duration::show(driven.time), duration::show(driven.elapsed.max(driven.time)));
     if driven.before > 0 {
         out!("  evaluations   {evaluations} ({this_time} this time, {}/s)", short(rate));
-        out!("  time          {all} ({time} this time)");
     } else {
         out!("  evaluations   {evaluations} ({}/s)", short(rate));
-        out!("  time          {time}");
     }
+    out!("  time          {}", driven.shown_time());
     out!("  digest        {digest}");
-    out!("  stored in     {}", how.store.folder.join(run.folder().as_ref()).display());
+    out!("  stored in     {}", how.store.folder().join(run.folder().as_ref()).display());
     out!("next:");
     out!("  open the report                           atoll report {run}{flag}");
     out!("  champions and statistics as JSON and CSV  atoll export {run}{flag}");

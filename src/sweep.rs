@@ -10,7 +10,7 @@ use crate::terminal::out;
 use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
-use experiment::{Cell, Sweep, duration};
+use experiment::{Cell, Sweep};
 use run::RunId;
 use run::jobs::StoredJobs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub(crate) async fn present(
     driven: &Driven,
     how: &How,
 ) -> Result<ExitCode, Failure> {
-    let (run, time) = (&driven.run, driven.time);
+    let run = &driven.run;
     let stored = StoredJobs::read(store, run, CellPlan::Sweep(Box::new(plan.clone()))).await?;
     let progress = stored.sound(run)?.progress;
     let digest = progress.digest().expect("all cells are done");
@@ -37,12 +37,12 @@ pub(crate) async fn present(
             Some(tables) => out!("{tables}"),
             None => print_table(plan, &results),
         }
-        out!("digest {digest}");
-        out!("{} cells in {}", plan.len(), duration::show(time));
+        out!("{} cells, {}", plan.len(), driven.shown_session());
         let flag = how.store.flag();
         out!("next:");
         out!("  open the report                         atoll report {run}{flag}");
         out!("  verify stored data and recompute cells  atoll verify {run}{flag}");
+        out!("digest {digest}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -77,7 +77,7 @@ fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, d
     let object = serde_json::json!({
         "run": run.as_str(), "digest": digest.to_string(), "best_fitness": crate::summary::finite(best),
         "generations": results.iter().map(|result| result.generations).max(), "evaluations": evaluations,
-        "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / seconds,
+        "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / seconds.max(1e-9),
         "seconds": seconds, "cells": cells,
     });
     out!("{object}");

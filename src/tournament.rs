@@ -19,14 +19,14 @@ use archipelago::Progress;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use clap::Subcommand;
-use experiment::{Plan, duration};
+use experiment::Plan;
+use report::Document;
 use run::RunId;
 use run::jobs::StoredJobs;
 use run::players::PlayerFiles;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use store::Store;
 
 #[derive(Subcommand)]
@@ -82,7 +82,7 @@ impl TournamentArgument {
     async fn read(&self) -> Result<(RunId, Progress), Failure> {
         let store = self.store.open().await?;
         let run = crate::run_name::find(&store, &self.run).await?;
-        let played = PlayedTournament::read(&store, &run, Duration::ZERO).await?;
+        let played = PlayedTournament::read(&store, &run).await?;
         Ok((run, *played.progress))
     }
 }
@@ -106,18 +106,37 @@ async fn table(arguments: &TableArguments) -> Result<ExitCode, Failure> {
 
 async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
     let (run, progress) = arguments.tournament.read().await?;
-    let outcome = outcome(&progress);
     let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{run}-tournament")));
-    let flag = arguments.tournament.store.flag();
-    let files = [
-        ("index.html", report::html::render(&page::document(&run, &progress, &outcome, &flag))),
+    crate::export::write_all(&folder, &files(&run, &progress, &arguments.tournament.store.flag())?)
+}
+
+/// The page of a tournament, its tables and its games, by name.
+fn files(run: &RunId, progress: &Progress, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+    let outcome = outcome(progress);
+    let page = report::html::render(&page::document(run, progress, &outcome, flag));
+    let mut files = vec![("index.html", page)];
+    files.extend(tables(run, progress, &outcome)?);
+    Ok(files)
+}
+
+/// The page of a tournament as far as it is played.
+pub(crate) async fn document(store: &Store, run: &RunId) -> Result<report::Document, Failure> {
+    Ok(PlayedTournament::read(store, run).await?.document(""))
+}
+
+/// The files beside a page: tables, everything as JSON, and all games.
+fn tables(
+    run: &RunId,
+    progress: &Progress,
+    outcome: &Outcome<'_>,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    Ok(vec![
         ("players.csv", outcome.players_csv()),
         ("teams.csv", outcome.teams_csv()),
         ("pairings.csv", outcome.pairings_csv()),
-        ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
-        ("games.pdn", games::pdn(&run, &progress, |_| true)?),
-    ];
-    crate::export::write_all(&folder, &files)
+        ("tournament.json", format!("{}\n", object(run, progress, outcome))),
+        ("games.pdn", games::pdn(run, progress, |_| true)?),
+    ])
 }
 
 fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {
@@ -177,22 +196,21 @@ pub(crate) fn text_with_player_files(file: &Path, text: String) -> Result<(Strin
 pub(crate) struct PlayedTournament {
     pub(crate) run: RunId,
     pub(crate) progress: Box<Progress>,
-    time: Duration,
 }
 
 /// Prints the tables of a finished tournament.
 pub(crate) async fn present(store: &Store, driven: &Driven, how: &How) -> Result<ExitCode, Failure> {
-    Ok(PlayedTournament::read(store, &driven.run, driven.time).await?.print(how))
+    Ok(PlayedTournament::read(store, &driven.run).await?.print(driven, how))
 }
 
 impl PlayedTournament {
     /// Reads what was played.
-    pub(crate) async fn read(store: &Store, run: &RunId, time: Duration) -> Result<Self, Failure> {
+    pub(crate) async fn read(store: &Store, run: &RunId) -> Result<Self, Failure> {
         match cells::stored(store, run).await? {
             Some(plan @ CellPlan::Tournament(_)) => {
                 let stored = StoredJobs::read(store, run, plan).await?.sound(run)?;
                 let progress = Box::new(stored.progress);
-                Ok(Self { run: run.clone(), progress, time })
+                Ok(Self { run: run.clone(), progress })
             }
             _ => Err(Failure::Usage(format!("expected the run of a tournament, found `{run}`"))),
         }
@@ -203,28 +221,44 @@ impl PlayedTournament {
         object(&self.run, &self.progress, &outcome(&self.progress))
     }
 
+    /// The page, the tables and the games, by name.
+    pub(crate) fn files(&self, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+        files(&self.run, &self.progress, flag)
+    }
+
+    /// The page of it, before it is written.
+    pub(crate) fn document(&self, flag: &str) -> Document {
+        page::document(&self.run, &self.progress, &outcome(&self.progress), flag)
+    }
+
+    /// The files beside its page, by name.
+    pub(crate) fn tables(&self) -> Result<Vec<(String, String)>, Failure> {
+        let files = tables(&self.run, &self.progress, &outcome(&self.progress))?;
+        Ok(files.into_iter().map(|(name, text)| (name.to_owned(), text)).collect())
+    }
+
     /// The tables that people read.
     pub(crate) fn markdown(&self) -> String {
         outcome(&self.progress).markdown()
     }
 
-    fn print(&self, how: &How) -> ExitCode {
+    fn print(&self, driven: &Driven, how: &How) -> ExitCode {
         let outcome = outcome(&self.progress);
         if how.json {
             let mut object = self.object();
-            object["seconds"] = json!(self.time.as_secs_f64());
+            object["seconds"] = json!(driven.time.as_secs_f64());
             out!("{object}");
             return ExitCode::SUCCESS;
         }
         write_out!("{}", self.markdown());
         let digest = self.progress.digest().expect("all games are played");
-        out!("digest {digest}");
-        out!("{} games in {}", outcome.games(), duration::show(self.time));
+        out!("{} games, {}", outcome.games(), driven.shown_session());
         let (run, flag) = (&self.run, how.store.flag());
         out!("next:");
+        out!("  open the report                         atoll report {run}{flag}");
         out!("  print the games as PDN                  atoll tournament games {run}{flag}");
-        out!("  write the page of the tournament        atoll tournament page {run}{flag}");
         out!("  verify stored data and recompute games  atoll verify {run}{flag}");
+        out!("digest {digest}");
         ExitCode::SUCCESS
     }
 }

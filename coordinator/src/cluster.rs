@@ -372,6 +372,11 @@ impl Cluster {
         Ok(self.apply(|state, now| state.join(request, principal, now))?)
     }
 
+    /// What a worker is known by that calls itself so, and for which a principal answers.
+    pub(crate) fn key_of(&self, worker: &str, principal: &str) -> String {
+        self.look(|state| state.workers.key(worker, principal))
+    }
+
     pub(crate) async fn acquire_with(
         &self,
         request: v1::AcquireRequest,
@@ -466,7 +471,7 @@ impl Cluster {
                 let check = move || check_cells(plan.as_deref(), &bodies);
                 let results = self.compute(if direct { 0 } else { LARGE }, check).await??;
                 self.apply(|state, now| {
-                    let (fate, delivery) = state.complete_cells(&worker, &work, results, now)?;
+                    let (fate, delivery) = state.complete_cells(&worker, &work, results, direct, now)?;
                     Ok::<_, Rejection>(more(state, now, fate, delivery))
                 })?
             }
@@ -475,7 +480,8 @@ impl Cluster {
                 let decode = move || codec::decode::<JobResult>(&joined(&bodies));
                 let result = self.compute(size, decode).await?.map_err(Rejection::from)?;
                 self.apply(|state, now| {
-                    let (fate, delivery) = state.complete_job(&worker, &work, &inputs, result, now)?;
+                    let (fate, delivery) =
+                        state.complete_job(&worker, (&work, &inputs), result, direct, now)?;
                     Ok::<_, Rejection>(more(state, now, fate, delivery))
                 })?
             }

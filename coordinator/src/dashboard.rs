@@ -17,6 +17,7 @@ mod web_tests;
 
 pub(crate) use guard::Guard;
 pub use route::{Needs, ROUTES, Route};
+pub(crate) use stream::MOST_OF_ONE as STREAMS_OF_ONE_PEER;
 pub(crate) use web::{Web, router};
 pub use web::{serve_cluster, serve_store};
 
@@ -26,32 +27,58 @@ use crate::state::ClusterState;
 use crate::store_watch::StoreWatch;
 use axum::http::StatusCode;
 use futures::future::BoxFuture;
-use memory::Memory;
+use memory::{MOST_POINTS, Memory};
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
     ArtifactView, EventView, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth, Why, WorkersPage,
-    page, why,
+    page, predecessor, why,
 };
 use run::{ArtifactName, Place, RunId, listing};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use store::Store;
 
 /// Points of each island that are returned unless another number is asked for.
 const POINTS: usize = 100;
+/// How long the page of a run waits for each thing that it reads from the store.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the problem of a run has to show beside its curves: pictures, boards, levels.
 pub type Exhibit = Arc<dyn Fn(Store, RunId) -> BoxFuture<'static, Vec<Section>> + Send + Sync>;
 
-/// What a coordinator is told about its dashboard.
+/// A table at which people play: what a page asks for, as JSON, and what it is told.
+pub type PlayTable = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, PlayError>> + Send + Sync>;
+
+/// Why a table does not do what it is asked for.
+#[derive(Clone, Debug)]
+pub struct PlayError {
+    /// The status of the reply.
+    pub status: u16,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+/// What a dashboard without a coordinator offers beside what the store holds.
+#[derive(Clone, Default)]
+pub struct Offers {
+    /// What the problems of runs have to show.
+    pub exhibit: Option<Exhibit>,
+    /// Where people play.
+    pub table: Option<PlayTable>,
+}
+
+/// What a coordinator is told about whom it shows its runs, and how.
 #[derive(Clone, Default)]
 pub struct DashboardSettings {
     /// Names by which browsers may reach it, beside addresses and `localhost`.
     pub hosts: Vec<String>,
     /// What the problems of runs have to show.
     pub exhibit: Option<Exhibit>,
+    /// What is called with each run that has ended.
+    pub notify: Option<crate::serve::Notify>,
 }
 
 impl std::fmt::Debug for DashboardSettings {
@@ -135,7 +162,7 @@ impl Dashboard {
     pub(crate) fn frame(&self, may_act: bool, is_logged_in: bool) -> Frame {
         let may_act = may_act && matches!(self.0.source, Source::Live(_));
         let (place, now) = (self.0.place.clone(), (self.0.unix)());
-        Frame { place, now, may_act, is_logged_in, is_live: true }
+        Frame { place, now, may_act, is_logged_in, is_live: true, has_table: false }
     }
 
     async fn rows(&self) -> Result<Vec<RunRow>, Problem> {
@@ -150,6 +177,13 @@ impl Dashboard {
         let mut page = RunsPage::of(self.rows().await?, query);
         self.0.memory.add_sparks(self.store()?, &mut page.runs).await;
         Ok(page)
+    }
+
+    /// One run, beside the one before of the same experiment.
+    async fn run_and_predecessor(&self, name: &str) -> Result<RunView, Problem> {
+        let mut view = self.run(name).await?;
+        view.row.before = predecessor(&self.rows().await?, name);
+        Ok(view)
     }
 
     /// One run.
@@ -231,33 +265,49 @@ impl Dashboard {
         name: &str,
         range: (Option<u64>, Option<u64>),
     ) -> Result<RunPage, Problem> {
-        let view = self.run(name).await?;
-        let events = self.events(name, range).await.unwrap_or_default();
-        let (mut history, mut missing) = (Arc::default(), None);
-        if view.row.kind == "evolution" || view.row.kind.is_empty() {
-            match self.0.memory.history(self.store()?, &id(name)?, view.row.has_ended()).await {
-                Ok(known) => history = known.sections.clone(),
-                Err(reason) => missing = Some(reason),
-            }
+        let view = self.run_and_predecessor(name).await?;
+        let (mut events, mut history, mut missing) = (vec![], Arc::default(), vec![]);
+        if self.is_store_silent() {
+            // The page explains that: it must not wait for the store itself.
+            missing.push("The store does not answer: events and history are not shown.".to_owned());
+            return Ok(RunPage { view, events, range, history, missing });
+        }
+        match tokio::time::timeout(PATIENCE, self.events(name, range)).await {
+            Ok(Ok(read)) => events = read,
+            Ok(Err(problem)) => missing.push(problem.message),
+            Err(_) => missing.push("The store is slow: events are not shown yet.".to_owned()),
+        }
+        match self.0.memory.history_within(self.store()?, &view.row, PATIENCE).await {
+            Ok(Some(known)) => history = known.sections.clone(),
+            Ok(None) => missing.push("The history is being read, and shown once it is.".to_owned()),
+            Err(reason) => missing.push(reason),
         }
         Ok(RunPage { view, events, range, history, missing })
     }
 
+    fn is_store_silent(&self) -> bool {
+        let cluster = self.cluster().ok().flatten();
+        cluster.is_some_and(|cluster| cluster.store_watch().is_silent())
+    }
+
     /// The reply of the JSON API to a path below `/api/v1/`.
     pub(crate) async fn view(&self, path: &str, query: &Query) -> Result<Value, Problem> {
-        let segments: Vec<&str> = path.split('/').collect();
+        // Segments are split before they are decoded: a `/` within a name makes no other path.
+        let segments: Vec<String> = path.split('/').map(decoded).collect();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
             ["runs"] => value(self.runs(query.runs()?).await?),
-            ["runs", run] => value(self.run(run).await?),
+            ["runs", run] => value(self.run_and_predecessor(run).await?),
             ["runs", run, "explain"] => value(self.explain(run).await?),
             ["runs", run, "islands"] => value(self.run(run).await?.islands),
             ["runs", run, "leases"] => value(self.run(run).await?.leases),
             ["runs", run, "events"] => value(self.events(run, query.range()?).await?),
             ["runs", run, "artifacts"] => value(self.artifacts(run).await?),
             ["runs", run, what @ ("epochs" | "statistics" | "champions")] => {
-                let points = query.number("points")?.unwrap_or(POINTS as u64).clamp(2, 10_000) as usize;
-                let has_ended = self.run(run).await?.row.has_ended();
-                let known = self.0.memory.history(self.store()?, &self.known(run).await?, has_ended).await;
+                let points =
+                    query.number("points")?.unwrap_or(POINTS as u64).clamp(2, MOST_POINTS as u64) as usize;
+                let row = self.run(run).await?.row;
+                let known = self.0.memory.history(self.store()?, &row).await;
                 let known = known.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
                 let history = known.history.thinned(points);
                 match *what {

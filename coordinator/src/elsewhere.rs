@@ -19,6 +19,11 @@ impl Elsewhere {
     pub fn new(cluster: Cluster, principal: &str) -> Self {
         Self { cluster, principal: principal.to_owned() }
     }
+
+    /// What the worker is known by.
+    fn key(&self, worker: &mut String) {
+        *worker = self.cluster.key_of(worker, &self.principal);
+    }
 }
 
 #[tonic::async_trait]
@@ -27,43 +32,51 @@ impl WorkerCalls for Elsewhere {
         self.cluster.join_as(&request, &self.principal)
     }
 
-    async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
+    async fn acquire(&self, mut request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
+        self.key(&mut request.worker);
         self.cluster.acquire_with(request, false).await
     }
 
-    async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
+    async fn plan(&self, mut request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
+        self.key(&mut request.worker);
         self.cluster.plan(request).await
     }
 
-    async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
+    async fn fetch(&self, mut request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
+        self.key(&mut request.worker);
         self.cluster.fetch(request, length).await
     }
 
-    async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
+    async fn renew(&self, mut request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
+        self.key(&mut request.worker);
         self.cluster.renew(request).await
     }
 
     async fn checkpoint(
         &self,
-        head: v1::CheckpointHead,
+        mut head: v1::CheckpointHead,
         bytes: Bytes,
     ) -> Result<v1::CheckpointReply, Status> {
+        self.key(&mut head.worker);
         self.cluster.checkpoint_of(head, bytes).await
     }
 
     async fn complete(
         &self,
-        head: v1::CompleteHead,
+        mut head: v1::CompleteHead,
         bodies: Vec<Bytes>,
     ) -> Result<v1::CompleteReply, Status> {
+        self.key(&mut head.worker);
         self.cluster.complete_with(head, bodies, false).await
     }
 
-    async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
+    async fn release(&self, mut request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
+        self.key(&mut request.worker);
         self.cluster.release(request).await
     }
 
-    async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
+    async fn leave(&self, mut request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
+        self.key(&mut request.worker);
         self.cluster.leave(request).await
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! `state` is everything a coordinator knows, as a pure state machine with effects; `write` carries the effects out;
 //! [`Cluster`] joins the two and is what workers of the same process call; `serve` puts gRPC, HTTP, TLS and permissions
-//! around it; [`dashboard`] is what browsers see. Nothing here computes an epoch or names a problem.
+//! around it; [`dashboard`] is what browsers see. What is computed here is only
+//! what decides an audit; nothing names a problem.
 //!
 //! ```
 //! use coordinator::leases::{Leases, Terms};
@@ -34,8 +35,9 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError, TokenError,
-    Tokens, answers, refuse_listener, run, serve_listener, start, start_local,
+    Ending, Families, First, Limits, Notify, Permissions, Protection, Reload, ServeError, Settings, Tls,
+    TlsError, TokenError, Tokens, answers, refuse_listener, run, serve_listener, serve_metrics, start,
+    start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

@@ -5,10 +5,13 @@ mod census;
 pub(crate) mod change_signal;
 pub(crate) mod connections;
 mod expiry;
-mod http;
+mod families;
+pub(crate) mod http;
 mod in_flight;
+mod large_bodies;
 mod log_limit;
 mod metrics;
+mod notify;
 mod operator_api;
 mod permissions;
 mod principal;
@@ -18,6 +21,9 @@ mod tls;
 mod worker_api;
 
 pub use census::Limits;
+pub use families::Families;
+pub use http::serve_metrics;
+pub use notify::Notify;
 pub(crate) use permissions::{LivePermissions, Pace, Right};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{

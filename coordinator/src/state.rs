@@ -11,6 +11,7 @@
 mod audit;
 mod auditing;
 mod calls;
+mod cell_audits;
 mod cells;
 mod evolution;
 mod examiner;
@@ -23,9 +24,9 @@ mod view;
 pub(crate) mod workers;
 
 pub use audit::AuditTerms;
-pub(crate) use audit::{Accepted, Answer, Audits, Authors, Place};
+pub(crate) use audit::{Accepted, Answer, Audits, Author, Authors, Handed, Place, Settled, Truth, UNKNOWN};
 pub(crate) use calls::{Delivery, Fate, Instruction, Lack, Renewal};
-pub(crate) use cells::Cells;
+pub(crate) use cells::{Cells, Received};
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use runs::{Body, run_name};
@@ -35,7 +36,7 @@ use crate::rejection::Rejection;
 use ::evolution::digest::Digest;
 use archipelago::End;
 use archipelago::cell::{CellPlan, CellResult};
-use archipelago::job::JobResult;
+use archipelago::job::{Job, JobResult};
 use bytes::Bytes;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
@@ -79,8 +80,25 @@ pub(crate) enum Effect {
     Open { request: OpenRequest, ticket: Option<Ticket> },
     /// Reads the inputs of a job from another run of the store.
     ReadInputs { run: String, number: u32, source: Source },
-    /// Computes an epoch to decide an audit.
-    Recompute { run: String, place: Place, inputs: Digest, examination: Examination },
+    /// Computes an epoch to decide an audit, and compares checkpoints inside it.
+    Recompute {
+        run: String,
+        place: Place,
+        inputs: Digest,
+        examination: Examination,
+        checkpoints: Vec<(u64, Digest)>,
+    },
+    /// Computes a cell to decide an audit.
+    RecomputeCell { run: String, number: u32, plan: Arc<CellPlan>, files: PlayerFiles },
+    /// Computes a job, and compares what a worker has delivered of it.
+    CheckJob {
+        run: String,
+        number: u32,
+        author: (Author, Receipt),
+        job: Job,
+        inputs: Vec<Bytes>,
+        delivered: JobResult,
+    },
     /// Answers a call that has waited.
     Answer { ticket: Ticket, answer: Result<String, Rejection> },
 }
@@ -95,6 +113,8 @@ pub(crate) enum Step {
     Append { event: RunEvent, then: Then, ending: Option<RunEnding> },
     /// Stores results of cells that a worker has delivered.
     KeepCells { plan: Arc<CellPlan>, receipt: Receipt, results: Vec<(u32, CellResult)> },
+    /// Takes results of cells back.
+    RetractCells { cells: Vec<u32>, reason: String, at: u64 },
     /// Stores the result of a job.
     KeepJob { number: u32, receipt: Receipt, result: JobResult },
     /// The run is not written to any more.
@@ -262,7 +282,28 @@ pub(crate) enum Done {
         run: String,
         place: Place,
         inputs: Digest,
-        digest: Result<Digest, String>,
+        truth: Result<Truth, String>,
+    },
+    RecomputedCell {
+        run: String,
+        number: u32,
+        truth: Result<CellResult, String>,
+    },
+    RetractedCells {
+        run: String,
+        cells: Vec<u32>,
+        reason: String,
+        /// What became known to be stored by it.
+        stored: Vec<(u32, CellResult)>,
+        result: Result<(), Rejection>,
+    },
+    CheckedJob {
+        run: String,
+        number: u32,
+        author: (Author, Receipt),
+        /// Whether the worker has delivered the same.
+        is_right: bool,
+        result: Result<JobResult, String>,
     },
     /// Another coordinator has claimed the store.
     Succeeded,
@@ -274,6 +315,8 @@ pub(crate) struct KeptCells {
     pub(crate) stored: Vec<(u32, CellResult)>,
     /// Results that could not be stored for now.
     pub(crate) unstored: Vec<(u32, CellResult)>,
+    /// Cells of which something else is stored, and what was delivered.
+    pub(crate) differing: Vec<(u32, Digest)>,
     pub(crate) error: Option<StoreError>,
 }
 
@@ -315,6 +358,7 @@ pub(crate) struct Counters {
     pub(crate) audited: u64,
     pub(crate) audits_failed: u64,
     pub(crate) retracted: u64,
+    pub(crate) unaudited: u64,
 }
 
 /// All that a coordinator knows.
@@ -385,8 +429,15 @@ impl ClusterState {
             Done::LookedUp { submission, ticket } => self.looked_up(submission, ticket, now),
             Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
             Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
-            Done::Recomputed { run, place, inputs, digest } => {
-                self.recomputed(&run, (place, &inputs), digest, now);
+            Done::Recomputed { run, place, inputs, truth } => {
+                self.recomputed(&run, (place, &inputs), truth, now);
+            }
+            Done::RecomputedCell { run, number, truth } => self.recomputed_cell(&run, number, truth, now),
+            Done::RetractedCells { run, cells, reason, stored, result } => {
+                self.retracted_cells(&run, (cells, reason), stored, result, now);
+            }
+            Done::CheckedJob { run, number, author, is_right, result } => {
+                self.checked_job(&run, (number, is_right), author, result, now);
             }
             Done::Succeeded => self.succeeded = true,
         }

@@ -4,15 +4,18 @@
 //! run and no other. Runs are opened side by side, but for those whose names follow from the same plan: two submissions
 //! cannot take the same name.
 
+mod memory;
 pub(crate) mod open;
 
 use crate::cluster::{Cluster, LARGE};
 use crate::rejection::Rejection;
 use crate::state::{Done, Effect, KeptCells, OpenRequest, ReadyJob, Receipt, RunEnding, Step, Ticket};
 use archipelago::cell::{CellPlan, CellResult};
+use archipelago::job::JobResult;
 use bytes::Bytes;
 use open::{OpenedRun, Opener};
 use run::jobs::{JobLog, Kept};
+use run::players::PlayerFiles;
 use run::{Journal, JournalError, JournalHead, Pruned, RunError, RunEvent, RunId, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -212,22 +215,62 @@ impl Writer {
                     cluster.feed(Done::Inputs { run, number, inputs });
                 });
             }
-            Effect::Recompute { run, place, inputs, examination } => {
-                let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
-                self.reading.spawn(async move {
-                    // One at a time: what is audited must not keep the coordinator from its calls.
-                    let _turn = turn.lock().await;
-                    let recompute = move || examination.recompute().map(|outcome| outcome.digest);
-                    let digest = match cluster.compute(LARGE, recompute).await {
-                        Ok(digest) => digest.map_err(|error| error.to_string()),
-                        Err(status) => Err(status.message().to_owned()),
-                    };
-                    cluster.feed(Done::Recomputed { run, place, inputs, digest });
+            Effect::Recompute { run, place, inputs, examination, checkpoints } => {
+                let recompute = move |_: &Cluster| {
+                    memory::check(examination.memory())?;
+                    examination.recompute(&checkpoints).map_err(|error| error.to_string())
+                };
+                self.recompute(recompute, move |truth| Done::Recomputed { run, place, inputs, truth });
+            }
+            Effect::RecomputeCell { run, number, plan, files } => {
+                let recompute = move |cluster: &Cluster| compute_cell(cluster, &plan, number, &files);
+                self.recompute(recompute, move |truth| Done::RecomputedCell { run, number, truth });
+            }
+            Effect::CheckJob { run, number, author, job, inputs, delivered } => {
+                let recompute = move |_: &Cluster| job.compute(&inputs).map_err(|error| error.to_string());
+                self.recompute(recompute, move |result: Result<JobResult, String>| {
+                    let is_right = result.as_ref().is_ok_and(|result| *result == delivered);
+                    Done::CheckedJob { run, number, author, is_right, result }
                 });
             }
             Effect::Answer { ticket, answer } => self.cluster.answer(ticket, answer),
         }
     }
+
+    /// Computes something that workers have computed, and feeds back what it came to.
+    fn recompute<T: Send + 'static>(
+        &mut self,
+        compute: impl FnOnce(&Cluster) -> Result<T, String> + Send + 'static,
+        done: impl FnOnce(Result<T, String>) -> Done + Send + 'static,
+    ) {
+        let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
+        self.reading.spawn(async move {
+            // One at a time: what is audited must not keep the coordinator from its calls.
+            let _turn = turn.lock().await;
+            let asked = cluster.clone();
+            let computed = cluster.compute(LARGE, move || compute(&asked)).await;
+            let computed = computed.unwrap_or_else(|status| Err(status.message().to_owned()));
+            cluster.feed(done(computed));
+        });
+    }
+}
+
+/// Computes a cell, unless the coordinator closes meanwhile.
+fn compute_cell(
+    cluster: &Cluster,
+    plan: &CellPlan,
+    number: u32,
+    files: &PlayerFiles,
+) -> Result<CellResult, String> {
+    memory::check(plan.memory(number))?;
+    let contestants = match plan {
+        CellPlan::Sweep(_) => vec![],
+        CellPlan::Tournament(games) => {
+            games.contestants(files, &BTreeMap::new()).map_err(|error| error.to_string())?
+        }
+    };
+    let computed = plan.compute(number, &contestants, || cluster.is_closing());
+    computed.map_err(|error| error.to_string())?.ok_or_else(|| "the coordinator closes".to_owned())
 }
 
 /// Opens a run. While the store fails, it is tried again, unless an operator waits for the answer: what a study needs or a
@@ -286,7 +329,7 @@ impl RunWriter {
                 }
                 let writing = self.cluster.store_watch().begin();
                 let result = batch.write(&self.store).await;
-                drop(writing);
+                writing.done(result.is_ok());
                 self.pause_after(result.is_err()).await;
                 self.cluster.feed(Done::Committed { run, batch, result });
             }
@@ -331,19 +374,23 @@ impl RunWriter {
                 }
                 return next;
             }
+            Step::RetractCells { cells, reason, at } => {
+                let (stored, result) = self.retract_cells(&cells, &reason, at).await;
+                if matches!(result, Err(Rejection::Succeeded)) {
+                    self.cluster.feed(Done::Succeeded);
+                }
+                self.pause_after(result.is_err()).await;
+                self.cluster.feed(Done::RetractedCells { run, cells, reason, stored, result });
+            }
             Step::KeepJob { number, receipt, result } => {
                 let path = run::study::job_path(&self.id, number);
                 let writing = self.cluster.store_watch().begin();
+                // What differs from it was not made by a coordinator: nothing replaces it, and nothing is built upon it.
                 let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {
                     Ok(_) => Ok(result),
-                    // Whatever is stored counts: nothing replaces it.
-                    Err(StoreError::Differs { .. }) => {
-                        let read = self.store.read_value(&path, Kind::Artifact).await;
-                        read.map_err(|error| (result, error))
-                    }
                     Err(error) => Err((result, error)),
                 };
-                drop(writing);
+                writing.done(stored.is_ok());
                 self.pause_after(stored.is_err()).await;
                 self.cluster.feed(Done::KeptJob { run, number, receipt, stored });
             }
@@ -361,8 +408,10 @@ impl RunWriter {
         if self.is_succeeded().await {
             return Err(Rejection::Succeeded);
         }
-        let _writing = self.cluster.store_watch().begin();
-        match self.files.journal.append(event).await {
+        let writing = self.cluster.store_watch().begin();
+        let appended = self.files.journal.append(event).await;
+        writing.done(appended.is_ok());
+        match appended {
             Ok(_) => {}
             Err(JournalError::Fenced { .. }) if self.is_succeeded().await => {
                 return Err(Rejection::Succeeded);
@@ -382,8 +431,34 @@ impl RunWriter {
         Ok(head)
     }
 
+    /// Writes down that results of cells do not count any more. Returns what became known to be stored by that.
+    async fn retract_cells(
+        &mut self,
+        cells: &[u32],
+        reason: &str,
+        at: u64,
+    ) -> (Vec<(u32, CellResult)>, Result<(), Rejection>) {
+        let Some(log) = &mut self.files.jobs else { return (vec![], Ok(())) };
+        let (Kept { new, error, .. }, batches) = log.settle().await;
+        if let Some(error) = error {
+            return (new, Err(error.into()));
+        }
+        let (jobs, reason) = (cells.to_vec(), reason.to_owned());
+        let event = RunEvent::RetractedJobs { jobs, batches, reason, at };
+        let appended = self.append(&event, None).await;
+        if let (Ok(_), Some(log)) = (&appended, &mut self.files.jobs) {
+            log.retract(cells);
+        }
+        (new, appended.map(|_| ()))
+    }
+
     async fn is_succeeded(&self) -> bool {
-        is_lost(self.claim.as_ref()).await
+        let asked = self.claim.as_ref().map(|claim| (claim, self.cluster.store_watch().begin_read()));
+        let Some((claim, asked)) = asked else { return false };
+        let stands = claim.stands().await;
+        asked.done(stands.is_ok());
+        // While the store cannot say, this one has it.
+        matches!(stands, Ok(false))
     }
 
     async fn pause_after(&self, failure: bool) {
@@ -403,20 +478,25 @@ impl RunWriter {
         }
         let writing = self.cluster.store_watch().begin();
         let Kept { mut new, mut differing, mut error, unstored } = log.keep(plan, all).await;
-        drop(writing);
+        writing.done(error.is_none());
         let failed = error.is_some();
         let mut done = vec![];
         for (receipt, numbers) in receipts {
-            let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number)).last();
+            let wrong = differing.extract_if(.., |(number, _)| numbers.contains(number));
+            let wrong = wrong.filter_map(|(number, error)| match error {
+                StoreError::Differs { offered, .. } => Some((number, offered)),
+                _ => None,
+            });
+            let differing = wrong.collect();
             let is_of_it = |(number, _): &&(u32, CellResult)| numbers.contains(number);
             let unstored = unstored.iter().filter(is_of_it).cloned().collect();
             // What an earlier call could not write comes with the first delivery, and so does a failure of the store.
             let stored = std::mem::take(&mut new);
-            let error = wrong.map(|(_, error)| error).or_else(|| error.take());
+            let error = error.take();
             done.push(Done::KeptCells {
                 run: self.run.clone(),
                 receipt,
-                kept: KeptCells { stored, unstored, error },
+                kept: KeptCells { stored, unstored, differing, error },
             });
         }
         self.pause_after(failed).await;

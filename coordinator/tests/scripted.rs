@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "scripted/blame.rs"]
+mod blame;
 #[path = "scripted/liars.rs"]
 mod liars;
 #[path = "../../tests/support/replay.rs"]
@@ -20,7 +22,7 @@ use coordinator::leases::Terms;
 use coordinator::{Background, Cluster, Permissions, Rejection, Settings};
 use evolution::codec;
 use evolution::digest::Digest;
-use evolution::epoch::{self, EpochTask, Packet};
+use evolution::epoch::{self, EpochOutcome, EpochTask, Packet};
 use experiment::{Experiment, Plan, SEMANTICS};
 use proto::calls::WorkerCalls;
 use proto::v1;
@@ -91,8 +93,12 @@ struct Script {
 
 impl Script {
     async fn new(text: &str) -> Self {
+        Self::with(text, &settings(1)).await
+    }
+
+    async fn with(text: &str, settings: &Settings) -> Self {
         let store = Store::memory();
-        let (cluster, background) = coordinator::start(store.clone(), &settings(1), || 0).await.unwrap();
+        let (cluster, background) = coordinator::start(store.clone(), settings, || 0).await.unwrap();
         let run = cluster.submit(parse(text), vec![], 0, false).await.unwrap();
         Self { store, cluster, background: Some(background), run, lives: 1 }
     }
@@ -186,8 +192,14 @@ fn computed(worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
 }
 
 fn computed_of(experiment: &Experiment, worker: &str, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
-    let piece = grant.piece.clone().unwrap();
-    let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece.what else {
+    let outcome = epoch::run(&*experiment.evolver(), &task_of(grant)).unwrap();
+    delivery(worker, grant, outcome)
+}
+
+/// The task of a grant with everything inline.
+fn task_of(grant: &v1::Grant) -> EpochTask {
+    let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = grant.piece.clone().unwrap().what
+    else {
         unreachable!("there are only epochs")
     };
     let wire = grant.task.clone().unwrap();
@@ -198,11 +210,14 @@ fn computed_of(experiment: &Experiment, worker: &str, grant: &v1::Grant) -> (v1:
         departure: packet.departure.unwrap().inline.unwrap(),
     };
     let packets = wire.packets.into_iter().map(packet).collect();
-    let task = EpochTask { island, epoch, until: wire.until, state, packets };
-    let outcome = epoch::run(&*experiment.evolver(), &task).unwrap();
+    EpochTask { island, epoch, until: wire.until, state, packets }
+}
+
+/// An outcome as a worker delivers it.
+fn delivery(worker: &str, grant: &v1::Grant, outcome: EpochOutcome) -> (v1::CompleteHead, Vec<Bytes>) {
     let statistics = codec::encode(&outcome.statistics).unwrap();
     let result = v1::EpochResult {
-        inputs: wire.inputs,
+        inputs: grant.task.clone().unwrap().inputs,
         digest: Bytes::copy_from_slice(&outcome.digest.0),
         standing: Some((&outcome.standing).into()),
         state_length: outcome.state.len() as u64,
@@ -211,7 +226,7 @@ fn computed_of(experiment: &Experiment, worker: &str, grant: &v1::Grant) -> (v1:
     };
     let head = v1::CompleteHead {
         worker: worker.to_owned(),
-        piece: Some(piece),
+        piece: grant.piece.clone(),
         milliseconds: 1,
         what: Some(v1::complete_head::What::Epoch(result)),
         slots: 0,
@@ -324,22 +339,7 @@ async fn a_delivery_is_accepted_at_once_and_durable_later() {
 async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
     let mut script = Script::new(EXPERIMENT).await;
     let line = Arc::new(Line::new(script.cluster.clone()));
-    let identity = worker::Identity {
-        id: "a".to_owned(),
-        name: "a".to_owned(),
-        version: "scripted".to_owned(),
-        give_up_after: None,
-        seed: 0,
-        look: None,
-    };
-    let engines = BTreeMap::new();
-    let config = worker::Config {
-        identity,
-        cache_bytes: 1 << 20,
-        undurable_bytes: 1 << 20,
-        memory_bytes: u64::MAX,
-        engines,
-    };
+    let config = config("a");
     // It computes an epoch now and then, so that the coordinator is lost in the middle.
     let working =
         tokio::spawn(worker::run(config, line.clone(), worker::Pool::inline(), std::future::pending()));
@@ -356,6 +356,25 @@ async fn what_was_not_durable_is_delivered_to_the_next_coordinator() {
     assert!(records.iter().any(|event| matches!(event, RunEvent::Finished { .. })));
     assert!(before >= 4);
     working.abort();
+}
+
+/// The settings of a worker.
+fn config(id: &str) -> worker::Config {
+    let identity = worker::Identity {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        version: "scripted".to_owned(),
+        give_up_after: None,
+        seed: 0,
+        look: None,
+    };
+    worker::Config {
+        identity,
+        cache_bytes: 1 << 20,
+        undurable_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
+        engines: BTreeMap::new(),
+    }
 }
 
 /// The coordinator that a worker calls just now.
@@ -432,6 +451,16 @@ const SWEEP: &str = "name = \"swept\"\nproblem = { kind = \"onemax\", length = 1
 
 async fn deliver_cells(script: &Script, worker: &str, results: &[(u32, CellResult)]) -> Result<(), String> {
     script.join(worker).await;
+    let (head, bodies) = cells_delivery(script, worker, results);
+    let delivered = script.cluster.complete(head, bodies).await;
+    delivered.map(|_| ()).map_err(|status| status.message().to_owned())
+}
+
+fn cells_delivery(
+    script: &Script,
+    worker: &str,
+    results: &[(u32, CellResult)],
+) -> (v1::CompleteHead, Vec<Bytes>) {
     let what = v1::piece::What::Cells(v1::CellsPiece { first: 0, count: 3 });
     let body = codec::encode(&results.to_vec()).unwrap();
     let head = v1::CompleteHead {
@@ -441,8 +470,7 @@ async fn deliver_cells(script: &Script, worker: &str, results: &[(u32, CellResul
         what: Some(v1::complete_head::What::Cells(v1::CellsResult { length: body.len() as u64 })),
         slots: 0,
     };
-    let delivered = script.cluster.complete(head, vec![body]).await;
-    delivered.map(|_| ()).map_err(|status| status.message().to_owned())
+    (head, vec![body])
 }
 
 fn swept() -> Vec<(u32, CellResult)> {
@@ -462,18 +490,4 @@ async fn a_sweep_that_is_cancelled_stays_cancelled_and_continues_when_it_is_subm
     assert_eq!(script.acquire("a", 1).await.len(), 1);
     deliver_cells(&script, "a", &swept()).await.unwrap();
     script.until("the end", || script.state() == State::Finished).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_stored_of_cells_counts_whichever_worker_was_wrong() {
-    let script = Script::new(SWEEP).await;
-    let results = swept();
-    let CellResult::Evolved(mut wrong) = results[1].1.clone() else { unreachable!("it is a sweep") };
-    wrong.best += 1.0;
-    deliver_cells(&script, "b", &[(1, CellResult::Evolved(wrong))]).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    deliver_cells(&script, "a", &results).await.unwrap();
-    script.until("the end", || script.state() == State::Finished).await;
-    let quarantined = deliver_cells(&script, "c", &results[..1]).await;
-    assert!(quarantined.is_ok(), "it has delivered nothing wrong");
 }

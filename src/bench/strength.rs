@@ -13,7 +13,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tournament::{
-    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance, privileged,
+    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance, playing,
+    privileged,
 };
 
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     /// Equal depth: plies that both players look ahead
     #[arg(long, value_name = "PLIES", value_parser = clap::value_parser!(u32).range(1..=20))]
     depth: Option<u32>,
-    /// Equal nodes: positions that both players may visit for a move
+    /// Equal nodes: positions that the playing search of both players may visit for a move
     #[arg(long, conflicts_with = "depth", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     nodes: Option<u64>,
     /// Equal CPU time for a move, in milliseconds: each player gets the nodes it visits in that time
@@ -114,7 +115,7 @@ fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -
         None => player,
         Some(nodes) => {
             let limits = Limits { nodes: Some(nodes[seat]), ..Limits::depth(MAX_DEPTH) };
-            PlayerSpec::Limited { player: Box::new(player), limits }
+            playing(player, limits)
         }
     };
     let players = [within(player.clone(), 0), within(opponent, 1)].map(Into::into);
@@ -127,7 +128,7 @@ fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -
 /// Nodes that a player visits in so many milliseconds of CPU time, from positions of games.
 fn nodes_in(player: &PlayerSpec, milliseconds: u64) -> u64 {
     const ROUNDS: u64 = 5;
-    let mut player = player.build();
+    let mut player = playing(player.clone(), Limits::depth(MAX_DEPTH)).build();
     player.new_game(0);
     let seconds = milliseconds as f64 / 1000.0;
     let mut rates = vec![];

@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
-use checkers::{MAX_DEPTH, Network, PlayerFile};
+use checkers::{MAX_DEPTH, Network, PlayerFile, PlayerFileError, Style, Ties};
 use clap::ValueEnum;
 use ensembles::{Distance, Settings, Speciation, Summary};
+use experiment::document::explain;
 use run::players::Reference;
 use run::states::States;
 use species::{Distances, Noise};
@@ -41,6 +42,15 @@ pub(crate) struct Arguments {
     /// Openings that each two members play, with both colours
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=156))]
     pairs: u32,
+    /// Whether they search pending captures at the leaves to their end
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "true|false")]
+    quiescence: bool,
+    /// Which of equally good moves they play
+    #[arg(long, value_enum, default_value = "order")]
+    ties: TiesName,
+    /// Let their search know the game so far
+    #[arg(long)]
+    history: bool,
     /// Decides which openings are played, and on which positions players are compared by behaviour
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -73,6 +83,14 @@ enum NoiseName {
     Own,
     /// They belong to the nearest species
     Nearest,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TiesName {
+    /// The first of the legal moves
+    Order,
+    /// Any of them, by game and ply
+    Random,
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -137,6 +155,14 @@ impl Arguments {
             depth: self.depth,
             pairs: self.pairs as usize,
             seed: self.seed,
+            style: Style {
+                history: self.history,
+                quiescence: self.quiescence,
+                ties: match self.ties {
+                    TiesName::Order => Ties::Order,
+                    TiesName::Random => Ties::Random,
+                },
+            },
             ..Settings::default()
         }
     }
@@ -185,7 +211,10 @@ impl Population {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), Failure> {
-        let unreadable = |error| refused(format!("{}: {error}", path.display()));
+        let unreadable = |error| match error {
+            PlayerFileError::Read(error) => refused(explain(path, error)),
+            error => refused(format!("{}: {error}", path.display())),
+        };
         let file = PlayerFile::load(path).map_err(unreadable)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         match &file {

@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut rungs = vec![];
     let mut unfinished = vec![];
     for source in &arguments.sources {
-        let sources::Present { runs, missing } =
+        let sources::Present { runs, missing, .. } =
             sources::levels(&store, std::slice::from_ref(source)).await?;
         unfinished.extend(missing);
         for run in runs {

@@ -8,6 +8,7 @@ mod tables;
 use crate::failure::Failure;
 use crate::terminal;
 use log::Log;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,7 +49,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     logs.sort_by(|one, other| one.code.cmp(&other.code));
     let study = tables::Study::of(&logs, arguments.plays).map_err(Failure::Config)?;
     if arguments.json {
-        terminal::write(format_args!("{}\n", study.json()));
+        let mut found = study.json();
+        let unfinished: Vec<&str> =
+            logs.iter().filter(|log| log.is_unfinished).map(|log| log.code.as_str()).collect();
+        found["unfinished"] = unfinished.into();
+        found["different_settings"] = differing(&logs).into_iter().map(|(name, _)| name).collect();
+        terminal::write(format_args!("{found}\n"));
     } else {
         terminal::write(format_args!("{}", markdown(&logs, &study)));
     }
@@ -68,5 +74,33 @@ fn markdown(logs: &[Log], study: &tables::Study) -> String {
     };
     // Writing into a string cannot fail.
     let _ = writeln!(text, "{who} Every game was replayed by the rules.");
+    let codes = |is: fn(&Log) -> bool| -> Vec<&str> {
+        logs.iter().filter(|log| is(log)).map(|log| log.code.as_str()).collect()
+    };
+    for (codes, what) in [
+        (codes(|log| log.is_unfinished), "not finished; its games count as far as they were played"),
+        (codes(|log| log.is_resumed), "interrupted and resumed; one game was started again"),
+    ] {
+        if !codes.is_empty() {
+            let _ = writeln!(text, "\nSessions, {what}: {}.", codes.join(", "));
+        }
+    }
+    for (name, values) in differing(logs) {
+        let _ = writeln!(text, "\nSessions with different settings are pooled: `{name}` is {values}.");
+    }
     text + &study.markdown()
+}
+
+/// The settings that are not the same in all sessions, with their values.
+fn differing(logs: &[Log]) -> Vec<(&str, String)> {
+    let names: BTreeSet<&str> = logs.iter().flat_map(|log| log.settings.keys()).map(String::as_str).collect();
+    let values = |name: &str| -> BTreeSet<String> {
+        logs.iter()
+            .map(|log| log.settings.get(name).map_or_else(|| "not given".to_owned(), ToString::to_string))
+            .collect()
+    };
+    let all = names.into_iter().map(|name| (name, values(name)));
+    all.filter(|(_, values)| values.len() > 1)
+        .map(|(name, values)| (name, values.into_iter().collect::<Vec<_>>().join(" or ")))
+        .collect()
 }

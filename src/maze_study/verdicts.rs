@@ -24,6 +24,10 @@ impl Record {
         let [won, tied, lost] = self.0;
         format!("better in {won}, equal in {tied}, worse in {lost}")
     }
+
+    fn is_better(&self) -> bool {
+        self.0[0] > self.0[2]
+    }
 }
 
 /// What is reproduced and what is not; nothing where nothing was published.
@@ -54,9 +58,14 @@ fn enhanced(games: &[(Size, &Game)]) -> Option<String> {
     let all: usize = here.0.iter().sum();
     (all > 0).then(|| {
         format!(
-            "Enhanced GA against the best before it, in {all} games: {} here; {} in print (241.9 read as 341.9).",
+            "Enhanced GA against the best before it, in {all} games: {} here; {} in print (241.9 read as 341.9).{}",
             here.text(),
-            there.text()
+            there.text(),
+            match (there.is_better(), here.is_better()) {
+                (true, true) => " That it is better is reproduced on these boards.",
+                (true, false) => " That it is better is not reproduced on these boards.",
+                (false, _) => "",
+            }
         )
     })
 }
@@ -102,7 +111,13 @@ mod tests {
             ],
         };
         let games = vec![game(45, 310.0, 309.0, 300.0, 301.0), game(50, 330.0, 338.0, 334.0, 334.0)];
-        let board = Board { size: Size { width: 20, height: 20 }, games };
+        let size = Size { width: 20, height: 20 };
+        for (own, verdict) in [(340.0, "is reproduced"), (330.0, "is not reproduced")] {
+            let games = vec![game(50, own, 338.0, 334.0, 334.0)];
+            let told = &sentences(&[Board { size, games }])[0];
+            assert!(told.ends_with(&format!("That it is better {verdict} on these boards.")), "{told}");
+        }
+        let board = Board { size, games };
         assert_eq!(
             sentences(&[board]),
             [

@@ -1,7 +1,7 @@
 //! What checkers evolution has to show: how its champions fare against a player that never changes, games to step
 //! through, what the champion looks at, and the species of its population.
 
-use super::read;
+use super::{Shown, read};
 use crate::contender::network;
 use crate::failure::Failure;
 use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
@@ -31,10 +31,10 @@ pub(super) async fn blocks(
     spec: &Checkers,
     reader: &mut Reader,
     champions: &[Option<ChampionView>],
-) -> Result<Vec<Block>, Failure> {
+) -> Result<Shown, Failure> {
     let fittest = read::fittest(champions);
     let Some(&(island, champion)) = fittest.first() else {
-        return Ok(vec![Block::Text("There is no champion yet.".to_owned())]);
+        return Ok(Shown::without_lead(vec![Block::Text("There is no champion yet.".to_owned())]));
     };
     let seat = Seat { spec, depth: spec.depth.min(DEPTH) };
     let (depth, kind) = (seat.depth, spec.nodes.kind());
@@ -55,7 +55,36 @@ pub(super) async fn blocks(
     blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
     blocks.extend(species_picture(reader, kind).await);
-    Ok(blocks)
+    Ok(Shown { lead: lead(&milestones), blocks })
+}
+
+/// What a reader wants to know first: how strong the champion is, and whether it became stronger.
+fn lead(milestones: &[Milestone]) -> Option<String> {
+    let last = milestones.last()?;
+    let Interval { low, high } = last.tally.interval();
+    let score = last.tally.score();
+    let now = format!("The champion scores {score:.2} against `material` ({low:.2} to {high:.2})");
+    let [first, .., before, _] = milestones else {
+        return Some(format!("{now}."));
+    };
+    let then = first.tally.interval();
+    let change = if low > then.high {
+        "stronger than"
+    } else if high < then.low {
+        "weaker than"
+    } else {
+        "not clearly different from"
+    };
+    let trend = match score - before.tally.score() {
+        rise if rise > 0.01 => ", still rising",
+        rise if rise < -0.01 => ", falling since the last milestone",
+        _ => ", level since the last milestone",
+    };
+    let generation = count(first.generation);
+    Some(format!(
+        "{now}, {change} the champion of generation {generation} ({:.2}){trend}.",
+        first.tally.score()
+    ))
 }
 
 /// A champion of the past, and what it scored.
@@ -148,13 +177,14 @@ async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Mi
 
 fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
     let last = milestones.last()?;
-    let columns = ["epoch", "generation", "won", "drawn", "lost", "score", "95 % between", "and"];
+    let columns =
+        ["epoch", "generation", "won", "drawn", "lost", "score", "95 % from", "to", "Elo above `material`"];
     let mut table = Table::new(format!("Champions of island {island} against `material`"), &columns);
     for Milestone { epoch, generation, tally } in milestones {
         let Interval { low, high } = tally.interval();
         let counts = [*epoch, *generation, tally.wins, tally.draws, tally.losses].map(count);
         let scores = [tally.score(), low, high].map(|score| format!("{score:.3}"));
-        table.push(counts.into_iter().chain(scores).collect());
+        table.push(counts.into_iter().chain(scores).chain([elo(tally.score())]).collect());
     }
     if milestones.len() < 2 {
         return Some(Block::Table(table));
@@ -184,6 +214,15 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
     Some(Block::Figure(Figure { picture: chart.draw(), caption, numbers: Some(table) }))
 }
 
+/// The difference in Elo that a score stands for.
+fn elo(score: f64) -> String {
+    match score {
+        score if score <= 0.0 => "below −800".to_owned(),
+        score if score >= 1.0 => "above 800".to_owned(),
+        score => format!("{:+.0}", 400.0 * (score / (1.0 - score)).log10()),
+    }
+}
+
 /// A game that was won, one that was lost and one that was drawn, as far as there are such.
 fn games(champion: &Arc<Network>, island: u32, seat: &Seat<'_>) -> Vec<Block> {
     let pairs = seat.duel(champion).games(&deck_pairs(PAIRS, 1));
@@ -195,7 +234,7 @@ fn games(champion: &Arc<Network>, island: u32, seat: &Seat<'_>) -> Vec<Block> {
     chosen.extend(others.into_iter().take(GAMES - chosen.len()));
     let players = [format!("the champion of island {island}"), "material".to_owned()];
     let shown = |game: &GameRecord| {
-        let title = format!("{}, opening {}", verdict(game), game.opening);
+        let title = format!("{}, opening no. {} of the deck", verdict(game), game.opening);
         super::games::shown(game, players.each_ref().map(String::as_str), title)
     };
     chosen.into_iter().filter_map(|game| shown(game).ok()).map(|game| Block::Game(Box::new(game))).collect()
@@ -326,6 +365,33 @@ async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
 mod tests {
     use super::*;
     use problems::Endgame;
+
+    fn milestone(generation: u64, wins: u64, losses: u64) -> Milestone {
+        let mut tally = Tally::default();
+        for _ in 0..wins / 2 {
+            tally.add(&[1, 1]);
+        }
+        for _ in 0..losses / 2 {
+            tally.add(&[-1, -1]);
+        }
+        Milestone { epoch: generation, generation, tally }
+    }
+
+    #[test]
+    fn the_lead_says_how_strong_the_champion_is_and_whether_it_rose() {
+        let early = milestone(10, 2, 46);
+        assert!(lead(&[]).is_none());
+        let alone = lead(std::slice::from_ref(&early)).unwrap();
+        assert!(alone.starts_with("The champion scores 0.04 against `material` (0.0"), "{alone}");
+        let risen = lead(&[early, milestone(20, 24, 24), milestone(30, 40, 8)]).unwrap();
+        assert!(
+            risen.ends_with(", stronger than the champion of generation 10 (0.04), still rising."),
+            "{risen}"
+        );
+        let level = lead(&[milestone(10, 24, 24), milestone(20, 26, 22), milestone(30, 26, 22)]).unwrap();
+        assert!(level.contains("not clearly different from") && level.contains("level since"), "{level}");
+        assert_eq!([elo(0.5), elo(0.75), elo(0.0), elo(1.0)], ["+0", "+191", "below −800", "above 800"]);
+    }
 
     #[test]
     fn who_scored_most_comes_first() {

@@ -11,14 +11,17 @@ pub(crate) fn shown(
     title: String,
 ) -> Result<report::Game, RecordError> {
     let [first, second] = players.map(str::to_owned);
+    let pdn = played.to_pdn([&first, &second], &title, "-")?;
     let players = if played.first_is_black { [first, second] } else { [second, first] };
-    let mut position = Position::START;
-    let moves = played.moves()?;
-    let plies = moves.iter().map(|mv| {
+    let mut position = pdn.start;
+    let start = letters(&position);
+    let plies = pdn.moves.iter().map(|mv| {
         position = position.play(mv);
-        Ply { text: mv.to_string(), board: letters(&position) }
+        let between = [mv.from(), mv.to()].map(|square| square.number() - 1);
+        Ply { text: mv.to_string(), board: letters(&position), between }
     });
-    Ok(report::Game { title, plies: plies.collect(), result: result(played).to_owned(), players })
+    let plies = plies.collect();
+    Ok(report::Game { title, start, plies, result: result(played).to_owned(), players, pdn: pdn.to_string() })
 }
 
 fn result(game: &GameRecord) -> &'static str {
@@ -31,7 +34,8 @@ fn result(game: &GameRecord) -> &'static str {
     }
 }
 
-fn letters(position: &Position) -> String {
+/// The 32 squares of a position: `b` and `w` men, `B` and `W` kings, `.` none.
+pub(crate) fn letters(position: &Position) -> String {
     let letter = |square| match position.piece(square) {
         Some(Piece::Man(Side::Black)) => 'b',
         Some(Piece::King(Side::Black)) => 'B',
@@ -57,6 +61,8 @@ mod tests {
         let shown = shown(&played[0][1], ["two", "one"], "a game".to_owned()).unwrap();
         assert_eq!(shown.players, ["one", "two"], "colours are swapped");
         assert_eq!(shown.plies.len(), moves.len());
+        assert_eq!(shown.start, letters(&Position::START));
+        assert_eq!(checkers::read_pdn(&shown.pdn).unwrap()[0].moves, moves, "the download is the game");
         let mut game = Game::new(DrawRules::default());
         for mv in &moves {
             game.play(*mv).unwrap();

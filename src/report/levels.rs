@@ -1,5 +1,6 @@
 //! What a search for levels has to show: the fittest level near each target.
 
+use super::Shown;
 use crate::failure::Failure;
 use crate::level::ladder;
 use problems::ProblemSpec;
@@ -11,14 +12,14 @@ use run::reader::Reader;
 /// Levels that are drawn.
 const SHOWN: usize = 24;
 
-pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result<Vec<Block>, Failure> {
+pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result<Shown, Failure> {
     let mut states = vec![];
     for island in 0..reader.islands() {
         states.extend(reader.newest_state(island).await.map(|state| (island, state)));
     }
     let levels = ladder::best(problem, states)?;
     if levels.is_empty() {
-        return Ok(vec![Block::Text("There is no level to draw yet.".to_owned())]);
+        return Ok(Shown::without_lead(vec![Block::Text("There is no level to draw yet.".to_owned())]));
     }
     let mut table =
         Table::new("The fittest level near each target", &["target", "reached", "fitness", "island"]);
@@ -43,14 +44,26 @@ pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result
             "Targets are the share of plays that pass, estimated here from few plays: `atoll level ladder` plays more."
         }
     };
-    Ok(vec![Block::Gallery(Gallery {
+    let gallery = Gallery {
         title: "The ladder".to_owned(),
         caption: caption.to_owned(),
         legend: vec![],
         pictures,
         numbers: Some(table),
         folded: false,
-    })])
+    };
+    Ok(Shown { lead: Some(lead(&levels)), blocks: vec![Block::Gallery(gallery)] })
+}
+
+/// How near the levels come to their targets.
+fn lead(levels: &[ladder::Best]) -> String {
+    let miss = |level: &ladder::Best| (level.measure - level.target).abs();
+    let worst = levels.iter().max_by(|one, other| miss(one).total_cmp(&miss(other)));
+    let count = if levels.len() == 1 { "1 level".to_owned() } else { format!("{} levels", levels.len()) };
+    worst.map_or(count.clone(), |worst| {
+        let (target, reached) = (number(worst.target), reached(worst));
+        format!("{count} found; the one farthest from its target {target} reaches {reached}.")
+    })
 }
 
 /// What a level reaches, with its standard error where that is an estimate.

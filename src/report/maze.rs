@@ -1,5 +1,6 @@
 //! What a run of the maze has to show: its best walks on their board, and what no walk can exceed.
 
+use super::Shown;
 use crate::failure::Failure;
 use evolution::epoch::ChampionView;
 use maze::{Direction, Exact, Goal, Objective, Solution, Turns};
@@ -13,15 +14,12 @@ const SHOWN: usize = 4;
 /// States that the exact solver may look at: about a second.
 const STATES: u64 = 2_000_000;
 
-pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Vec<Block>, Failure> {
+pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Shown, Failure> {
     let board = spec.board().map_err(|error| Failure::Other(error.to_string()))?;
     let optimum = optimum(spec);
     let best = fittest.first().map(|(_, champion)| champion.fitness);
-    let mut blocks: Vec<Block> = best
-        .zip(optimum.as_ref())
-        .map(|(best, known)| Block::Text(gap(&spec.goal, best, known)))
-        .into_iter()
-        .collect();
+    let lead = best.zip(optimum.as_ref()).map(|(best, known)| gap(&spec.goal, best, known));
+    let mut blocks: Vec<Block> = lead.iter().cloned().map(Block::Text).collect();
     let mut walks: Vec<&[f64]> = vec![];
     let mut pictures = vec![];
     for (island, champion) in fittest {
@@ -37,7 +35,7 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Ve
     }
     if pictures.is_empty() {
         blocks.push(Block::Text("There is no walk to draw yet.".to_owned()));
-        return Ok(blocks);
+        return Ok(Shown { lead, blocks });
     }
     blocks.push(Block::Gallery(Gallery {
         title: "The best walks".to_owned(),
@@ -49,7 +47,7 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Ve
         numbers: None,
         folded: false,
     }));
-    Ok(blocks)
+    Ok(Shown { lead, blocks })
 }
 
 /// The walk of a genome, up to the last number that counts.

@@ -1,6 +1,6 @@
 //! From a store to what a report tells of a run.
 
-use super::{checkers, found, levels, maze};
+use super::{Shown, archive, checkers, found, levels, maze};
 use crate::failure::Failure;
 use evolution::epoch::ChampionView;
 use problems::ProblemSpec;
@@ -18,6 +18,7 @@ pub(super) struct Read {
     reader: Reader,
     champions: Vec<Option<ChampionView>>,
     flag: String,
+    lead: Option<String>,
 }
 
 impl Read {
@@ -27,46 +28,62 @@ impl Read {
         for island in 0..reader.islands() {
             champions.push(reader.champion(island).await);
         }
-        Ok(Self { id: run.clone(), reader, champions, flag })
+        Ok(Self { id: run.clone(), reader, champions, flag, lead: None })
+    }
+
+    /// Whether showing what its problem found takes games.
+    pub(super) fn plays_games(&self) -> bool {
+        matches!(self.reader.experiment.file().problem, ProblemSpec::Checkers(_))
     }
 
     /// What its problem has to show.
     pub(super) async fn shown(&mut self) -> Vec<Section> {
         let problem = self.reader.experiment.file().problem.clone();
-        let section = match &problem {
-            ProblemSpec::Maze(spec) => found("The best walks", maze::blocks(spec, &self.fittest())),
+        let (title, shown) = match &problem {
+            ProblemSpec::Maze(spec) => ("The best walks", maze::blocks(spec, &self.fittest())),
             ProblemSpec::Checkers(spec) => {
-                found("The champion", checkers::blocks(spec, &mut self.reader, &self.champions).await)
+                ("The champion", checkers::blocks(spec, &mut self.reader, &self.champions).await)
             }
             ProblemSpec::LockKey(_) | ProblemSpec::Match3(_) => {
-                found("The levels", levels::blocks(&problem, &mut self.reader).await)
+                ("The levels", levels::blocks(&problem, &mut self.reader).await)
             }
-            ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => return vec![],
+            ProblemSpec::Onemax(_) | ProblemSpec::Rastrigin(_) => {
+                return archive::section(&mut self.reader).await.into_iter().collect();
+            }
         };
-        vec![section]
+        let (lead, blocks) = match shown {
+            Ok(Shown { lead, blocks }) => (lead, Ok(blocks)),
+            Err(failure) => (None, Err(failure)),
+        };
+        self.lead = lead;
+        let mut sections = vec![found(title, blocks)];
+        sections.extend(archive::section(&mut self.reader).await);
+        sections
     }
 
-    /// The champions of all islands with their islands, the fittest first, of equals the first.
+    /// The champions of all islands with their islands, the fittest first; of equals the one that was found first.
     fn fittest(&self) -> Vec<(u32, &ChampionView)> {
         fittest(&self.champions)
     }
 
     pub(super) fn run(self) -> Run {
-        let Self { id, reader, champions, flag } = self;
+        let Self { id, reader, champions, flag, lead } = self;
         let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
         let (file, events) = (reader.experiment.file().clone(), reader.events.clone());
         let mut run = history::of(&id, reader, champions);
+        run.lead = lead;
         run.reproduce = reproduce(&id, &events, file.guests.is_some());
         run.next = next_steps(&run, (&file.problem, best), &flag);
         run
     }
 }
 
-/// Champions with their islands, the fittest first, of equals the first.
+/// Champions with their islands, the fittest first; of equals the one that was found first, as in a run's summary.
 pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &ChampionView)> {
     let mut fittest: Vec<(u32, &ChampionView)> =
         (0..).zip(champions).filter_map(|(island, view)| Some((island, view.as_ref()?))).collect();
-    fittest.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
+    // The sort is stable: what is equal in both stays in the order of islands.
+    fittest.sort_by(|(_, a), (_, b)| b.fitness.total_cmp(&a.fitness).then(a.generation.cmp(&b.generation)));
     fittest
 }
 

@@ -3,7 +3,6 @@
 use super::{Report, found, made, maze};
 use crate::failure::Failure;
 use crate::maze_study;
-use crate::store_argument::StoreArgument;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use experiment::Sweep;
@@ -23,16 +22,10 @@ use store::Store;
 /// Walks that are drawn.
 const SHOWN: usize = 12;
 
-pub(super) async fn report(
-    store: &Store,
-    run: &RunId,
-    plan: &Sweep,
-    place: &StoreArgument,
-) -> Result<Report, Failure> {
+pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str) -> Result<Report, Failure> {
     let (cells, damage) = read_cells(store, run, plan).await?;
     let is_final = cells.len() == plan.len() as usize;
     let digest = digest(plan, &cells);
-    let flag = place.flag();
     let sweep = report::sweep::Sweep {
         id: run.to_string(),
         problem: history::word(&serde_json::json!(plan.cell(0).experiment.file().problem)),
@@ -84,7 +77,11 @@ fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
         Value::Array(row) => row.iter().map(text).collect::<Vec<_>>().join(", "),
         other => text(other),
     };
-    Axis { keys, labels: values.iter().map(label).collect() }
+    let cells = |value: &Value| match value {
+        Value::Array(row) if keys.len() > 1 => row.iter().map(text).collect(),
+        other => vec![label(other)],
+    };
+    Axis { labels: values.iter().map(label).collect(), values: values.iter().map(cells).collect(), keys }
 }
 
 /// For each combination what its repeats brought: repeats differ by their seeds alone.

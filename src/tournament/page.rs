@@ -47,7 +47,7 @@ fn headline(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_
     } else {
         format!(" It is unfinished: {} of {} batches of games are played.", count(done), count(all))
     };
-    let first = standings.first().map_or("nobody", |standing| standing.name);
+    let first = standings.first().map_or("no player", |standing| standing.name);
     let (games, players) = (count(outcome.games()), standings.len());
     format!("{games} games of {players} players in pairs with colours swapped; {first} is ahead.{state}")
 }
@@ -72,6 +72,7 @@ fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
         value: standing.rating.elo,
         low: standing.rating.low,
         high: standing.rating.high,
+        half: None,
     };
     let chart = Ranges {
         name: "ratings",

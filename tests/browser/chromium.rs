@@ -153,6 +153,14 @@ impl Page<'_> {
         answer["result"]["value"].clone()
     }
 
+    /// What the page holds once all garbage is gone: bytes of its heap, nodes and listeners, those that are not shown included.
+    pub(crate) fn held(&mut self) -> [u64; 3] {
+        self.call("HeapProfiler.collectGarbage", &json!({}));
+        let heap = self.call("Runtime.getHeapUsage", &json!({}))["usedSize"].as_f64().unwrap_or(0.0) as u64;
+        let counted = self.call("Memory.getDOMCounters", &json!({}));
+        [heap, counted["nodes"].as_u64().unwrap_or(0), counted["jsEventListeners"].as_u64().unwrap_or(0)]
+    }
+
     /// Presses a key, wherever the focus is.
     pub(crate) fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
@@ -188,6 +196,11 @@ impl Page<'_> {
                 .clone();
         self.events.retain(|event| !is_done(event));
         name.as_str().expect("a name").to_owned()
+    }
+
+    /// Forgets what has happened so far.
+    pub(crate) fn forget_events(&mut self) {
+        self.events.clear();
     }
 
     /// Everything that went wrong so far: errors on the console, exceptions, refused requests.

@@ -3,6 +3,7 @@
 use crate::chromium::{Chromium, Page, View};
 use crate::support::Place;
 use crate::{NARROW, axe, faults};
+use match3::{Direction, Game, Level, Move, Stream};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -11,6 +12,14 @@ name = "mazes"
 problem = { kind = "lock-key", level = { width = 5, height = 5, pairs = 1 }, targets = [12, 20] }
 algorithm = { kind = "ga", population = 30, mutation = { rate = 0.5 } }
 budget = { generations = 10 }
+"#;
+
+const STAGES: &str = r#"
+name = "stages"
+problem = { kind = "match3", rules = { pass = 3.0 } }
+algorithm = { kind = "ga", population = 8 }
+budget = { generations = 2 }
+study = { stage-1 = { seed = 1 }, stage-2 = { seed = 2 }, stage-3 = { seed = 3 } }
 "#;
 
 const BOARDS: &str = r#"
@@ -178,4 +187,131 @@ fn a_session_in_the_limited_view_is_saved_and_evaluated() {
     assert_eq!(walked, [steps[1] as u64, steps[0] as u64], "{study}");
     let printed = place.run(&["level", "study", &saved]);
     assert!(printed.stdout.contains("All sessions are of people."), "{}", printed.stdout);
+}
+
+/// The middle of a cell of the board on the screen.
+fn middle(page: &mut Page<'_>, x: i32, y: i32) -> (f64, f64) {
+    let found = page.evaluate(&format!(
+        "(() => {{ const p = new DOMPoint(SIDE * ({x} + .5), SIDE * ({y} + .5)) \
+         .matrixTransform(document.getElementById('board').getScreenCTM()); return [p.x, p.y]; }})()"
+    ));
+    (found[0].as_f64().unwrap(), found[1].as_f64().unwrap())
+}
+
+/// Plays a game of the session by swipes, move by move beside the rules of the library; its score.
+fn swipe_a_game(page: &mut Page<'_>, moves: usize, luck: &mut Stream) -> f64 {
+    page.evaluate("document.getElementById('board').scrollIntoView()");
+    let level = Level::from_json(&page.evaluate("LEVELS[chosen].level").to_string()).unwrap();
+    let game = Game::new(&level.rules).unwrap();
+    let mut supply = Stream::new(0);
+    let (mut board, mut score) = game.start(&level.board, &mut supply).unwrap();
+    let ways =
+        [(Direction::Up, 0, -1), (Direction::Right, 1, 0), (Direction::Down, 0, 1), (Direction::Left, -1, 0)];
+    let mut left = moves;
+    while left > 0 {
+        let (x, y) =
+            (luck.below(u32::from(board.width())) as u8, luck.below(u32::from(board.height())) as u8);
+        let (direction, right, down) = ways[luck.below(4) as usize];
+        let (column, row) = (i32::from(x) + right, i32::from(y) + down);
+        let inside =
+            (0..i32::from(board.width())).contains(&column) && (0..i32::from(board.height())).contains(&row);
+        if !inside || board.colour(x, y) == 0 {
+            continue;
+        }
+        let (from, to) = (middle(page, x.into(), y.into()), middle(page, column, row));
+        page.swipe(from, to);
+        let combo = game.play(&mut board, Move { x, y, direction }, &mut supply).unwrap().score;
+        score += combo;
+        left -= 1;
+        let rows: Vec<Vec<u8>> = board.rows().map(<[u8]>::to_vec).collect();
+        assert_eq!(page.evaluate("game.cells"), serde_json::json!(rows), "after {x} {y} {direction:?}");
+        for (name, expected) in [("score", score), ("combo", combo)] {
+            let shown = page.evaluate(&format!("game.{name}")).as_f64().unwrap();
+            assert!((shown - expected).abs() < 1e-9, "{name}: {shown}, by the rules {expected}");
+        }
+    }
+    score
+}
+
+#[test]
+fn a_match3_session_is_interrupted_resumed_and_replayed_by_the_rules() {
+    let place = Place::new();
+    let file = ladder(&place, "stages", STAGES);
+    let mut chromium = Chromium::start();
+    let view = View { width: 1280, dark: false, scripts: true };
+    let mut luck = Stream::new(5);
+    let mut scores = vec![];
+    let mut page = chromium.open(&file, view);
+    page.evaluate("location.hash = '#order=down'; readAddress()");
+    click(&mut page, "begin");
+    for _ in 0..2 {
+        scores.push(swipe_a_game(&mut page, 5, &mut luck));
+        click(&mut page, "next");
+    }
+    swipe_a_game(&mut page, 1, &mut luck);
+    drop(page);
+    // The page is opened again in the middle of the third game: the session can be resumed, and that game starts again.
+    let mut page = chromium.open(&file, view);
+    assert!(text(&mut page, "saved").contains("(2 games)"), "{}", text(&mut page, "saved"));
+    page.evaluate("document.querySelector('[data-resume]').click()");
+    assert!(text(&mut page, "task").ends_with("game 3 of 3"), "{}", text(&mut page, "task"));
+    assert_eq!(text(&mut page, "name"), "Level C");
+    scores.push(swipe_a_game(&mut page, 5, &mut luck));
+    click(&mut page, "next");
+    assert!(text(&mut page, "session").contains("is finished"), "{}", text(&mut page, "session"));
+    assert_eq!(page.evaluate("document.querySelector('[data-resume]').hidden"), true);
+    let saved = page.download(place.path(), "document.querySelector('#saved button').click()");
+    assert_eq!(page.complaints(), Vec::<String>::new());
+    drop(page);
+    let study = place.json(&["level", "study", &saved, "--json", "--plays", "100"]);
+    for (stage, score) in study["stages"].as_array().unwrap().iter().zip(scores.iter().rev()) {
+        assert_eq!(stage["sessions"]["plays"], 1, "{stage}");
+        assert!((stage["sessions"]["mean"].as_f64().unwrap() - score).abs() < 1e-5, "{score}: {stage}");
+    }
+    assert_eq!(
+        (study["stages"].as_array().unwrap().len(), &study["unfinished"]),
+        (3, &serde_json::json!([]))
+    );
+}
+
+#[test]
+fn a_level_of_a_session_opens_when_the_one_before_is_passed() {
+    let place = Place::new();
+    let file = ladder(&place, "mazes", MAZES);
+    let mut chromium = Chromium::start();
+    let mut page = chromium.open(&file, View { width: 1280, dark: false, scripts: true });
+    // What the address cannot mean is reported, and does not silently become another study.
+    page.evaluate("location.hash = '#view=5&unlock=1&speed=9'; readAddress()");
+    let fault = text(&mut page, "address-fault");
+    assert!(fault.contains("view=5: expected 0, 1, 2, 3") && fault.contains("speed=9"), "{fault}");
+    assert_eq!(page.evaluate("document.getElementById('begin').disabled"), true);
+    page.evaluate("location.hash = '#view=1&trail=6&unlock=1&games=2'; readAddress()");
+    assert_eq!(text(&mut page, "address-fault"), "");
+    // Nobody passes: after two games of the first level the next stays closed.
+    click(&mut page, "begin");
+    assert!(text(&mut page, "task").ends_with("game 1 of at most 4"), "{}", text(&mut page, "task"));
+    click(&mut page, "next");
+    assert_eq!(text(&mut page, "name"), "Level A");
+    click(&mut page, "next");
+    let told = text(&mut page, "session");
+    assert!(told.contains("The next level stays closed.") && told.contains("is finished"), "{told}");
+    // A pass opens the next level at once, before the second game of the first.
+    click(&mut page, "begin");
+    // However fast somebody walks, one picture of the fading trail is due.
+    page.evaluate(
+        "window.due = new Set(); const later = window.setTimeout, never = window.clearTimeout; \
+         window.setTimeout = (f, t) => { const id = later(() => { due.delete(id); f(); }, t); due.add(id); return id; }; \
+         window.clearTimeout = id => { due.delete(id); never(id); }; 0",
+    );
+    let way = way_out(&rows(&mut page));
+    for key in &way[..way.len() - 1] {
+        page.press(key);
+    }
+    let due = page.evaluate("due.size").as_u64().unwrap();
+    assert!(due <= 1, "{due} pictures are due");
+    page.press(way[way.len() - 1]);
+    assert_eq!(text(&mut page, "next"), "Next level");
+    click(&mut page, "next");
+    assert_eq!(text(&mut page, "name"), "Level B");
+    assert_eq!(page.complaints(), Vec::<String>::new());
 }

@@ -75,6 +75,15 @@ budget = { generations = 4 }
     ),
 ];
 
+const MAP_ELITES: &str = r#"
+name = "map-elites"
+problem = { kind = "rastrigin", dimensions = 4 }
+algorithm = { kind = "map-elites", bins = [12, 8], founders = 60, batch = 50, mutation = { per = "gene", step = 0.3 } }
+islands = { count = 2 }
+migration = { interval = 5, count = 1 }
+budget = { generations = 40 }
+"#;
+
 const SWEEP: &str = r#"
 name = "sweep"
 problem = { kind = "maze", width = 8, height = 8 }
@@ -226,6 +235,7 @@ fn pages_of_every_problem_hold_in_a_browser() {
     pages.push(report(&place, "maze", &support::MAZE.replace("generations = 400", "generations = 100")));
     pages.push(report(&place, "sweep", SWEEP));
     pages.push(report(&place, "checkers", CHECKERS));
+    pages.push(report(&place, "map-elites", MAP_ELITES));
     place.run(&["report", "maze.toml", "rastrigin.toml", "--to", "both"]).expect(0);
     pages.push(place.path().join("both/report.html"));
     pages.push(tournament(&place));
@@ -273,14 +283,38 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
         page.evaluate(BOARD).as_str().unwrap().to_owned()
     };
     let end = page.evaluate(BOARD).as_str().unwrap().to_owned();
-    let first = step(&mut page, "first");
-    assert_eq!(first.matches("man").count(), 24, "nobody is taken by the first move");
+    let start = step(&mut page, "first");
+    let men = |colour: &str| vec![format!("man {colour}"); 12].join(",");
+    assert_eq!(
+        start,
+        format!("{},{},{}", men("black"), ["none"; 8].join(","), men("white")),
+        "the start position"
+    );
+    let said = page.evaluate("document.querySelector('.game output').textContent");
+    assert_eq!(said, "start position");
+    assert_eq!(page.evaluate("document.querySelectorAll('.game .moved').length"), 0);
+    let first = step(&mut page, "on");
+    assert_ne!(first, start);
+    let marked = "document.querySelector('.game').querySelectorAll('.moved').length";
+    assert_eq!(page.evaluate(marked), 2, "the squares of the last move");
     let second = step(&mut page, "on");
     assert!(second != first && second != end);
     assert_eq!(step(&mut page, "back"), first);
-    assert_eq!(step(&mut page, "back"), first, "there is nothing before the first move");
     assert_eq!(step(&mut page, "last"), end);
+    let press = |page: &mut Page<'_>, key: &str| {
+        let event = format!("new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }})");
+        page.evaluate(&format!("document.querySelector('.game .moves').dispatchEvent({event})"));
+        page.evaluate(BOARD).as_str().unwrap().to_owned()
+    };
+    assert_eq!(press(&mut page, "Home"), start);
+    assert_eq!(press(&mut page, "ArrowLeft"), start, "there is nothing before it");
+    assert_eq!(press(&mut page, "ArrowRight"), first);
+    assert_eq!(press(&mut page, "End"), end);
+    let pdn =
+        page.evaluate("decodeURIComponent(document.querySelector('.game a[download]').href.split(',')[1])");
+    let pdn = checkers::read_pdn(pdn.as_str().unwrap()).unwrap();
     let moves = page.evaluate("document.querySelector('.game').querySelectorAll('li').length");
+    assert_eq!(moves, pdn[0].moves.len(), "the download is the game");
     page.evaluate("{ const slider = document.querySelector('.game input'); slider.value = 2; slider.dispatchEvent(new Event('input')); }");
     assert_eq!(page.evaluate(BOARD), second);
     let said = page.evaluate("document.querySelector('.game output').textContent");

@@ -82,7 +82,7 @@ fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
         (Some(digest.as_str()), &"ended".into())
     );
     let page = get(&coordinator.http, &format!("/runs/{run}"));
-    for word in ["Best fitness over the generations", "Who computed which epoch", "victim", &digest[..12]] {
+    for word in ["Best fitness over the generations", "Worker of each epoch", "victim", &digest[..12]] {
         assert!(page.contains(word), "expected {word}");
     }
     let listed = text(&coordinator.command(&["workers"]).stdout);
@@ -145,6 +145,109 @@ fn an_open_stream_does_not_delay_the_end_of_a_coordinator() {
     let asked = Instant::now();
     assert_eq!(coordinator.process.ended(), Some(143));
     assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn a_viewers_token_looks_and_changes_nothing() {
+    let folder = Folder::new();
+    let [operator, viewer] = ["operator-token-0001", "viewer-token-000001"];
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let variables =
+        vec![variable("ATOLL_OPERATOR_TOKENS", operator), variable("ATOLL_VIEWER_TOKENS", viewer)];
+    let coordinator = folder.coordinator_with(&[], variables);
+    let file = folder.file("shown.toml", EXPERIMENT);
+    let with = |token: &str, arguments: &[&str]| {
+        let url = coordinator.url();
+        let mut command = atoll();
+        command.args(arguments).args(["--coordinator", &url]).env("ATOLL_TOKEN", token);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let run = json(&with(operator, &["submit", &file, "--json"]))["run"].as_str().unwrap().to_owned();
+    for looks in [&["explain", run.as_str()][..], &["workers"], &["logs", &run], &["runs"]] {
+        let looked = with(viewer, looks);
+        assert!(looked.status.success(), "{looks:?}: {}", text(&looked.stderr));
+    }
+    for acts in [&["submit", file.as_str()][..], &["pause", &run], &["cancel", &run], &["drain", "any"]] {
+        let refused = with(viewer, acts);
+        assert!(!refused.status.success(), "{acts:?}");
+        assert!(text(&refused.stderr).contains("expected an operator's token"), "{}", text(&refused.stderr));
+    }
+    assert!(text(&with(viewer, &["explain", &run]).stdout).starts_with("No worker is connected."));
+}
+
+#[test]
+fn watching_a_paused_run_ends_with_its_coordinator() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(EXPERIMENT);
+    assert!(coordinator.command(&["pause", &run]).status.success());
+    drop(coordinator);
+    for arguments in [&["watch", run.as_str()][..], &["logs", &run, "--follow"]] {
+        let ended = folder.atoll(arguments);
+        let said = text(&ended.stderr);
+        assert!(said.contains(&format!("no process works on {run}")), "{arguments:?}: {said}");
+    }
+}
+
+/// A run of 10,000 epochs.
+const LONG: &str = r#"
+name = "long"
+problem = { kind = "onemax", length = 64 }
+algorithm = { kind = "ga", population = 4 }
+islands = { count = 2 }
+migration = { interval = 1, count = 1 }
+budget = { generations = 5000 }
+"#;
+
+#[test]
+fn a_page_of_a_hundred_long_runs_is_small_and_quick() {
+    let folder = Folder::new();
+    let ran = json(&folder.atoll(&["run", &folder.file("long.toml", LONG), "--json"]));
+    let runs = folder.path().join("atoll-store/runs");
+    for number in 1..100 {
+        let (from, to) = (runs.join(ran["run"].as_str().unwrap()), runs.join(format!("long-{number:08x}")));
+        let copied = std::process::Command::new("cp").arg("-rl").args([from, to]).status();
+        assert!(copied.unwrap().success());
+    }
+    let (mut served, address) = dashboard(&folder, "atoll-store");
+    let timed = || {
+        let start = Instant::now();
+        (get(&address, "/"), start.elapsed())
+    };
+    let (_, cold) = timed();
+    wait_until("all curves", || get(&address, "/").matches("class=\"chart spark\"").count() == 100);
+    let mut warm: Vec<Duration> = (0..5).map(|_| timed().1).collect();
+    warm.sort();
+    let page = timed().0;
+    served.kill().unwrap();
+    served.wait().unwrap();
+    assert!(page.contains("100 runs") && page.matches("\"state finished\"").count() == 100, "{page}");
+    assert!(page.len() < 150_000, "{} bytes", page.len());
+    assert!(cold < Duration::from_secs(2), "{cold:?} cold");
+    assert!(warm[2] < Duration::from_millis(200), "{warm:?} warm");
+}
+
+#[test]
+fn a_command_is_run_when_a_run_has_ended() {
+    let folder = Folder::new();
+    let mut coordinator = folder.coordinator(&["--notify-command", "cat >> told.jsonl"]);
+    let told = || std::fs::read_to_string(folder.path().join("told.jsonl")).unwrap_or_default();
+    let short = EXPERIMENT.replace("generations = 200", "generations = 5");
+    let run = coordinator.submit(&short);
+    let cancelled = coordinator.submit(&EXPERIMENT.replace("shown", "given-up"));
+    assert!(coordinator.command(&["cancel", &cancelled]).status.success());
+    wait_until("the notice of a cancelled run", || told().contains("\"state\":\"cancelled\""));
+    let _worker = coordinator.worker(&[]);
+    let digest = coordinator.digest(&run);
+    wait_until("the notice of a finished run", || told().contains(&digest));
+    assert!(coordinator.command(&["extend", &run, "--generations", "10"]).status.success());
+    wait_until("another notice, as it was continued", || told().matches("finished").count() == 2);
+    // The last one comes although the coordinator ends.
+    let last = coordinator.submit(&EXPERIMENT.replace("shown", "last"));
+    assert!(coordinator.command(&["cancel", &last]).status.success());
+    coordinator.process.signal(rustix::process::Signal::TERM);
+    assert_eq!(coordinator.process.ended(), Some(143));
+    assert!(told().contains(&last), "{}", told());
 }
 
 #[test]

@@ -35,6 +35,36 @@ islands = [1, 3]
 algorithm = { kind = "crowding", population = 6, mutation = { rate = 0.01, per = "gene", step = 0.1 } }
 "#;
 
+/// Two islands whose means learn: positions and moments travel with them.
+const LEARNING: &str = r#"
+name = "learning"
+seed = 4
+checkpoint.every = 1
+budget = { generations = 8 }
+migration = { interval = 2 }
+
+[problem]
+kind = "checkers"
+depth = 1
+games = 2
+colours = "swapped"
+openings = "deck"
+random_plies = 4
+draw = { moves = 40, quiet = 20 }
+learning = { positions = 512, learners = "mean", memory = 2000, half_life = 4, discount = 0.99, quiet = 6, king = true }
+
+[algorithm]
+kind = "es"
+parents = 2
+offspring = 4
+sigma = 0.01
+recombination = "intermediate"
+survival = "comma"
+
+[islands]
+count = 2
+"#;
+
 const LOCK_KEY: &str = r#"
 name = "lock-key"
 seed = 4
@@ -104,6 +134,21 @@ fn has_one_digest(experiment: &str) {
 #[test]
 fn self_play_has_one_digest() {
     has_one_digest(SELF_PLAY);
+}
+
+#[test]
+fn learning_has_one_digest() {
+    has_one_digest(LEARNING);
+}
+
+#[test]
+fn what_was_learnt_is_computed_again() {
+    let folder = Folder::new();
+    let file = folder.file("experiment.toml", LEARNING);
+    let run = json(&folder.atoll(&["run", &file, "--json"]));
+    let name = run["run"].as_str().expect("a run");
+    let verified = json(&folder.atoll(&["verify", name, "--json"]));
+    assert_eq!(verified["ok"], true, "{verified}");
 }
 
 #[test]

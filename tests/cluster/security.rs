@@ -221,10 +221,10 @@ fn wrong_tokens_are_refused_for_good() {
         [&["submit", file.as_str()][..], &["cancel", "any"], &["pause", "any"], &["runs"], &["watch", "any"]]
     {
         let refused = secrets.operator(&url, &with(&[command, &with_workers_token]));
-        expect(&refused, "expected an operator's token, found one with another right");
+        expect(&refused, "an operator's token, found one with another right");
     }
     let without = secrets.operator(&url, &with(&[&["submit", &file], &TRUSTING]));
-    expect(&without, "expected an operator's token, found none");
+    expect(&without, "an operator's token, found none");
 }
 
 #[test]
@@ -333,7 +333,8 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     let mut log = String::new();
     honest.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("token or certificates were replaced"), "{log}");
-    assert!(!log.contains("refused") && !log.contains("joining again"), "{log}");
+    // With another token, and with another certificate, it is another principal that answers for it.
+    assert!(!log.contains("refused") && log.matches("joining again").count() <= 2, "{log}");
     revoked.kill();
 }
 

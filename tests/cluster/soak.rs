@@ -35,6 +35,8 @@ players = [{ name = "counter", player = "material" }, { name = "other", player =
 /// The most faults of one round.
 const FAULTS: u32 = 25;
 const WORKERS: usize = 3;
+/// How long a disk is full at most until a write fails.
+const FULL: Duration = Duration::from_secs(5);
 
 struct Dice(u64);
 
@@ -218,6 +220,10 @@ impl Soak {
             }
             7..=9 => {
                 self.coordinators[self.active].process.0.kill().unwrap();
+                if self.dice.roll(2) == 0 {
+                    let standby = 1 - self.active;
+                    wait_until("the standby to take over", || is_ready(&self.coordinators[standby]));
+                }
                 Some(("coordinators killed", 1))
             }
             10 => {
@@ -275,8 +281,13 @@ impl Soak {
             let limits = Rlimit { current, maximum };
             rustix::process::prlimit(pid, Resource::Fsize, limits).unwrap()
         };
-        limit(Some([0, 512][self.dice.roll(2) as usize]));
-        self.dice.pause(2500);
+        limit(Some(0));
+        self.dice.pause(1500);
+        // How soon something is to be written depends on the runs.
+        let start = Instant::now();
+        while self.failed_writes() == before && start.elapsed() < FULL {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         limit(maximum);
         self.failed_writes() > before
     }

@@ -77,7 +77,7 @@ fn mistakes_are_told_with_their_exit_code() {
             "--fen: column 4: expected a square from 1 to 32",
         ),
         (vec!["best", "--player", damaged, "--depth", "1"], 78, "expected format version 1"),
-        (vec!["best", "--player", "no/such/file", "--depth", "1"], 78, "player no/such/file"),
+        (vec!["best", "--player", "no/such/file", "--depth", "1"], 2, "found `no/such/file`"),
         (vec!["best", "--player", "random", "--fen", "W:W:B1", "--depth", "1"], 78, "with a legal move"),
         (vec!["best", "--player", "random", "--depth", "0"], 2, "invalid value '0'"),
         (vec!["perft", "--depth", "4000000000"], 2, "invalid value '4000000000'"),

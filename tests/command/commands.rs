@@ -58,6 +58,8 @@ fn run_tells_people_what_came_out_and_what_to_do_next() {
 fn fresh_starts_anew_beside_what_is_there() {
     let (place, run) = tiny();
     let fresh = place.json(&["run", "tiny.toml", "--json", "--fresh"]);
+    place.run(&["export", "tiny"]).expect_error(2, &["found 2 that begin with `tiny`", &run]);
+    assert_eq!(place.json(&["export", "latest", "--json"])["run"], fresh["run"], "the newer one");
     assert_eq!(fresh["run"], format!("{run}.2"));
     let runs = place.json(&["runs", "--json"]);
     assert_eq!(runs.as_array().map(Vec::len), Some(2), "{runs}");
@@ -259,9 +261,13 @@ fn a_sweep_goes_on_after_a_crash() {
     assert!(!resumed.stderr.contains("12 cells, 0 done"), "{resumed:?}");
     assert_eq!(resumed.json()["digest"], expected["digest"]);
     assert_eq!(resumed.json()["cells"], expected["cells"]);
+    let rows = place.run(&["runs"]);
+    assert!(rows.expect(0).stdout.contains(" sweep       finished         12/12 cells "), "{rows:?}");
     // A cell is a run like any other.
     let table = place.run(&["run", "sweep.toml"]);
     assert_eq!(table.expect(0).stdout.lines().filter(|line| line.starts_with('|')).count(), 2 + 4);
+    assert!(table.stdout.contains(" this time\nnext:\n  open the report "), "{}", table.stdout);
+    assert!(table.stdout.lines().last().is_some_and(|line| line.starts_with("digest ")), "{}", table.stdout);
 }
 
 /// How many batches of cells are stored.
@@ -307,6 +313,17 @@ fn guests_arrive_at_the_founding() {
     assert!(best("without") < best("first"), "{study}");
     let again = place.json(&["run", "study.toml", "--json"]);
     assert_eq!(again["digest"], study["digest"]);
+    assert_eq!(place.json(&["watch", "latest", "--json"])["run"], study["run"], "not its last part");
+    let watched = place.run(&["watch", "latest"]);
+    assert!(!watched.expect(0).stdout.contains("best fitness"), "its parts have one: {watched:?}");
+    let shown = place.run(&["run", "study.toml"]);
+    let run = study["run"].as_str().expect("a run");
+    assert!(
+        shown
+            .expect(0)
+            .stdout
+            .contains(&format!("next:\n  compare the experiments                  atoll report {run}\n"))
+    );
     for part in study["parts"].as_array().expect("parts") {
         let run = part["run"].as_str().expect("a run");
         place.run(&["extend", run, "--generations", "30"]).expect_error(2, &["part of the study"]);
@@ -403,6 +420,15 @@ fn names_that_are_nearly_right_are_told() {
     place
         .run(&["run", "tinny.toml"])
         .expect_error(78, &["file not found: tinny.toml; did you mean `tiny.toml`?"]);
+    place.write("program.toml", b"\x7fELF\0\x01\x02".as_slice());
+    place.run(&["run", "program.toml"]).expect_error(78, &["expected text in TOML, found binary data"]);
+    place
+        .run(&["checkers", "best", "--player", "matrial"])
+        .expect_error(2, &["there is no player `matrial`; did you mean `material`?"]);
+    place.write("board.txt", "1");
+    place
+        .run(&["maze", "solve", "--board", "bord.txt"])
+        .expect_error(78, &["file not found: bord.txt; did you mean `board.txt`?"]);
     place
         .run(&["run", "tiny.toml", "--seed", "-1"])
         .expect_error(2, &["'-1'", "expected a whole number from 0 to"]);

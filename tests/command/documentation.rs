@@ -15,20 +15,26 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The texts of all fenced blocks of a language.
-fn blocks(path: &Path, language: &str) -> Vec<String> {
+/// All fenced blocks: what stands behind the fence, and the text.
+fn fenced(path: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut blocks = vec![];
-    let mut inside: Option<String> = None;
+    let mut inside: Option<(String, String)> = None;
     for line in text.lines() {
+        let bare = line.trim_start();
         match &mut inside {
-            None if line == format!("```{language}") => inside = Some(String::new()),
-            None => {}
-            Some(_) if line == "```" => blocks.extend(inside.take()),
-            Some(block) => block.extend([line, "\n"]),
+            None => inside = bare.strip_prefix("```").map(|language| (language.to_owned(), String::new())),
+            Some(_) if bare == "```" => blocks.extend(inside.take()),
+            Some((_, block)) => block.extend([line, "\n"]),
         }
     }
+    assert!(inside.is_none(), "{}: a fence stays open", path.display());
     blocks
+}
+
+/// The texts of all fenced blocks of a language.
+fn blocks(path: &Path, language: &str) -> Vec<String> {
+    fenced(path).into_iter().filter(|(found, _)| found == language).map(|(_, text)| text).collect()
 }
 
 fn atoll(folder: &Path, arguments: &[&str]) -> Output {
@@ -69,7 +75,57 @@ fn every_command_in_the_documentation_runs() {
             }
         }
     }
-    assert!(count >= 4, "only {count} commands were found");
+    assert!(count > 20, "only {count} commands were found");
+}
+
+/// Commands that take too long, or need something of the reader's own, say so behind their fence: `sh (REASON)`. Of these
+/// the command and its flags are compared with `--help`.
+#[test]
+fn commands_that_are_not_run_are_marked_and_exist() {
+    let (folder, mut marked) = (fresh_folder(), 0);
+    let others = ["deploy/README.md", "ARCHITECTURE.md"].map(|name| root().join(name));
+    for document in documents().iter().chain(&others) {
+        for (language, text) in fenced(document) {
+            for line in text.lines().map(str::trim).filter(|line| line.starts_with("atoll ")) {
+                let place = format!("{}: {line}", document.display());
+                match language.strip_prefix("sh (").and_then(|rest| rest.strip_suffix(')')) {
+                    None => assert_eq!(language, "sh", "neither run nor marked with a reason: {place}"),
+                    Some(reason) => {
+                        assert!(!reason.is_empty(), "{place}");
+                        check_flags(folder.path(), line, &place);
+                        marked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(marked > 10, "only {marked} commands are marked");
+}
+
+/// Whether the command of a line exists and knows the flags.
+fn check_flags(folder: &Path, line: &str, place: &str) {
+    let line = line.split(" #").next().unwrap();
+    let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+    let is_group = |word: &str| ["checkers", "tournament", "endgame", "maze", "level"].contains(&word);
+    let length = if is_group(words[0]) { 2 } else { 1 };
+    let help = atoll(folder, &[&words[..length], &["--help"]].concat());
+    assert!(help.status.success(), "{place}");
+    let help = String::from_utf8(help.stdout).unwrap();
+    for flag in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(help.contains(flag), "{place}: {flag} is no flag");
+    }
+}
+
+/// What the README says about installing is what Cargo would do: the root package has the one binary `atoll`.
+#[test]
+fn cargo_installs_what_the_readme_names() {
+    let installed = blocks(&root().join("README.md"), "sh (builds for minutes)");
+    assert_eq!(installed, ["cargo install --locked --path .\n"]);
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("[package]\nname = \"atoll\"\n"), "the package of this folder");
+    assert!(root().join("Cargo.lock").is_file(), "`--locked` needs it");
+    assert!(root().join("src/main.rs").is_file() && !root().join("src/bin").exists(), "one binary");
+    assert!(manifest.contains("[profile.release]"), "what is installed is optimised");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn stored_runs_with_changed_objects() {
     let bodies: Vec<Vec<u8>> = objects.iter().map(|(_, bytes)| body(bytes)).collect();
     let mut mutator = Mutator::new("runs");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for round in 0..rounds(40) {
+    for round in 0..rounds(150) {
         let changed = mutator.below(objects.len());
         let mut corpus = vec![bodies[changed].clone(); bodies.len()];
         corpus.extend(bodies.iter().cloned());
@@ -176,7 +176,31 @@ fn stored_runs_with_changed_objects() {
     }
 }
 
-/// Reads every run of a store in every way.
+/// What a coordinator is told that starts on such a store.
+fn settings() -> coordinator::Settings {
+    coordinator::Settings {
+        terms: coordinator::leases::Terms::default(),
+        nonce: store::Nonce(7),
+        version: "fuzz".to_owned(),
+        exit_when_done: false,
+        revive: false,
+        give_up_after: None,
+        address: String::new(),
+        takeover_after: None,
+        reload: None,
+        max_runs: 10,
+        permissions: coordinator::Permissions::default(),
+        tls: None,
+        first: None,
+        trial: None,
+        linger: std::time::Duration::ZERO,
+        audit: coordinator::AuditTerms::default(),
+        inline: true,
+        dashboard: coordinator::dashboard::DashboardSettings::default(),
+    }
+}
+
+/// Reads every run of a store in every way, and starts a coordinator on it.
 async fn read_everything(store: &Store) {
     for run in ["golden-aa062d6d", "golden-sweep-802584f1", "golden-games-50a88128"] {
         let run = RunId::new(run).unwrap();
@@ -197,5 +221,9 @@ async fn read_everything(store: &Store) {
         if let Some(plan) = plan.and_then(archipelago::cell::CellPlan::of) {
             drop(run::jobs::StoredJobs::read(store, &run, plan).await.map(|jobs| jobs.state()));
         }
+        drop(run::repair::Repair::plan(store, &run).await.map(|repair| repair.is_needed()));
     }
+    // Whatever its runs are like, it starts.
+    let (_, background) = coordinator::start(store.clone(), &settings(), || 0).await.unwrap();
+    background.abort();
 }

@@ -157,6 +157,34 @@ fn simulated_players_make_the_published_table_of_ranks() {
 }
 
 #[test]
+fn unfinished_sessions_and_pooled_settings_are_named() {
+    let place = Place::new();
+    let [mut one, mut other] = [1, 2].map(|number| session(number, 10, "up").0);
+    for (log, view) in [(&mut one, 1), (&mut other, 2)] {
+        log["settings"]["view"] = view.into();
+        log["settings"]["sequence"] = json!([0, 1, 2]);
+        log["finished"] = (view == 1).into();
+        log["resumed"] = (view - 1).into();
+    }
+    other["plays"].as_array_mut().expect("games").truncate(4);
+    place.write("one.json", one.to_string());
+    place.write("other.json", other.to_string());
+    let told = place.run(&["level", "study", "one.json", "other.json"]);
+    for line in [
+        "Sessions, not finished; its games count as far as they were played: S02.",
+        "Sessions, interrupted and resumed; one game was started again: S02.",
+        "Sessions with different settings are pooled: `view` is 1 or 2.",
+    ] {
+        assert!(told.stdout.contains(line), "{line} in\n{}", told.stdout);
+    }
+    let study = place.json(&["level", "study", "one.json", "other.json", "--json"]);
+    assert_eq!(study["unfinished"], json!(["S02"]));
+    assert_eq!(study["different_settings"], json!(["view"]));
+    let alone = place.run(&["level", "study", "one.json"]);
+    assert!(!alone.stdout.contains("Sessions,") && alone.stdout.contains("± – %"), "{}", alone.stdout);
+}
+
+#[test]
 fn what_a_log_claims_is_not_believed() {
     let place = Place::new();
     let (log, _) = session(1, 10, "up");

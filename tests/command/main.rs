@@ -12,6 +12,7 @@ mod deploy;
 mod documentation;
 mod endgame;
 mod engine;
+mod examples;
 mod fuzz;
 mod golden_store;
 mod guarantees;
@@ -22,12 +23,14 @@ mod licences;
 mod maze;
 mod maze_hybrid;
 mod memory;
+mod monitoring;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]
 mod referee;
+mod release;
 mod removal;
 mod report;
 mod shell;
@@ -37,8 +40,10 @@ mod species_referees;
 mod strength;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod tournament;
 mod tournament_referees;
 mod verify;
 mod verify_fields;
+mod watching;
 mod words;

@@ -1,65 +1,14 @@
 //! `atoll play` in a real terminal, from the first move to the result.
 
-use crate::support::{PATIENCE, Place};
+use crate::support::Place;
+use crate::terminal::Terminal;
 use checkers::{DrawRules, Game, Outcome, PlayerSpec, Position, Side, read_pdn};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::ffi::OsStringExt as _;
-use std::process::Child;
-use std::sync::mpsc::{Receiver, channel};
+use std::fs::File;
 
-/// A command that believes to be watched.
-struct Terminal {
-    child: Child,
-    keyboard: File,
-    screen: Receiver<String>,
-    seen: String,
-}
-
-impl Terminal {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = std::ffi::OsString::from_vec(ptsname(&master, vec![]).unwrap().into_bytes());
-        let line = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
-        let child = place.command(arguments).stdin(line()).stdout(line()).stderr(line()).spawn().unwrap();
-        let keyboard = File::from(master);
-        let mut glass = keyboard.try_clone().unwrap();
-        let (sender, screen) = channel();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            // The terminal is gone when nobody holds its other end any more.
-            while let Ok(count @ 1..) = glass.read(&mut bytes) {
-                if sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned()).is_err() {
-                    break;
-                }
-            }
-        });
-        Self { child, keyboard, screen, seen: String::new() }
-    }
-
-    /// Waits for one of some texts; what was shown up to there.
-    fn wait_for(&mut self, texts: &[&str]) -> String {
-        loop {
-            let found = texts.iter().filter_map(|text| Some(self.seen.find(text)? + text.len())).min();
-            if let Some(end) = found {
-                return self.seen.drain(..end).collect();
-            }
-            let shown = self.screen.recv_timeout(PATIENCE);
-            self.seen += &shown.unwrap_or_else(|_| panic!("waited in vain for {texts:?}: {}", self.seen));
-        }
-    }
-
-    fn say(&mut self, text: &str) {
-        writeln!(self.keyboard, "{text}").unwrap();
-    }
-
-    fn ask(&mut self, text: &str) -> String {
-        self.say(text);
-        self.wait_for(&["Your move: "])
-    }
+/// Says something, and waits for the next question.
+fn ask(terminal: &mut Terminal, text: &str) -> String {
+    terminal.say(text);
+    terminal.wait_for(&["Your move: "])
 }
 
 /// The move that the player made, if it made one.
@@ -88,7 +37,7 @@ fn a_person_plays_a_whole_game() {
     }
     assert_eq!(game.outcome(), Some(Outcome::Win(Side::Black)));
     assert!(shown.contains("You win."), "{shown}");
-    assert!(terminal.child.wait().unwrap().success());
+    assert!(terminal.ended() == Some(0));
     let saved = std::fs::read_to_string(place.path().join("mine.pdn")).unwrap();
     let saved = &read_pdn(&saved).unwrap()[0];
     assert_eq!((saved.moves.as_slice(), saved.result.text()), (game.moves(), "0-1"));
@@ -100,19 +49,19 @@ fn hints_captures_undo_and_mistakes_are_explained() {
     let place = Place::new();
     let mut terminal = Terminal::start(&place, &["play", "material", "--depth", "4", "--seed", "1"]);
     terminal.wait_for(&["Your move: "]);
-    assert!(terminal.ask("help").contains("take back your last move"));
-    assert!(terminal.ask("nonsense").contains("`nonsense` is no move"));
-    assert!(terminal.ask("11-22").contains("you can play"));
-    assert!(terminal.ask("undo").contains("nothing to take back"));
-    let hint = terminal.ask("hint");
+    assert!(ask(&mut terminal, "help").contains("take back your last move"));
+    assert!(ask(&mut terminal, "nonsense").contains("`nonsense` is no move"));
+    assert!(ask(&mut terminal, "11-22").contains("you can play"));
+    assert!(ask(&mut terminal, "undo").contains("nothing to take back"));
+    let hint = ask(&mut terminal, "hint");
     assert!(hint.contains("Atoll would play ") && hint.contains("depth 4"), "{hint}");
-    assert!(terminal.ask("eval").contains("For you the position is worth "));
-    assert!(terminal.ask("moves").contains("9-13"));
-    let before = terminal.ask("11-15");
+    assert!(ask(&mut terminal, "eval").contains("For you the position is worth "));
+    assert!(ask(&mut terminal, "moves").contains("9-13"));
+    let before = ask(&mut terminal, "11-15");
     assert!(reply(&before).is_some() && before.contains("value "), "{before}");
-    let after = terminal.ask("undo");
+    let after = ask(&mut terminal, "undo");
     assert!(!after.contains("Atoll plays") && after.contains("black to move"), "{after}");
-    assert_eq!(reply(&terminal.ask("11-15")), reply(&before), "the same game again");
+    assert_eq!(reply(&ask(&mut terminal, "11-15")), reply(&before), "the same game again");
     terminal.say("resign");
     assert!(terminal.wait_for(&["The game is in atoll-games.pdn."]).contains("Atoll wins."));
     let saved = std::fs::read_to_string(place.path().join("atoll-games.pdn")).unwrap();
@@ -127,7 +76,7 @@ fn a_person_who_can_capture_is_told_to() {
     assert!(position.must_capture());
     let mut terminal = Terminal::start(&place, &["play", "random", "--fen", fen]);
     assert!(terminal.wait_for(&["Your move: "]).contains("You must capture: 14x23."));
-    assert!(terminal.ask("1-6").contains("who can capture must, so play 14x23."));
+    assert!(ask(&mut terminal, "1-6").contains("who can capture must, so play 14x23."));
     terminal.say("quit");
     assert!(terminal.wait_for(&["The game is in"]).contains("not finished"));
 }

@@ -82,6 +82,12 @@ fn an_interrupted_removal_is_completed() {
     let again = place.run(&["gc"]);
     again.expect(0);
     assert!(again.stderr.contains("nothing to remove"), "{again:?}");
+    // A run that was started anew since its removal was recorded is left, and that is no success.
+    std::fs::remove_file(place.store().join("removals/00000000000000000000/done")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    started(&place, "ones.toml");
+    place.run(&["gc"]).expect_error(1, &["it was worked on since its removal was recorded"]);
+    assert_eq!(names(&place), [run]);
 }
 
 #[test]

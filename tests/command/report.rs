@@ -48,12 +48,22 @@ fn a_report_is_a_page_markdown_pictures_and_numbers() {
         "Fitness",
         "Diversity",
         "Migration",
-        "Who computed which epoch",
+        "Digests",
+        "best found here",
         "Champions",
         "atoll run experiment.toml",
     ] {
         assert!(page.contains(told), "{told}");
     }
+    assert!(!page.contains("Worker of each epoch"), "one machine did everything");
+    // The summary and the report name the same finder, of equals the first.
+    let summary = place.run(&["run", "maze.toml"]);
+    let best = place.json(&["report", "maze.toml", "--json"])["best_island"].as_u64().unwrap();
+    assert!(
+        summary.expect(0).stdout.contains(&format!("(island {best}, generation ")),
+        "{best}: {summary:?}"
+    );
+    assert!(page.contains(&format!("<dd class=\"remark\">island {best}, generation ")), "{best}");
     for outside in ["http://", "https://", " src=\"/", "@import", "url("] {
         let page = page.replace("http://www.w3.org/2000/svg", "").replace("http%3A//www.w3.org", "");
         assert!(!page.contains(outside), "the page refers to {outside}");

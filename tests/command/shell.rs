@@ -2,6 +2,12 @@
 
 use crate::support::Place;
 
+/// Whether a program is installed.
+fn has(program: &str) -> bool {
+    let found = std::process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    found.is_ok_and(|found| found.status.success())
+}
+
 #[test]
 fn completions_load_in_a_shell() {
     let place = Place::new();
@@ -13,7 +19,13 @@ fn completions_load_in_a_shell() {
     let said = &loaded.expect(0).stdout;
     assert!(said.contains("-F _atoll") && said.lines().last() == Some("verify"), "{said}");
     for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(place.run(&["completions", shell]).expect(0).stdout.contains("atoll"), "{shell}");
+        let script = place.run(&["completions", shell]);
+        assert!(script.expect(0).stdout.contains("verify"), "{shell}");
+        place.write(shell, &script.stdout);
+        // Where the shell is installed, it reads the script without running it.
+        if ["zsh", "fish"].contains(&shell) && has(shell) {
+            crate::support::finish(&mut place.command_of(shell, &["-n", shell])).expect(0);
+        }
     }
 }
 
@@ -26,5 +38,15 @@ fn manual_pages_are_written_for_every_command() {
     for command in ["run", "verify", "coordinator", "checkers-match", "tournament-page"] {
         let text = page(&format!("atoll-{command}.1"));
         assert!(text.contains(".TH ") && text.contains(".SH OPTIONS"), "{command}");
+    }
+    // Where `man` is installed, it finds and formats the pages of a folder.
+    if has("man") && has("groff") {
+        let pages = place.path().join("share/man/man1");
+        place.run(&["man", "--to", "share/man/man1"]).expect(0);
+        assert!(pages.join("atoll.1").is_file());
+        let mut man = place.command_of("man", &["-M", "share/man", "atoll-verify"]);
+        let shown =
+            crate::support::finish(man.env("MANPAGER", "cat").env("MANWIDTH", "80").env("LC_ALL", "C"));
+        assert!(shown.expect(0).stdout.contains("recompute"), "{shown:?}");
     }
 }

@@ -75,6 +75,9 @@ fn what_a_run_has_evolved_has_species_too() {
     assert_eq!(island["population"], 6);
     let best = island["species"][0]["representative"].as_str().expect("a name").to_owned();
     assert!(best.starts_with(&format!("{run}/1.")), "{best}");
+    // Of several islands the best champion plays.
+    let alone = place.run(&["checkers", "match", &run, "random", "--depth", "1", "--pairs", "1", "--json"]);
+    assert_eq!(alone.expect(0).json()["pairs"].as_array().map(Vec::len), Some(5));
     let duel =
         ["checkers", "match", "best.acp", &format!("{run}/1"), "--depth", "1", "--pairs", "2", "--json"];
     let pairs = place.json(&duel)["pairs"].as_array().expect("pairs by their points").clone();
@@ -112,7 +115,7 @@ fn mistakes_are_told_with_their_exit_code() {
     place.write("other.acp", weighted.expect("weights of a network").to_player_file());
     place.write("broken.acp", b"ATOLL-CE\x01\0\0\0\x02\0\0\0");
     for (arguments, code, said) in [
-        (&["nowhere.acp"][..], 78, "nowhere.acp: expected a readable player file"),
+        (&["nowhere.acp"][..], 78, "file not found: nowhere.acp"),
         (&["nets/README"], 78, "nets/README: expected a player file that starts with"),
         (&["broken.acp"], 78, "broken.acp: expected"),
         (&["empty"], 78, "empty: expected a folder with player files"),

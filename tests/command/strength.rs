@@ -18,6 +18,44 @@ fn strength_is_measured_alike_every_time() {
 }
 
 #[test]
+fn matches_are_played_by_nodes() {
+    let place = Place::new();
+    let play = |arguments: &[&str]| {
+        place.json(
+            &[&["checkers", "match", "material", "material", "--pairs", "3", "--json"], arguments].concat(),
+        )
+    };
+    let by_nodes = play(&["--nodes", "300"]);
+    assert_eq!(by_nodes, play(&["--nodes", "300"]));
+    assert_eq!(by_nodes["nodes"], 300);
+    let stronger = play(&["--nodes", "3000", "--opponent-depth", "1"]);
+    assert!(stronger["score"].as_f64().unwrap() > 0.6, "{stronger}");
+    play(&["--milliseconds", "1", "--opponent-privileges"]);
+    place
+        .run(&["checkers", "match", "material", "random", "--nodes", "9", "--depth", "3"])
+        .expect_error(2, &["--nodes"]);
+}
+
+#[test]
+fn the_best_move_comes_from_the_book_or_a_run() {
+    let place = Place::new();
+    let best = |arguments: &[&str]| {
+        place.json(&[&["checkers", "best", "--depth", "3", "--json"], arguments].concat())
+    };
+    let book = best(&["--player", "material", "--book", "deck"]);
+    assert_eq!(book["book"], true, "{book}");
+    assert_eq!(best(&["--player", "material", "--history"])["depth"], 3);
+    place.write(
+        "tiny.toml",
+        "name = \"tiny\"\nproblem = { kind = \"checkers\", nodes = \"sum\", depth = 1, games = 1, draw = { moves = 9 } }\n\
+         algorithm = { kind = \"es\", parents = 2, offspring = 2 }\nbudget = { generations = 1 }\n",
+    );
+    let run = place.json(&["run", "tiny.toml", "--json"]);
+    let name = run["run"].as_str().expect("a run");
+    assert_eq!(best(&["--player", name])["depth"], 3);
+}
+
+#[test]
 fn games_are_commented() {
     let place = Place::new();
     // Black gives a man away with its second move.

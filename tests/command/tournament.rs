@@ -75,6 +75,14 @@ fn a_tournament_is_played_and_told() {
     let players = played["players"].as_array().unwrap();
     let names: Vec<&str> = players.iter().map(|player| text(player, "name")).collect();
     assert_eq!(names[3], "gambler", "{names:?}");
+    // Its report is its page, with all files.
+    place.run(&["report", run, "--to", "report"]).expect(0);
+    for file in ["report.html", "report.md", "players.csv", "games.pdn"] {
+        assert!(place.path().join("report").join(file).is_file(), "{file}");
+    }
+    assert_eq!(place.json(&["report", run, "--json"])["games"], played["games"]);
+    let row = place.run(&["runs"]);
+    assert!(row.expect(0).stdout.contains(" tournament  finished          240 games "), "{row:?}");
     let sum: f64 = players.iter().map(|player| player["rating"]["elo"].as_f64().unwrap()).sum();
     assert!(sum.abs() < 1e-6, "ratings are those above the mean: {sum}");
 

@@ -23,13 +23,37 @@ fn no_text_uses_the_phrases_that_were_given_up() {
         // Pictures and stored objects are no texts; a file may be gone from the working tree.
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
         searched += 1;
-        // A phrase may go on in the next line of a comment.
-        let text = text.to_lowercase().replace("///", " ").replace("//", " ").replace('#', " ");
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = joined(&text);
         found.extend(
             phrases.iter().filter(|phrase| text.contains(**phrase)).map(|phrase| format!("{name}: {phrase}")),
         );
     }
     assert!(searched > 300, "only {searched} files were searched");
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A text in small letters without what separates lines: the marks of comments, quotes and lists, and the backslashes of
+/// strings in code. A phrase may go on in the next line.
+fn joined(text: &str) -> String {
+    let line = |line: &str| {
+        let line = line.trim().trim_end_matches('\\');
+        line.trim_start_matches(['/', '!', '#', '*', '>', '|', '-', '"']).trim().to_owned()
+    };
+    let lines: Vec<String> = text.to_lowercase().lines().map(line).collect();
+    lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn phrases_are_found_across_lines() {
+    let texts = [
+        "/// plain\n    /// words",
+        "//! plain\n//! words",
+        "    \"plain \\\n     words\"",
+        "# plain\n# words",
+        "- plain\n  words",
+        "> plain\n> words",
+    ];
+    for text in texts {
+        assert!(joined(text).contains("plain words"), "{text}: {}", joined(text));
+    }
 }

@@ -123,9 +123,11 @@ def read_event(value):
         return "failed", {"reason": t(), "at": n()}
     if kind == 11:
         return "lost", {"island": n(), "epoch": n(), "worker": t(), "held": n(), "reason": t(), "at": n()}
-    assert kind == 12, kind
-    losses = value.list(lambda: (n(), n(), t(), n()))
-    return "expired", {"losses": losses, "reason": t(), "at": n()}
+    if kind == 12:
+        losses = value.list(lambda: (n(), n(), t(), n()))
+        return "expired", {"losses": losses, "reason": t(), "at": n()}
+    assert kind == 13, kind
+    return "retracted jobs", {"jobs": value.list(n), "batches": n(), "reason": t(), "at": n()}
 
 
 def read_journal(run):
@@ -253,6 +255,11 @@ def read_result(value):
 def read_jobs(run, events):
     """The results that count, by the number of the job."""
     openings = [(number, event["batches"]) for number, (kind, event) in enumerate(events) if kind == "opened"]
+    retracted, opened = [], 0
+    for number, (kind, event) in enumerate(events):
+        opened = number if kind == "opened" else opened
+        if kind == "retracted jobs":
+            retracted.append((set(event["jobs"]), (opened, event["batches"])))
     jobs = {}
     for path in sorted((run / "jobs").iterdir()):
         term, number = map(int, path.name.split("-"))
@@ -263,7 +270,8 @@ def read_jobs(run, events):
         value.end()
         if not later or number < later[0]:
             for job, result in results:
-                jobs.setdefault(job, result)
+                if not any(job in gone and (term, number) < before for gone, before in retracted):
+                    jobs.setdefault(job, result)
     return jobs
 
 
@@ -292,6 +300,8 @@ def read_run(run):
     states = {"paused": "paused", "cancelled": "cancelled", "failed": "failed", "finished": "finished"}
     state = "open"
     for kind, event in events:
+        if kind == "retracted" and state == "paused":
+            continue
         state = states.get(kind, "open" if kind in ("continued", "extended", "retracted") else state)
     islands, where = join(events, read_commits(run, digests))
     gene = {"rastrigin": "f64", "checkers": "f32"}.get(experiment["problem"]["kind"], "u8")

@@ -11,9 +11,12 @@
 mod byzantine;
 mod faulty_store;
 mod model;
+#[path = "../support/mutate.rs"]
+mod mutate;
 mod network;
 #[path = "../support/replay.rs"]
 mod replay;
+mod replies;
 mod scenario;
 
 use archipelago::solo;

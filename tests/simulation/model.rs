@@ -19,7 +19,7 @@ use bytes::Bytes;
 use coordinator::{Background, Cluster, Elsewhere, ServeError};
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Packet};
-use experiment::Plan;
+use experiment::{Experiment, Plan};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::memory::InMemory;
@@ -61,6 +61,18 @@ const OVERTAKING: usize = 2;
 const ROUNDS: usize = 48;
 
 static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| Scenario::of(PLAN, Trouble::Nothing));
+static EXPERIMENT: LazyLock<Box<Experiment>> = LazyLock::new(|| match plan(PLAN) {
+    Plan::Single(experiment) => experiment,
+    _ => unreachable!("it is one experiment"),
+});
+
+/// A store with the run that was submitted, and its name.
+static SUBMITTED: LazyLock<(InMemory, String)> = LazyLock::new(|| {
+    let service = Arc::new(Service::default());
+    let store = Store::over(Arc::new(Client { service: service.clone(), coordinator: None }));
+    let run = block_on(submit(store, &SCENARIO, 0));
+    (service.objects.fork(), run)
+});
 
 /// Something that happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,17 +275,17 @@ async fn rest() {
 
 impl World {
     /// A run that was submitted, and no coordinator.
-    async fn new() -> Self {
-        let service = Arc::new(Service::default());
-        let store = Store::over(Arc::new(Client { service: service.clone(), coordinator: None }));
-        let run = submit(store, &SCENARIO, 0).await;
+    fn new() -> Self {
+        let (objects, run) = &*SUBMITTED;
+        let service = Arc::new(Service { objects: objects.fork(), ..Service::default() });
+        let run = run.clone();
         let coordinators = [const { Coordinator::Off }; COORDINATORS];
         Self { service, run, coordinators, starts: 0, results: VecDeque::new() }
     }
 
     /// The state after some actions.
     async fn after(actions: &[Action]) -> Self {
-        let mut world = Self::new().await;
+        let mut world = Self::new();
         for action in actions {
             world.act(*action).await;
         }
@@ -424,8 +436,7 @@ async fn computed(calls: &Elsewhere, grant: &v1::Grant) -> (v1::CompleteHead, Ve
         packets.push(Packet { from, epoch, departure: body(calls, grant, inline, digest).await });
     }
     let task = EpochTask { island, epoch, until: wire.until, state, packets };
-    let Plan::Single(experiment) = plan(PLAN) else { unreachable!("it is one experiment") };
-    let outcome = epoch::run(&*experiment.evolver(), &task).unwrap();
+    let outcome = epoch::run(&*EXPERIMENT.evolver(), &task).unwrap();
     let statistics = evolution::codec::encode(&outcome.statistics).unwrap();
     let result = v1::EpochResult {
         inputs: wire.inputs,
@@ -537,8 +548,9 @@ fn beginning(results: usize) -> Vec<Action> {
 
 #[test]
 fn every_order_of_takeovers_and_writes_leads_to_the_end() {
-    let depth = number("ATOLL_MODEL_DEPTH", 4) as usize;
+    let depth = number("ATOLL_MODEL_DEPTH", 5) as usize;
     let mut search = Search::default();
+    LazyLock::force(&SUBMITTED);
     let mut frontier = vec![beginning(1), beginning(4)];
     for round in 0..=depth {
         let mut next = vec![];

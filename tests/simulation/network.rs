@@ -151,7 +151,7 @@ pub(crate) async fn coordinate(
     }
 }
 
-fn config(id: String, name: String, seed: u64) -> worker::Config {
+pub(crate) fn config(id: String, name: String, seed: u64) -> worker::Config {
     let identity =
         worker::Identity { id, name, version: "simulated".to_owned(), give_up_after: None, seed, look: None };
     worker::Config {

@@ -116,6 +116,7 @@ impl Mutator {
 }
 
 /// The inputs of a kind that were committed, in `tests/data/corpus`: what was found once, and what is hard to come by.
+#[allow(dead_code, reason = "some tests have no corpus")]
 pub(crate) fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/corpus").join(name);
     let entries = std::fs::read_dir(folder).into_iter().flatten();

@@ -58,20 +58,20 @@ fn experiment() -> Experiment {
     *experiment
 }
 
-struct Stage {
-    cluster: Cluster,
+pub(super) struct Stage {
+    pub(super) cluster: Cluster,
     _background: Background,
-    run: String,
+    pub(super) run: String,
 }
 
 impl Stage {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let (cluster, background) = start(Store::memory(), &settings(), || 0).await.unwrap();
         let run = cluster.submit(plan(EXPERIMENT), vec![], 0, false).await.unwrap();
         Self { cluster, _background: background, run }
     }
 
-    async fn acquire(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
+    pub(super) async fn acquire(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
         let name = worker.to_owned();
         let join = v1::JoinRequest {
             worker: name.clone(),
@@ -106,12 +106,28 @@ impl Stage {
         self.cluster.renew(request).await.unwrap()
     }
 
-    async fn deliver(&self, worker: &str, grant: &v1::Grant, is_wrong: bool) -> bool {
+    pub(super) async fn deliver(&self, worker: &str, grant: &v1::Grant, is_wrong: bool) -> bool {
         let (mut head, bodies) = computed(worker, grant);
         if is_wrong && let Some(v1::complete_head::What::Epoch(result)) = &mut head.what {
             result.digest = Bytes::from_static(&[7; 32]);
         }
         self.cluster.complete(head, bodies).await.is_ok()
+    }
+
+    /// Has workers compute everything that there is to do, and waits until the run has ended. Each comes once: it is
+    /// sent the states that another would remember.
+    pub(super) async fn finish(&self, worker: &str) {
+        for number in 0.. {
+            let worker = format!("{worker}{number}");
+            let grants = self.acquire(&worker, 3).await;
+            for grant in &grants {
+                assert!(self.deliver(&worker, grant, false).await);
+            }
+            if self.cluster.look(|state| state.row(&self.run).unwrap().has_ended()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     fn cause(&self) -> (Cause, String) {
@@ -262,7 +278,7 @@ async fn the_store_is_slow_and_then_silent() {
     tokio::time::sleep(Duration::from_secs(8)).await;
     assert!(health(stage.cluster.store_watch()).is_silent);
     stage.expect(Cause::Store, "silent");
-    drop(writing);
+    writing.done(true);
     assert_ne!(stage.cause().0, Cause::Store);
 }
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// The cookie of a session.
 const COOKIE: &str = "atoll_session";
+const HTTPS: &str = "https://";
 /// How long a session lasts, in milliseconds.
 const SESSION: u64 = 12 * 3_600_000;
 
@@ -33,9 +34,15 @@ pub(crate) struct Guard {
     permissions: Arc<LivePermissions>,
     /// What sessions are sealed with: they end with the process.
     key: [u8; 32],
+    /// Names, or whole origins of proxies that encrypt what reaches this server in plain.
     hosts: Vec<String>,
     is_encrypted: bool,
     unix: fn() -> u64,
+}
+
+/// The name of an entry of `http_hosts`: `name`, or `https://name:port`.
+fn name_of(entry: &str) -> &str {
+    entry.strip_prefix(HTTPS).map_or(entry, host_of)
 }
 
 impl Guard {
@@ -54,7 +61,7 @@ impl Guard {
     pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let host = text(headers, &header::HOST).map(host_of).unwrap_or_default();
         let is_address = host.parse::<IpAddr>().is_ok();
-        let is_known = |known: &String| known.eq_ignore_ascii_case(host);
+        let is_known = |known: &String| name_of(known).eq_ignore_ascii_case(host);
         if is_address || host.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(is_known) {
             return Ok(());
         }
@@ -80,8 +87,11 @@ impl Guard {
         }
         let scheme = if self.is_encrypted { "https" } else { "http" };
         let own = format!("{scheme}://{}", text(headers, &header::HOST).unwrap_or_default());
+        let is_proxy = |origin: &str| {
+            self.hosts.iter().any(|known| known.starts_with(HTTPS) && known.eq_ignore_ascii_case(origin))
+        };
         match text(headers, &header::ORIGIN) {
-            Some(origin) if origin.eq_ignore_ascii_case(&own) => Ok(()),
+            Some(origin) if origin.eq_ignore_ascii_case(&own) || is_proxy(origin) => Ok(()),
             Some(origin) => Err(foreign(origin)),
             // Browsers name the origin of every change; programs that bring a token do not.
             None if caller.has_session && site.is_none() => Err(foreign("nowhere")),
@@ -121,22 +131,37 @@ impl Guard {
         }
     }
 
+    /// The name of a session's cookie. Cookies know no ports, so the name does: two coordinators on one host have two.
+    fn cookie_name(headers: &HeaderMap, is_secure: bool) -> String {
+        let port = text(headers, &header::HOST).and_then(port_of);
+        let prefix = if is_secure { "__Host-" } else { "" };
+        port.map_or_else(|| format!("{prefix}{COOKIE}"), |port| format!("{prefix}{COOKIE}_{port}"))
+    }
+
+    /// Whether a browser reaches this server over TLS, as far as the request shows it.
+    fn is_secure(&self, headers: &HeaderMap) -> bool {
+        self.is_encrypted || text(headers, &header::ORIGIN).is_some_and(|origin| origin.starts_with(HTTPS))
+    }
+
     /// The cookie for a token that may look or act.
-    pub(crate) fn log_in(&self, token: &str) -> Option<String> {
+    pub(crate) fn log_in(&self, token: &str, headers: &HeaderMap) -> Option<String> {
         let permissions = self.permissions.current();
         let fingerprint = permissions.fingerprint(token)?;
         let expires = (self.unix)() + SESSION;
         let sealed = self.seal(expires, &fingerprint);
-        let secure = if self.is_encrypted { "; Secure" } else { "" };
-        let age = SESSION / 1000;
+        let is_secure = self.is_secure(headers);
+        let secure = if is_secure { "; Secure" } else { "" };
+        let (name, age) = (Self::cookie_name(headers, is_secure), SESSION / 1000);
         Some(format!(
-            "{COOKIE}={expires:x}.{fingerprint}.{sealed}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+            "{name}={expires:x}.{fingerprint}.{sealed}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
         ))
     }
 
     /// The cookie that ends a session.
-    pub(crate) fn log_out() -> String {
-        format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
+    pub(crate) fn log_out(&self, headers: &HeaderMap) -> String {
+        let is_secure = self.is_secure(headers);
+        let (name, secure) = (Self::cookie_name(headers, is_secure), if is_secure { "; Secure" } else { "" });
+        format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{secure}")
     }
 
     fn seal(&self, expires: u64, fingerprint: &str) -> blake3::Hash {
@@ -148,8 +173,11 @@ impl Guard {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
             cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let names = [Self::cookie_name(headers, true), Self::cookie_name(headers, false)];
+        // Behind a proxy that encrypts, requests do not show it. Where this server encrypts, all cookies are secure.
+        let names = if self.is_encrypted { &names[..1] } else { &names[..] };
         let allowed = || {
-            let (_, value) = pairs.find(|(name, _)| *name == COOKIE)?;
+            let (_, value) = pairs.find(|(found, _)| names.iter().any(|name| name == found))?;
             let (expires, rest) = value.split_once('.')?;
             let (fingerprint, sealed) = rest.split_once('.')?;
             let expires = u64::from_str_radix(expires, 16).ok()?;
@@ -173,6 +201,11 @@ fn host_of(host: &str) -> &str {
         return address;
     }
     host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+/// The port of a `Host` header, if it names one.
+fn port_of(host: &str) -> Option<u16> {
+    host.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
 }
 
 #[cfg(test)]
@@ -258,8 +291,9 @@ mod tests {
             [(true, true), (true, false), (false, false), (false, false)]
         );
         assert_eq!(of(&[]), (false, false));
-        let cookie =
-            |token: &str| guard.log_in(token).map(|cookie| cookie.split(';').next().unwrap().to_owned());
+        let cookie = |token: &str| {
+            guard.log_in(token, &HeaderMap::new()).map(|cookie| cookie.split(';').next().unwrap().to_owned())
+        };
         assert_eq!(cookie(WORKER), None);
         assert_eq!(of(&[("cookie", &format!("a=b; {}", cookie(VIEWER).unwrap()))]), (true, false));
         let operator = cookie(OPERATOR).unwrap();
@@ -276,7 +310,44 @@ mod tests {
             .permissions
             .replace(Permissions { viewers: Tokens::parse(VIEWER).unwrap(), ..Permissions::default() });
         assert_eq!(of(&[("cookie", &operator)]), (false, false), "it ends with its token");
-        assert!(guard.log_in(VIEWER).unwrap().contains("; HttpOnly; SameSite=Strict"));
+        assert!(guard.log_in(VIEWER, &HeaderMap::new()).unwrap().contains("; HttpOnly; SameSite=Strict"));
+    }
+
+    #[test]
+    fn a_proxy_that_encrypts_is_an_origin_of_its_own() {
+        let hosts = vec!["https://atoll.example:8443".to_owned(), "plain.example".to_owned()];
+        let guard = Guard { hosts, ..guard() };
+        let headers = |origin: &str, host: &str| headers(&[("host", host), ("origin", origin)]);
+        let session = Caller { has_session: true, ..Caller::default() };
+        for host in ["atoll.example:8443", "atoll.example", "10.0.0.7:7441"] {
+            let headers = headers("https://atoll.example:8443", host);
+            assert!(guard.check_host(&headers).is_ok(), "{host}");
+            assert!(guard.check_origin(&headers, session).is_ok(), "{host}");
+            let cookie = guard.log_in(VIEWER, &headers).unwrap();
+            assert!(cookie.starts_with("__Host-atoll_session") && cookie.ends_with("; Secure"), "{cookie}");
+        }
+        for origin in ["https://atoll.example", "https://plain.example", "https://evil.example:8443"] {
+            let headers = headers(origin, "plain.example");
+            assert!(guard.check_origin(&headers, session).is_err(), "{origin}");
+        }
+    }
+
+    #[test]
+    fn sessions_of_two_ports_of_one_host_are_told_apart() {
+        let guard = guard();
+        let at = |port: &str| headers(&[("host", &format!("localhost:{port}"))]);
+        let [one, other] = ["7441", "7442"].map(|port| guard.log_in(VIEWER, &at(port)).unwrap());
+        assert!(one.starts_with("atoll_session_7441=") && other.starts_with("atoll_session_7442="));
+        let pair = |cookie: &str| cookie.split(';').next().unwrap().to_owned();
+        let both = format!("{}; {}", pair(&other), pair(&one));
+        let looks = |guard: &Guard, cookies: &str| {
+            let headers = headers(&[("host", "localhost:7441"), ("cookie", cookies)]);
+            guard.caller(&headers, None).may_look
+        };
+        assert!(looks(&guard, &both) && !looks(&guard, &pair(&other)));
+        let tls = Guard { is_encrypted: true, ..guard.clone() };
+        assert!(!looks(&tls, &both), "a cookie that was not sent over TLS");
+        assert!(looks(&tls, &pair(&tls.log_in(VIEWER, &at("7441")).unwrap())));
     }
 
     #[test]

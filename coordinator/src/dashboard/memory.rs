@@ -2,7 +2,8 @@
 
 use super::{Exhibit, Problem};
 use axum::http::StatusCode;
-use futures::{StreamExt, stream};
+use futures::future::{BoxFuture, Shared};
+use futures::{FutureExt, StreamExt, stream};
 use report::Section;
 use report::dashboard::{History, RunRow};
 use run::reader::Reader;
@@ -20,18 +21,23 @@ const LIST_AGE: Duration = Duration::from_secs(2);
 const SPARK_AGE: Duration = Duration::from_secs(20);
 /// How long a page waits for curves that are being read. What comes later is there with the next refresh.
 const SPARK_WAIT: Duration = Duration::from_millis(300);
-/// How old a history may be at least, and as a multiple of what reading it took.
+/// How old a history may be at least.
 const HISTORY_AGE: Duration = Duration::from_secs(2);
-const PATIENCE: u32 = 10;
+/// How old a list or a history may be, as a multiple of what reading it took: one page that is left open costs no more
+/// than a thirtieth of a core.
+const LIST_PATIENCE: u32 = 10;
+const PATIENCE: u32 = 30;
 /// The most histories and curves that are remembered.
-const MOST_HISTORIES: usize = 32;
+const MOST_HISTORIES: usize = 16;
 const MOST_SPARKS: usize = 10_000;
 /// How many runs of a list are read at once.
 const READ_AHEAD: usize = 32;
-/// Points that are remembered of a history: of all islands together, and of each at least and at most.
-const ALL_POINTS: usize = 200_000;
+/// Points that are remembered of a history: of all islands together, and of each at least and at most. Of all histories
+/// together there are about 400 000, or 40 MB.
+const ALL_POINTS: usize = 50_000;
 const FEWEST_POINTS: usize = 10;
-const MOST_POINTS: usize = 1000;
+pub(super) const MOST_POINTS: usize = 1000;
+const POINTS_OF_ALL: usize = 400_000;
 
 /// How a run went, as it was read.
 pub(super) struct Known {
@@ -39,20 +45,55 @@ pub(super) struct Known {
     pub(super) history: History,
     read: Instant,
     cost: Duration,
-    has_ended: bool,
+    stamp: Stamp,
+}
+
+/// A history that is being read, or why it cannot be.
+type Reading = Shared<BoxFuture<'static, Result<Arc<Known>, String>>>;
+
+/// What tells two readings of a run apart: a run that has ended may be continued, or submitted again under its name.
+#[derive(Clone, Debug, PartialEq)]
+struct Stamp {
+    state: String,
+    created: u64,
+    done: u64,
+    evaluations: u64,
+    digest: Option<String>,
+}
+
+impl Stamp {
+    fn of(row: &RunRow) -> Self {
+        let RunRow { state, created, done, evaluations, digest, .. } = row.clone();
+        Self { state, created, done, evaluations, digest }
+    }
 }
 
 struct Spark {
     points: Vec<f64>,
     read: Instant,
-    has_ended: bool,
+    stamp: Stamp,
+}
+
+/// Runs as they were listed, when, and how long that took.
+#[derive(Clone)]
+struct Listed {
+    rows: Vec<RunRow>,
+    read: Instant,
+    cost: Duration,
+}
+
+impl Listed {
+    fn is_fresh(&self) -> bool {
+        self.read.elapsed() < LIST_AGE.max(LIST_PATIENCE * self.cost)
+    }
 }
 
 #[derive(Default)]
 struct Kept {
-    rows: Option<(Instant, Vec<RunRow>)>,
+    rows: Option<Listed>,
     sparks: BTreeMap<String, Spark>,
     histories: BTreeMap<String, Arc<Known>>,
+    readings: BTreeMap<String, Reading>,
 }
 
 /// Everything that is remembered. Clones are the same.
@@ -80,8 +121,8 @@ impl Memory {
     pub(super) async fn rows(&self, store: &Store) -> Result<Vec<RunRow>, Problem> {
         let known = self.lock().rows.clone();
         match known {
-            Some((read, rows)) if read.elapsed() < LIST_AGE => Ok(rows),
-            Some((_, rows)) => {
+            Some(known) if known.is_fresh() => Ok(known.rows),
+            Some(known) => {
                 if let Ok(permit) = self.listing.clone().try_acquire_owned() {
                     let (memory, store) = (self.clone(), store.clone());
                     tokio::spawn(async move {
@@ -90,13 +131,13 @@ impl Memory {
                         let _ = memory.read_rows(&store).await;
                     });
                 }
-                Ok(rows)
+                Ok(known.rows)
             }
             None => {
                 let _permit = self.listing.acquire().await;
                 let known = self.lock().rows.clone();
                 match known {
-                    Some((_, rows)) => Ok(rows),
+                    Some(known) => Ok(known.rows),
                     None => self.read_rows(store).await,
                 }
             }
@@ -104,29 +145,32 @@ impl Memory {
     }
 
     async fn read_rows(&self, store: &Store) -> Result<Vec<RunRow>, Problem> {
+        let start = Instant::now();
         let names = listing::names(store).await;
         let names =
             names.map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
         let read = |run: RunId| async move { listing::row(store, &run).await };
         let rows: Vec<Option<RunRow>> = stream::iter(names).map(read).buffered(READ_AHEAD).collect().await;
         let rows: Vec<RunRow> = rows.into_iter().flatten().collect();
-        self.lock().rows = Some((Instant::now(), rows.clone()));
+        let listed = Listed { rows: rows.clone(), read: Instant::now(), cost: start.elapsed() };
+        self.lock().rows = Some(listed);
         Ok(rows)
     }
 
     /// Adds the curves of runs, as far as they are known or can be read quickly.
     pub(super) async fn add_sparks(&self, store: &Store, rows: &mut [RunRow]) {
-        let wanted: Vec<(String, bool)> = {
+        let wanted: Vec<(String, Stamp)> = {
             let kept = self.lock();
             let is_fresh = |row: &RunRow| {
                 let known = kept.sparks.get(&row.run);
+                let is_fresh = |known: &Spark| known.read.elapsed() < SPARK_AGE;
                 known.is_some_and(|known| {
-                    known.has_ended && row.has_ended() || known.read.elapsed() < SPARK_AGE
+                    if row.has_ended() { known.stamp == Stamp::of(row) } else { is_fresh(known) }
                 })
             };
             let evolves = |row: &RunRow| row.kind == "evolution" && row.done > 0;
             let wanted = rows.iter().filter(|row| evolves(row) && !is_fresh(row));
-            wanted.map(|row| (row.run.clone(), row.has_ended())).collect()
+            wanted.map(|row| (row.run.clone(), Stamp::of(row))).collect()
         };
         if !wanted.is_empty()
             && let Ok(permit) = self.sparking.clone().try_acquire_owned()
@@ -134,8 +178,8 @@ impl Memory {
             let (memory, store) = (self.clone(), store.clone());
             let reading = tokio::spawn(async move {
                 let _permit = permit;
-                for (run, has_ended) in wanted {
-                    memory.read_spark(&store, run, has_ended).await;
+                for (run, stamp) in wanted {
+                    memory.read_spark(&store, run, stamp).await;
                 }
             });
             let _ = tokio::time::timeout(SPARK_WAIT, reading).await;
@@ -146,7 +190,7 @@ impl Memory {
         }
     }
 
-    async fn read_spark(&self, store: &Store, run: String, has_ended: bool) {
+    async fn read_spark(&self, store: &Store, run: String, stamp: Stamp) {
         let Ok(id) = RunId::new(&run) else { return };
         let points =
             apart(store.clone(), move |store| async move { listing::spark(&store, &id).await }).await;
@@ -155,38 +199,90 @@ impl Memory {
             kept.sparks.clear();
         }
         let points = points.unwrap_or_default();
-        kept.sparks.insert(run, Spark { points, read: Instant::now(), has_ended });
+        kept.sparks.insert(run, Spark { points, read: Instant::now(), stamp });
     }
 
-    /// How a run went. One history is read at a time, apart from all calls.
-    pub(super) async fn history(
+    /// How a run went. One history is read at a time, apart from all calls, whether the caller waits for it or not.
+    pub(super) async fn history(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
+        match self.fresh(row) {
+            Some(known) => Ok(known),
+            None => self.reading(store, row)?.await,
+        }
+    }
+
+    /// How a run went, as far as that is known or read within a time; nothing if it takes longer.
+    pub(super) async fn history_within(
         &self,
         store: &Store,
-        run: &RunId,
-        has_ended: bool,
-    ) -> Result<Arc<Known>, String> {
-        let fresh = |memory: &Self| {
-            let known = memory.lock().histories.get(run.as_str()).cloned()?;
-            let age = known.read.elapsed();
-            let is_fresh = has_ended || age < HISTORY_AGE.max(PATIENCE * known.cost);
-            (known.has_ended == has_ended && is_fresh).then_some(known)
+        row: &RunRow,
+        patience: Duration,
+    ) -> Result<Option<Arc<Known>>, String> {
+        if let Ok(read) = tokio::time::timeout(patience, self.history(store, row)).await {
+            return read.map(Some);
+        }
+        // An older history of the same run is better than none.
+        let kept = self.lock();
+        let old = kept.histories.get(&row.run).filter(|known| known.stamp.created == row.created);
+        Ok(old.cloned())
+    }
+
+    fn fresh(&self, row: &RunRow) -> Option<Arc<Known>> {
+        let known = self.lock().histories.get(&row.run).cloned()?;
+        let is_fresh = if row.has_ended() {
+            known.stamp == Stamp::of(row)
+        } else {
+            known.stamp.created == row.created
+                && known.read.elapsed() < HISTORY_AGE.max(PATIENCE * known.cost)
         };
-        if let Some(known) = fresh(self) {
-            return Ok(known);
+        is_fresh.then_some(known)
+    }
+
+    /// The reading of a history that is under way, or a new one.
+    fn reading(&self, store: &Store, row: &RunRow) -> Result<Reading, String> {
+        let mut kept = self.lock();
+        if let Some(reading) = kept.readings.get(&row.run) {
+            return Ok(reading.clone());
         }
-        let _permit = self.reading.acquire().await;
-        if let Some(known) = fresh(self) {
-            return Ok(known);
-        }
+        let id = RunId::new(&row.run).map_err(|error| error.to_string())?;
+        let (memory, store, stamp, kind) = (self.clone(), store.clone(), Stamp::of(row), row.kind.clone());
+        // The task outlives its callers: a page that is closed or loaded again starts no second one.
+        let task = tokio::spawn(async move {
+            let _permit = memory.reading.acquire().await;
+            let read = memory.read_history(store, (id.clone(), kind), stamp).await;
+            memory.lock().readings.remove(id.as_str());
+            read
+        });
+        let reading = async move { task.await.unwrap_or_else(|error| Err(error.to_string())) };
+        let reading = reading.boxed().shared();
+        kept.readings.insert(row.run.clone(), reading.clone());
+        Ok(reading)
+    }
+
+    async fn read_history(
+        &self,
+        store: Store,
+        (run, kind): (RunId, String),
+        stamp: Stamp,
+    ) -> Result<Arc<Known>, String> {
         let start = Instant::now();
         let (id, exhibit) = (run.clone(), self.exhibit.clone());
-        let read = apart(store.clone(), move |store| async move { read(&store, &id, exhibit).await }).await;
+        let read = apart(store, move |store| async move {
+            match (kind.as_str(), exhibit) {
+                ("sweep" | "tournament", Some(exhibit)) => Ok((exhibit(store, id).await, History::default())),
+                ("sweep" | "tournament" | "study", _) => Ok((vec![], History::default())),
+                (_, exhibit) => read(&store, &id, exhibit).await,
+            }
+        })
+        .await;
         let (sections, history) = read.ok_or("its history could not be read")??;
         let (read, cost) = (Instant::now(), start.elapsed());
-        let known = Arc::new(Known { sections: Arc::new(sections), history, read, cost, has_ended });
+        let known = Arc::new(Known { sections: Arc::new(sections), history, read, cost, stamp });
         let mut kept = self.lock();
         kept.histories.insert(run.to_string(), known.clone());
-        if kept.histories.len() > MOST_HISTORIES {
+        let points = |known: &Arc<Known>| known.history.epochs.len() + known.history.statistics.len();
+        while kept.histories.len() > MOST_HISTORIES
+            || kept.histories.len() > 1 && kept.histories.values().map(points).sum::<usize>() > POINTS_OF_ALL
+        {
             let oldest =
                 kept.histories.iter().min_by_key(|(_, known)| known.read).map(|(run, _)| run.clone());
             oldest.map(|oldest| kept.histories.remove(&oldest));

@@ -18,13 +18,16 @@ use tokio::time::Instant;
 
 /// How many streams there may be, of all callers and of one.
 const MOST: usize = 128;
-const MOST_OF_ONE: usize = 100;
+pub(crate) const MOST_OF_ONE: usize = 100;
 /// How long a stream lasts: less than a connection for HTTP.
 const LONGEST: Duration = Duration::from_secs(50);
 /// The shortest time between two events.
 const BETWEEN: Duration = Duration::from_secs(1);
-/// How often something is sent although nothing has changed, and how often a store is looked at.
-const BEAT: Duration = Duration::from_secs(10);
+/// How long to wait for a change before pages are read again anyway: time alone makes a worker silent and a lease expire.
+/// Without workers less can happen unseen.
+const BEAT: Duration = Duration::from_millis(500);
+const SLOW_BEAT: Duration = Duration::from_secs(9);
+/// How often a store is looked at.
 const LOOK: Duration = Duration::from_secs(4);
 
 /// What tells a page to read itself again.
@@ -81,25 +84,23 @@ impl Watch {
     /// Waits until something has changed, or for a beat; nothing once the stream ends.
     async fn next(&mut self) -> Option<&'static str> {
         tokio::time::sleep_until(self.next).await;
-        let is_closing = match self.dashboard.cluster() {
-            Ok(Some(cluster)) => cluster.is_closing(),
-            Ok(None) => false,
-            Err(_) => true,
+        let (is_closing, has_workers) = match self.dashboard.cluster() {
+            Ok(Some(cluster)) => (cluster.is_closing(), cluster.look(|state| state.workers.count() > 0)),
+            Ok(None) => (false, false),
+            Err(_) => (true, false),
         };
         if is_closing || Instant::now() >= self.ends {
             return None;
         }
-        let told = if let Some(changes) = &mut self.changes {
-            match tokio::time::timeout(BEAT, changes.changed()).await {
-                Ok(()) => CHANGED,
-                Err(_) => ": nothing\n\n",
+        match &mut self.changes {
+            Some(changes) => {
+                let beat = if has_workers { BEAT } else { SLOW_BEAT };
+                let _ = tokio::time::timeout(beat, changes.changed()).await;
             }
-        } else {
-            tokio::time::sleep(LOOK).await;
-            CHANGED
-        };
+            None => tokio::time::sleep(LOOK).await,
+        }
         self.next = Instant::now() + BETWEEN;
-        Some(told)
+        Some(CHANGED)
     }
 }
 

@@ -3,9 +3,11 @@
 use super::guard::{Caller, Guard};
 use super::route::{Needs, Route};
 use super::stream::{self, Streams};
-use super::{Dashboard, Exhibit, Problem, Query, action, decoded, failed_page, failed_value};
+use super::{
+    Dashboard, Exhibit, Offers, PlayError, PlayTable, Problem, Query, action, failed_page, failed_value,
+};
 use crate::cluster::Cluster;
-use crate::serve::connections::{HEAD, HttpPeer, serve_http};
+use crate::serve::connections::{HEAD, HttpPeer, HttpSeat, serve_http};
 use crate::serve::{Front, LivePermissions, Pace};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -13,6 +15,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use experiment::document::MAX_BYTES;
 use futures::future::BoxFuture;
+use report::dashboard::page::Frame;
 use report::dashboard::{self, page};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,7 +34,7 @@ const LOG_INS: u32 = 5;
 const LARGEST_BODY: usize = 64 << 10;
 const LARGEST_SUBMISSION: usize = 2 * MAX_BYTES as usize + (64 << 10);
 /// How long a page is shown again as it is, and how many are remembered.
-const PAGE_AGE: Duration = Duration::from_secs(1);
+const PAGE_AGE: Duration = Duration::from_millis(500);
 const MOST_PAGES: usize = 64;
 /// How many pages are made at a time: making them must not keep workers waiting.
 const PAGES_AT_ONCE: usize = 2;
@@ -53,6 +56,7 @@ pub(crate) struct Web {
     log_ins: Arc<Pace>,
     pages: Arc<Mutex<BTreeMap<String, (Instant, Bytes)>>>,
     making: Arc<Semaphore>,
+    table: Option<PlayTable>,
 }
 
 impl Web {
@@ -65,7 +69,13 @@ impl Web {
             log_ins: Arc::default(),
             pages: Arc::default(),
             making: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
+            table: None,
         }
+    }
+
+    /// What checks requests.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
     }
 }
 
@@ -78,12 +88,12 @@ pub(crate) fn router(web: Web) -> axum::Router {
 pub async fn serve_store(
     listener: TcpListener,
     (store, place): (Store, String),
-    exhibit: Option<Exhibit>,
+    offers: Offers,
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) {
-    let dashboard = Dashboard::stored(store, place, exhibit, unix);
-    serve_open(listener, dashboard, unix, shutdown).await;
+    let dashboard = Dashboard::stored(store, place, offers.exhibit, unix);
+    serve_open(listener, dashboard, offers.table, unix, shutdown).await;
 }
 
 /// Serves the runs of a coordinator in this process, on an address that only this machine reaches, until it is stopped.
@@ -96,18 +106,19 @@ pub async fn serve_cluster(
 ) {
     let front = Front::default();
     front.open(cluster);
-    let settings = super::DashboardSettings { hosts: vec![], exhibit };
-    serve_open(listener, Dashboard::live(front, &settings, unix), unix, shutdown).await;
+    let settings = super::DashboardSettings { hosts: vec![], exhibit, notify: None };
+    serve_open(listener, Dashboard::live(front, &settings, unix), None, unix, shutdown).await;
 }
 
 async fn serve_open(
     listener: TcpListener,
     dashboard: Dashboard,
+    table: Option<PlayTable>,
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) {
     let permissions: Arc<LivePermissions> = Arc::default();
-    let web = Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix));
+    let web = Web { table, ..Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix)) };
     tokio::select! {
         () = serve_http(listener, None, router(web), HEAD) => {}
         () = shutdown => {}
@@ -116,9 +127,10 @@ async fn serve_open(
 
 async fn serve(State(web): State<Web>, request: Request) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
+    let asked = request.uri().to_string();
     let mut response = match answer(&web, request).await {
         Ok(response) => response,
-        Err(problem) => failed(&web, is_api, &problem),
+        Err(problem) => failed(&web, is_api, &asked, &problem),
     };
     protect(response.headers_mut());
     response
@@ -140,9 +152,10 @@ fn protect(headers: &mut HeaderMap) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-fn failed(web: &Web, is_api: bool, problem: &Problem) -> Response {
+fn failed(web: &Web, is_api: bool, asked: &str, problem: &Problem) -> Response {
     if problem.status == StatusCode::UNAUTHORIZED && !is_api {
-        return Redirect::to("/login").into_response();
+        let next = if asked == "/" { String::new() } else { format!("?next={}", page::query(asked)) };
+        return Redirect::to(&format!("/login{next}")).into_response();
     }
     let mut response = if is_api {
         (problem.status, json(&failed_value(problem))).into_response()
@@ -177,6 +190,7 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         let mut response = failed(
             web,
             path.starts_with("/api/"),
+            path,
             &Problem::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 format!("expected {}, found another method", route.allowed()),
@@ -194,19 +208,44 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
     Guard::check(needs, caller)?;
     let query = Query::parse(parts.uri.query().unwrap_or(""));
     match (route.path, method) {
-        ("/login", "GET") => Ok(Html(page::login("")).into_response()),
+        ("/login", "GET") => Ok(Html(page::login("", next_page(&query))).into_response()),
         ("/login", _) => log_in(web, peer, headers, body).await,
         ("/logout", _) => {
-            let cookie = [(header::SET_COOKIE, Guard::log_out())];
+            let cookie = [(header::SET_COOKIE, web.guard.log_out(headers))];
             Ok((cookie, Redirect::to("/login")).into_response())
         }
         ("/assets/dashboard.css", _) => Ok(asset("text/css", dashboard::style())),
         ("/assets/dashboard.js", _) => Ok(asset("text/javascript", dashboard::SCRIPT.to_owned())),
+        ("/assets/games.js", _) => Ok(asset("text/javascript", dashboard::GAMES_SCRIPT.to_owned())),
         ("/api/v1/openapi.json", _) => {
             Ok(([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response())
         }
         ("/api/v1/stream", _) => {
-            stream::open(&web.dashboard, &web.streams, peer.unwrap_or(IpAddr::from([127, 0, 0, 1])))
+            let stream =
+                stream::open(&web.dashboard, &web.streams, peer.unwrap_or(IpAddr::from([127, 0, 0, 1])))?;
+            // Streams have a budget of their own: the connection of one gives way to no other.
+            if let Some(seat) = parts.extensions.get::<HttpSeat>() {
+                seat.keep();
+            }
+            Ok(stream)
+        }
+        ("/assets/play.js", _) => Ok(asset("text/javascript", dashboard::PLAY_SCRIPT.to_owned())),
+        ("/play", _) => {
+            web.table.as_ref().ok_or_else(no_table)?;
+            let frame = Frame { is_live: false, ..web.frame(caller) };
+            Ok(Html(page::play(query.text("player").unwrap_or_default(), &frame)).into_response())
+        }
+        ("/api/v1/play", _) => {
+            let table = web.table.as_ref().ok_or_else(no_table)?;
+            check_is_json(headers)?;
+            let body = read(body, LARGEST_BODY).await?;
+            let asked = serde_json::from_slice(&body)
+                .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}")))?;
+            let failed = |error: PlayError| {
+                let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                Problem::new(status, error.message)
+            };
+            Ok(json(&table(asked).await.map_err(failed)?))
         }
         (_, "POST") if needs == Needs::Operate => {
             check_is_json(headers)?;
@@ -214,12 +253,16 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             let body = read(body, limit).await?;
             let done = action::act(&web.dashboard, route.path, &segments, &body).await?;
             web.forget_pages();
-            tracing::info!(peer = ?peer, action = path, "done on the dashboard");
+            tracing::info!(
+                peer = peer.as_ref().map(tracing::field::display),
+                action = path,
+                "done on the dashboard"
+            );
             Ok(json(&done))
         }
         (path, _) if path.starts_with("/api/v1/") => {
-            let path = decoded(parts.uri.path().trim_start_matches("/api/v1/"));
-            Ok(json(&web.dashboard.view(&path, &query).await?))
+            let path = parts.uri.path().trim_start_matches("/api/v1/");
+            Ok(json(&web.dashboard.view(path, &query).await?))
         }
         (path, _) => {
             let key = format!("{caller:?} {}", parts.uri);
@@ -247,7 +290,7 @@ impl Web {
         if let Some(page) = self.known_page(&key) {
             return Ok(shown(page));
         }
-        let frame = self.dashboard.frame(caller.may_act, caller.has_session);
+        let frame = self.frame(caller);
         let html = match path {
             "/" => page::runs(&self.dashboard.runs(query.runs()?).await?, &frame),
             "/workers" => page::workers(&self.dashboard.workers()?, &frame),
@@ -268,6 +311,11 @@ impl Web {
         Ok(shown(page))
     }
 
+    fn frame(&self, caller: Caller) -> Frame {
+        let frame = self.dashboard.frame(caller.may_act, caller.has_session);
+        Frame { has_table: self.table.is_some(), ..frame }
+    }
+
     fn known_page(&self, key: &str) -> Option<Bytes> {
         let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.get(key).filter(|(made, _)| made.elapsed() < PAGE_AGE).map(|(_, page)| page.clone())
@@ -281,6 +329,11 @@ impl Web {
 fn asset(kind: &'static str, text: String) -> Response {
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "max-age=300")];
     (headers, text).into_response()
+}
+
+fn no_table() -> Problem {
+    let message = "nothing is played here: `atoll dashboard` and `atoll play PLAYER --web` do";
+    Problem::new(StatusCode::NOT_FOUND, message)
 }
 
 /// Other sites cannot send JSON without asking first, and are not answered when they do.
@@ -318,9 +371,20 @@ async fn log_in(
     }
     let body = read(body, LARGEST_BODY).await?;
     let form = Query::parse(&String::from_utf8_lossy(&body));
-    let Some(cookie) = form.text("token").and_then(|token| web.guard.log_in(token.trim())) else {
-        let page = page::login("This token is not known here, or is not one of a viewer or an operator.");
+    let Some(cookie) = form.text("token").and_then(|token| web.guard.log_in(token.trim(), headers)) else {
+        let message = "This token is not known here, or is not one of a viewer or an operator.";
+        let page = page::login(message, next_page(&form));
         return Ok((StatusCode::FORBIDDEN, Html(page)).into_response());
     };
-    Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next_page(&form))).into_response())
+}
+
+/// The page that a log-in leads to: one of ours, whatever is asked for.
+fn next_page(query: &Query) -> &str {
+    let asked = query.text("next").unwrap_or("/");
+    let path = asked.split(['?', '#']).next().unwrap_or_default();
+    let is_page =
+        |(route, _): (&Route, _)| route.needs("GET") == Some(Needs::View) && !path.starts_with("/api/");
+    let is_plain = asked.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_plain && Route::of(path).is_some_and(is_page) { asked } else { "/" }
 }

@@ -1,11 +1,12 @@
 //! Every method of every path, by callers who may not: nothing changes. The description says what there is.
 
+use super::explain_tests::Stage;
 use super::guard::Guard;
 use super::route::{Needs, ROUTES, Route};
-use super::web::{Web, router};
-use super::{Dashboard, DashboardSettings};
-use crate::serve::connections::HttpPeer;
-use crate::serve::{Front, LivePermissions, Permissions, Tokens, start_local};
+use super::web::Web;
+use super::{Dashboard, DashboardSettings, Exhibit};
+use crate::serve::connections::{HEAD, HttpPeer, serve_http};
+use crate::serve::{Front, LivePermissions, Permissions, Tokens, http};
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -14,7 +15,11 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use store::{Nonce, Store};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_stream::StreamExt;
 use tower::Service;
 
 const EXPERIMENT: &str = r#"
@@ -35,24 +40,22 @@ fn openapi() -> Value {
 
 struct Site {
     router: axum::Router,
+    stage: Stage,
     cluster: crate::Cluster,
     run: String,
-    _background: crate::Background,
 }
 
 impl Site {
     async fn new(permissions: Permissions) -> Self {
-        let (cluster, background) = start_local(Store::memory(), Nonce(1), "test", || 0).await.unwrap();
-        let plan = experiment::parse("hostile.toml", EXPERIMENT, None).unwrap();
-        let run = cluster.submit(plan, vec![], 0, false).await.unwrap();
-        let front = Front::default();
-        front.open(cluster.clone());
-        let dashboard = Dashboard::live(front, &DashboardSettings::default(), || 1000);
-        let guard =
-            Guard::new(Arc::new(LivePermissions::new(permissions)), b"secret", vec![], false, || 1000);
-        let peer = HttpPeer(IpAddr::from([127, 0, 0, 1]));
-        let router = router(Web::new(dashboard, guard)).layer(Extension(peer));
-        Self { router, cluster, run, _background: background }
+        Self::of(permissions, IpAddr::from([127, 0, 0, 1]), None).await
+    }
+
+    /// A site as it is seen from an address.
+    async fn of(permissions: Permissions, peer: IpAddr, exhibit: Option<Exhibit>) -> Self {
+        let stage = Stage::new().await;
+        let (cluster, run) = (stage.cluster.clone(), stage.run.clone());
+        let router = served(&cluster, permissions, exhibit).layer(Extension(HttpPeer(peer)));
+        Self { router, stage, cluster, run }
     }
 
     async fn protected() -> Self {
@@ -64,7 +67,7 @@ impl Site {
 
     async fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         // A second's worth of requests may come at once, and this is faster than any person.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
         let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| *name == "host") {
             request = request.header("host", "127.0.0.1:7441");
@@ -81,6 +84,17 @@ impl Site {
         let page = self.cluster.look(|state| (state.rows(), state.worker_views(self.cluster.now())));
         format!("{page:?}")
     }
+}
+
+/// Everything that a coordinator serves over HTTP.
+fn served(cluster: &crate::Cluster, permissions: Permissions, exhibit: Option<Exhibit>) -> axum::Router {
+    let front = Front::default();
+    front.open(cluster.clone());
+    let settings = DashboardSettings { hosts: vec![], exhibit, notify: None };
+    let dashboard = Dashboard::live(front.clone(), &settings, || 1000);
+    let permissions = Arc::new(LivePermissions::new(permissions));
+    let guard = Guard::new(permissions.clone(), b"secret", vec![], false, || 1000);
+    http::router(front, permissions, None, Web::new(dashboard, guard))
 }
 
 async fn text(response: Response) -> String {
@@ -189,6 +203,71 @@ async fn a_hostile_page_changes_nothing_even_on_loopback_without_tokens() {
     assert_eq!(site.state(), before);
 }
 
+/// What a page of another site sends with.
+const EVIL: [&[(&str, &str)]; 4] = [
+    &[("origin", "http://evil.example")],
+    &[("origin", "null")],
+    &[("origin", "http://127.0.0.1:7441"), ("sec-fetch-site", "cross-site")],
+    // A browser that is too old to name its origin.
+    &[],
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_hostile_page_changes_nothing_with_the_session_of_a_viewer_or_an_operator() {
+    let mut site = Site::protected().await;
+    let before = site.state();
+    let form = [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://127.0.0.1:7441")];
+    for token in [VIEWER, OPERATOR] {
+        let reply = site.ask("POST", "/login", &form, &format!("token={token}")).await;
+        let cookie = reply.headers()["set-cookie"].to_str().unwrap().to_owned();
+        let session = ("cookie", cookie.split(';').next().unwrap());
+        assert_eq!(site.ask("GET", "/", &[session], "").await.status(), StatusCode::OK);
+        for (path, body) in paths(&site.run) {
+            for method in METHODS.into_iter().filter(|method| *method != "GET") {
+                for evil in EVIL {
+                    let headers = [evil, &[session, ("content-type", "application/json")]].concat();
+                    let status = site.ask(method, &path, &headers, &body).await.status();
+                    assert!(status.is_client_error(), "{method} {path} with {headers:?}: {status}");
+                }
+            }
+        }
+    }
+    assert_eq!(site.state(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_tokens_other_machines_only_look() {
+    let mut site = Site::of(Permissions::default(), IpAddr::from([10, 0, 0, 7]), None).await;
+    let before = site.state();
+    for (path, body) in paths(&site.run) {
+        for method in METHODS {
+            let status =
+                site.ask(method, &path, &[("content-type", "application/json")], &body).await.status();
+            let is_there = Route::of(&path).is_some_and(|(route, _)| route.needs("GET").is_some());
+            assert_eq!(status.is_success(), method == "GET" && is_there, "{method} {path}: {status}");
+        }
+    }
+    assert_eq!(site.state(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_are_not_read_under_a_foreign_name() {
+    let mut site = Site::new(Permissions::default()).await;
+    for (host, status) in
+        [("evil.example", StatusCode::MISDIRECTED_REQUEST), ("10.0.0.7:7441", StatusCode::OK)]
+    {
+        let reply = site.ask("GET", "/metrics", &[("host", host)], "").await;
+        assert_eq!(reply.status(), status, "{host}");
+        assert_eq!(text(reply).await.contains(&site.run), status.is_success());
+        assert_eq!(site.ask("GET", "/healthz", &[("host", host)], "").await.status(), StatusCode::OK);
+    }
+    // Scrapers that bring a token come by any name.
+    let mut site = Site::protected().await;
+    let token = ("authorization", &*format!("Bearer {OPERATOR}"));
+    let reply = site.ask("GET", "/metrics", &[("host", "atoll-coordinator:7441"), token], "").await;
+    assert_eq!(reply.status(), StatusCode::OK);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operator_acts_and_every_reply_is_protected() {
     let mut site = Site::protected().await;
@@ -230,16 +309,209 @@ async fn an_operator_acts_and_every_reply_is_protected() {
 #[tokio::test(start_paused = true)]
 async fn replies_are_those_of_the_description() {
     let mut site = Site::new(Permissions::default()).await;
-    let (openapi, run) = (openapi(), site.run.clone());
-    for (path, methods) in openapi["paths"].as_object().unwrap() {
-        let schema = &methods["get"]["responses"]["200"]["content"]["application/json"]["schema"];
-        if schema.as_object().is_none_or(serde_json::Map::is_empty) {
-            continue;
+    let openapi = openapi();
+    // One run is finished, and a worker holds a piece of another.
+    site.stage.finish("a").await;
+    let second = experiment::parse("second.toml", &EXPERIMENT.replace("hostile", "second"), None).unwrap();
+    let second = site.cluster.submit(second, vec![], 0, false).await.unwrap();
+    assert_eq!(site.stage.acquire("a", 1).await.len(), 1);
+    let mut filled = BTreeSet::new();
+    for run in [site.run.clone(), second.clone()] {
+        for (path, methods) in openapi["paths"].as_object().unwrap() {
+            let schema = &methods["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+            if schema.as_object().is_none_or(serde_json::Map::is_empty) {
+                continue;
+            }
+            let response = site.ask("GET", &path.replace("{run}", &run), &[], "").await;
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            let found: Value = serde_json::from_str(&text(response).await).unwrap();
+            check(&openapi, schema, &found, path);
+            if found.as_array().is_none_or(|found| !found.is_empty()) {
+                filled.insert(path.trim_start_matches("/api/v1/").to_owned());
+            }
         }
-        let response = site.ask("GET", &path.replace("{run}", &run), &[], "").await;
-        assert_eq!(response.status(), StatusCode::OK, "{path}");
-        let found: Value = serde_json::from_str(&text(response).await).unwrap();
-        check(&openapi, schema, &found, path);
+    }
+    for what in ["islands", "leases", "epochs", "statistics", "champions", "events"] {
+        assert!(filled.contains(&format!("runs/{{run}}/{what}")), "there were some {what} to compare");
+    }
+    let json = ("content-type", "application/json");
+    let actions = [
+        ("/api/v1/runs/{run}/pause", "{}"),
+        ("/api/v1/runs/{run}/resume", "{}"),
+        ("/api/v1/runs/{run}/extend", r#"{"generations":6}"#),
+        ("/api/v1/runs/{run}/cancel", "{}"),
+        ("/api/v1/workers/{worker}/drain", "{}"),
+        ("/api/v1/runs", r#"{"text":"TEXT"}"#),
+    ];
+    for (path, body) in actions {
+        let body = body.replace("\"TEXT\"", &serde_json::json!(EXPERIMENT).to_string());
+        let asked = path.replace("{run}", &second).replace("{worker}", "a");
+        let response = site.ask("POST", &asked, &[json], &body).await;
+        let (status, found) = (response.status(), text(response).await);
+        assert_eq!(status, StatusCode::OK, "{path}: {found}");
+        let operation = &openapi["paths"][path]["post"];
+        let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        check(&openapi, schema, &serde_json::from_str(&found).unwrap(), path);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_continued_is_read_again() {
+    let mut site = Site::new(Permissions::default()).await;
+    let run = site.run.clone();
+    for generations in [4, 8] {
+        if generations > 4 {
+            let body = format!("{{\"generations\":{generations}}}");
+            let path = format!("/api/v1/runs/{run}/extend");
+            let response = site.ask("POST", &path, &[("content-type", "application/json")], &body).await;
+            assert_eq!(response.status(), StatusCode::OK);
+        }
+        site.stage.finish("a").await;
+        let statistics = site.ask("GET", &format!("/api/v1/runs/{run}/statistics"), &[], "").await;
+        let statistics: Value = serde_json::from_str(&text(statistics).await).unwrap();
+        let last =
+            statistics.as_array().unwrap().iter().filter_map(|point| point["generation"].as_u64()).max();
+        assert_eq!(last, Some(generations));
+    }
+}
+
+#[tokio::test]
+async fn a_history_is_read_once_whoever_waits_for_it_and_holds_up_nothing() {
+    let (calls, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(tokio::sync::Semaphore::new(0)));
+    let exhibit: Exhibit = {
+        let (calls, gate) = (calls.clone(), gate.clone());
+        Arc::new(move |_, _| {
+            let gate = gate.clone();
+            calls.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async move {
+                let _permit = gate.acquire_owned().await;
+                vec![]
+            })
+        })
+    };
+    let mut site = Site::of(Permissions::default(), IpAddr::from([127, 0, 0, 1]), Some(exhibit)).await;
+    site.stage.finish("a").await;
+    let (page, statistics) = (format!("/runs/{}", site.run), format!("/api/v1/runs/{}/statistics", site.run));
+    // Pages do not wait for what takes long, and neither does what stands behind them.
+    for path in [page.as_str(), "/", page.as_str(), "/workers"] {
+        let asked = tokio::time::timeout(Duration::from_secs(3), site.ask("GET", path, &[], "")).await;
+        let shown = text(asked.expect("a page within 3 seconds")).await;
+        assert_eq!(shown.contains("The history is being read"), path == page, "{path}: {shown}");
+    }
+    // A caller that hangs up ends nothing, and the next one begins nothing.
+    let impatient = site.ask("GET", &statistics, &[], "");
+    assert!(tokio::time::timeout(Duration::from_millis(50), impatient).await.is_err());
+    gate.add_permits(10);
+    assert_eq!(site.ask("GET", &statistics, &[], "").await.status(), StatusCode::OK);
+    // The page that was made a moment ago is shown once more at most.
+    let reading = async {
+        while !text(site.ask("GET", &page, &[], "").await).await.contains("Best fitness over the generations")
+        {
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(5), reading).await.is_ok());
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_page_of_a_run_explains_a_silent_store_without_asking_it() {
+    let mut site = Site::new(Permissions::default()).await;
+    let _writing = site.cluster.store_watch().begin();
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let shown = text(site.ask("GET", &format!("/runs/{}", site.run), &[], "").await).await;
+    assert!(shown.contains("The store does not answer: events and history are not shown."), "{shown}");
+}
+
+/// Reads a stream of events for a while, and counts those that say that something has changed.
+async fn changes(site: &mut Site, time: Duration) -> usize {
+    let response = site.ask("GET", "/api/v1/stream", &[], "").await;
+    let mut body = response.into_body().into_data_stream();
+    let (ends, mut count) = (tokio::time::Instant::now() + time, 0);
+    while let Ok(Some(Ok(event))) = tokio::time::timeout_at(ends, body.next()).await {
+        count += usize::from(event.starts_with(b"event: changed"));
+    }
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_read_again_although_only_time_has_passed() {
+    let mut site = Site::new(Permissions::default()).await;
+    assert_eq!(changes(&mut site, Duration::from_secs(30)).await, 3, "every 10 seconds without a worker");
+    site.stage.acquire("a", 0).await;
+    let count = changes(&mut site, Duration::from_secs(30)).await;
+    assert!((19..=31).contains(&count), "{count} in 30 seconds: a worker may become silent at any time");
+}
+
+#[tokio::test]
+async fn a_hundred_open_pages_of_one_address_shut_out_nobody_and_are_not_shut_out() {
+    let stage = Stage::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = served(&stage.cluster, Permissions::default(), None);
+    let server = tokio::spawn(serve_http(listener, None, router, HEAD));
+    let connect = || async move { TcpStream::connect(address).await.unwrap() };
+    let mut streams = vec![];
+    for _ in 0..100 {
+        let mut stream = connect().await;
+        stream.write_all(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
+        streams.push(stream);
+    }
+    // Connections that say nothing, more than there are places.
+    let mut silent = vec![];
+    for _ in 0..200 {
+        silent.push(connect().await);
+    }
+    let mut probe = connect().await;
+    probe.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut reply = String::new();
+    probe.read_to_string(&mut reply).await.unwrap();
+    assert!(reply.ends_with("ready\n"), "{reply}");
+    // Each page still hears of the next change.
+    for stream in &mut streams {
+        let mut bytes = vec![0; 4096];
+        while matches!(stream.try_read(&mut bytes), Ok(1..)) {}
+    }
+    stage.cluster.pause(&stage.run, true).await.unwrap();
+    for stream in &mut streams {
+        let mut bytes = vec![0; 4096];
+        let read = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut bytes)).await.unwrap();
+        assert!(read.unwrap() > 0, "the stream was shut out");
+    }
+    server.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slash_within_a_name_makes_no_other_path() {
+    let mut site = Site::new(Permissions::default()).await;
+    let path = format!("/api/v1/runs/{}%2Fexplain", site.run);
+    assert_eq!(site.ask("GET", &path, &[], "").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_in_leads_to_the_page_that_was_asked_for_and_nowhere_else() {
+    let mut site = Site::protected().await;
+    let sent = site.ask("GET", "/runs/x?from=1", &[], "").await.headers()["location"].clone();
+    assert_eq!(sent, "/login?next=%2Fruns%2Fx%3Ffrom%3D1");
+    let form = text(site.ask("GET", sent.to_str().unwrap(), &[], "").await).await;
+    assert!(form.contains("name=\"next\" value=\"/runs/x?from=1\""), "{form}");
+    let headers =
+        [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://127.0.0.1:7441")];
+    for (next, leads) in [
+        ("%2Fruns%2Fx%3Ffrom%3D1", "/runs/x?from=1"),
+        ("%2Fworkers", "/workers"),
+        ("", "/"),
+        ("%2F%2Fevil.example", "/"),
+        ("%2F%5Cevil.example", "/"),
+        ("http%3A%2F%2Fevil.example", "/"),
+        ("%2Fapi%2Fv1%2Fstream", "/"),
+        ("%2Fruns%2Fx%0D%0Aset-cookie%3A+a", "/"),
+    ] {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let reply = site.ask("POST", "/login", &headers, &format!("token={VIEWER}&next={next}")).await;
+        assert_eq!(reply.headers()["location"], leads, "{next}");
     }
 }
 
@@ -293,7 +565,7 @@ async fn a_session_begins_with_a_token_and_ends_with_a_click() {
     assert_eq!(wrong.status(), StatusCode::FORBIDDEN);
     let foreign = site.ask("POST", "/login", &[form, ("origin", "http://evil.example")], "token=x").await;
     assert_eq!(foreign.status(), StatusCode::FORBIDDEN);
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let right = site.ask("POST", "/login", &[form, own], &format!("token={OPERATOR}")).await;
     assert_eq!(
         (right.status(), &right.headers()["location"]),

@@ -2,6 +2,7 @@
 
 use super::census::{Census, Limits, Seat};
 use super::tls::LiveTls;
+use crate::dashboard::STREAMS_OF_ONE_PEER;
 use axum::Extension;
 use axum::http::Extensions;
 use futures::StreamExt;
@@ -36,8 +37,9 @@ const LARGEST_HEAD: usize = 16 << 10;
 /// How long to wait when no connection can be accepted: out of file descriptors, most likely.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What probes and scrapers need.
-const FEW: Limits = Limits { connections: 512, of_one_peer: 64 };
+/// What probes, scrapers and browsers need of one address, beside the streams of open pages.
+const BESIDE_STREAMS: usize = 64;
+const FEW: Limits = Limits { connections: 512, of_one_peer: STREAMS_OF_ONE_PEER + BESIDE_STREAMS };
 
 /// The connections of a listener, each with a seat.
 fn admitted(listener: TcpListener, limits: Limits) -> impl Stream<Item = Admitted> + Send + 'static {
@@ -251,6 +253,17 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 #[derive(Clone, Copy)]
 pub(crate) struct HttpPeer(pub(crate) IpAddr);
 
+/// The place of an HTTP connection.
+#[derive(Clone)]
+pub(crate) struct HttpSeat(Arc<Seat>);
+
+impl HttpSeat {
+    /// Notes that the connection gives way to no other from now on.
+    pub(crate) fn keep(&self) {
+        self.0.becomes_known();
+    }
+}
+
 /// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this. Where all places
 /// are taken the oldest connection gives way: who probes asks at once, and is always answered.
 pub(crate) async fn serve_http(
@@ -274,7 +287,7 @@ pub(crate) async fn serve_http(
 }
 
 async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
-    let peer = HttpPeer(admitted.seat.peer());
+    let (peer, seat) = (HttpPeer(admitted.seat.peer()), HttpSeat(admitted.seat.clone()));
     let wire: Box<dyn Wire> = match tls {
         None => Box::new(admitted),
         Some(tls) => match tokio::time::timeout(OPENING, tls.http_acceptor().accept(admitted)).await {
@@ -285,7 +298,7 @@ async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
     // Whoever hangs up in the middle of something is gone.
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let service = TowerToHyperService::new(router.layer(Extension(peer)).layer(Extension(seat)));
     let _ = server.serve_connection(TokioIo::new(wire), service).await;
 }
 

@@ -33,6 +33,14 @@ const PAUSE: Duration = Duration::from_millis(250);
 const DELIVERING: [&str; 3] =
     ["/atoll.v1.Worker/Complete", "/atoll.v1.Worker/Checkpoint", "/atoll.v1.Operator/Submit"];
 
+/// The calls of operators that change nothing: viewers may make them too.
+const LOOKING: [&str; 3] =
+    ["/atoll.v1.Operator/View", "/atoll.v1.Operator/ListRuns", "/atoll.v1.Operator/Status"];
+
+/// Stands with a request that changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks;
+
 /// All calls that have not ended.
 #[derive(Debug)]
 pub(crate) struct InFlight {
@@ -101,6 +109,11 @@ impl CallBytes {
             self.taken.fetch_add(bytes, Ordering::Relaxed);
         }
         is_taken
+    }
+
+    /// The address that it comes from.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// Notes that bytes are accounted for elsewhere from now on.
@@ -181,6 +194,9 @@ where
         let longest = if DELIVERING.contains(&request.uri().path()) { u64::MAX } else { SMALL_BODY };
         let timer = self.times.begin(request.uri().path());
         request.extensions_mut().insert(call.clone());
+        if LOOKING.contains(&request.uri().path()) {
+            request.extensions_mut().insert(Looks);
+        }
         let request =
             request.map(|body| Body::new(Counted { body, call: call.clone(), left: longest, refused: None }));
         Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, _call: call })

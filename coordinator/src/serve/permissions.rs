@@ -4,6 +4,7 @@
 //! the time of a refusal tells anything about it.
 
 use super::connections::Caller;
+use super::in_flight::Looks;
 use super::log_limit::LogLimit;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -193,7 +194,7 @@ impl Right {
             Self::Work => "a worker's token",
             Self::Operate => "an operator's token",
             Self::Measure => "a token for the metrics",
-            Self::View => "a viewer's token",
+            Self::View => "a viewer's or an operator's token",
         }
     }
 }
@@ -201,7 +202,7 @@ impl Right {
 impl From<Refused> for Status {
     fn from(refused: Refused) -> Self {
         match refused {
-            Refused::OtherRight(Right::Operate) => Self::permission_denied(refused.to_string()),
+            Refused::OtherRight(Right::Operate | Right::View) => Self::permission_denied(refused.to_string()),
             // A worker that was quarantined is denied; one with a wrong token has to tell that from it.
             _ => Self::unauthenticated(refused.to_string()),
         }
@@ -225,6 +226,10 @@ pub(crate) struct Refusals(Mutex<Option<String>>);
 impl Refusals {
     pub(crate) fn last(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn note(&self, reason: String) {
@@ -253,7 +258,9 @@ impl Interceptor for Gate {
             return Err(Status::resource_exhausted("too many calls from one address: slow down"));
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
-        permissions.check(self.right, header).inspect_err(|refused| {
+        let is_look = self.right == Right::Operate && request.extensions().get::<Looks>().is_some();
+        let right = if is_look { Right::View } else { self.right };
+        permissions.check(right, header).inspect_err(|refused| {
             if let Some(others) = self.logged.allows() {
                 let peer = request.remote_addr().map_or("unknown".to_owned(), |peer| peer.to_string());
                 tracing::warn!(peer, reason = %refused, others, "call refused");

@@ -1,12 +1,16 @@
 //! Who answers for a worker: what it has shown of itself, and where it calls from.
 
-use proto::v1;
 use std::net::IpAddr;
 use tonic::Request;
 
-/// The principal of a worker that joins: its certificate and its token, as far as it has any, and its address. An id is
+/// The principal of a worker that calls itself so: its certificate and its token, as far as it has any, and its address. An id is
 /// self-chosen, and a token may be shared by all workers; so whichever of these differs makes another principal.
-pub(crate) fn of(request: &Request<v1::JoinRequest>) -> String {
+pub(crate) fn of<T>(request: &Request<T>, worker: &str) -> String {
+    of_network(request).unwrap_or_else(|| worker.to_owned())
+}
+
+/// The same of a call whose worker is not known yet. Nothing without a network: a worker answers for itself then.
+pub(crate) fn of_network<T>(request: &Request<T>) -> Option<String> {
     let mut shown = blake3::Hasher::new();
     let certificates = request.peer_certs().unwrap_or_default();
     if let Some(certificate) = certificates.first() {
@@ -15,11 +19,8 @@ pub(crate) fn of(request: &Request<v1::JoinRequest>) -> String {
     if let Some(token) = request.metadata().get("authorization") {
         shown.update(b"token").update(token.as_bytes());
     }
-    match request.remote_addr() {
-        Some(address) => format!("{} {}", network(address.ip()), &shown.finalize().to_hex()[..16]),
-        // Without a network: a worker answers for itself.
-        None => request.get_ref().worker.clone(),
-    }
+    let address = request.remote_addr()?;
+    Some(format!("{} {}", network(address.ip()), &shown.finalize().to_hex()[..16]))
 }
 
 /// The address, or of IPv6 the network that one machine has for itself.
@@ -48,7 +49,6 @@ mod tests {
 
     #[test]
     fn a_worker_without_a_network_answers_for_itself() {
-        let join = v1::JoinRequest { worker: "a".to_owned(), ..Default::default() };
-        assert_eq!(of(&Request::new(join)), "a");
+        assert_eq!(of(&Request::new(()), "a"), "a");
     }
 }

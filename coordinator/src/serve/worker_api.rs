@@ -2,6 +2,7 @@
 
 use super::call_times::CallTimes;
 use super::in_flight::CallBytes;
+use super::large_bodies::{LargeBodies, LargeBody};
 use super::principal;
 use crate::cluster::{Cluster, invalid};
 use crate::rejection::Rejection;
@@ -15,12 +16,19 @@ use proto::v1::worker_server::Worker;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SetOnce};
+use std::time::Duration;
+use tokio::sync::SetOnce;
+use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 /// The largest body: what an epoch leaves behind is two encoded values and a few statistics.
 const LARGEST_BODY: u64 = 2 * MAX_ENCODED as u64 + (16 << 20);
+
+/// How long the next part of a body may take.
+const IDLE: Duration = Duration::from_secs(20);
+/// How many bytes of a body come in a second at least, on average, if it takes more memory than others may.
+const SLOWEST: u64 = 256 << 10;
 
 /// The cluster, once it has read its store, or why there will be none. Calls that come before wait: a connection that is
 /// answered is not given up.
@@ -51,6 +59,11 @@ impl Front {
         self.is_standby.load(SeqCst)
     }
 
+    /// Whether this coordinator will never serve.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.opened.get().is_some_and(Result::is_err)
+    }
+
     pub(crate) async fn cluster(&self) -> Result<&Cluster, Status> {
         if self.is_standby() {
             return Err(Status::unavailable("this coordinator stands by: another one has the store"));
@@ -73,19 +86,39 @@ impl Front {
 #[derive(Clone)]
 pub(crate) struct WorkerApi {
     front: Front,
-    /// Memory for large bodies that are on their way, in KiB. Smaller ones count as what is in flight.
-    memory: Arc<Semaphore>,
+    /// Memory for large bodies that are on their way.
+    bodies: Arc<LargeBodies>,
 }
 
 impl WorkerApi {
     pub(crate) fn new(front: Front) -> Self {
-        Self { front, memory: Arc::new(Semaphore::new(((2 * LARGEST_BODY) >> 10) as usize)) }
+        Self { front, bodies: Arc::default() }
+    }
+
+    /// The cluster and the call of a worker, under what that worker is known by: nobody can call for another one.
+    async fn known<T>(
+        &self,
+        request: Request<T>,
+        worker: impl Fn(&mut T) -> &mut String,
+    ) -> Result<(&Cluster, T), Status> {
+        let principal = principal::of_network(&request);
+        let mut call = request.into_inner();
+        let cluster = self.front.cluster().await?;
+        rename(cluster, principal.as_deref(), worker(&mut call));
+        Ok((cluster, call))
     }
 
     /// Bodies are read of workers only that have joined.
     async fn has_joined(&self, worker: &str) -> Result<(), Status> {
         let cluster = self.front.cluster().await?;
         Ok(cluster.look(|state| state.workers.admits(worker)).map_err(Rejection::from)?)
+    }
+}
+
+/// Calls a worker by what it is known by.
+fn rename(cluster: &Cluster, principal: Option<&str>, worker: &mut String) {
+    if let Some(principal) = principal {
+        *worker = cluster.key_of(worker, principal);
     }
 }
 
@@ -96,34 +129,46 @@ fn broken(error: &ChunkError) -> Status {
 /// A body that has come, and the memory that it takes until it is dropped.
 struct Arrived {
     bytes: Bytes,
-    _memory: Vec<OwnedSemaphorePermit>,
+    _memory: LargeBody,
+}
+
+/// How long the next part of a body may take: of one that takes more memory than others may, it depends on how much has come
+/// since when.
+fn patience(body: &LargeBody, arrived: u64, elapsed: Duration) -> Duration {
+    if !body.is_oversized() {
+        return IDLE;
+    }
+    (IDLE + Duration::from_secs(arrived / SLOWEST)).saturating_sub(elapsed).min(IDLE)
 }
 
 /// Puts the chunks of a call together.
 async fn assemble<T>(
     stream: &mut Streaming<T>,
     length: u64,
-    (memory, call): (&Arc<Semaphore>, Option<&CallBytes>),
+    (bodies, call): (&Arc<LargeBodies>, Option<&CallBytes>),
     chunk: impl Fn(T) -> Option<v1::Chunk>,
 ) -> Result<Arrived, Status> {
     let mut assembly = Assembly::new(length, LARGEST_BODY).map_err(|error| broken(&error))?;
-    let mut taken = vec![];
-    while let Some(part) = stream.message().await? {
+    let mut body = LargeBody::new(bodies, call.and_then(CallBytes::peer));
+    let (start, mut arrived) = (Instant::now(), 0);
+    loop {
+        let next = tokio::time::timeout(patience(&body, arrived, start.elapsed()), stream.message()).await;
+        let next = next.map_err(|_| Status::deadline_exceeded("the rest of a body did not come in time"))?;
+        let Some(part) = next? else { break };
         let chunk =
             chunk(part).ok_or_else(|| Status::invalid_argument("expected a chunk, found another part"))?;
+        arrived += chunk.bytes.len() as u64;
         if length > chunks::CHUNK as u64 {
-            let size = chunk.bytes.len().div_ceil(1 << 10) as u32;
-            let more = memory.clone().try_acquire_many_owned(size);
-            taken.push(
-                more.map_err(|_| Status::resource_exhausted("too much is delivered at once: try again"))?,
-            );
+            if !body.take(chunk.bytes.len() as u64) {
+                return Err(Status::resource_exhausted("too much is delivered at once: try again"));
+            }
             if let Some(call) = call {
                 call.give_back(chunk.bytes.len() as u64);
             }
         }
         assembly.add(chunk).map_err(|error| broken(&error))?;
     }
-    Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _memory: taken })
+    Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _memory: body })
 }
 
 /// The bytes of a call as they are counted, which they are where it came over a network.
@@ -138,7 +183,7 @@ fn no_head() -> Status {
 #[tonic::async_trait]
 impl Worker for WorkerApi {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
-        let principal = principal::of(&request);
+        let principal = principal::of(&request, &request.get_ref().worker);
         self.front.cluster().await?.join_as(request.get_ref(), &principal).map(Response::new)
     }
 
@@ -146,23 +191,27 @@ impl Worker for WorkerApi {
         &self,
         request: Request<v1::AcquireRequest>,
     ) -> Result<Response<v1::AcquireReply>, Status> {
-        self.front.cluster().await?.acquire_with(request.into_inner(), false).await.map(Response::new)
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        cluster.acquire_with(request, false).await.map(Response::new)
     }
 
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
-        self.front.cluster().await?.plan(request.into_inner()).await.map(Response::new)
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        cluster.plan(request).await.map(Response::new)
     }
 
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        let body = self.front.cluster().await?.fetch(request.into_inner(), 0).await?;
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        let body = cluster.fetch(request, 0).await?;
         let chunks: Vec<_> = chunks::cut(&body).map(Ok).collect();
         Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewReply>, Status> {
-        self.front.cluster().await?.renew(request.into_inner()).await.map(Response::new)
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        cluster.renew(request).await.map(Response::new)
     }
 
     async fn checkpoint(
@@ -170,17 +219,18 @@ impl Worker for WorkerApi {
         request: Request<Streaming<v1::CheckpointPart>>,
     ) -> Result<Response<v1::CheckpointReply>, Status> {
         use v1::checkpoint_part::Part;
-        let call = counted(&request);
+        let (call, principal) = (counted(&request), principal::of_network(&request));
         let mut stream = request.into_inner();
-        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+        let Some(Part::Head(mut head)) = stream.message().await?.and_then(|part| part.part) else {
             return Err(no_head());
         };
         let chunk = |part: v1::CheckpointPart| match part.part {
             Some(Part::Chunk(chunk)) => Some(chunk),
             _ => None,
         };
+        rename(self.front.cluster().await?, principal.as_deref(), &mut head.worker);
         self.has_joined(&head.worker).await?;
-        let arrived = assemble(&mut stream, head.length, (&self.memory, call.as_deref()), chunk).await?;
+        let arrived = assemble(&mut stream, head.length, (&self.bodies, call.as_deref()), chunk).await?;
         self.front.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
@@ -189,9 +239,9 @@ impl Worker for WorkerApi {
         request: Request<Streaming<v1::CompletePart>>,
     ) -> Result<Response<v1::CompleteReply>, Status> {
         use v1::complete_part::Part;
-        let call = counted(&request);
+        let (call, principal) = (counted(&request), principal::of_network(&request));
         let mut stream = request.into_inner();
-        let Some(Part::Head(head)) = stream.message().await?.and_then(|part| part.part) else {
+        let Some(Part::Head(mut head)) = stream.message().await?.and_then(|part| part.part) else {
             return Err(no_head());
         };
         let chunk = |part: v1::CompletePart| match part.part {
@@ -199,9 +249,10 @@ impl Worker for WorkerApi {
             _ => None,
         };
         let what = head.what.as_ref().ok_or_else(|| invalid(WireError::Missing("head.what")))?;
+        rename(self.front.cluster().await?, principal.as_deref(), &mut head.worker);
         self.has_joined(&head.worker).await?;
         let length = length_of(what)?;
-        let arrived = assemble(&mut stream, length, (&self.memory, call.as_deref()), chunk).await?;
+        let arrived = assemble(&mut stream, length, (&self.bodies, call.as_deref()), chunk).await?;
         let bodies = vec![arrived.bytes.clone()];
         self.front.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
     }
@@ -210,11 +261,13 @@ impl Worker for WorkerApi {
         &self,
         request: Request<v1::ReleaseRequest>,
     ) -> Result<Response<v1::ReleaseReply>, Status> {
-        self.front.cluster().await?.release(request.into_inner()).await.map(Response::new)
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        cluster.release(request).await.map(Response::new)
     }
 
     async fn leave(&self, request: Request<v1::LeaveRequest>) -> Result<Response<v1::LeaveReply>, Status> {
-        self.front.cluster().await?.leave(request.into_inner()).await.map(Response::new)
+        let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
+        cluster.leave(request).await.map(Response::new)
     }
 }
 
@@ -228,4 +281,22 @@ fn length_of(what: &v1::complete_head::What) -> Result<u64, Status> {
     };
     let sum = lengths.iter().try_fold(0u64, |sum, length| sum.checked_add(*length));
     sum.ok_or_else(|| broken(&ChunkError::TooLarge { limit: LARGEST_BODY, announced: u64::MAX }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_comes_slowly_is_waited_for_unless_it_keeps_others_out() {
+        let bodies = Arc::default();
+        let mut body = LargeBody::new(&bodies, None);
+        assert!(body.take(1 << 20));
+        let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
+        assert_eq!(patience(&body, 1 << 20, hour), IDLE, "between two parts, however long it takes");
+        assert!(body.take(LARGEST_BODY - (1 << 20)));
+        assert_eq!(patience(&body, LARGEST_BODY, minute), IDLE);
+        assert_eq!(patience(&body, 100 << 20, hour), Duration::ZERO, "28 KiB/s");
+        assert_eq!(patience(&body, SLOWEST, Duration::from_secs(20)), Duration::from_secs(1));
+    }
 }

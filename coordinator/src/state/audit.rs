@@ -13,6 +13,14 @@ use std::time::Duration;
 
 /// The most epochs of a run that wait for an audit: until there are fewer, no others begin.
 const MOST_PENDING: usize = 64;
+/// The most workers whose last delivery is remembered: that of another one is audited at once.
+const MOST_LAST: usize = 256;
+/// For how many epochs what was accepted is remembered, so that what comes late can be decided.
+const REMEMBERED: u64 = 8;
+/// The most bytes of that, beyond what the run itself still needs.
+const MOST_REMEMBERED: usize = 64 << 20;
+/// The most results of one epoch that are remembered while the coordinator computes it.
+const MOST_ANSWERS: usize = 64;
 
 /// How much is audited, and what chooses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,18 +48,49 @@ impl AuditTerms {
 /// An island and an epoch.
 pub(crate) type Place = (u32, u64);
 
+/// A worker that delivered something, and who answers for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Author {
+    pub(crate) worker: String,
+    pub(crate) principal: String,
+}
+
+/// A checkpoint that was handed out to another worker than the one that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct Handed {
+    pub(crate) generation: u64,
+    pub(crate) digest: Digest,
+    /// Who made it; nothing if that was before the coordinator started.
+    pub(crate) author: Option<Author>,
+    /// The worker that has it.
+    pub(crate) to: String,
+}
+
+/// What the coordinator has computed of an epoch itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Truth {
+    pub(crate) digest: Digest,
+    /// The checkpoints that were handed out and are wrong, by generation.
+    pub(crate) wrong: BTreeSet<(u64, Digest)>,
+}
+
 /// An epoch that was accepted, with all that it takes to compute it again.
 pub(crate) struct Accepted {
     pub(crate) open: Open,
     pub(crate) digest: Digest,
     pub(crate) standing: Standing,
-    pub(crate) worker: String,
-    pub(crate) principal: String,
+    pub(crate) author: Author,
 }
 
 impl Accepted {
     fn place(&self) -> Place {
         (self.open.task.island, self.open.task.epoch)
+    }
+
+    /// How many bytes are kept for it.
+    fn weight(&self) -> usize {
+        let packets: usize = self.open.task.packets.iter().map(|packet| packet.departure.len()).sum();
+        self.open.task.state.as_ref().map_or(0, bytes::Bytes::len) + packets
     }
 }
 
@@ -60,9 +99,18 @@ struct Audit {
     accepted: Arc<Accepted>,
     since: Duration,
     /// What others have delivered.
-    answers: Vec<(String, Digest)>,
+    answers: Vec<(Author, Digest)>,
     /// Whether the coordinator computes it itself.
     deciding: bool,
+    /// What the coordinator has computed, where every worker has something else: it computes that once more.
+    doubted: Option<Digest>,
+}
+
+/// An epoch that the coordinator is to compute itself, with the checkpoints to be compared.
+pub(crate) struct Decision {
+    pub(crate) inputs: Digest,
+    pub(crate) examination: Examination,
+    pub(crate) checkpoints: Vec<(u64, Digest)>,
 }
 
 /// What a delivery means for an audit.
@@ -77,57 +125,97 @@ pub(crate) enum Answer {
 }
 
 /// What an audit came to.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settled {
-    /// Who delivered something wrong, but not what was accepted.
-    pub(crate) wrong: Vec<String>,
-    /// Who delivered what was accepted, if that was wrong.
-    pub(crate) author: Option<String>,
-    /// Whether every computer has another result: then nobody can be blamed.
-    pub(crate) disagree: bool,
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// What was accepted is right. These delivered something else.
+    Right { wrong: Vec<Author> },
+    /// What was accepted is wrong. These are to blame for it, or delivered something else that is wrong; the first of them
+    /// is the cause. Nobody that is known if it followed from a checkpoint of unknown origin.
+    Wrong { blamed: Vec<Author> },
+    /// Every worker has another result than the coordinator, which computes it once more.
+    Again,
+    /// The coordinator does not agree with itself: nobody can be blamed.
+    Undecided,
 }
 
 /// The audits of one run.
 #[derive(Default)]
 pub(crate) struct Audits {
     pending: BTreeMap<Place, Audit>,
-    /// What was accepted since the last epoch that is complete everywhere.
+    /// What was accepted lately: since the last epoch that is complete everywhere, and some epochs before.
     recent: BTreeMap<Place, Arc<Accepted>>,
     complete: u64,
-    /// The last delivery of each worker.
-    last: BTreeMap<String, Arc<Accepted>>,
+    /// The last delivery of each worker, and when it came.
+    last: BTreeMap<Author, (u64, Arc<Accepted>)>,
+    /// How many deliveries there were.
+    count: u64,
     /// What the best fitness was reached in.
     best: Option<Arc<Accepted>>,
     /// Whether the audits before the end have begun.
     is_final: bool,
+    /// Of each island: the epoch of the last checkpoint, and who made it.
+    checkpoints: BTreeMap<u32, (u64, Author)>,
+    /// Principals whose checkpoints are not used any more.
+    distrusted: BTreeSet<String>,
 }
 
 impl Audits {
-    /// Remembers what was accepted, while so many epochs are complete on all islands.
-    pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) {
+    /// Remembers what was accepted, while so many epochs are complete on all islands. Returns what is to be audited because
+    /// there is no room to remember it any longer.
+    pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) -> Option<Arc<Accepted>> {
         if complete > self.complete {
             self.complete = complete;
-            self.recent.retain(|&(_, epoch), _| epoch + 1 >= complete);
+            self.thin_out();
         }
         if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
             self.best = Some(accepted.clone());
         }
-        self.last.insert(accepted.worker.clone(), accepted.clone());
+        self.count += 1;
+        self.last.insert(accepted.author.clone(), (self.count, accepted.clone()));
         self.recent.insert(accepted.place(), accepted);
+        if self.last.len() <= MOST_LAST {
+            return None;
+        }
+        let oldest = self.last.iter().min_by_key(|(_, (count, _))| *count).map(|(author, _)| author.clone());
+        self.last.remove(&oldest?).map(|(_, accepted)| accepted)
+    }
+
+    /// Forgets what was accepted long ago. What comes late can be decided for some epochs, as far as memory allows.
+    fn thin_out(&mut self) {
+        let complete = self.complete;
+        self.recent.retain(|&(_, epoch), _| epoch + REMEMBERED >= complete);
+        let is_needed = |epoch: u64| epoch + 1 >= complete;
+        let extra = || self.recent.values().filter(|one| !is_needed(one.open.task.epoch));
+        let mut weight: usize = extra().map(|one| one.weight()).sum();
+        let mut oldest: Vec<(u64, u32)> = vec![];
+        if weight > MOST_REMEMBERED {
+            oldest = extra().map(|one| (one.open.task.epoch, one.open.task.island)).collect();
+            oldest.sort_unstable();
+        }
+        for (epoch, island) in oldest {
+            if weight <= MOST_REMEMBERED {
+                break;
+            }
+            weight -= self.recent.remove(&(island, epoch)).map_or(0, |one| one.weight());
+        }
     }
 
     /// Has an epoch computed again.
     pub(crate) fn begin(&mut self, accepted: &Arc<Accepted>, now: Duration) {
-        let audit = Audit { accepted: accepted.clone(), since: now, answers: vec![], deciding: false };
-        self.pending.entry(accepted.place()).or_insert(audit);
+        let (accepted, answers) = (accepted.clone(), vec![]);
+        let place = accepted.place();
+        let audit = Audit { accepted, since: now, answers, deciding: false, doubted: None };
+        self.pending.entry(place).or_insert(audit);
     }
 
     /// Notes that another worker has delivered something else; returns whether that can be decided.
-    pub(crate) fn dispute(&mut self, place: Place, worker: &str, digest: Digest, now: Duration) -> bool {
+    pub(crate) fn dispute(&mut self, place: Place, author: Author, digest: Digest, now: Duration) -> bool {
         let Some(accepted) = self.recent.get(&place).cloned() else { return false };
         self.begin(&accepted, now);
-        if let Some(audit) = self.pending.get_mut(&place) {
-            audit.answers.push((worker.to_owned(), digest));
+        if let Some(audit) = self.pending.get_mut(&place)
+            && audit.answers.len() < MOST_ANSWERS
+        {
+            audit.answers.push((author, digest));
         }
         true
     }
@@ -147,8 +235,8 @@ impl Audits {
             return vec![];
         }
         let at_the_end = self.recent.values().filter(|one| one.open.task.epoch == end);
-        let all: Vec<Arc<Accepted>> =
-            self.last.values().chain(&self.best).chain(at_the_end).cloned().collect();
+        let last = self.last.values().map(|(_, accepted)| accepted);
+        let all: Vec<Arc<Accepted>> = last.chain(&self.best).chain(at_the_end).cloned().collect();
         let all = all.into_iter().filter(|one| !is_audited(one.place()));
         let all: Vec<Arc<Accepted>> = all.filter(|one| !self.pending.contains_key(&one.place())).collect();
         for accepted in &all {
@@ -164,9 +252,9 @@ impl Audits {
         let stays = |(island, epoch): Place| done.get(island as usize).is_some_and(|&done| epoch < done);
         self.pending.retain(|&place, _| stays(place));
         self.recent.retain(|&place, _| stays(place));
-        self.last.retain(|_, accepted| stays(accepted.place()));
+        self.last.retain(|_, (_, accepted)| stays(accepted.place()));
         self.best = self.best.take().filter(|best| stays(best.place()));
-        for accepted in self.recent.values().chain(self.last.values()) {
+        for accepted in self.recent.values().chain(self.last.values().map(|(_, accepted)| accepted)) {
             if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
                 self.best = Some(accepted.clone());
             }
@@ -204,7 +292,8 @@ impl Audits {
 
     /// Whether workers of a principal may compute an epoch: again only what they have not computed.
     pub(crate) fn may_take(&self, place: Place, principal: &str) -> bool {
-        self.pending.get(&place).is_none_or(|audit| !audit.deciding && audit.accepted.principal != principal)
+        let may = |audit: &Audit| !audit.deciding && audit.accepted.author.principal != principal;
+        self.pending.get(&place).is_none_or(may)
     }
 
     /// Takes a delivery as the answer to an audit, unless it comes from the same principal.
@@ -212,36 +301,38 @@ impl Audits {
         &mut self,
         place: Place,
         inputs: &Digest,
-        (worker, principal): (&str, &str),
+        author: &Author,
         digest: Digest,
     ) -> Answer {
         let Some(audit) = self.pending.get_mut(&place) else { return Answer::None };
-        let Accepted { open, digest: accepted, principal: author, .. } = &*audit.accepted;
-        if audit.deciding || open.inputs != *inputs || author == principal {
+        let Accepted { open, digest: accepted, author: first, .. } = &*audit.accepted;
+        if audit.deciding || open.inputs != *inputs || first.principal == author.principal {
             return Answer::None;
         }
         if *accepted == digest {
             self.pending.remove(&place);
             return Answer::Same;
         }
-        audit.answers.push((worker.to_owned(), digest));
+        audit.answers.push((author.clone(), digest));
         Answer::Differs
     }
 
     /// The audits that wait for a worker, by whom they must not be computed, and since when.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Place, &str, Duration)> {
         let waiting = self.pending.iter().filter(|(_, audit)| !audit.deciding);
-        waiting.map(|(&place, audit)| (place, audit.accepted.principal.as_str(), audit.since))
+        waiting.map(|(&place, audit)| (place, audit.accepted.author.principal.as_str(), audit.since))
     }
 
-    /// Leaves an audit to the coordinator: the inputs of the epoch, and how to compute it.
-    pub(crate) fn decide(&mut self, place: Place, examiner: &Arc<Examiner>) -> Option<(Digest, Examination)> {
+    /// Leaves an audit to the coordinator.
+    pub(crate) fn decide(&mut self, place: Place, examiner: &Arc<Examiner>) -> Option<Decision> {
         let audit = self.pending.get_mut(&place)?;
         if std::mem::replace(&mut audit.deciding, true) {
             return None;
         }
-        let Open { task, inputs, .. } = &audit.accepted.open;
-        Some((*inputs, Examination { examiner: examiner.clone(), task: task.clone() }))
+        let Open { task, inputs, handed, .. } = &audit.accepted.open;
+        let checkpoints = handed.iter().map(|one| (one.generation, one.digest)).collect();
+        let examination = Examination { examiner: examiner.clone(), task: task.clone() };
+        Some(Decision { inputs: *inputs, examination, checkpoints })
     }
 
     /// Takes an audit out that the coordinator has computed. If the epoch was taken back and computed from other inputs
@@ -252,35 +343,81 @@ impl Audits {
     }
 
     /// Ends an audit with what the coordinator has computed from these inputs. Nothing if there is no such audit any more.
-    pub(crate) fn settle(&mut self, place: Place, inputs: &Digest, truth: &Digest) -> Option<Settled> {
-        let Audit { accepted, answers, .. } = self.take(place, inputs)?;
-        let is_wrong = accepted.digest != *truth;
-        let disagree = is_wrong && !answers.is_empty() && answers.iter().all(|(_, digest)| digest != truth);
-        if disagree {
-            return Some(Settled { disagree, ..Settled::default() });
+    pub(crate) fn settle(&mut self, place: Place, inputs: &Digest, truth: &Truth) -> Option<Settled> {
+        let mut audit = self.take(place, inputs)?;
+        let is_wrong = audit.accepted.digest != truth.digest;
+        let has_support = audit.answers.iter().any(|(_, digest)| *digest == truth.digest);
+        if is_wrong && !audit.answers.is_empty() && !has_support {
+            match audit.doubted {
+                None => {
+                    (audit.doubted, audit.deciding) = (Some(truth.digest), false);
+                    self.pending.insert(place, audit);
+                    return Some(Settled::Again);
+                }
+                Some(before) if before != truth.digest => return Some(Settled::Undecided),
+                Some(_) => {}
+            }
         }
-        let wrong = answers.into_iter().filter(|(_, digest)| digest != truth).map(|(worker, _)| worker);
-        let author = is_wrong.then(|| accepted.worker.clone());
-        Some(Settled { wrong: wrong.collect(), author, disagree })
+        let handed = &audit.accepted.open.handed;
+        let is_false = |one: &&Handed| truth.wrong.contains(&(one.generation, one.digest));
+        // Who was given a wrong checkpoint came to a wrong result without a fault of its own.
+        let is_misled = |author: &Author| handed.iter().filter(is_false).any(|one| one.to == author.worker);
+        let accepted = Some(&audit.accepted.author).filter(|_| is_wrong);
+        let answers = audit.answers.iter().filter(|(_, digest)| *digest != truth.digest);
+        let wrong = accepted.into_iter().chain(answers.map(|(author, _)| author));
+        let mut blamed: Vec<Author> = wrong.filter(|author| !is_misled(author)).cloned().collect();
+        // The first wrong checkpoint follows from a right one, or from none: its author has made it up.
+        let first = handed.iter().filter(is_false).min_by_key(|one| one.generation);
+        if let Some(author) = first.and_then(|one| one.author.clone()) {
+            blamed.insert(0, author);
+        }
+        Some(if is_wrong { Settled::Wrong { blamed } } else { Settled::Right { wrong: blamed } })
     }
 
     /// Gives an audit up.
     pub(crate) fn abandon(&mut self, place: Place, inputs: &Digest) {
         drop(self.take(place, inputs));
     }
+
+    /// Notes who made the last checkpoint of an island.
+    pub(crate) fn note_checkpoint(&mut self, (island, epoch): Place, author: Author) {
+        self.checkpoints.insert(island, (epoch, author));
+    }
+
+    /// Who made the stored checkpoint of an epoch, as far as that is known; an error if it is not to be used.
+    pub(crate) fn checkpointer(&self, (island, epoch): Place) -> Result<Option<Author>, Distrusted> {
+        let author = self.checkpoints.get(&island).filter(|(known, _)| *known == epoch);
+        match author.map(|(_, author)| author.clone()) {
+            Some(author) if self.distrusted.contains(&author.principal) => Err(Distrusted),
+            author => Ok(author),
+        }
+    }
+
+    /// Uses no checkpoint of a principal any more.
+    pub(crate) fn distrust(&mut self, principal: &str) {
+        self.distrusted.insert(principal.to_owned());
+    }
 }
+
+/// A checkpoint of a principal that was found to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Distrusted;
+
+/// Who answers for results that followed from a checkpoint of unknown origin.
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// Who computed which epochs of a run, as far as this coordinator has accepted them: what is known of it beyond its being
 /// opened again.
 #[derive(Default)]
 pub(crate) struct Authors {
     islands: Vec<AuthoredIsland>,
+    /// The principals by their numbers.
     numbers: BTreeMap<String, u32>,
     /// The epochs that were computed again, and are right.
     audited: BTreeSet<Place>,
     /// The audits of the run while it is opened again.
     audits: Audits,
-    /// Who was found to lie meanwhile.
+    /// The principals that were found to lie meanwhile.
     liars: BTreeSet<String>,
 }
 
@@ -319,23 +456,39 @@ impl Authors {
         std::mem::take(&mut self.audits)
     }
 
-    /// Notes that what a worker delivered is to be taken back once the run is open again.
-    pub(crate) fn note_liar(&mut self, worker: &str) {
-        self.liars.insert(worker.to_owned());
+    /// Notes that what a principal delivered is to be taken back once the run is open again.
+    pub(crate) fn note_liar(&mut self, principal: &str) {
+        self.liars.insert(principal.to_owned());
     }
 
     pub(crate) fn take_liars(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.liars)
     }
 
-    /// Notes who computed an epoch.
-    pub(crate) fn note(&mut self, (island, epoch): Place, worker: &str) {
+    fn number_of(&mut self, principal: &str) -> u32 {
         let next = self.numbers.len() as u32;
-        let number = *self.numbers.entry(worker.to_owned()).or_insert(next);
+        *self.numbers.entry(principal.to_owned()).or_insert(next)
+    }
+
+    /// Notes who computed an epoch.
+    pub(crate) fn note(&mut self, (island, epoch): Place, principal: &str) {
+        let number = self.number_of(principal);
         let Some(island) = self.islands.get_mut(island as usize) else { return };
         if let Some(at) = epoch.checked_sub(island.first) {
             island.authors.resize(at as usize, TRUSTED);
             island.authors.push(number);
+        }
+    }
+
+    /// Notes that another principal than the one that delivered it is the cause of a wrong epoch.
+    pub(crate) fn attribute(&mut self, place: Place, principal: &str) {
+        let number = self.number_of(principal);
+        let (island, epoch) = place;
+        let Some(island) = self.islands.get_mut(island as usize) else { return };
+        let at = epoch.checked_sub(island.first).map(|at| at as usize);
+        if let Some(author) = at.and_then(|at| island.authors.get_mut(at)) {
+            *author = number;
+            self.audited.remove(&place);
         }
     }
 
@@ -348,10 +501,10 @@ impl Authors {
         self.audited.contains(&place)
     }
 
-    /// How many epochs of each island are left without what a worker computed and was not audited; nothing if there is
+    /// How many epochs of each island are left without what a principal computed and was not audited; nothing if there is
     /// no such epoch.
-    pub(crate) fn cuts_without(&self, worker: &str, done: &[u64]) -> Option<Vec<u64>> {
-        let number = *self.numbers.get(worker)?;
+    pub(crate) fn cuts_without(&self, principal: &str, done: &[u64]) -> Option<Vec<u64>> {
+        let number = *self.numbers.get(principal)?;
         let mut is_found = false;
         let cuts = (0..).zip(&self.islands).zip(done).map(|((number_of_island, island), &done)| {
             let own = (island.first..).zip(&island.authors).filter(|(_, author)| **author == number);
@@ -402,6 +555,10 @@ mod tests {
         assert_eq!(authors.cuts_without("honest", &[7, 8, 2]), Some(vec![0, 3, 0]));
         authors.begin(&[0, 0, 0]);
         authors.note((1, 0), "honest");
+        authors.note_audited((1, 0));
+        authors.attribute((1, 0), "liar");
+        assert_eq!(authors.cuts_without("liar", &[0, 1, 0]), Some(vec![0, 0, 0]), "it was the cause");
+        authors.attribute((1, 0), "honest");
         assert_eq!(authors.cuts_without("honest", &[0, 1, 0]), Some(vec![0, 0, 0]));
     }
 }

@@ -1,38 +1,64 @@
 //! What a coordinator does about audits: hands them out, decides what differs, and takes back what liars have delivered.
 
+use super::audit::Decision;
 use super::evolution::Open;
 use super::leases::Party;
 use super::runs::Ending;
 use super::{
-    Accepted, Answer, Body, ClusterState, Effect, Evolution, Moment, OpenRequest, Opening, Place, Step, Then,
+    Accepted, Answer, Author, Body, ClusterState, Effect, Evolution, Moment, OpenRequest, Opening, Place,
+    Settled, Step, Then, Truth, UNKNOWN,
 };
 use ::evolution::digest::Digest;
 use ::evolution::epoch::EpochOutcome;
 use proto::convert::{Piece, Work};
 use run::RunEvent;
+use std::time::Duration;
 
-/// An audit that no worker has taken for so many leases is left to the coordinator.
+/// An audit that no worker has taken for so many leases, or times that pieces of its run usually take, is left to the
+/// coordinator.
 const PATIENCE_LEASES: u32 = 2;
 
 fn work_at(run: &str, (island, epoch): Place) -> Work {
     Work { run: run.to_owned(), piece: Piece::Epoch { island, epoch } }
 }
 
+/// Why the results of a principal are taken back, as the journal says.
+pub(super) fn why_retracted(principal: &str) -> String {
+    if principal == UNKNOWN {
+        return "a result followed from a wrong checkpoint of an earlier coordinator".to_owned();
+    }
+    format!("a worker of {principal} is quarantined, and its results were not audited")
+}
+
 impl ClusterState {
+    /// A worker, and who answers for it.
+    pub(super) fn author(&self, worker: &str) -> Author {
+        let Party { worker, principal, .. } = self.workers.party(worker);
+        Author { worker: worker.to_owned(), principal: principal.to_owned() }
+    }
+
     /// Whether a worker may be given a piece: one that is computed again goes to another principal.
     pub(super) fn may_take(&self, work: &Work, party: Party<'_>) -> bool {
         match (self.runs.get(&work.run).map(|run| &run.body), work.piece) {
             (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
                 evolution.may_take(island, epoch, party.principal)
             }
+            (Some(Body::Cells(cells)), Piece::Cells { first, count: 1 }) => {
+                cells.may_take(first, party.principal)
+            }
             _ => true,
         }
     }
 
     /// Whether a piece is computed again.
-    pub(super) fn is_audit(&mut self, work: &Work) -> bool {
-        let Piece::Epoch { island, epoch } = work.piece else { return false };
-        self.evolution(&work.run).is_some_and(|evolution| evolution.audits().open((island, epoch)).is_some())
+    pub(super) fn is_audit(&self, work: &Work) -> bool {
+        match (self.runs.get(&work.run).map(|run| &run.body), work.piece) {
+            (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
+                evolution.is_being_audited(island, epoch)
+            }
+            (Some(Body::Cells(cells)), Piece::Cells { first, count: 1 }) => cells.is_being_audited(first),
+            _ => false,
+        }
     }
 
     /// Remembers who delivered an epoch, and has it computed again if it is chosen.
@@ -45,18 +71,27 @@ impl ClusterState {
         now: Moment,
     ) {
         let place = (open.task.island, open.task.epoch);
+        let is_on = self.rules.audit.is_on();
         let is_chosen = self.rules.audit.chooses(&open.inputs);
-        let principal = self.workers.party(worker).principal.to_owned();
-        let (worker, digest, standing) = (worker.to_owned(), outcome.digest, outcome.standing);
+        let author = self.author(worker);
+        let (digest, standing) = (outcome.digest, outcome.standing);
         if let Some(authors) = self.authors.get_mut(&work.run) {
-            authors.note(place, &worker);
+            authors.note(place, &author.principal);
         }
-        let accepted = Accepted { open, digest, standing, worker, principal };
+        let accepted = Accepted { open, digest, standing, author };
         let Some(evolution) = self.evolution(&work.run) else { return };
-        let accepted = evolution.note_accepted(accepted);
+        let (accepted, forgotten) = evolution.note_accepted(accepted);
         if is_chosen {
             evolution.audits().begin(&accepted, now.elapsed);
             self.leases.offer(work);
+        }
+        if let Some(forgotten) = forgotten.filter(|_| is_on) {
+            let place = (forgotten.open.task.island, forgotten.open.task.epoch);
+            let is_audited = self.authors.get(&work.run).is_some_and(|authors| authors.is_audited(place));
+            if let Some(evolution) = self.evolution(&work.run).filter(|_| !is_audited) {
+                evolution.audits().begin(&forgotten, now.elapsed);
+                self.leases.offer(&work_at(&work.run, place));
+            }
         }
     }
 
@@ -69,9 +104,9 @@ impl ClusterState {
         digest: Digest,
     ) -> bool {
         let Piece::Epoch { island, epoch } = work.piece else { return false };
-        let principal = self.workers.party(worker).principal.to_owned();
+        let author = self.author(worker);
         let Some(evolution) = self.evolution(&work.run) else { return false };
-        match evolution.audits().answer((island, epoch), inputs, (worker, &principal), digest) {
+        match evolution.audits().answer((island, epoch), inputs, &author, digest) {
             Answer::None => return false,
             Answer::Same => self.note_audited(&work.run, (island, epoch)),
             Answer::Differs => self.decide(&work.run, (island, epoch)),
@@ -92,10 +127,22 @@ impl ClusterState {
         let Piece::Epoch { island, epoch } = work.piece else { return };
         let (run, place) = (work.run.clone(), (island, epoch));
         tracing::error!(run, island, epoch, worker = %self.workers.name(worker), "differs from what was accepted");
+        let author = self.author(worker);
         let Some(evolution) = self.evolution(&run) else { return };
-        if evolution.audits().dispute(place, worker, digest, now.elapsed) {
+        if evolution.audits().dispute(place, author, digest, now.elapsed) {
             self.leases.remove(work);
             self.decide(&run, place);
+        } else {
+            self.note_unaudited(&run, &work.piece, "its inputs are not remembered any more");
+        }
+    }
+
+    /// Notes that a result could not be audited, which the status of its run shows.
+    pub(super) fn note_unaudited(&mut self, run: &str, piece: &Piece, reason: &str) {
+        tracing::error!(run, %piece, reason, "cannot be audited");
+        self.counters.unaudited += 1;
+        if let Some(run) = self.runs.get_mut(run) {
+            run.unaudited += 1;
         }
     }
 
@@ -103,30 +150,42 @@ impl ClusterState {
     fn decide(&mut self, run: &str, place: Place) {
         let Some(evolution) = self.evolution(run) else { return };
         let examiner = evolution.examiner();
-        if let Some((inputs, examination)) = evolution.audits().decide(place, &examiner) {
-            self.effects.push(Effect::Recompute { run: run.to_owned(), place, inputs, examination });
+        if let Some(Decision { inputs, examination, checkpoints }) =
+            evolution.audits().decide(place, &examiner)
+        {
+            let run = run.to_owned();
+            self.effects.push(Effect::Recompute { run, place, inputs, examination, checkpoints });
         }
     }
 
     /// Leaves audits to the coordinator that no other principal can take, or has taken in time.
     pub(super) fn look_after_audits(&mut self, now: Moment) {
         let terms = self.rules.terms;
-        let mut left = vec![];
+        let mut left: Vec<Work> = vec![];
         for (name, run) in &self.runs {
-            let Body::Evolution(evolution) = &run.body else { continue };
-            for (place, author, since) in evolution.audits_waiting() {
+            let waiting: Vec<(Piece, &str, Duration)> = match &run.body {
+                Body::Evolution(evolution) => evolution.audits_waiting().collect(),
+                Body::Cells(cells) => cells.audits_waiting().collect(),
+                Body::Study(_) | Body::Closed(_) => continue,
+            };
+            let patience = PATIENCE_LEASES * terms.lease.max(self.leases.usual(name));
+            for (piece, author, since) in waiting {
+                let work = Work { run: name.clone(), piece };
                 let waited = now.elapsed.saturating_sub(since);
-                let is_leased = self.leases.is_leased(&work_at(name, place));
+                let is_leased = self.leases.is_leased(&work);
                 let has_other = || self.connected(now).any(|party| party.principal != author);
-                let is_late = waited > PATIENCE_LEASES * terms.lease;
-                if !is_leased && (is_late || !has_other()) || waited > 2 * terms.stall {
-                    left.push((name.clone(), place));
+                if !is_leased && (waited > patience || !has_other()) || waited > 2 * terms.stall {
+                    left.push(work);
                 }
             }
         }
-        for (run, place) in left {
-            self.leases.remove(&work_at(&run, place));
-            self.decide(&run, place);
+        for work in left {
+            self.leases.remove(&work);
+            match work.piece {
+                Piece::Epoch { island, epoch } => self.decide(&work.run, (island, epoch)),
+                Piece::Cells { first, .. } => self.decide_cell(&work.run, first),
+                Piece::Job { .. } => {}
+            }
         }
     }
 
@@ -151,79 +210,82 @@ impl ClusterState {
         &mut self,
         run: &str,
         (place, inputs): (Place, &Digest),
-        digest: Result<Digest, String>,
+        truth: Result<Truth, String>,
         now: Moment,
     ) {
         let (island, epoch) = place;
+        let piece = Piece::Epoch { island, epoch };
         let Some(evolution) = self.evolution(run) else { return };
-        let settled = match digest {
-            Ok(digest) => evolution.audits().settle(place, inputs, &digest),
+        let settled = match truth {
+            Ok(truth) => evolution.audits().settle(place, inputs, &truth),
             Err(reason) => {
-                tracing::error!(run, island, epoch, reason, "cannot be audited");
                 evolution.audits().abandon(place, inputs);
+                self.note_unaudited(run, &piece, &reason);
                 None
             }
         };
-        let Some(settled) = settled else { return self.pump(run, now) };
-        if settled.disagree {
-            let reason =
-                format!("island {island}, epoch {epoch}: two workers and the coordinator have three results");
-            return self.fail(run, &reason, now);
-        }
-        for worker in settled.wrong {
-            let reason = format!("run {run}, island {island}, epoch {epoch}: it delivered a wrong result");
-            drop(self.corrupt(&worker, &reason, now));
-        }
-        match settled.author {
-            None => self.note_audited(run, place),
-            Some(worker) => {
+        match settled {
+            None => {}
+            Some(Settled::Again) => self.decide(run, place),
+            Some(Settled::Undecided) => {
+                self.note_unaudited(run, &piece, "the coordinator has two different results itself");
+            }
+            Some(Settled::Right { wrong }) => {
+                self.note_audited(run, place);
+                self.blame_all(&wrong, &format!("run {run}, {piece}: it delivered a wrong result"), now);
+            }
+            Some(Settled::Wrong { blamed }) => {
                 self.counters.audits_failed += 1;
-                let reason =
-                    format!("run {run}, island {island}, epoch {epoch}: an audit found its result wrong");
-                drop(self.corrupt(&worker, &reason, now));
                 // Also without audits: what is known to be wrong does not stay.
-                self.retract(run, &worker, now);
+                let cause = blamed.first().map_or(UNKNOWN, |author| &author.principal).to_owned();
+                if let Some(authors) = self.authors.get_mut(run) {
+                    authors.attribute(place, &cause);
+                }
+                self.retract(run, &cause, now);
+                let reason = format!("run {run}, {piece}: an audit found its result wrong");
+                self.blame_all(&blamed, &reason, now);
             }
         }
         self.pump(run, now);
     }
 
-    /// Takes back what a worker has delivered to any run and nobody has audited.
-    pub(super) fn retract_all(&mut self, worker: &str, now: Moment) {
-        for run in self.authors.keys().cloned().collect::<Vec<_>>() {
-            self.retract(&run, worker, now);
+    pub(super) fn blame_all(&mut self, authors: &[Author], reason: &str, now: Moment) {
+        for author in authors {
+            drop(self.blame(author, reason, now));
         }
     }
 
-    /// Takes back what a worker has delivered to a run and nobody has audited: that, and whatever followed from it, is
+    /// Takes back what a principal has delivered to any run and nobody has audited.
+    pub(super) fn retract_all(&mut self, principal: &str, now: Moment) {
+        for run in self.runs.keys().cloned().collect::<Vec<_>>() {
+            self.retract(&run, principal, now);
+            self.retract_cells_of(&run, principal, now);
+        }
+    }
+
+    /// Takes back what a principal has delivered to a run and nobody has audited: that, and whatever followed from it, is
     /// computed again.
-    fn retract(&mut self, name: &str, worker: &str, now: Moment) {
+    fn retract(&mut self, name: &str, principal: &str, now: Moment) {
         // One after the other: what is written about the first liar says nothing of the second.
         if self.is_retracting(name) {
             if let Some(authors) = self.authors.get_mut(name) {
-                authors.note_liar(worker);
+                authors.note_liar(principal);
             }
             return;
         }
         let Some(done) = self.evolution(name).map(|evolution| evolution.done()) else { return };
-        let cuts = self.authors.get(name).and_then(|authors| authors.cuts_without(worker, &done));
+        let cuts = self.authors.get(name).and_then(|authors| authors.cuts_without(principal, &done));
         let Some(cuts) = cuts.filter(|_| self.is_open(name) && !self.succeeded) else { return };
-        let author = self.workers.name(worker);
         if self.is_ending(name) {
-            tracing::error!(
-                run = name,
-                worker = author,
-                "it ends with results of a quarantined worker: verify it"
-            );
+            tracing::error!(run = name, principal, "it ends with results of a quarantined worker: verify it");
             return;
         }
-        tracing::error!(run = name, worker = author, ?cuts, "results are taken back and computed again");
+        tracing::error!(run = name, principal, ?cuts, "results are taken back and computed again");
         self.counters.retracted += 1;
         if let Some(run) = self.runs.get_mut(name) {
             run.set_ending(Ending::Retracting);
         }
-        let reason = format!("worker {author} is quarantined, and its results were not audited");
-        let event = RunEvent::Retracted { cuts, reason, at: now.unix };
+        let event = RunEvent::Retracted { cuts, reason: why_retracted(principal), at: now.unix };
         self.append(name, event.clone(), Then::Retract(Box::new(event)));
     }
 
@@ -259,8 +321,8 @@ impl ClusterState {
             }
         }
         let liars = self.authors.get_mut(name).map(super::Authors::take_liars);
-        for worker in liars.unwrap_or_default() {
-            self.retract(name, &worker, now);
+        for principal in liars.unwrap_or_default() {
+            self.retract(name, &principal, now);
         }
     }
 }

@@ -4,7 +4,10 @@ use super::leases::{Expired, Party, Stalled, Token, Verdict};
 use super::queue::{QueueError, RunState};
 use super::reply_budget::ReplyBudget;
 use super::workers::{WorkerError, shown};
-use super::{Body, Cells, ClusterState, Evolution, Examination, KeptCells, Moment, Receipt, Step, Then};
+use super::{
+    Author, Body, ClusterState, Effect, Evolution, Examination, KeptCells, Moment, Receipt, Received, Step,
+    Then,
+};
 use crate::rejection::Rejection;
 use archipelago::CompletionError;
 use archipelago::cell::{CellPlan, CellResult};
@@ -23,10 +26,11 @@ use run::record::Labour;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use store::StoreError;
 
 /// A worker that has been silent for so many leases is forgotten.
 const SILENT_LEASES: u32 = 20;
+/// Work is not poison before workers have been silent for so many leases that might do it.
+const WAITED_FOR_LEASES: u32 = 4;
 /// Time passes in steps of a tenth of a second. A step that takes longer than this means that the coordinator itself
 /// stood still: no worker could renew.
 const PAUSED: Duration = Duration::from_millis(500);
@@ -170,13 +174,26 @@ impl ClusterState {
             let Some(work) = work else { break };
             let token = self.leases.grant(&work, worker, now.elapsed);
             match self.grant(&work, worker, token, budget) {
-                Some(grant) => grants.push(grant),
+                Some(grant) => {
+                    self.note_handed(&work, worker, &grant);
+                    grants.push(grant);
+                }
                 // Its run has ended meanwhile.
                 None => self.leases.remove(&work),
             }
         }
         self.counters.granted += grants.len() as u64;
         grants
+    }
+
+    /// Remembers that a worker begins with the checkpoint of another.
+    fn note_handed(&mut self, work: &Work, worker: &str, grant: &v1::Grant) {
+        let is_resumed = grant.task.as_ref().is_some_and(|task| task.checkpoint.is_some());
+        if let Piece::Epoch { island, epoch } = work.piece
+            && let Some(evolution) = self.evolution(&work.run).filter(|_| is_resumed)
+        {
+            evolution.note_handed(island, epoch, worker);
+        }
     }
 
     fn next(&mut self, worker: &str, now: Moment) -> Option<Work> {
@@ -313,13 +330,6 @@ impl ClusterState {
         }
     }
 
-    fn cells(&mut self, run: &str) -> Option<&mut Cells> {
-        match &mut self.runs.get_mut(run)?.body {
-            Body::Cells(cells) => Some(cells),
-            _ => None,
-        }
-    }
-
     /// Renews a lease; returns what the worker should do.
     pub(crate) fn renew(
         &mut self,
@@ -420,9 +430,9 @@ impl ClusterState {
         }
         let checkpoint = checkpoint.map_err(|reason| self.corrupt(worker, &reason, now))?;
         self.expect(work, inputs);
-        let name = self.workers.name(worker);
+        let (name, author) = (self.workers.name(worker), self.author(worker));
         let Some(evolution) = self.evolution(&work.run) else { return Ok(()) };
-        if evolution.checkpoint((island, epoch), inputs, checkpoint, name) {
+        if evolution.checkpoint((island, epoch), inputs, checkpoint, author, name) {
             self.counters.checkpoints += 1;
             self.leases.advanced(work);
         }
@@ -506,12 +516,14 @@ impl ClusterState {
         Ok(self.cells(&work.run).map(|cells| cells.plan()))
     }
 
-    /// Takes results of cells, to be stored. An unsound one was found by whoever looked at them.
+    /// Takes results of cells, to be stored. An unsound one was found by whoever looked at them. A worker of the same
+    /// process need not be audited.
     pub(crate) fn complete_cells(
         &mut self,
         worker: &str,
         work: &Work,
         results: Result<Vec<(u32, CellResult)>, u32>,
+        is_trusted: bool,
         now: Moment,
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
@@ -522,40 +534,51 @@ impl ClusterState {
                 return Err(self.corrupt(worker, &reason, now));
             }
         };
+        let author = (!is_trusted).then(|| Arc::new(self.author(worker)));
         let is_open = self.is_open(&work.run);
-        let Some(cells) = self.cells(&work.run).filter(|_| is_open) else {
+        let run = work.run.clone();
+        let Some(cells) = self.cells(&run).filter(|_| is_open) else {
             return Ok((self.count(Fate::Unneeded), 0));
         };
         let plan = cells.plan();
-        let (results, fate) = cells.receive(results);
+        let Received { wanted, fate, audited, disputed } =
+            cells.receive(results, author.as_ref(), now.elapsed);
         let mut number = 0;
-        if !results.is_empty() {
-            number = self.receive(worker, &work.run);
+        if !wanted.is_empty() {
+            number = self.receive(worker, &run);
             let receipt = Receipt { worker: worker.to_owned(), number };
-            self.step(&work.run.clone(), Step::KeepCells { plan, receipt, results });
+            self.step(&run, Step::KeepCells { plan, receipt, results: wanted });
+        }
+        self.confirmed_cells(&run, &audited);
+        for number in disputed {
+            tracing::error!(run, number, worker = %self.workers.name(worker), "differs from what is stored");
+            self.decide_cell(&run, number);
         }
         if !self.wants(work, None) {
             self.leases.complete(work, now.elapsed);
         }
+        self.pump(&run, now);
         Ok((self.count(fate), number))
     }
 
     /// Takes what is stored of cells.
     pub(super) fn kept_cells(&mut self, run: &str, receipt: Receipt, kept: KeptCells, now: Moment) {
-        let KeptCells { stored, unstored, error } = kept;
+        let KeptCells { stored, unstored, differing, error } = kept;
+        self.completed_cells(run, stored, now);
+        let author = Arc::new(self.author(&receipt.worker));
         let Some(cells) = self.cells(run) else {
             return self.workers.settle(&receipt.worker, receipt.number);
         };
         let plan = cells.plan();
-        for (number, result) in stored {
-            cells.complete(number, result);
+        for &(number, digest) in &differing {
+            cells.lose(number);
+            cells.dispute(number, Some(&author), digest, now.elapsed);
         }
-        match error {
-            None => {}
-            Some(error @ StoreError::Differs { .. }) => {
-                drop(self.corrupt(&receipt.worker, &error.to_string(), now));
-            }
-            Some(error) => self.note_trouble(run, Err(error.into()), now),
+        for (number, _) in differing {
+            self.decide_cell(run, number);
+        }
+        if let Some(error) = error {
+            self.note_trouble(run, Err(error.into()), now);
         }
         if unstored.is_empty() {
             self.workers.settle(&receipt.worker, receipt.number);
@@ -566,13 +589,13 @@ impl ClusterState {
         self.pump(run, now);
     }
 
-    /// Takes the result of a job, to be stored.
+    /// Takes the result of a job. The coordinator computes it too before it is stored, unless it comes from the same process.
     pub(crate) fn complete_job(
         &mut self,
         worker: &str,
-        work: &Work,
-        inputs: &Digest,
+        (work, inputs): (&Work, &Digest),
         result: JobResult,
+        is_trusted: bool,
         now: Moment,
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
@@ -581,12 +604,22 @@ impl ClusterState {
             return Ok((self.count(Fate::Unneeded), 0));
         }
         self.leases.complete(work, now.elapsed);
-        if let Some(Body::Study(study)) = self.runs.get_mut(&work.run).map(|run| &mut run.body) {
-            study.storing(number);
-        }
-        let delivery = self.receive(worker, &work.run);
+        let author = self.author(worker);
+        let run = work.run.clone();
+        let delivery = self.receive(worker, &run);
         let receipt = Receipt { worker: worker.to_owned(), number: delivery };
-        self.step(&work.run.clone(), Step::KeepJob { number, receipt, result });
+        let taken = match self.runs.get_mut(&run).map(|run| &mut run.body) {
+            Some(Body::Study(study)) => study.take(number),
+            _ => None,
+        };
+        match taken.filter(|_| !is_trusted) {
+            None => self.step(&run, Step::KeepJob { number, receipt, result }),
+            Some((job, inputs)) => {
+                let (author, delivered) = ((author, receipt), result);
+                let check = Effect::CheckJob { run, number, author, job, inputs, delivered };
+                self.effects.push(check);
+            }
+        }
         Ok((self.count(Fate::Accepted), delivery))
     }
 
@@ -606,15 +639,28 @@ impl ClusterState {
         fate
     }
 
-    /// Quarantines a worker that delivered what cannot be. Where results are audited, what it delivered before and nobody
-    /// has audited is taken back.
+    /// Quarantines a worker that delivered what cannot be.
     pub(super) fn corrupt(&mut self, worker: &str, reason: &str, now: Moment) -> Rejection {
+        let author = self.author(worker);
+        self.blame(&author, reason, now)
+    }
+
+    /// Quarantines a worker that delivered something wrong. Where results are audited, what its principal delivered before
+    /// and nobody has audited is taken back.
+    pub(super) fn blame(&mut self, author: &Author, reason: &str, now: Moment) -> Rejection {
+        let Author { worker, principal } = author;
         tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
         self.counters.quarantined += 1;
-        self.workers.quarantine(worker, reason);
-        self.leases.release_all(worker);
+        for worker in self.workers.quarantine(worker, principal, reason) {
+            self.leases.release_all(&worker);
+        }
+        for run in self.runs.values_mut() {
+            if let Body::Evolution(evolution) = &mut run.body {
+                evolution.distrust(principal);
+            }
+        }
         if self.rules.audit.is_on() {
-            self.retract_all(worker, now);
+            self.retract_all(principal, now);
         }
         Rejection::Corrupt(format!("corruption: {reason}; this worker is quarantined"))
     }
@@ -672,7 +718,9 @@ impl ClusterState {
         if self.is_audit(work) {
             return;
         }
-        if let Verdict::Poison(reason) = self.leases.judge(work, self.connected(now)) {
+        // A worker that is cut off for a while may be the one that could do it.
+        let since = now.elapsed.saturating_sub(WAITED_FOR_LEASES * self.rules.terms.lease);
+        if let Verdict::Poison(reason) = self.leases.judge(work, self.workers.connected(since)) {
             self.fail(&work.run.clone(), &reason, now);
         }
     }
@@ -754,7 +802,8 @@ impl ClusterState {
             if let Some(loss) = self.loss(&work, &worker, held) {
                 losses.entry(work.run.clone()).or_default().push(loss);
             }
-            self.leases.vanished(&work, self.workers.party(&worker));
+            let granted = now.elapsed.saturating_sub(held);
+            self.leases.vanished(&work, self.workers.party(&worker), granted);
             vanished.insert(work);
         }
         // However many workers are lost at once, it is one event for each run.

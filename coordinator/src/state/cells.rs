@@ -1,14 +1,16 @@
 //! The cells of one plan, of a sweep or a tournament: what is handed out, and what comes back.
 
+use super::Author;
 use super::calls::Fate;
 use archipelago::Progress;
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
+use evolution::codec;
 use evolution::digest::Digest;
 use proto::convert::Piece;
 use run::players::PlayerFiles;
 use run::summary::Outline;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,50 @@ use std::time::Duration;
 const BATCH: Duration = Duration::from_secs(1);
 /// The most cells of one lease.
 const LARGEST_BATCH: u32 = 64;
+
+/// The most results of one cell that are remembered while the coordinator computes it.
+const MOST_ANSWERS: usize = 64;
+
+/// A result that was delivered, and by whom; nobody if that need not be audited.
+#[derive(Clone, Debug)]
+struct Claim {
+    author: Option<Arc<Author>>,
+    digest: Digest,
+}
+
+/// A cell that is computed again.
+struct CellAudit {
+    since: Duration,
+    /// What others have delivered.
+    answers: Vec<(Arc<Author>, Digest)>,
+    /// Whether the coordinator computes it itself.
+    deciding: bool,
+    /// What the coordinator has computed, where every worker has something else: it computes that once more.
+    doubted: Option<Digest>,
+}
+
+/// What an audit of a cell came to.
+pub(crate) enum SettledCell {
+    /// What is stored is right. These delivered something else.
+    Right { wrong: Vec<Arc<Author>> },
+    /// What is stored is wrong, by this worker if it is known; these delivered something else that is wrong.
+    Wrong { author: Option<Arc<Author>>, wrong: Vec<Arc<Author>> },
+    /// Every worker has another result than the coordinator, which computes it once more.
+    Again,
+    /// The coordinator does not agree with itself.
+    Undecided,
+}
+
+/// What becomes of results that were delivered.
+pub(crate) struct Received {
+    /// What is to be stored.
+    pub(crate) wanted: Vec<(u32, CellResult)>,
+    pub(crate) fate: Fate,
+    /// Cells that were computed again, and are right.
+    pub(crate) audited: Vec<u32>,
+    /// Cells that came out otherwise before.
+    pub(crate) disputed: Vec<u32>,
+}
 
 /// A plan whose cells are handed out.
 pub(crate) struct Cells {
@@ -26,14 +72,43 @@ pub(crate) struct Cells {
     /// Cells before this one are done or handed out.
     next: u32,
     /// Cells whose results are being stored.
-    storing: BTreeSet<u32>,
+    storing: BTreeMap<u32, Claim>,
+    /// Results that may or may not be stored.
+    unsure: BTreeMap<u32, Claim>,
+    /// Who delivered what is stored and was not audited.
+    authors: BTreeMap<u32, Arc<Author>>,
+    /// The last cell of each worker.
+    last: BTreeMap<Arc<Author>, u32>,
+    audits: BTreeMap<u32, CellAudit>,
+    /// Whether the audits before the end have begun.
+    is_final: bool,
+    /// Cells whose results are being taken back.
+    retracting: BTreeSet<u32>,
     worked: Duration,
+}
+
+/// The digest of everything that a result says.
+pub(crate) fn whole(result: &CellResult) -> Digest {
+    Digest::of(&codec::encode(result).expect("a result is far below any limit"))
 }
 
 impl Cells {
     pub(crate) fn new(progress: Progress, files: PlayerFiles) -> Self {
         let text = Digest::of(progress.plan().text().as_bytes());
-        Self { text, progress, files, next: 0, storing: BTreeSet::new(), worked: Duration::ZERO }
+        Self {
+            text,
+            progress,
+            files,
+            next: 0,
+            storing: BTreeMap::new(),
+            unsure: BTreeMap::new(),
+            authors: BTreeMap::new(),
+            last: BTreeMap::new(),
+            audits: BTreeMap::new(),
+            is_final: false,
+            retracting: BTreeSet::new(),
+            worked: Duration::ZERO,
+        }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -58,6 +133,11 @@ impl Cells {
         &self.files
     }
 
+    /// What it takes to choose a cell for an audit.
+    pub(crate) fn inputs(&self, number: u32) -> Digest {
+        Digest::of_parts("atoll cell inputs", [&self.text.0[..], &number.to_le_bytes()])
+    }
+
     /// A player file by its digest.
     pub(crate) fn file(&self, digest: &Digest) -> Option<Bytes> {
         self.files.get(digest).cloned()
@@ -69,7 +149,7 @@ impl Cells {
     }
 
     fn is_open(&self, number: u32) -> bool {
-        self.progress.wants(number) && !self.storing.contains(&number)
+        self.progress.wants(number) && !self.storing.contains_key(&number)
     }
 
     /// Whether some cells were never handed out.
@@ -99,46 +179,228 @@ impl Cells {
         cells.clamp(1, u128::from(LARGEST_BATCH)) as u32
     }
 
-    /// Whether some of these cells are still wanted.
+    /// Whether some of these cells are still wanted, or are computed again.
     pub(crate) fn wants(&self, first: u32, count: u32) -> bool {
         let end = first.saturating_add(count);
+        if count == 1 && self.audits.get(&first).is_some_and(|audit| !audit.deciding) {
+            return true;
+        }
         end <= self.len() && count <= LARGEST_BATCH && (first..end).any(|cell| self.is_open(cell))
     }
 
-    /// Takes results that were delivered; returns those that are to be stored, and what becomes of the delivery.
-    pub(crate) fn receive(&mut self, results: Vec<(u32, CellResult)>) -> (Vec<(u32, CellResult)>, Fate) {
-        let mut fate = Fate::Unneeded;
-        let mut wanted = vec![];
+    /// Takes results that were delivered, by a worker or by one that need not be audited.
+    pub(crate) fn receive(
+        &mut self,
+        results: Vec<(u32, CellResult)>,
+        author: Option<&Arc<Author>>,
+        now: Duration,
+    ) -> Received {
+        let mut received =
+            Received { wanted: vec![], fate: Fate::Unneeded, audited: vec![], disputed: vec![] };
         for (number, result) in results {
+            let digest = whole(&result);
             if self.is_open(number) {
-                self.storing.insert(number);
-                wanted.push((number, result));
-                fate = Fate::Accepted;
-            } else if fate != Fate::Accepted {
-                // What differs from what is stored is found out when it is stored again.
-                fate = Fate::Repeated;
-                if self.progress.done().contains_key(&number) {
-                    wanted.push((number, result));
+                self.storing.insert(number, Claim { author: author.cloned(), digest });
+                received.wanted.push((number, result));
+                received.fate = Fate::Accepted;
+                continue;
+            }
+            if received.fate != Fate::Accepted {
+                received.fate = Fate::Repeated;
+            }
+            if self.retracting.contains(&number) || !self.progress.plan().is_pure(number) {
+                continue;
+            }
+            let stored = self.progress.done().get(&number).map(whole);
+            let known = stored.or_else(|| self.storing.get(&number).map(|claim| claim.digest));
+            match known {
+                Some(known) if known == digest => {
+                    received.audited.extend(self.confirm(number, author).then_some(number));
                 }
+                Some(_) => {
+                    self.dispute(number, author, digest, now);
+                    received.disputed.push(number);
+                }
+                None => {}
             }
         }
-        (wanted, fate)
+        received
     }
 
-    /// Takes the result of a cell that is stored.
-    pub(crate) fn complete(&mut self, number: u32, result: CellResult) {
-        self.storing.remove(&number);
-        self.progress.add(number, result);
+    /// Takes the same result of a cell again; returns whether that is the answer to an audit.
+    fn confirm(&mut self, number: u32, author: Option<&Arc<Author>>) -> bool {
+        let is_same = |first: &Arc<Author>| author.is_some_and(|author| author.principal == first.principal);
+        let is_own = self.authors.get(&number).is_some_and(is_same);
+        let is_answer = self.audits.get(&number).is_some_and(|audit| !audit.deciding) && !is_own;
+        if is_answer {
+            self.note_audited(number);
+        }
+        is_answer
+    }
+
+    /// Notes that a cell is right.
+    pub(crate) fn note_audited(&mut self, number: u32) {
+        self.audits.remove(&number);
+        self.authors.remove(&number);
+    }
+
+    /// Notes that a cell came out otherwise.
+    pub(crate) fn dispute(
+        &mut self,
+        number: u32,
+        author: Option<&Arc<Author>>,
+        digest: Digest,
+        now: Duration,
+    ) {
+        self.begin_audit(number, now);
+        if let Some(audit) = self.audits.get_mut(&number).filter(|audit| audit.answers.len() < MOST_ANSWERS) {
+            audit.answers.extend(author.map(|author| (author.clone(), digest)));
+        }
+    }
+
+    /// Has a cell computed again.
+    pub(crate) fn begin_audit(&mut self, number: u32, now: Duration) {
+        let audit = CellAudit { since: now, answers: vec![], deciding: false, doubted: None };
+        self.audits.entry(number).or_insert(audit);
+    }
+
+    /// Has the last cell of each worker computed again that was not. Returns which; nothing if that was done.
+    pub(crate) fn begin_final(&mut self, now: Duration) -> Vec<u32> {
+        if self.is_final || !self.is_written() || !self.progress.is_complete() {
+            return vec![];
+        }
+        self.is_final = true;
+        let last: BTreeSet<u32> = self.last.values().copied().collect();
+        let is_due = |number: &u32| self.authors.contains_key(number) && !self.audits.contains_key(number);
+        let last: Vec<u32> = last.into_iter().filter(is_due).collect();
+        for &number in &last {
+            self.begin_audit(number, now);
+        }
+        last
+    }
+
+    /// Whether nothing of it is being computed again.
+    pub(crate) fn is_all_audited(&self) -> bool {
+        self.audits.is_empty()
+    }
+
+    /// Whether a cell is computed again.
+    pub(crate) fn is_being_audited(&self, number: u32) -> bool {
+        self.audits.contains_key(&number)
+    }
+
+    /// Whether workers of a principal may compute a cell: again only what they have not computed.
+    pub(crate) fn may_take(&self, number: u32, principal: &str) -> bool {
+        let Some(audit) = self.audits.get(&number) else { return true };
+        let is_own = self.authors.get(&number).is_some_and(|author| author.principal == principal);
+        !audit.deciding && !is_own
+    }
+
+    /// The audits that wait for a worker, by whom they must not be computed, and since when.
+    pub(crate) fn audits_waiting(&self) -> impl Iterator<Item = (Piece, &str, Duration)> {
+        let waiting = self.audits.iter().filter(|(_, audit)| !audit.deciding);
+        waiting.map(|(&first, audit)| {
+            let author = self.authors.get(&first).map_or("", |author| author.principal.as_str());
+            (Piece::Cells { first, count: 1 }, author, audit.since)
+        })
+    }
+
+    /// Leaves an audit to the coordinator; returns whether it is to compute the cell now. What is being stored is compared
+    /// once it is stored.
+    pub(crate) fn decide(&mut self, number: u32) -> bool {
+        let is_stored = self.progress.done().contains_key(&number);
+        let audit = self.audits.get_mut(&number).filter(|_| is_stored);
+        audit.is_some_and(|audit| !std::mem::replace(&mut audit.deciding, true))
+    }
+
+    /// Ends an audit with what the coordinator has computed. Nothing if there is no such audit any more.
+    pub(crate) fn settle(&mut self, number: u32, truth: &Digest) -> Option<SettledCell> {
+        let mut audit = self.audits.remove(&number)?;
+        let stored = self.progress.done().get(&number).map(whole)?;
+        let is_wrong = stored != *truth;
+        let has_support = audit.answers.iter().any(|(_, digest)| digest == truth);
+        if is_wrong && !audit.answers.is_empty() && !has_support {
+            match audit.doubted {
+                None => {
+                    (audit.doubted, audit.deciding) = (Some(*truth), false);
+                    self.audits.insert(number, audit);
+                    return Some(SettledCell::Again);
+                }
+                Some(before) if before != *truth => return Some(SettledCell::Undecided),
+                Some(_) => {}
+            }
+        }
+        let wrong = audit.answers.into_iter().filter(|(_, digest)| digest != truth);
+        let wrong = wrong.map(|(author, _)| author).collect();
+        if is_wrong {
+            return Some(SettledCell::Wrong { author: self.authors.get(&number).cloned(), wrong });
+        }
+        self.authors.remove(&number);
+        Some(SettledCell::Right { wrong })
+    }
+
+    /// Gives an audit up.
+    pub(crate) fn abandon(&mut self, number: u32) {
+        self.audits.remove(&number);
+    }
+
+    /// The cells that a principal delivered and nobody has audited.
+    pub(crate) fn unaudited_of(&self, principal: &str) -> Vec<u32> {
+        let own = self.authors.iter().filter(|(_, author)| author.principal == principal);
+        own.map(|(&number, _)| number).collect()
+    }
+
+    /// Begins to take results back; returns those that are not being taken back already.
+    pub(crate) fn begin_retracting(&mut self, numbers: &[u32]) -> Vec<u32> {
+        let new: Vec<u32> =
+            numbers.iter().copied().filter(|number| self.retracting.insert(*number)).collect();
+        for number in &new {
+            self.audits.remove(number);
+        }
+        self.is_final = false;
+        new
+    }
+
+    /// Takes results back, now that this is written: they are to be computed again.
+    pub(crate) fn retract(&mut self, numbers: &[u32]) {
+        self.progress.retract(numbers);
+        for number in numbers {
+            self.retracting.remove(number);
+            self.authors.remove(number);
+            self.audits.remove(number);
+        }
+        self.last.retain(|_, number| !numbers.contains(number));
+    }
+
+    /// Takes the result of a cell that is stored; returns whether it comes from a worker, and may have to be audited.
+    pub(crate) fn complete(&mut self, number: u32, result: CellResult) -> bool {
+        let digest = whole(&result);
+        let claims = [self.storing.remove(&number), self.unsure.remove(&number)];
+        let claim = claims.into_iter().flatten().find(|claim| claim.digest == digest);
+        if !self.progress.add(number, result) {
+            return false;
+        }
+        let Some(author) = claim.and_then(|claim| claim.author) else { return false };
+        self.last.insert(author.clone(), number);
+        self.authors.insert(number, author);
+        self.progress.plan().is_pure(number)
+    }
+
+    /// A result could not be stored for now: the cell has to be computed again.
+    pub(crate) fn lose(&mut self, number: u32) {
+        if let Some(claim) = self.storing.remove(&number) {
+            self.unsure.insert(number, claim);
+        }
     }
 
     /// Whether nothing is being stored.
     pub(crate) fn is_written(&self) -> bool {
-        self.storing.is_empty()
+        self.storing.is_empty() && self.retracting.is_empty()
     }
 
     /// The digest of all cells that count, once they are done.
     pub(crate) fn digest(&self) -> Option<Digest> {
-        if self.storing.is_empty() { self.progress.digest() } else { None }
+        if self.is_written() { self.progress.digest() } else { None }
     }
 
     /// For how long it has been worked on since it was opened.

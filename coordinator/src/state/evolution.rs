@@ -2,8 +2,8 @@
 
 use super::calls::Fate;
 use super::reply_budget::ReplyBudget;
-use super::{Accepted, Audits, Examination, Examiner, Place};
-use archipelago::{End, LeftBehind};
+use super::{Accepted, Audits, Author, Examination, Examiner, Handed};
+use archipelago::{CompletionError, End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochOutcome, EpochTask, Standing};
@@ -24,6 +24,9 @@ use std::time::Duration;
 
 /// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
 const REMEMBERED: usize = 8;
+
+/// The most checkpoints of one epoch that are handed out: whoever comes after that begins it anew.
+const MOST_HANDED: usize = 64;
 
 /// Under whom islands stand that nobody has at hand.
 const NOBODY: &str = "";
@@ -57,8 +60,18 @@ pub(crate) struct Open {
     pub(crate) task: EpochTask,
     pub(crate) inputs: Digest,
     before: Option<LeftBehind>,
-    /// The generation of the checkpoint, its digest and its bytes.
-    checkpoint: Option<(u64, Digest, Bytes)>,
+    checkpoint: Option<Checkpoint>,
+    /// The checkpoints that others were given than those that had made them.
+    pub(crate) handed: Vec<Handed>,
+}
+
+/// A checkpoint inside an epoch that is handed out.
+struct Checkpoint {
+    generation: u64,
+    digest: Digest,
+    bytes: Bytes,
+    /// Who made it, if that is known.
+    author: Option<Author>,
 }
 
 /// What is known of an island beside the archipelago.
@@ -66,7 +79,8 @@ struct Island {
     standing: Standing,
     /// Who delivered its last state, and so has it at hand.
     holder: Option<String>,
-    delivered: VecDeque<(u64, Digest)>,
+    /// The epochs that were delivered last, with the digests of their inputs and outcomes.
+    delivered: VecDeque<(u64, Digest, Digest)>,
     /// Epochs that were delivered and are not known to be written, with who has a receipt for each.
     unwritten: VecDeque<(u64, Receipt)>,
 }
@@ -196,7 +210,11 @@ impl Evolution {
         let EpochTask { island, epoch, .. } = task;
         let archipelago = self.open_run.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
-        let checkpoint = checkpoint.map(|bytes| (0, Digest::of(&bytes), bytes));
+        let author = self.audits.checkpointer((island, epoch));
+        let checkpoint = checkpoint.zip(author.ok()).map(|(bytes, author)| {
+            let generation = Standing::of_state(&bytes).map_or(0, |standing| standing.generation);
+            Checkpoint { generation, digest: Digest::of(&bytes), bytes, author }
+        });
         let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
         if let Some(shelf) = self.shelves.get_mut(holder) {
             shelf.remove(&(epoch, island));
@@ -204,7 +222,7 @@ impl Evolution {
                 self.shelves.remove(holder);
             }
         }
-        self.open.insert(island, Open { task, inputs, before, checkpoint });
+        self.open.insert(island, Open { task, inputs, before, checkpoint, handed: vec![] });
         Piece::Epoch { island, epoch }
     }
 
@@ -252,8 +270,14 @@ impl Evolution {
     }
 
     /// The audits that wait for a worker, who has computed them before, and since when.
-    pub(crate) fn audits_waiting(&self) -> impl Iterator<Item = (Place, &str, Duration)> {
-        self.audits.waiting()
+    pub(crate) fn audits_waiting(&self) -> impl Iterator<Item = (Piece, &str, Duration)> {
+        let piece = |(island, epoch)| Piece::Epoch { island, epoch };
+        self.audits.waiting().map(move |(place, author, since)| (piece(place), author, since))
+    }
+
+    /// Whether an epoch is computed again.
+    pub(crate) fn is_being_audited(&self, island: u32, epoch: u64) -> bool {
+        self.audits.open((island, epoch)).is_some()
     }
 
     /// Whether nothing of it is being computed again.
@@ -266,11 +290,13 @@ impl Evolution {
         self.audits.may_take((island, epoch), principal)
     }
 
-    /// Remembers what was accepted, so that it can be computed again.
-    pub(crate) fn note_accepted(&mut self, accepted: Accepted) -> Arc<Accepted> {
+    /// Remembers what was accepted, so that it can be computed again; returns it, and another worker's last delivery if
+    /// there is no room for that any more.
+    pub(crate) fn note_accepted(&mut self, accepted: Accepted) -> (Arc<Accepted>, Option<Arc<Accepted>>) {
         let accepted = Arc::new(accepted);
-        self.audits.note(accepted.clone(), self.open_run.archipelago().complete_epochs());
-        accepted
+        let complete = self.open_run.archipelago().complete_epochs();
+        let forgotten = self.audits.note(accepted.clone(), complete);
+        (accepted, forgotten)
     }
 
     fn handed_out(&self, island: u32, epoch: u64) -> Option<&Open> {
@@ -289,7 +315,8 @@ impl Evolution {
         worker: &str,
         budget: &mut ReplyBudget,
     ) -> Option<v1::Task> {
-        let Open { task, inputs, before, checkpoint } = self.handed_out(island, epoch)?;
+        let Open { task, inputs, before, .. } = self.handed_out(island, epoch)?;
+        let checkpoint = self.checkpoint_for(island, epoch, worker);
         let is_next = self.open_at(island, epoch).is_some();
         let at_hand = is_next && self.islands[island as usize].holder.as_deref() == Some(worker);
         let resumed = checkpoint.is_some();
@@ -308,9 +335,41 @@ impl Evolution {
                 .then(|| joined(state, departure)),
         });
         let named =
-            |(_, digest, bytes): &(u64, Digest, Bytes)| named_body(bytes, digest, budget.takes(bytes.len()));
-        let checkpoint = checkpoint.as_ref().map(named);
+            |known: &Checkpoint| named_body(&known.bytes, &known.digest, budget.takes(known.bytes.len()));
+        let checkpoint = checkpoint.map(named);
         Some(v1::Task { inputs: digest_bytes(inputs), until: task.until, before, packets, checkpoint })
+    }
+
+    /// The checkpoint that a worker begins an epoch with.
+    fn checkpoint_for(&self, island: u32, epoch: u64, worker: &str) -> Option<&Checkpoint> {
+        let Open { checkpoint, handed, .. } = self.handed_out(island, epoch)?;
+        let may_have = |checkpoint: &&Checkpoint| handed.len() < MOST_HANDED || checkpoint.is_by(worker);
+        checkpoint.as_ref().filter(may_have)
+    }
+
+    /// Notes that a worker was given the checkpoint of another.
+    pub(crate) fn note_handed(&mut self, island: u32, epoch: u64, worker: &str) {
+        let Some(checkpoint) = self.checkpoint_for(island, epoch, worker) else { return };
+        if checkpoint.is_by(worker) {
+            return;
+        }
+        let Checkpoint { generation, ref bytes, ref author } = *checkpoint;
+        let (digest, author, to) = (Digest::of(bytes), author.clone(), worker.to_owned());
+        let handed = Handed { generation, digest, author, to };
+        if let Some(open) = self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
+            open.handed.push(handed);
+        }
+    }
+
+    /// Uses no checkpoint of a principal any more.
+    pub(crate) fn distrust(&mut self, principal: &str) {
+        self.audits.distrust(principal);
+        for open in self.open.values_mut() {
+            let author = open.checkpoint.as_ref().and_then(|checkpoint| checkpoint.author.as_ref());
+            if author.is_some_and(|author| author.principal == principal) {
+                open.checkpoint = None;
+            }
+        }
     }
 
     /// A body that a grant only named.
@@ -319,10 +378,8 @@ impl Evolution {
         if let Some(before) = before.as_ref().filter(|before| before.digest == *digest) {
             return Some(joined(&before.state, &before.departure));
         }
-        if let Some((_, known, bytes)) = checkpoint
-            && known == digest
-        {
-            return Some(bytes.clone());
+        if let Some(checkpoint) = checkpoint.as_ref().filter(|checkpoint| checkpoint.digest == *digest) {
+            return Some(checkpoint.bytes.clone());
         }
         let mut departures = task.packets.iter().map(|packet| &packet.departure);
         departures.find(|departure| Digest::of(departure) == *digest).cloned()
@@ -347,7 +404,7 @@ impl Evolution {
         labour: Labour,
     ) -> Result<(Fate, Option<Open>), RunError> {
         if !self.adopt(island, epoch, inputs) {
-            return Ok((self.compare((island, epoch), inputs, outcome, labour)?, None));
+            return Ok((self.compare((island, epoch), inputs, outcome)?, None));
         }
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
@@ -363,7 +420,7 @@ impl Evolution {
         self.due.note(island, at_stake, self.worked);
         self.put_on_shelf(island, epoch + 1, worker);
         let delivered = &mut self.islands[island as usize].delivered;
-        delivered.push_back((epoch, *inputs));
+        delivered.push_back((epoch, *inputs, outcome.digest));
         if delivered.len() > REMEMBERED {
             delivered.pop_front();
         }
@@ -392,19 +449,20 @@ impl Evolution {
 
     /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.
     fn compare(
-        &mut self,
+        &self,
         (island, epoch): (u32, u64),
         inputs: &Digest,
         outcome: &EpochOutcome,
-        labour: Labour,
     ) -> Result<Fate, RunError> {
-        let known = self.islands.get(island as usize);
-        if known.is_none_or(|island| !island.delivered.contains(&(epoch, *inputs))) {
-            return Ok(Fate::Unneeded);
+        let delivered = self.islands.get(island as usize).map(|island| &island.delivered);
+        let known = delivered.into_iter().flatten().find(|(of, with, _)| (of, with) == (&epoch, inputs));
+        match known {
+            None => Ok(Fate::Unneeded),
+            Some((_, _, expected)) if *expected == outcome.digest => Ok(Fate::Repeated),
+            Some(&(_, _, expected)) => {
+                Err(CompletionError::Differs { island, epoch, expected, found: outcome.digest }.into())
+            }
         }
-        let task = EpochTask { island, epoch, until: 0, state: None, packets: vec![] };
-        self.open_run.complete(&task, outcome, labour)?;
-        Ok(Fate::Repeated)
     }
 
     /// Takes a checkpoint inside an epoch that is handed out, to be written at once. Answers whether it is further than
@@ -414,6 +472,7 @@ impl Evolution {
         (island, epoch): (u32, u64),
         inputs: &Digest,
         (standing, digest, bytes): (Standing, Digest, Bytes),
+        author: Author,
         worker: String,
     ) -> bool {
         if self.open_run.archipelago().end().is_some() || !self.adopt(island, epoch, inputs) {
@@ -421,11 +480,13 @@ impl Evolution {
         }
         let labour = Labour { worker, milliseconds: 0, elapsed: self.elapsed() };
         let open = self.open.get_mut(&island).expect("it was just adopted");
-        if open.checkpoint.as_ref().is_some_and(|(generation, ..)| *generation >= standing.generation) {
+        if open.checkpoint.as_ref().is_some_and(|known| known.generation >= standing.generation) {
             return false;
         }
         self.open_run.note_checkpoint(&open.task, standing, &bytes, labour);
-        open.checkpoint = Some((standing.generation, digest, bytes));
+        self.audits.note_checkpoint((island, epoch), author.clone());
+        let (generation, author) = (standing.generation, Some(author));
+        open.checkpoint = Some(Checkpoint { generation, digest, bytes, author });
         self.progress(island, standing);
         self.due.add([island]);
         true
@@ -580,6 +641,13 @@ impl Evolution {
             Some(end) => self.open_run.decide(end),
             None => self.open_run.withdraw(),
         }
+    }
+}
+
+impl Checkpoint {
+    /// Whether a worker made it itself.
+    fn is_by(&self, worker: &str) -> bool {
+        self.author.as_ref().is_some_and(|author| author.worker == worker)
     }
 }
 

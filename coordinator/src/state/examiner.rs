@@ -1,7 +1,10 @@
 //! What a delivery is compared with before it is accepted, apart from the state and its lock.
 
-use ::evolution::epoch::{self, EpochError, EpochOutcome, EpochTask, Evolver, Standing};
+use super::Truth;
+use ::evolution::digest::Digest;
+use ::evolution::epoch::{EpochError, EpochOutcome, EpochTask, Evolver, Standing};
 use experiment::Experiment;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 /// Examines what is delivered of one run. Its problem is posed when it is first needed, by the thread that examines.
@@ -38,8 +41,28 @@ impl Examination {
         self.examiner.evolver().check_checkpoint(&self.task, bytes)
     }
 
-    /// Computes the epoch.
-    pub(crate) fn recompute(&self) -> Result<EpochOutcome, EpochError> {
-        epoch::run(self.examiner.evolver(), &self.task)
+    /// Computes the epoch, and compares checkpoints inside it, by the generations that they are said to be of.
+    pub(crate) fn recompute(&self, checkpoints: &[(u64, Digest)]) -> Result<Truth, EpochError> {
+        let EpochTask { island, epoch, .. } = self.task;
+        let wrong = |error| EpochError::Codec { island, epoch, error };
+        let mut left: BTreeSet<(u64, Digest)> = checkpoints.iter().copied().collect();
+        let mut evolving = self.examiner.evolver().begin(&self.task)?;
+        loop {
+            let generation = evolving.standing().generation;
+            let least = (generation, Digest([0; 32]));
+            if left.range(least..).next().is_some_and(|(of, _)| *of == generation) {
+                left.remove(&(generation, Digest::of(&evolving.checkpoint().map_err(wrong)?)));
+            }
+            if !evolving.generation() {
+                break;
+            }
+        }
+        let digest = evolving.finish().map_err(wrong)?.digest;
+        Ok(Truth { digest, wrong: left })
+    }
+
+    /// About how many bytes of memory that takes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.examiner.experiment.estimate(1).memory
     }
 }

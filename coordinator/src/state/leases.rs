@@ -64,6 +64,8 @@ pub struct Party<'a> {
     pub worker: &'a str,
     /// Who answers for it.
     pub principal: &'a str,
+    /// When it joined.
+    pub joined: Duration,
 }
 
 /// What a lease is known by.
@@ -99,8 +101,8 @@ struct Offer {
     repeat: Option<Duration>,
     /// On which workers it failed.
     failures: BTreeMap<String, Setback>,
-    /// Which workers vanished with it and were not heard of again, and their principals.
-    vanished: BTreeMap<String, String>,
+    /// Which workers vanished with it and were not heard of again, their principals, and when they had been given it.
+    vanished: BTreeMap<String, (String, Duration)>,
 }
 
 /// Something that did not work with one worker.
@@ -308,10 +310,14 @@ impl Leases {
         changed
     }
 
+    /// How long a piece of a run usually takes, as far as that is known.
+    pub fn usual(&self, run: &str) -> Duration {
+        self.usual.get(run).copied().unwrap_or_default()
+    }
+
     /// For how long a piece of a run may make no progress before it counts as standing still.
     fn stalled_after(&self, run: &str) -> Duration {
-        let usual = self.usual.get(run).copied().unwrap_or_default();
-        self.terms.stall.max(usual * STALLED_AFTER)
+        self.terms.stall.max(self.usual(run) * STALLED_AFTER)
     }
 
     /// Offers work that nobody has leased, unless it is known: it waits for a worker.
@@ -520,12 +526,14 @@ impl Leases {
         expired
     }
 
-    /// Notes that a worker was not heard of any more while it had some work. If it returns, it had not vanished.
-    pub fn vanished(&mut self, work: &Work, party: Party<'_>) {
+    /// Notes that a worker was not heard of any more while it had some work, since it was given that. If it returns, it had
+    /// not vanished.
+    pub fn vanished(&mut self, work: &Work, party: Party<'_>, granted: Duration) {
         if let Some(offer) = self.offers.get_mut(work)
             && offer.vanished.len() < MOST_FAILURES
         {
-            offer.vanished.insert(party.worker.to_owned(), party.principal.to_owned());
+            let principal = party.principal.to_owned();
+            offer.vanished.insert(party.worker.to_owned(), (principal, granted));
         }
     }
 
@@ -592,8 +600,16 @@ impl Leases {
         let unfit = self.unfit.get(&work.run);
         let could = |party: &Party<'_>| !unfit.is_some_and(|unfit| unfit.contains_key(party.worker));
         let mut connected = connected.into_iter().filter(could).peekable();
+        // A process that was started again has another id. One that was there before another of its principal was given
+        // the work has not tried: several may share a principal.
+        let last = |principal: &str| {
+            let of_principal = vanished.values().filter(|(known, _)| known == principal);
+            of_principal.map(|(_, granted)| *granted).max()
+        };
         let has_tried = |party: Party<'_>| {
-            failures.contains_key(party.worker) || vanished.values().any(|known| known == party.principal)
+            failures.contains_key(party.worker)
+                || vanished.contains_key(party.worker)
+                || last(party.principal).is_some_and(|granted| granted <= party.joined)
         };
         if connected.peek().is_none() || !connected.all(has_tried) {
             return Verdict::Again;

@@ -33,6 +33,8 @@ pub(crate) struct Run {
     study: Option<String>,
     /// Events of operators that are being written: until they are, the run does not end.
     changing: u32,
+    /// How many of its results could not be audited.
+    pub(super) unaudited: u64,
     ending: Option<Ending>,
 }
 
@@ -310,7 +312,8 @@ impl ClusterState {
         self.queue.add(&name, priority, state);
         self.unfinished.retain(|(run, _)| *run != name);
         let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
-        let mut run = Run { id, body, created, digest, study, changing: 0, ending: None };
+        let unaudited = self.runs.get(&name).map_or(0, |run| run.unaudited);
+        let mut run = Run { id, body, created, digest, study, changing: 0, unaudited, ending: None };
         if !is_open {
             run.body = Body::Closed(run.outline());
         }
@@ -593,6 +596,7 @@ impl ClusterState {
         if self.evolution(name).is_some_and(|evolution| evolution.open_run().archipelago().end().is_some()) {
             self.begin_final_audits(name, now);
         }
+        self.begin_final_cell_audits(name, now);
         let parts_are_over = self.parts_of(name).iter().all(|part| !self.is_open(part));
         let Some(run) = self.runs.get_mut(name) else { return };
         let is_cancelling = matches!(run.ending, Some(Ending::Cancelling(_)));
@@ -622,7 +626,7 @@ impl ClusterState {
             }
             Body::Cells(cells) => {
                 let Outline { kind, elapsed, .. } = cells.outline();
-                finished = cells.digest().map(|digest| {
+                finished = cells.digest().filter(|_| cells.is_all_audited()).map(|digest| {
                     let event = RunEvent::Finished { end: None, digest, at: now.unix, elapsed };
                     (event, digest, kind.completion().to_owned())
                 });
@@ -749,6 +753,14 @@ impl ClusterState {
             RunState::Finished(reason) => (State::Finished, reason.clone()),
             RunState::Cancelled => (State::Cancelled, String::new()),
             RunState::Failed(reason) => (State::Failed, reason.clone()),
+        };
+        let reason = match run.unaudited {
+            0 => reason,
+            count => {
+                let results = if count == 1 { "1 result" } else { &format!("{count} results") };
+                let unaudited = format!("run unaudited: {results} could not be audited");
+                if reason.is_empty() { unaudited } else { format!("{reason}; {unaudited}") }
+            }
         };
         Ok(v1::RunStatus {
             run: name.to_owned(),

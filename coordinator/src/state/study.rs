@@ -6,7 +6,7 @@
 
 use super::queue::RunState;
 use super::reply_budget::ReplyBudget;
-use super::{Body, ClusterState, Effect, Moment, OpenRequest, Part, Receipt, Source, Step};
+use super::{Author, Body, ClusterState, Effect, Moment, OpenRequest, Part, Receipt, Source, Step};
 use archipelago::job::{self, Job, JobResult, LookUp};
 use bytes::Bytes;
 use evolution::codec;
@@ -168,9 +168,14 @@ impl StudyRun {
         !self.jobs.values().any(|slot| matches!(slot, JobSlot::Storing))
     }
 
-    /// Notes that the result of a job is being stored.
-    pub(crate) fn storing(&mut self, number: u32) {
-        self.jobs.insert(number, JobSlot::Storing);
+    /// Takes a job whose result has come, and is checked and stored from now on, with its inputs.
+    pub(crate) fn take(&mut self, number: u32) -> Option<(Job, Vec<Bytes>)> {
+        match self.jobs.insert(number, JobSlot::Storing)? {
+            JobSlot::Ready(ReadyJob { job, inputs, .. }) | JobSlot::Out(ReadyJob { job, inputs, .. }) => {
+                Some((job, inputs.into_iter().map(|(_, input)| input).collect()))
+            }
+            JobSlot::Reading | JobSlot::Storing => None,
+        }
     }
 }
 
@@ -353,6 +358,34 @@ impl ClusterState {
         }
     }
 
+    /// Takes what the coordinator has computed of a job, and whether a worker had delivered the same.
+    pub(super) fn checked_job(
+        &mut self,
+        run: &str,
+        (number, is_right): (u32, bool),
+        (author, receipt): (Author, Receipt),
+        result: Result<JobResult, String>,
+        now: Moment,
+    ) {
+        if !self.is_open(run) || self.study(run).is_none() {
+            return self.workers.settle(&receipt.worker, receipt.number);
+        }
+        match result {
+            // No other worker will come to a result either.
+            Err(reason) => {
+                self.workers.settle(&receipt.worker, receipt.number);
+                self.fail(run, &format!("job {number} cannot be computed: {reason}"), now);
+            }
+            Ok(result) => {
+                if !is_right {
+                    let reason = format!("run {run}, job {number}: it delivered a wrong result");
+                    drop(self.blame(&author, &reason, now));
+                }
+                self.step(run, Step::KeepJob { number, receipt, result });
+            }
+        }
+    }
+
     /// Takes the result of a job that is stored, or could not be.
     pub(super) fn kept_job(
         &mut self,
@@ -370,6 +403,11 @@ impl ClusterState {
                 study.jobs.remove(&number);
                 study.results.insert(number, result);
                 self.workers.settle(&receipt.worker, receipt.number);
+            }
+            // What is stored was not made of these inputs: nothing is built upon it.
+            Err((_, error @ StoreError::Differs { .. })) => {
+                self.workers.settle(&receipt.worker, receipt.number);
+                self.fail(run, &error.to_string(), now);
             }
             Err((result, error)) => {
                 self.note_trouble(run, Err(error.into()), now);

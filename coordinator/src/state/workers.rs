@@ -1,12 +1,15 @@
 //! The workers that have joined, and what each has delivered that is not durable yet.
 
 use super::leases::{Party, back_off};
+use evolution::digest::Digest;
 use report::dashboard::{WorkerState, WorkerView};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The most workers at a time.
 const MOST: usize = 10_000;
+/// So many workers of one principal are quarantined before all others of it are, too.
+const MOST_STRIKES: u32 = 3;
 /// A worker that fails so often in a row, whatever it is given, rests for a while.
 const TIRED_AFTER: u32 = 3;
 
@@ -53,6 +56,8 @@ pub(crate) struct Workers {
     joined: BTreeMap<String, Joined>,
     /// Principals that may not take part any more, and why.
     banned: BTreeMap<String, String>,
+    /// How many workers of a principal were quarantined.
+    strikes: BTreeMap<String, u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +67,7 @@ struct Joined {
     /// Who answers for it: an id is self-chosen.
     principal: String,
     threads: u32,
+    since: Duration,
     /// Whether it is given no more work, as an operator wants.
     draining: bool,
     /// What failed on it last.
@@ -113,6 +119,7 @@ impl Workers {
         if let Some(reason) = self.banned.get(principal) {
             return Err(WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
         }
+        let worker = &self.key(worker, principal);
         if let Some(known) = self.joined.get_mut(worker) {
             known.seen = now;
             return known.check(worker);
@@ -125,6 +132,7 @@ impl Workers {
             version: shown(version),
             principal: principal.to_owned(),
             threads,
+            since: now,
             draining: false,
             last_error: None,
             rates: BTreeMap::new(),
@@ -138,6 +146,17 @@ impl Workers {
         };
         self.joined.insert(worker.to_owned(), joined);
         Ok(())
+    }
+
+    /// What a worker is known by that calls itself so: an id is self-chosen, and nobody can speak for a worker of another
+    /// principal by it.
+    pub(crate) fn key(&self, worker: &str, principal: &str) -> String {
+        let own = format!("{worker}@{:.8}", Digest::of(principal.as_bytes()).to_string());
+        let is_of_another = |joined: &Joined| joined.principal != principal;
+        if self.joined.contains_key(&own) || self.joined.get(worker).is_some_and(is_of_another) {
+            return own;
+        }
+        worker.to_owned()
     }
 
     /// Whether there is no room for another.
@@ -158,30 +177,53 @@ impl Workers {
     }
 
     /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
-    /// have to join under another id.
-    pub(crate) fn quarantine(&mut self, worker: &str, reason: &str) {
-        let Some(joined) = self.joined.get_mut(worker) else { return };
-        joined.quarantined = Some(reason.to_owned());
-        let principal = joined.principal.clone();
-        let is_other = |(id, other): (&String, &Joined)| {
-            id != worker && other.principal == principal && other.quarantined.is_none()
-        };
-        if !self.joined.iter().any(is_other) && self.banned.len() < MOST {
-            self.banned.insert(principal, reason.to_owned());
+    /// have to join under another id. After several of its workers, all others are rejected too. Returns the workers that
+    /// are quarantined by that.
+    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str) -> Vec<String> {
+        let mut quarantined = vec![];
+        if let Some(joined) = self.joined.get_mut(worker) {
+            if joined.quarantined.is_some() {
+                return vec![];
+            }
+            joined.quarantined = Some(reason.to_owned());
+            quarantined.push(worker.to_owned());
         }
+        if self.strikes.len() < MOST || self.strikes.contains_key(principal) {
+            *self.strikes.entry(principal.to_owned()).or_default() += 1;
+        }
+        let is_out = self.strikes.get(principal).is_some_and(|strikes| *strikes >= MOST_STRIKES);
+        let of_principal =
+            |joined: &&mut Joined| joined.principal == principal && joined.quarantined.is_none();
+        let others = self.joined.iter_mut();
+        let others: Vec<(&String, &mut Joined)> =
+            others.filter_map(|(id, joined)| of_principal(&joined).then_some((id, joined))).collect();
+        if others.is_empty() || is_out {
+            for (id, other) in others {
+                other.quarantined = Some(format!("others of its principal are: {reason}"));
+                quarantined.push(id.clone());
+            }
+            if self.banned.len() < MOST {
+                self.banned.insert(principal.to_owned(), reason.to_owned());
+            }
+        }
+        quarantined
     }
 
     /// A worker and its principal.
     pub(crate) fn party<'a>(&'a self, worker: &'a str) -> Party<'a> {
         let joined = self.joined.get(worker);
-        Party { worker, principal: joined.map_or(worker, |joined| joined.principal.as_str()) }
+        let principal = joined.map_or(worker, |joined| joined.principal.as_str());
+        Party { worker, principal, joined: joined.map_or(Duration::ZERO, |joined| joined.since) }
     }
 
     /// The workers that may take part and have been heard of since then.
     pub(crate) fn connected(&self, since: Duration) -> impl Iterator<Item = Party<'_>> {
         let is_there = move |joined: &Joined| joined.seen >= since && joined.quarantined.is_none();
         let connected = self.joined.iter().filter(move |(_, joined)| is_there(joined));
-        connected.map(|(worker, joined)| Party { worker, principal: &joined.principal })
+        connected.map(|(worker, joined)| {
+            let Joined { principal, since, .. } = joined;
+            Party { worker, principal, joined: *since }
+        })
     }
 
     /// Gives a worker no more work, or gives it work again; returns whether it is known. It may be named by its id, or by
@@ -416,15 +458,42 @@ mod tests {
         for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
             assert!(join(&mut workers, worker, principal));
         }
-        workers.quarantine("a", "it lies");
+        assert_eq!(workers.quarantine("a", "one", "it lies"), ["a"]);
         assert!(!join(&mut workers, "a", "one"));
         assert!(!join(&mut workers, "d", "one"), "an id is self-chosen");
         assert!(join(&mut workers, "a2", "three"));
-        workers.quarantine("b", "it lies");
+        assert_eq!(workers.quarantine("b", "two", "it lies"), ["b"]);
         assert!(!join(&mut workers, "b", "two"));
         assert!(join(&mut workers, "c", "two"), "it shares an address with the other one");
         let connected: Vec<&str> = workers.connected(Duration::ZERO).map(|party| party.worker).collect();
         assert_eq!(connected, ["a2", "c"]);
+        for worker in ["d", "e"] {
+            assert!(join(&mut workers, worker, "two"));
+            let expected: &[&str] = if worker == "e" { &["e", "c"] } else { &["d"] };
+            assert_eq!(
+                workers.quarantine(worker, "two", "it lies"),
+                expected,
+                "three of its workers are enough"
+            );
+        }
+        assert!(!join(&mut workers, "f", "two"));
+    }
+
+    #[test]
+    fn who_takes_the_id_of_a_worker_of_another_principal_is_another_worker() {
+        let mut workers = Workers::default();
+        for principal in ["one", "two"] {
+            workers.join("a", principal, ("a", "1"), 1, Duration::ZERO).unwrap();
+        }
+        assert_eq!(workers.key("a", "one"), "a");
+        let other = workers.key("a", "two");
+        assert_ne!(other, "a");
+        workers.quarantine(&other, "two", "it lies");
+        assert!(workers.see("a", Duration::ZERO).is_ok());
+        assert!(workers.see(&other, Duration::ZERO).is_err());
+        assert!(workers.see(&workers.key("a", "three"), Duration::ZERO).is_err(), "it has not joined");
+        workers.leave("a");
+        assert_eq!(workers.key("a", "two"), other);
     }
 
     #[test]

@@ -6,12 +6,12 @@ use evolution::epoch::Standing;
 
 impl Script {
     /// The calls of workers for which this principal answers.
-    fn elsewhere(&self, principal: &str) -> Elsewhere {
+    pub(super) fn elsewhere(&self, principal: &str) -> Elsewhere {
         Elsewhere::new(self.cluster.clone(), principal)
     }
 
     /// Has work granted to a worker elsewhere.
-    async fn acquire_elsewhere(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
+    pub(super) async fn acquire_elsewhere(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
         let calls = self.elsewhere(worker);
         calls.join(join_request(worker)).await.unwrap();
         let id = worker.to_owned();
@@ -42,7 +42,7 @@ impl Script {
     }
 
     /// Has an honest worker compute whatever there is, until the run has ended.
-    async fn finish_honestly(&self, worker: &str) {
+    pub(super) async fn finish_honestly(&self, worker: &str) {
         while self.state() != State::Finished {
             let status = self.cluster.status(&self.run).unwrap();
             assert_ne!(status.state(), State::Failed, "{}", status.reason);
@@ -54,17 +54,17 @@ impl Script {
         }
     }
 
-    fn digest(&self) -> Vec<u8> {
+    pub(super) fn digest(&self) -> Vec<u8> {
         self.cluster.status(&self.run).unwrap().digest.unwrap().to_vec()
     }
 }
 
 /// The digest of the run, computed without a cluster.
-fn true_digest() -> Vec<u8> {
+pub(super) fn true_digest() -> Vec<u8> {
     archipelago::solo::evolve(&experiment(), || false).unwrap().unwrap().digest.0.to_vec()
 }
 
-fn refusal(worker: &str, grant: &v1::Grant, failure: &str, unfit: bool) -> v1::ReleaseRequest {
+pub(super) fn refusal(worker: &str, grant: &v1::Grant, failure: &str, unfit: bool) -> v1::ReleaseRequest {
     v1::ReleaseRequest {
         worker: worker.to_owned(),
         piece: grant.piece.clone(),
@@ -115,7 +115,7 @@ async fn a_broken_worker_ends_nothing_while_another_could_do_its_work() {
         let worker = format!("broken-{round}");
         for grant in script.acquire_elsewhere(&worker, 3).await {
             let refused = refusal(&worker, &grant, "it broke", false);
-            script.elsewhere("broken").release(refused).await.unwrap();
+            script.elsewhere(&worker).release(refused).await.unwrap();
             failures += 1;
         }
         script.renew("honest", &honest[0]).await;

@@ -3,7 +3,7 @@
 
 use bincode::{Decode, Encode};
 use bytes::Bytes;
-use checkers::{Ensemble, Network};
+use checkers::{Ensemble, Network, PlayerFile, Style};
 use ensembles::{Distance, Settings, Speciation};
 use evolution::activity::Activity;
 use evolution::codec;
@@ -148,6 +148,7 @@ pub fn speciation_settings(keys: &SpeciesKeys) -> Settings {
         },
         depth: keys.depth,
         pairs: keys.pairs as usize,
+        style: Style { history: keys.history, quiescence: keys.quiescence, ties: keys.ties.of_games() },
         ..Settings::default()
     }
 }
@@ -184,10 +185,22 @@ pub fn wants_ensemble(tournament: &Tournament, look_up: &LookUp) -> bool {
     look_up.species && players.any(|player| player.ensemble.as_ref() == Some(&look_up.reference))
 }
 
+/// Whether this can be what a look-up came to: as many files as it takes, each of which is a player.
+pub fn is_found(tournament: &Tournament, look_up: &LookUp, result: &JobResult) -> bool {
+    let least = 1 + usize::from(wants_ensemble(tournament, look_up));
+    let is_enough = if look_up.species { result.len() >= least } else { result.len() == 1 };
+    is_enough && result.iter().all(|file| PlayerFile::from_bytes(file).is_ok())
+}
+
+/// Whether this can be the guests of an experiment: one file.
+pub fn are_guests(result: &JobResult) -> bool {
+    matches!(&result[..], [guests] if !guests.is_empty())
+}
+
 /// The tournament with everybody looked up, and their player files by their digests.
 ///
 /// # Errors
-/// If the tournament does not allow these players.
+/// If the tournament does not allow these players, or what was found are none.
 pub fn resolve(
     tournament: &Tournament,
     found: &BTreeMap<LookUp, JobResult>,
@@ -205,8 +218,8 @@ pub fn resolve(
             PlayerKeys { digest: Some(digest.to_string()), ..player.clone() }
         };
         if player.representatives.is_some() {
-            let best = result.len() - usize::from(wants_ensemble(tournament, look_up));
-            players.extend(result[..best].iter().zip(1..).map(|(file, number)| PlayerKeys {
+            let best = result.len().saturating_sub(usize::from(wants_ensemble(tournament, look_up)));
+            players.extend(result.iter().take(best).zip(1..).map(|(file, number)| PlayerKeys {
                 name: format!("{}.{number}", player.name),
                 team: Some(player.team().to_owned()),
                 ..known(file)

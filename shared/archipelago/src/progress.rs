@@ -54,6 +54,20 @@ impl Progress {
         true
     }
 
+    /// Takes the results of cells back: they are wanted again.
+    pub fn retract(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.done.remove(number);
+        }
+        self.races.fill(Race::default());
+        let CellPlan::Tournament(games) = &*self.plan else { return };
+        let schedule = games.schedule();
+        let firsts: Vec<u32> = (0..self.races.len()).map(|pairing| schedule.number(pairing, 0)).collect();
+        for first in firsts {
+            self.advance(first);
+        }
+    }
+
     /// Counts what has become a part of the prefix of a pairing.
     fn advance(&mut self, number: u32) {
         let CellPlan::Tournament(games) = &*self.plan else { return };

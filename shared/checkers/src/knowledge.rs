@@ -150,7 +150,9 @@ impl<E: Evaluator> Knowing<E> {
     /// equally good.
     pub(crate) fn guided(&mut self, search: &mut Search, position: &Position, depth: u32) -> Option<Move> {
         let depth = depth.min(DEEPEST_GUIDE);
-        match self.best_moves(position)?.as_slice() {
+        let mut moves = self.best_moves(position)?;
+        search.order_ties(&mut moves);
+        match moves.as_slice() {
             [only] => Some(*only),
             moves => self.best_of(search, position, moves, depth),
         }

@@ -59,10 +59,12 @@ pub use fen::{FenError, FenReason};
 pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
-pub use network::{Learner, Lesson, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View};
+pub use network::{
+    Learner, Lesson, Moments, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View,
+};
 pub use notation::MoveError;
 pub use openings::{
-    Opening, SharpStart, eleven_man_starts, opening_of, openings, sharp_openings, sharpest,
+    Opening, SharpStart, eleven_man_starts, initial_opening, opening_of, openings, sharp_openings, sharpest,
     stratified_openings, try_start,
 };
 pub use pdn::{Comment, PdnError, PdnGame, PdnReason, PdnResult, Tag, read_pdn};
@@ -75,5 +77,5 @@ pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, PlaySettings, PlayingSearch, Reuse, Search, Watch};
 pub use squares::{Square, Squares, SquaresIter};
 pub use style::{Style, Ties};
-pub use table::Table;
+pub use table::{Labels, Table};
 pub use thought::Thought;

@@ -20,7 +20,7 @@ mod reference;
 mod shape;
 
 pub use kernel::SimdPath;
-pub use learner::{Learner, Lesson};
+pub use learner::{Learner, Lesson, Moments};
 pub use shape::{NodeKind, View};
 
 use crate::evaluator::Evaluator;

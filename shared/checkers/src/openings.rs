@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 /// How a game may begin: some moves, and the position after them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
-    /// 1 to 174 for the deck, from 1001 on for sharp starts.
+    /// 1 to 174 for the deck, from 1001 on for sharp starts, 0 for the initial position.
     pub number: u16,
     /// Its own name or that of its first two moves, if either has one.
     pub name: Option<&'static str>,
@@ -35,7 +35,9 @@ pub struct Opening {
 impl Opening {
     /// What players call all openings with this first move.
     pub fn family(&self) -> &'static str {
-        let Some(first) = self.moves.first() else { return "Sharp" };
+        let Some(first) = self.moves.first() else {
+            return if self.number == 0 { "Initial position" } else { "Sharp" };
+        };
         match (first.from().number(), first.to().number()) {
             (9, 13) => "Edinburgh",
             (9, 14) => "Double Corner",
@@ -71,9 +73,20 @@ fn sharp_line(line: &'static str) -> Opening {
     Opening { number, name: None, start: position, moves: &[], position }
 }
 
-/// The opening of this number, of either deck.
+/// The initial position as a deck of its own, for games in which players choose their openings themselves.
+pub fn initial_opening() -> &'static [Opening] {
+    static START: [Opening; 1] =
+        [Opening { number: 0, name: None, start: Position::START, moves: &[], position: Position::START }];
+    &START
+}
+
+/// The opening of this number, of any deck.
 pub fn opening_of(number: u16) -> Option<&'static Opening> {
-    openings().iter().chain(sharp_openings()).find(|opening| opening.number == number)
+    initial_opening()
+        .iter()
+        .chain(openings())
+        .chain(sharp_openings())
+        .find(|opening| opening.number == number)
 }
 
 /// A start, and what came of games from it.

@@ -213,6 +213,28 @@ impl Position {
         (pieces, u64::from(self.kings.0) << 1 | self.side as u64)
     }
 
+    /// The position of these [`bits`](Self::bits); nothing if they are those of none.
+    pub fn from_bits(pieces: u64, rest: u64) -> Option<Self> {
+        let side = if rest & 1 == 0 { Side::Black } else { Side::White };
+        let kings = u32::try_from(rest >> 1).ok()?;
+        Self::new(Squares(pieces as u32), Squares((pieces >> 32) as u32), Squares(kings), side).ok()
+    }
+
+    /// The position after so many random moves, fewer if there are none left.
+    #[must_use]
+    pub fn after_random_moves(&self, plies: u32, seed: u64) -> Self {
+        let mut stream = crate::random::Stream::new(seed);
+        let mut position = *self;
+        for _ in 0..plies {
+            let moves = position.legal_moves();
+            if moves.is_empty() {
+                break;
+            }
+            position = position.play(&moves[stream.below(moves.len())]);
+        }
+        position
+    }
+
     /// 64 well-mixed bits of the position, the same on every machine.
     #[inline]
     pub fn hash64(&self) -> u64 {
@@ -251,6 +273,18 @@ mod tests {
         let far = Position { white: Squares(1), black: Squares::NONE, ..start };
         assert!(matches!(far.validate(), Err(InvalidPosition::Uncrowned(Side::White, _))));
         assert_eq!(start.validate(), Ok(()));
+    }
+
+    #[test]
+    fn bits_come_back_as_positions() {
+        for seed in 0..200 {
+            let position = Position::START.after_random_moves(seed as u32, seed);
+            let (pieces, rest) = position.bits();
+            assert_eq!(Position::from_bits(pieces, rest), Some(position));
+            assert_eq!(position, Position::START.after_random_moves(seed as u32, seed));
+        }
+        assert_eq!(Position::from_bits(u64::MAX, 0), None);
+        assert_eq!(Position::from_bits(1, 1 << 40), None);
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl Search {
         self.core.past.contains(position)
     }
 
+    /// Puts equally good moves into the order that decides ties, if that is not their own.
+    pub(crate) fn order_ties(&self, moves: &mut [Move]) {
+        self.core.order_ties(moves);
+    }
+
     /// The best move, or nothing if there is no legal move.
     pub fn run<E: Evaluator>(
         &mut self,

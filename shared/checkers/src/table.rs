@@ -10,6 +10,17 @@ use crate::score::Score;
 use crate::search::Limits;
 use std::sync::Arc;
 
+/// How positions of a game become lessons.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Labels {
+    /// The share of a position's worth that comes from its search; the rest comes from the result.
+    pub search: f32,
+    /// What remains of the result for each ply until the end: who wins sooner, has won more.
+    pub discount: f32,
+    /// Positions more than so many plies after the last capture or man's move are left out; 0 for none.
+    pub quiet: u32,
+}
+
 /// Room for one game at a time. Whoever sits down takes over the memory of a player of the same kind before.
 pub struct Table {
     game: Game,
@@ -45,20 +56,30 @@ impl Table {
     }
 
     /// What can be learnt from the last game: its quiet positions in which somebody searched, each worth its result to the
-    /// side to move, and a share `search` of what that search found.
-    pub fn lessons(&self, search: f32) -> Vec<Lesson> {
+    /// side to move, and a share of what that search found.
+    pub fn lessons(&self, labels: &Labels) -> Vec<Lesson> {
         let Some(outcome) = self.game.outcome() else { return vec![] };
+        let Labels { search, discount, quiet } = *labels;
+        // From the end to the start, because a power's rounding is the library's own affair.
+        let mut remains = vec![1.0; self.game.moves().len()];
+        for ply in (1..remains.len()).rev() {
+            remains[ply - 1] = remains[ply] * discount;
+        }
+        let mut still = 0;
         let mut scores = self.scores.each_ref().map(|scores| scores.iter());
         let mut position = *self.game.start();
         let mut lessons = vec![];
-        for mv in self.game.moves() {
+        for (mv, remains) in self.game.moves().iter().zip(remains) {
             let side = position.side_to_move();
             let score = scores[side as usize].next().copied().flatten();
-            if let Some(score) = score.filter(|_| !position.must_capture()) {
-                let result = outcome.points(side) as f32;
+            let wanted = (quiet == 0 || still <= quiet) && !position.must_capture();
+            if let Some(score) = score.filter(|_| wanted) {
+                let result = outcome.points(side) as f32 * remains;
                 let target = search.mul_add(score.value(), (1.0 - search) * result);
                 lessons.push(Lesson { position, target });
             }
+            let progress = mv.is_capture() || !position.kings.meets(mv.from().into());
+            still = if progress { 0 } else { still + 1 };
             position = position.play(mv);
         }
         lessons

@@ -2,7 +2,8 @@
 
 use checkers::{
     Book, Consult, Database, DrawRules, Endgames, Ensemble, Evaluator, Game, Knowing, Knowledge, Material,
-    Move, NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Verdict, openings,
+    Move, Network, NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Style,
+    Ties, Verdict, openings,
 };
 use std::sync::{Arc, LazyLock};
 
@@ -178,4 +179,28 @@ fn a_game_with_knowledge_follows_from_its_seed() {
     let first = play(1);
     assert_ne!(play(2), first);
     assert_eq!(play(1), first);
+}
+
+/// Moves that the database finds equally good, and the network too, are left to chance where ties are.
+#[test]
+fn equal_moves_of_the_database_follow_the_ties() {
+    let blank = Network::new(NodeKind::Sum, &vec![0.0; NodeKind::Sum.weight_count()]);
+    let network = Arc::new(blank.expect("a king without worth counts as one man"));
+    let played = |position: &Position, ties: Ties| -> std::collections::BTreeSet<String> {
+        let best = FOUR.best_moves(position).expect("it is known");
+        let style = Style { ties, ..Style::default() };
+        let knowledge = Knowledge { style, ..knowledge(Consult::Always) };
+        let mut player =
+            knowing(PlayerSpec::Network { network: network.clone(), depth: 1 }, knowledge).build();
+        let game = Game::from_position(*position, DrawRules::default());
+        let chosen = (0..40).map(|seed| {
+            player.new_game(seed);
+            player.choose(&game).expect("a move")
+        });
+        chosen.inspect(|mv| assert!(best.contains(mv))).map(|mv| mv.to_string()).collect()
+    };
+    let endings = won_endings(40);
+    assert!(endings.iter().all(|position| played(position, Ties::Order).len() == 1));
+    let varied = endings.iter().filter(|position| played(position, Ties::Random).len() > 1).count();
+    assert!(varied > 0, "no ending has two equal moves");
 }

@@ -1,7 +1,8 @@
 //! The deck of openings and books, against the published list.
 
 use checkers::{
-    Book, Move, Opening, Position, Side, opening_of, openings, sharp_openings, stratified_openings, try_start,
+    Book, Move, Opening, Position, Side, initial_opening, opening_of, openings, sharp_openings,
+    stratified_openings, try_start,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -121,6 +122,15 @@ fn mistakes_in_a_book_are_told_with_their_line() {
     assert!(error.starts_with("line 2: ") && error.contains("`23-20`"), "{error}");
     let missing = Book::load(std::path::Path::new("no/such/book")).unwrap_err().to_string();
     assert!(missing.contains("readable book"), "{missing}");
+}
+
+#[test]
+fn the_initial_position_is_a_deck_of_its_own() {
+    let [start] = initial_opening() else { panic!("one opening") };
+    assert_eq!((start.number, start.position, start.moves.len()), (0, Position::START, 0));
+    assert_eq!(opening_of(0), Some(start));
+    assert_eq!(start.family(), "Initial position");
+    assert_eq!(stratified_openings(initial_opening(), 156, 3), [start]);
 }
 
 #[test]

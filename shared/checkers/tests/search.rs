@@ -149,6 +149,23 @@ proptest! {
         }
     }
 
+    /// Without the extension: positions of the whole board too, with networks of both kinds.
+    #[test]
+    fn a_fixed_depth_is_what_minimax_without_the_extension_finds(seed: u64, depth in 1u32..=4, sums: bool) {
+        let mut random = Random::new(seed);
+        let position = random_position(&mut random, 60);
+        let kind = if sums { NodeKind::Sum } else { NodeKind::Weighted };
+        let mut evaluator = NetworkEvaluator::new(Arc::new(random_network(kind, &mut random)));
+        let manner = Manner { past: &[], quiescence: false };
+        let expected = best_in(&mut evaluator, &position, depth, manner).first().copied();
+        let style = Style { quiescence: false, ..Style::default() };
+        for reuse in [Reuse::EqualDepth, Reuse::Never] {
+            let mut search = Search::with_style(10, reuse, style);
+            let found = search.run(&mut evaluator, &position, &Limits::depth(depth));
+            prop_assert_eq!(found.map(|found| (found.best, Worth::of(found.score))), expected, "{:?}", position);
+        }
+    }
+
     #[test]
     fn finds_the_best_lines_in_order(seed: u64, depth in 1u32..=4, lines in 1usize..6) {
         let mut random = Random::new(seed);

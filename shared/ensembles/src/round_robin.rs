@@ -1,7 +1,7 @@
 //! Everybody against everybody.
 
 use crate::settings::Settings;
-use checkers::{Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
+use checkers::{Knowledge, Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -48,13 +48,15 @@ struct Pairing {
     black: usize,
     white: usize,
     opening: &'static Opening,
+    /// Decides between equal moves, where chance does.
+    seed: u64,
 }
 
 impl Pairing {
     /// Black's points.
     fn play(&self, table: &mut Table, players: &[PlayerSpec]) -> i32 {
         let sides = [&players[self.black], &players[self.white]];
-        table.play(self.opening.position, sides, [0, 0]).points(Side::Black)
+        table.play(self.opening.position, sides, [self.seed, self.seed ^ 1]).points(Side::Black)
     }
 }
 
@@ -72,8 +74,15 @@ pub(crate) fn counted_round_robin(
 ) -> Vec<Standing> {
     let pairings = pairings(players.len(), settings);
     let depth = settings.depth;
-    let specs: Vec<PlayerSpec> =
-        players.iter().map(|network| PlayerSpec::Network { network: network.clone(), depth }).collect();
+    let knowledge = Knowledge { style: settings.style, ..Knowledge::default() };
+    let spec = |network: &Arc<Network>| {
+        let player = PlayerSpec::Network { network: network.clone(), depth };
+        if knowledge.is_none() {
+            return player;
+        }
+        PlayerSpec::Knowing { player: Box::new(player), knowledge: knowledge.clone() }
+    };
+    let specs: Vec<PlayerSpec> = players.iter().map(spec).collect();
     let table = || Table::new(settings.rules, None);
     let play = |table: &mut Table, game: &Pairing| {
         let points = game.play(table, &specs);
@@ -95,11 +104,14 @@ fn pairings(players: usize, settings: &Settings) -> Vec<Pairing> {
     let varied = varied_openings(settings.seed);
     let mut openings = varied.iter().copied().cycle();
     let mut pairings = vec![];
+    let seed =
+        |game: usize| settings.seed.wrapping_add((game as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for first in 0..players {
         for second in first + 1..players {
             for opening in openings.by_ref().take(settings.pairs.max(1)) {
-                pairings.push(Pairing { black: first, white: second, opening });
-                pairings.push(Pairing { black: second, white: first, opening });
+                for (black, white) in [(first, second), (second, first)] {
+                    pairings.push(Pairing { black, white, opening, seed: seed(pairings.len()) });
+                }
             }
         }
     }

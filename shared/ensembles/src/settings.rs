@@ -1,6 +1,6 @@
 //! How species are told apart, and how their representatives are found.
 
-use checkers::DrawRules;
+use checkers::{DrawRules, Style};
 use serde::Serialize;
 use species::{Dbscan, Noise};
 
@@ -33,9 +33,11 @@ pub struct Settings {
     pub depth: u32,
     /// Games of each two members of a species: so many openings, each played with both colours.
     pub pairs: usize,
+    /// How they search in them, beside how far.
+    pub style: Style,
     /// When these games are drawn.
     pub rules: DrawRules,
-    /// Decides which openings are played, and which positions are judged.
+    /// Decides which openings are played, which positions are judged, and between equal moves where chance does.
     pub seed: u64,
 }
 
@@ -48,6 +50,7 @@ impl Default for Settings {
             noise: Noise::default(),
             depth: 4,
             pairs: 1,
+            style: Style::default(),
             rules: DrawRules::default(),
             seed: 0,
         }

@@ -1,6 +1,9 @@
 //! Populations of networks whose kinds are known.
 
-use checkers::{Network, NodeKind, PlayerSpec};
+use checkers::{
+    DrawRules, Game, Knowledge, Network, NodeKind, PlayerSpec, Side, Style, Ties, openings,
+    stratified_openings,
+};
 use ensembles::{Distance, Settings, Speciation, SpeciationError, Standing, round_robin};
 use species::Noise;
 use std::sync::Arc;
@@ -107,6 +110,55 @@ fn whoever_can_count_beats_whoever_prefers_to_lose() {
     let standings = round_robin(&players, &Settings { pairs: 4, depth: 3, ..Settings::default() });
     assert_eq!(standings.iter().map(|s| s.player).collect::<Vec<_>>(), [1, 2, 0], "{standings:?}");
     assert!(standings[0].wins >= 12, "{standings:?}");
+}
+
+/// The games of a round robin of two, played by hand: the first 13 openings are the first draw of the deck.
+fn by_hand(players: &[Arc<Network>; 2], depth: u32, style: Style) -> [u32; 3] {
+    let knowledge = Knowledge { style, ..Knowledge::default() };
+    let [one, other] = players.clone().map(|network| {
+        let player = Box::new(PlayerSpec::Network { network, depth });
+        PlayerSpec::Knowing { player, knowledge: knowledge.clone() }
+    });
+    let mut results = [0; 3];
+    for opening in stratified_openings(openings(), 13, 0) {
+        for (black, white, first) in [(&one, &other, Side::Black), (&other, &one, Side::White)] {
+            let mut game = Game::from_position(opening.position, DrawRules::default());
+            let outcome = game.play_out(&mut *black.build(), &mut *white.build());
+            results[(1 - outcome.points(first)) as usize] += 1;
+        }
+    }
+    results
+}
+
+#[test]
+fn members_search_as_they_are_told() {
+    let networks = population(2, 1, 0);
+    let players = [networks[0].clone(), networks[1].clone()];
+    let mut seen = vec![];
+    for (quiescence, history) in [(true, false), (false, false), (false, true)] {
+        let style = Style { quiescence, history, ..Style::default() };
+        let settings = Settings { pairs: 13, depth: 3, style, ..Settings::default() };
+        let standings = round_robin(&networks, &settings);
+        let first = standings.iter().find(|standing| standing.player == 0).expect("both stand");
+        let results = [first.wins, first.draws, first.losses];
+        assert_eq!(results, by_hand(&players, 3, style), "{style:?}");
+        seen.push(results);
+    }
+    assert_ne!(seen[0], seen[1], "the extension made no difference");
+}
+
+#[test]
+fn equal_moves_may_be_left_to_chance() {
+    let zeros = || network(&vec![0.0; NodeKind::Sum.weight_count()]);
+    let standings = |ties, seed| {
+        let style = Style { ties, ..Style::default() };
+        round_robin(&[zeros(), zeros(), zeros()], &Settings { pairs: 20, seed, style, ..quick() })
+    };
+    assert_ne!(standings(Ties::Order, 1), standings(Ties::Random, 1));
+    assert_eq!(standings(Ties::Random, 1), standings(Ties::Random, 1));
+    let wins = |standings: &[Standing]| standings.iter().map(|s| s.wins).collect::<Vec<_>>();
+    let by_seed: Vec<_> = (0..4).map(|seed| wins(&standings(Ties::Random, seed))).collect();
+    assert!(by_seed.windows(2).any(|two| two[0] != two[1]), "{by_seed:?}");
 }
 
 #[test]

@@ -52,11 +52,6 @@ impl Algorithm {
         }
     }
 
-    /// The most bytes that it remembers beside the population. None of the algorithms keeps any yet.
-    pub fn private_bytes(&self) -> u64 {
-        0
-    }
-
     /// The most individuals an island holds between generations.
     pub fn capacity(&self) -> u64 {
         match self {
@@ -201,7 +196,7 @@ pub struct FallingRate {
     /// The rate in the last generation, and ever after.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub to: f64,
-    /// Over how many generations; the budget's generations unless given.
+    /// Number of generations over which it changes; by default those of the budget.
     #[schemars(range(min = 1))]
     pub over: Option<u64>,
 }
@@ -229,6 +224,8 @@ pub(crate) struct Coming<'a, P: Problem> {
     pub(crate) hall: &'a Population<P::Gene>,
     /// Evaluations spent on it so far, and how many of them gave no number.
     pub(crate) tally: &'a mut Tally,
+    /// What the island remembers of learning.
+    pub(crate) memory: &'a mut Vec<u8>,
 }
 
 /// What judging has cost.
@@ -242,7 +239,8 @@ impl<P: Problem> Coming<'_, P> {
     /// Lets the problem judge the fresh individuals (all of them, where fitness is relative).
     pub(crate) fn judge(&mut self, population: &mut Population<P::Gene>, fresh: std::ops::Range<usize>) {
         let fresh = if self.problem.absolute() { fresh } else { 0..population.len() };
-        self.tally.judge_beside(self.hall, self.problem, population, Judging::new(fresh, self.key));
+        let judging = Judging::new(fresh, self.key);
+        self.tally.judge_beside(self.hall, self.problem, population, judging, Some(self.memory));
     }
 }
 
@@ -254,21 +252,28 @@ impl Tally {
         problem: &P,
         population: &mut Population<P::Gene>,
         judging: Judging,
+        memory: Option<&mut Vec<u8>>,
     ) {
         let count = population.len();
         population.append(hall);
-        self.judge(problem, population, judging.with_hall(count..count + hall.len()));
+        self.judge(problem, population, judging.with_hall(count..count + hall.len()), memory);
         population.resize(count);
     }
 
-    /// Fitness is never NaN: what a problem could not judge becomes the worst there is, and is counted.
+    /// Judges, and lets those learn who have a memory for it. Fitness is never NaN: what a problem could not judge becomes
+    /// the worst there is, and is counted.
     pub(crate) fn judge<P: Problem>(
         &mut self,
         problem: &P,
         population: &mut Population<P::Gene>,
         judging: Judging,
+        memory: Option<&mut Vec<u8>>,
     ) {
-        self.evaluations = self.evaluations.saturating_add(problem.judge(population, &judging));
+        let spent = match memory {
+            None => problem.judge(population, &judging),
+            Some(memory) => problem.judge_and_learn(population, &judging, memory),
+        };
+        self.evaluations = self.evaluations.saturating_add(spent);
         for fitness in &mut population.fitness_mut()[judging.fresh] {
             if fitness.is_nan() {
                 *fitness = f64::NEG_INFINITY;

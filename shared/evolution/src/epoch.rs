@@ -10,7 +10,7 @@ use crate::gene::Gene;
 use crate::island::{self, Champion, Island, IslandState, Setting};
 use crate::migration::{Departure, Immigrants};
 use crate::population::{Cost, MisfitError, PackedPopulation, Population};
-use crate::problem::{Judging, Problem};
+use crate::problem::{Axis, Judging, Problem};
 use crate::random::Key;
 use crate::statistics::{EpochStatistics, ROWS, diversity};
 use bincode::{Decode, Encode};
@@ -151,6 +151,9 @@ pub trait Evolver: Send + Sync {
     /// The individuals in an island's state, without its hall of fame.
     fn residents(&self, island: u32, state: &[u8]) -> Result<Vec<ResidentView>, CodecError>;
 
+    /// The axes along which the problem describes individuals.
+    fn axes(&self) -> Vec<Axis>;
+
     /// The champions of other islands' states as guests for every island here.
     fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError>;
 
@@ -197,6 +200,8 @@ pub struct ResidentView {
     pub fitness: f64,
     /// Its genes.
     pub genome: Vec<f64>,
+    /// Where it lies on the axes of its problem, if it has any.
+    pub descriptors: Vec<f32>,
 }
 
 /// A problem in the setting of an experiment.
@@ -322,11 +327,16 @@ impl<P: Problem> Evolver for World<P> {
         let algorithm = self.setting.islands.get(island as usize).map(|own| &own.algorithm);
         let everybody = individuals.len();
         let count = algorithm.map_or(everybody, |own| island::residents(&self.problem, own, everybody));
-        let view = |(fitness, genome): (f64, &[P::Gene])| ResidentView {
+        let view = |(at, (fitness, genome)): (usize, (f64, &[P::Gene]))| ResidentView {
             fitness,
             genome: genome.iter().map(|gene| gene.number()).collect(),
+            descriptors: state.population.descriptors(at).to_vec(),
         };
-        Ok(individuals.into_iter().take(count).map(view).collect())
+        Ok(individuals.into_iter().take(count).enumerate().map(view).collect())
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        self.problem.axes()
     }
 
     fn guests(&self, states: &[Bytes]) -> Result<Bytes, EpochError> {
@@ -347,7 +357,7 @@ impl<P: Problem> Evolver for World<P> {
         // They come from another experiment, so what it thought of them does not count here.
         let everybody = 0..champions.len();
         let judging = Judging::new(everybody.clone(), Key::of_run(self.setting.seed, u64::MAX));
-        Tally::default().judge(&self.problem, &mut champions, judging);
+        Tally::default().judge(&self.problem, &mut champions, judging, None);
         let share: Vec<u32> = everybody.map(|index| index as u32).collect();
         let shares = (0..self.setting.islands.len() as u32).map(|island| (island, share.clone())).collect();
         let opponents = Population::empty_like(&champions).pack();

@@ -80,7 +80,7 @@ pub struct Champion<G: Gene> {
     pub generation: u64,
 }
 
-/// The most bytes of an algorithm's private state.
+/// The most bytes of what an island remembers of learning.
 pub const MAX_PRIVATE: usize = 64 << 20;
 
 /// All that an island remembers between two generations.
@@ -99,7 +99,7 @@ pub struct IslandState<G: Gene> {
     pub departed: Vec<u32>,
     /// The opponents that arrived last.
     pub opponents: PackedPopulation<G>,
-    /// What its algorithm remembers beside the population; at most [`MAX_PRIVATE`] bytes.
+    /// What its problem remembers of learning beside the population; at most [`MAX_PRIVATE`] bytes.
     pub private: Vec<u8>,
 }
 
@@ -154,7 +154,8 @@ impl<'a, P: Problem> Island<'a, P> {
         }
         let mut tally = Tally::default();
         let everybody = 0..population.len();
-        tally.judge(problem, &mut population, Judging::new(everybody, key));
+        let mut private = vec![];
+        tally.judge(problem, &mut population, Judging::new(everybody, key), Some(&mut private));
         if let Algorithm::MapElites(archive) = algorithm {
             population = archive.settle(&axes, &population);
         }
@@ -173,7 +174,7 @@ impl<'a, P: Problem> Island<'a, P> {
             hall,
             departed,
             opponents,
-            private: vec![],
+            private,
             spare,
         };
         island.crown();
@@ -190,9 +191,10 @@ impl<'a, P: Problem> Island<'a, P> {
         let (shape, axes) = (problem.shape(), problem.axes().len());
         let mut population = Population::unpack(state.population, shape, axes)?;
         let opponents = Population::unpack(state.opponents, shape, axes)?;
-        if state.private.len() > MAX_PRIVATE {
-            let (expected, found) = (MAX_PRIVATE, state.private.len());
-            return Err(MisfitError::Count { what: "bytes of private state", expected, found });
+        let most = MAX_PRIVATE.min(problem.memory_bytes() as usize);
+        if state.private.len() > most || !problem.is_memory(&state.private) {
+            let (expected, found) = (most, state.private.len());
+            return Err(MisfitError::Count { what: "bytes of what it has learnt from", expected, found });
         }
         let residents = residents(problem, &setting.islands[number as usize].algorithm, population.len());
         let hall = population.split_off(residents);
@@ -240,15 +242,9 @@ impl<'a, P: Problem> Island<'a, P> {
         Standing { generation, evaluations, best: self.champion.fitness }
     }
 
-    /// What its algorithm remembers beside the population.
+    /// What its problem remembers of learning beside the population.
     pub fn private(&self) -> &[u8] {
         &self.private
-    }
-
-    /// Has its algorithm remember something beside the population, at most [`MAX_PRIVATE`] bytes.
-    pub fn set_private(&mut self, private: Vec<u8>) {
-        assert!(private.len() <= MAX_PRIVATE, "an algorithm's private state is bounded");
-        self.private = private;
     }
 
     /// The opponents that arrived last.
@@ -298,8 +294,8 @@ impl<'a, P: Problem> Island<'a, P> {
 
     fn evolve(&mut self) {
         let (key, own) = (self.key(), self.own());
-        let Self { problem, generation, tally, population, hall, spare, .. } = self;
-        let coming = Coming { problem: *problem, generation: *generation, key, hall, tally };
+        let Self { problem, generation, tally, population, hall, spare, private, .. } = self;
+        let coming = Coming { problem: *problem, generation: *generation, key, hall, tally, memory: private };
         match &own.algorithm {
             Algorithm::Ga(ga) => ga.generation(coming, population, spare),
             Algorithm::Es(es) => es.generation(coming, population, spare),
@@ -343,7 +339,7 @@ impl<'a, P: Problem> Island<'a, P> {
     }
 
     /// Lets immigrants in, in the order of the islands they come from. Where fitness is relative they are judged
-    /// anew, together with the population.
+    /// anew, together with the population; nobody learns from that.
     pub fn receive(&mut self, mut immigrants: Vec<Immigrants<P::Gene>>) -> Vec<Arrival> {
         if !self.problem.absolute() && !immigrants.is_empty() {
             self.judge_anew(&mut immigrants);
@@ -370,7 +366,7 @@ impl<'a, P: Problem> Island<'a, P> {
         let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 63);
         let everybody = 0..self.population.len();
         let judging = Judging::new(everybody, key);
-        self.tally.judge_beside(&self.hall, self.problem, &mut self.population, judging);
+        self.tally.judge_beside(&self.hall, self.problem, &mut self.population, judging, None);
         let mut judged = residents;
         for group in immigrants {
             for index in 0..group.individuals.len() {

@@ -334,6 +334,12 @@ impl<G: Gene> PackedPopulation<G> {
         let length = (self.genes.len() / self.fitness.len().max(1)).max(1);
         self.fitness.iter().copied().zip(self.genes.chunks_exact(length))
     }
+
+    /// Where an individual lies on the axes of its problem; nothing if it has none.
+    pub fn descriptors(&self, index: usize) -> &[f32] {
+        let axes = self.descriptors.len() / self.fitness.len().max(1);
+        self.descriptors.get(index * axes..(index + 1) * axes).unwrap_or(&[])
+    }
 }
 
 impl<G> Chunk<'_, G> {

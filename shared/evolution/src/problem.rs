@@ -19,6 +19,29 @@ pub trait Problem: Send + Sync {
     /// depends on the others; a problem of absolute fitness judges `judging.fresh` alone.
     fn judge(&self, population: &mut Population<Self::Gene>, judging: &Judging) -> u64;
 
+    /// Judges a generation, or the founders, as [`judge`](Self::judge) does, and lets them learn: genes may change after
+    /// they were judged, and `memory` is what the island remembers of learning from one generation to the next. It is
+    /// empty at the founding, and at most [`memory_bytes`](Self::memory_bytes) long.
+    fn judge_and_learn(
+        &self,
+        population: &mut Population<Self::Gene>,
+        judging: &Judging,
+        memory: &mut Vec<u8>,
+    ) -> u64 {
+        let _ = memory;
+        self.judge(population, judging)
+    }
+
+    /// The most bytes that an island remembers of learning.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Whether some bytes are what an island may remember of learning: they may come from another process.
+    fn is_memory(&self, memory: &[u8]) -> bool {
+        memory.is_empty()
+    }
+
     /// About how long one evaluation takes.
     fn cost(&self) -> Cost;
 

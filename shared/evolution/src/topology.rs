@@ -28,7 +28,7 @@ pub enum Topology {
     FullyConnected,
     /// Each island sends to `degree` others and hears of as many, wired at random by the run's seed.
     RandomRegular {
-        /// How many islands each one sends to.
+        /// Number of islands that each one sends to.
         #[schemars(range(min = 1))]
         degree: u32,
     },

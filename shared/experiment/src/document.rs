@@ -42,7 +42,7 @@ mod words;
 
 pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
-pub use read::{MAX_BYTES, MAX_STORED, ReadError, read_limited, read_limited_from};
+pub use read::{MAX_BYTES, MAX_STORED, ReadError, explain, read_limited, read_limited_from};
 pub use report::{MAX_PROBLEMS, Problem, Report};
 pub use suggest::nearest;
 

@@ -22,9 +22,8 @@ impl Experiment {
     pub fn epoch_memory(&self, island: u32) -> u64 {
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
         let capacity = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.capacity());
-        let private = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.private_bytes());
         let people = capacity.saturating_mul(individual);
-        people.saturating_add(private).saturating_mul(4).saturating_add(1 << 20)
+        people.saturating_add(self.traits().memory).saturating_mul(4).saturating_add(1 << 20)
     }
 
     /// The estimate for so many threads.
@@ -54,7 +53,7 @@ impl Experiment {
 
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
         let state: u64 = algorithms()
-            .map(|algorithm| algorithm.capacity() * individual + algorithm.private_bytes() + 200)
+            .map(|algorithm| algorithm.capacity() * individual + self.traits().memory + 200)
             .sum();
         let generations = budget.generations.or_else(|| evaluations.map(|n| n / births.max(1))).unwrap_or(0);
         let epochs = generations.div_ceil(self.interval()).max(1);

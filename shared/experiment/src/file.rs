@@ -10,45 +10,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One experiment: what is evolved, how, where it migrates, and when it ends.
+/// An experiment: the problem, the algorithm, the islands, their migration and the budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentFile {
     /// What the experiment is called: lowercase letters, digits, `-`, `_` and `.`.
     #[schemars(length(min = 1, max = 60))]
     pub name: String,
-    /// The seed of everything random in it.
+    /// The seed of all random numbers.
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807u64))]
     pub seed: u64,
-    /// What is evolved.
+    /// The problem to solve.
     pub problem: ProblemSpec,
-    /// How each island evolves.
+    /// The algorithm of each island.
     pub algorithm: Algorithm,
-    /// How many islands there are, and how they are joined.
+    /// The number of islands and their topology.
     #[serde(default)]
     pub islands: Islands,
     /// Who goes from island to island, and when.
     #[serde(default)]
     pub migration: Migration,
-    /// When the run ends: at whichever comes first.
+    /// When the run ends: at the limit that is reached first.
     pub budget: BudgetKeys,
-    /// How much a crash may cost.
+    /// How often work is saved: the most that a crash can cost.
     #[serde(default)]
     pub checkpoint: Checkpoint,
-    /// What is kept of a run's past.
+    /// Which states are kept.
     #[serde(default)]
     pub retention: Retention,
-    /// The digest of the guests that arrive at the founding, if there are any; written by studies.
+    /// The digest of the guests that join the founders; written by studies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guests: Option<String>,
-    /// The values of some keys to go through, each with each.
+    /// Runs all combinations of the values of some keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepKeys>,
-    /// Several experiments by their names: what each of them does differently from the keys above.
+    /// Several experiments by name: the keys that each of them overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<BTreeMap<String, serde_json::Value>>,
-    /// Checkers players that meet each other: by itself, or when the experiments of a study are done.
+    /// A tournament of checkers players: alone, or after the experiments of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tournament: Option<TournamentKeys>,
 }
@@ -61,21 +61,21 @@ pub struct SweepKeys {
     #[serde(default = "once")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub repeats: u32,
-    /// The axes; every value of one meets every value of the others.
+    /// The axes; every value of one is combined with every value of the others.
     #[serde(default)]
     #[schemars(length(max = 16))]
     pub axis: Vec<AxisKeys>,
-    /// Several ways by their names, as another axis: what each of them does differently from the keys above. A number
-    /// may be a multiple of another key's, such as `"40 * problem.turns"`.
+    /// Variants by name, as another axis: the keys that each of them overrides. A number may be a multiple of another
+    /// key, such as `"40 * problem.turns"`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 1000))]
     pub variants: BTreeMap<String, serde_json::Value>,
-    /// What is made of the results when all cells are done.
+    /// The report to write when all cells are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<SweepReport>,
 }
 
-/// What is made of a sweep's results.
+/// The report of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SweepReport {
@@ -95,7 +95,7 @@ pub struct AxisKeys {
     #[schemars(length(min = 1, max = 16))]
     pub keys: Vec<String>,
     /// Their values: a plain list for one key, a list of rows for several that change together. A number may be a
-    /// multiple of another key's, such as `"40 * problem.turns"`.
+    /// multiple of another key, such as `"40 * problem.turns"`.
     #[schemars(length(min = 1, max = 100_000))]
     pub values: Vec<serde_json::Value>,
 }
@@ -104,12 +104,12 @@ pub struct AxisKeys {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Islands {
-    /// How many.
+    /// The number of islands.
     #[schemars(range(min = 1, max = 10_000))]
     pub count: u32,
     /// Who sends migrants to whom.
     pub topology: TopologyKey,
-    /// Islands that do something differently.
+    /// Islands with other settings.
     #[serde(rename = "override", skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
 }
@@ -134,7 +134,7 @@ pub enum TopologyKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TopologyName {
-    /// Nobody sends anything.
+    /// No migration.
     Isolated,
     /// Each island sends to the next one.
     Ring,
@@ -144,7 +144,7 @@ pub enum TopologyName {
     Hypercube,
     /// Island 0 sends to all others, and they to it.
     Star,
-    /// Everybody sends to everybody.
+    /// Each island sends to all others.
     FullyConnected,
 }
 
@@ -163,17 +163,17 @@ impl TopologyKey {
     }
 }
 
-/// What some islands do differently.
+/// The settings of some islands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
     /// Which islands, counted from 0.
     #[schemars(length(min = 1))]
     pub islands: Vec<u32>,
-    /// How they evolve instead.
+    /// Their algorithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// How they migrate instead.
+    /// Their migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<PolicyOverride>,
 }
@@ -182,17 +182,17 @@ pub struct Override {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyOverride {
-    /// How many individuals leave at the end of an epoch.
+    /// The number of emigrants at the end of an epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub count: Option<u32>,
-    /// Who leaves.
+    /// How emigrants are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emigrants: Option<Emigrants>,
-    /// Whom immigrants replace.
+    /// Which individuals immigrants replace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement: Option<Replacement>,
-    /// Whether emigrants stay at home as well.
+    /// Whether emigrants are copied or leave their island.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
 }
@@ -216,16 +216,16 @@ pub struct Migration {
     /// Generations between two migrations: the length of an epoch.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub interval: u64,
-    /// Whether an island waits for its neighbours' migrants or takes what has arrived.
+    /// Whether an island waits for the migrants of its neighbours.
     pub mode: Mode,
-    /// How many individuals leave at the end of an epoch.
+    /// The number of emigrants at the end of an epoch.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub count: u32,
-    /// Who leaves.
+    /// How emigrants are chosen.
     pub emigrants: Emigrants,
-    /// Whom immigrants replace.
+    /// Which individuals immigrants replace.
     pub replacement: Replacement,
-    /// Whether emigrants stay at home as well.
+    /// Whether emigrants are copied or leave their island.
     pub transfer: Transfer,
 }
 
@@ -252,37 +252,37 @@ impl Migration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// An epoch begins when the neighbours' last one is in: the result depends on experiment and seed alone.
+    /// An epoch starts when the neighbours have finished theirs: the result depends on experiment and seed alone.
     Synchronous,
-    /// An epoch begins with whatever has arrived, and what that was is written down.
+    /// An epoch starts with the migrants that have arrived, and records them.
     Asynchronous,
 }
 
-/// When a run ends: at whichever comes first.
+/// When a run ends: at the limit that is reached first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetKeys {
-    /// After so many generations; 0 founds the islands and stops.
+    /// Number of generations; 0 only creates the founders.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000_000_000u64))]
     pub generations: Option<u64>,
-    /// After so many evaluations on all islands together.
+    /// Number of evaluations of all islands together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000_000_000_000u64))]
     pub evaluations: Option<u64>,
-    /// When a champion is at least this fit.
+    /// Fitness of a champion at which to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_fitness: Option<f64>,
-    /// When no champion has become better for so many generations.
+    /// Generations without a better champion after which to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000_000u64))]
     pub stagnation: Option<u64>,
-    /// After so much time, such as `"8h"` or `"1h 30m"`; pauses and restarts do not count.
+    /// Total time, such as `"8h"` or `"1h 30m"`, without pauses and restarts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_time: Option<String>,
 }
 
-/// How much a crash may cost.
+/// How often work is saved: the most that a crash can cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Checkpoint {
@@ -300,17 +300,17 @@ impl Default for Checkpoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Every {
-    /// So many generations of an island.
+    /// A number of generations of an island.
     Generations(#[schemars(range(min = 1, max = 1_000_000_000))] u64),
-    /// So much time, but at least one generation.
+    /// A time, but at least one generation.
     Time(String),
 }
 
-/// What is kept of a run's past. Digests and statistics always are.
+/// Which states are kept. Digests and statistics always are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Retention {
-    /// The newest states of each island that are kept.
+    /// Number of newest states to keep of each island.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub keep: u32,
     /// Keep the state of every n-th epoch permanently.

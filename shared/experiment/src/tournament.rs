@@ -117,14 +117,10 @@ impl PlayerKeys {
 
     /// What it knows beside the position, and how it searches, if that is not what everybody does.
     fn knowledge(&self, history: bool) -> Result<Option<Knowledge>, EndgameError> {
-        let ties = match self.ties {
-            Some(Ties::Random) => checkers::Ties::Random,
-            _ => checkers::Ties::Order,
-        };
         let style = Style {
             history: self.history.unwrap_or(history),
             quiescence: self.quiescence.unwrap_or(true),
-            ties,
+            ties: self.ties.unwrap_or(Ties::Order).of_games(),
         };
         let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
         let knowledge = Knowledge { book, endgames: self.endgames()?, style };
@@ -397,10 +393,12 @@ fn schedule(file: &TournamentFile) -> Schedule {
     let format = match keys.format {
         FormatKey::RoundRobin => Format::RoundRobin,
         FormatKey::Gauntlet => Format::Gauntlet,
+        FormatKey::Paired => Format::Paired,
     };
     let deck = match keys.deck {
         DeckKey::Deck => checkers::openings(),
         DeckKey::Sharp => checkers::sharp_openings(),
+        DeckKey::Start => checkers::initial_opening(),
     };
     Schedule::new(&teams, format, deck, keys.openings as usize, keys.rounds as usize, file.seed)
 }
@@ -519,7 +517,11 @@ fn check_rounds(document: &Document, keys: &TournamentKeys, schedule: &Schedule)
     let message = format!(
         "expected `1`, found `{rounds}`: `{one}` and `{other}` leave nothing to chance, and would play the same games again"
     );
-    Some(document.problem("tournament.rounds", message, Some("more `openings`, 156 at most, are new games")))
+    let help = match keys.deck {
+        DeckKey::Start => "`ties = \"random\"` or a `book` makes new games from the initial position",
+        DeckKey::Deck | DeckKey::Sharp => "more `openings`, 156 at most, are new games",
+    };
+    Some(document.problem("tournament.rounds", message, Some(help)))
 }
 
 fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedule) -> Vec<Problem> {
@@ -558,6 +560,97 @@ fn find_engine<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checkers::{Book, Game, Network, NodeKind, Side};
+    use tournament::GameRecord;
+
+    fn network(seed: u32) -> Vec<u8> {
+        let weight = |at: usize| ((at as u32).wrapping_mul(0x9e37_79b1 ^ seed) % 401) as f32 / 1000.0 - 0.2;
+        let weights: Vec<f32> = (0..NodeKind::Sum.weight_count()).map(weight).collect();
+        Network::new(NodeKind::Sum, &weights).expect("weights of a network").to_player_file()
+    }
+
+    /// Two networks that meet at the initial position, so many times.
+    fn from_the_start(rounds: u32, change: impl Fn(&mut [PlayerKeys; 2])) -> Result<Tournament, Report> {
+        let player = |seed: u32| PlayerKeys {
+            name: seed.to_string(),
+            player: Some(format!("{seed}.acp")),
+            digest: Some(Digest::of(&network(seed)).to_string()),
+            ..PlayerKeys::default()
+        };
+        let mut players = [1, 2].map(player);
+        change(&mut players);
+        let keys = TournamentKeys::new(players.to_vec());
+        Tournament::new("start", 5, TournamentKeys { deck: DeckKey::Start, depth: 3, rounds, ..keys })
+    }
+
+    fn games(tournament: &Tournament) -> Vec<GameRecord> {
+        let files: BTreeMap<Digest, Vec<u8>> =
+            [1, 2].map(|seed| (Digest::of(&network(seed)), network(seed))).into();
+        let contestants = tournament.contestants(&files, &BTreeMap::new()).expect("both are there");
+        tournament.duel(0, &contestants).games(tournament.schedule().pairs()).into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn a_book_is_played_by_its_owner_alone() {
+        let tournament = from_the_start(12, |players| {
+            players[0].book = Some(problems::BookKey::Named(problems::NamedBook::Deck));
+            for player in players.iter_mut() {
+                player.history = Some(false);
+            }
+        });
+        let (book, mut bare) =
+            (Book::deck(), read_player("2", &network(2)).expect("a player").player(3).build());
+        let mut openings = BTreeSet::new();
+        for record in games(&tournament.expect("one of the two leaves something to chance")) {
+            let owner = if record.first_is_black { Side::Black } else { Side::White };
+            let mut game = Game::new(DrawRules::default());
+            bare.new_game(0);
+            let moves = record.moves().expect("legal moves");
+            assert_eq!(record.opening, 0);
+            for mv in &moves[..moves.len().min(12)] {
+                let choices = book.moves(game.position());
+                if game.position().side_to_move() != owner {
+                    assert_eq!(bare.choose(&game), Some(*mv), "the opponent plays its own moves");
+                } else if !choices.is_empty() {
+                    assert!(choices.iter().any(|choice| choice.mv == *mv), "{mv} is not in the book");
+                }
+                game.play(*mv).expect("a legal move");
+            }
+            openings.insert(moves[..3].iter().map(ToString::to_string).collect::<Vec<_>>());
+        }
+        assert!(openings.len() > 3, "{openings:?}");
+    }
+
+    #[test]
+    fn random_ties_make_many_games_from_one_position() {
+        let error = from_the_start(4, |_| {}).expect_err("all games would be the same").to_string();
+        assert!(error.contains("leave nothing to chance") && error.contains("ties = \"random\""), "{error}");
+        // Moves in another order lead to the same leaves, so that the best of them are often equal.
+        let tournament = from_the_start(10, |players| {
+            for player in players.iter_mut() {
+                player.ties = Some(Ties::Random);
+            }
+        });
+        let tournament = tournament.expect("ties are left to chance");
+        let different: BTreeSet<Vec<String>> = games(&tournament)
+            .iter()
+            .map(|game| game.moves().expect("legal").iter().map(ToString::to_string).collect())
+            .collect();
+        assert!(different.len() > 2, "{} different games", different.len());
+        let by_order: BTreeSet<Vec<String>> = games(&from_the_start(1, |_| {}).expect("one round"))
+            .iter()
+            .map(|game| game.moves().expect("legal").iter().map(ToString::to_string).collect())
+            .collect();
+        assert_eq!(by_order.len(), 2, "one game for each colour");
+    }
+
+    #[test]
+    fn members_of_a_species_search_as_the_file_says() {
+        let keys: SpeciesKeys = toml::from_str("quiescence = false\nties = \"random\"").expect("keys");
+        assert_eq!((keys.quiescence, keys.history, keys.ties), (false, false, Ties::Random));
+        let plain = serde_json::to_string(&SpeciesKeys::default()).expect("plain data");
+        assert!(!plain.contains("quiescence") && !plain.contains("ties"), "old digests stay: {plain}");
+    }
 
     #[test]
     fn players_of_one_run_have_one_origin() {

@@ -2,6 +2,7 @@
 
 mod arena;
 mod learning;
+mod memory;
 mod schedule;
 mod self_play;
 
@@ -62,16 +63,20 @@ pub struct Checkers {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 4), extend("default" = 0))]
     pub adjudicate: u32,
+    /// Random moves after the opening, the same for both games of a pair; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 40), extend("default" = 0))]
+    pub random_plies: u32,
     /// Learning by gradient: what individuals learn is inherited.
     #[serde(skip_serializing_if = "Learning::is_none")]
     pub learning: Learning,
 }
 
-/// How individuals learn by gradient in each generation, from positions of its own games.
+/// How individuals learn by gradient in each generation, from positions of their games.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Learning {
-    /// Positions that each individual learns from, drawn from those of all games of the generation; 0 for no learning.
+    /// Positions that a learner learns from in a generation, drawn from those of all games; 0 for no learning.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub positions: u32,
     /// Positions for one step along the gradient.
@@ -83,11 +88,59 @@ pub struct Learning {
     /// The share of what a position should be worth that comes from the search in the game; the rest is the result.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub search: f64,
+    /// Who learns.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "each"))]
+    pub learners: Learners,
+    /// Positions of earlier generations that an island remembers, the newest, to draw lessons from; 0 for those of this
+    /// generation alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 2_000_000), extend("default" = 0))]
+    pub memory: u32,
+    /// Generations after which steps are half as large; 0 for never.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("default" = 0))]
+    pub half_life: u32,
+    /// What remains of a game's result for each ply until its end: below 1 a quick win is worth more.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 0.5, max = 1.0), extend("default" = 1.0))]
+    pub discount: f64,
+    /// Positions more than so many plies after the last capture or man's move are no lessons; 0 for no limit.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1000), extend("default" = 0))]
+    pub quiet: u32,
+    /// Whether a king's worth is learnt too.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = false))]
+    pub king: bool,
+}
+
+/// Who learns in a generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Learners {
+    /// Every individual by itself, with an optimiser that starts anew in every generation.
+    #[default]
+    Each,
+    /// The mean of all individuals, with one optimiser for the whole run. All of them move as the mean does, and the first
+    /// becomes the mean itself, ranks first, and so stays on the island.
+    Mean,
 }
 
 impl Default for Learning {
     fn default() -> Self {
-        Self { positions: 0, batch: 64, rate: 0.001, search: 0.25 }
+        Self {
+            positions: 0,
+            batch: 64,
+            rate: 0.001,
+            search: 0.25,
+            learners: Learners::Each,
+            memory: 0,
+            half_life: 0,
+            discount: 1.0,
+            quiet: 0,
+            king: false,
+        }
     }
 }
 
@@ -100,6 +153,20 @@ impl Learning {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::float_cmp,
+    reason = "serde wants a reference; 1 is exact"
+)]
+fn is_one(number: &f64) -> bool {
+    *number == 1.0
+}
+
+/// What was always so is not written: experiments keep their digests.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for Checkers {
@@ -124,6 +191,7 @@ impl Default for Checkers {
             ties: Ties::Order,
             book: None,
             adjudicate: 0,
+            random_plies: 0,
             learning: Learning::default(),
         }
     }
@@ -204,6 +272,16 @@ pub enum Ties {
     Random,
 }
 
+impl Ties {
+    /// As the game's own library calls them.
+    pub fn of_games(self) -> checkers::Ties {
+        match self {
+            Self::Order => checkers::Ties::Order,
+            Self::Random => checkers::Ties::Random,
+        }
+    }
+}
+
 /// An opening book.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -265,18 +343,23 @@ pub struct Draw {
     /// After so many moves of each side.
     #[schemars(range(min = 1, max = 10_000))]
     pub moves: u32,
+    /// After so many plies without a capture or a man's move; 0 for never.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1000), extend("default" = 0))]
+    pub quiet: u32,
 }
 
 impl Default for Draw {
     fn default() -> Self {
-        Self { repetitions: 2, moves: 100 }
+        Self { repetitions: 2, moves: 100, quiet: 0 }
     }
 }
 
 impl Draw {
     fn rules(self) -> DrawRules {
         let repetitions = (self.repetitions > 0).then_some(self.repetitions);
-        DrawRules { repetitions, quiet_plies: None, max_plies: 2 * self.moves, adjudicate: 0 }
+        let quiet_plies = (self.quiet > 0).then_some(self.quiet);
+        DrawRules { repetitions, quiet_plies, max_plies: 2 * self.moves, adjudicate: 0 }
     }
 }
 
@@ -326,7 +409,8 @@ pub struct Confirmation {
     /// How many of the best play a round robin.
     #[schemars(range(min = 1, max = 100))]
     pub contenders: u32,
-    /// Pairs of games of each two of them, from openings of the deck with colours swapped.
+    /// Pairs of games of each two of them with colours swapped, from where games start; from openings of the deck where
+    /// that is the initial position and nothing is left to chance (`ties`, `book`).
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
 }
@@ -348,7 +432,7 @@ pub struct Weights {
     #[schemars(range(min = 1.0, max = 3.0))]
     pub king: f64,
     /// How much a king's worth rises, falls or stays from parent to child in the evolution strategy, within 1 to 3;
-    /// 0 keeps it.
+    /// in other algorithms it is a gene like any other. 0 fixes it at `king` in every algorithm, unless it is learnt.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub king_step: f64,
 }
@@ -429,14 +513,15 @@ impl Checkers {
 
     /// What those who evolve know beside the position, and how they search, if that is not what everybody does.
     fn knowledge(&self) -> Option<Knowledge> {
-        let ties = match self.ties {
-            Ties::Order => checkers::Ties::Order,
-            Ties::Random => checkers::Ties::Random,
-        };
-        let style = Style { history: self.history, quiescence: self.quiescence, ties };
+        let style = Style { history: self.history, quiescence: self.quiescence, ties: self.ties.of_games() };
         let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
         let knowledge = Knowledge { book, endgames: self.endgame.endgames(), style };
         (!knowledge.is_none()).then_some(knowledge)
+    }
+
+    /// Whether two players can play several games from one position.
+    fn leaves_to_chance(&self) -> bool {
+        self.ties == Ties::Random || self.book.is_some()
     }
 
     /// When a game ends.

@@ -22,7 +22,7 @@ mod onemax;
 mod rastrigin;
 mod spare;
 
-pub use checkers::{BookKey, Checkers, Consult, Endgame, Learning, NamedBook, Ties};
+pub use checkers::{BookKey, Checkers, Consult, Endgame, Learners, Learning, NamedBook, Ties};
 pub use lock_key::LockKey;
 pub use match3::{BoardOperators, Crossing, Genome, Match3, Plays};
 pub use maze::{Founders, Maze, Operators, PathOperators, Repair};
@@ -92,6 +92,8 @@ pub struct Traits {
     pub evaluations: u64,
     /// The axes along which individuals are described.
     pub axes: Vec<Axis>,
+    /// The most bytes that an island remembers of learning.
+    pub memory: u64,
     /// About how long one evaluation takes.
     pub cost: Cost,
     /// About how long a child takes, where the problem makes children by operators of its own.
@@ -120,6 +122,7 @@ impl Use for Describe {
             needs_step: problem.needs_step(),
             evaluations: problem.evaluations(),
             axes: problem.axes(),
+            memory: problem.memory_bytes(),
             cost: problem.cost(),
             breeding: problem.breeder().map(Breeder::cost),
         }

@@ -10,6 +10,7 @@ mod why;
 pub use data::{
     ArtifactView, ChampionRow, EpochView, EventView, History, IslandState, IslandView, LeaseView,
     Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, WorkerState, WorkerView, WorkersPage,
+    predecessor,
 };
 pub use why::{Cause, Failing, Lack, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why};
 
@@ -20,3 +21,9 @@ pub fn style() -> String {
 
 /// What the pages do where scripts run: they refresh themselves, and send actions.
 pub const SCRIPT: &str = include_str!("dashboard/dashboard.js");
+
+/// What lets games be stepped through, on pages that hold some.
+pub const GAMES_SCRIPT: &str = include_str!("page.js");
+
+/// What people play with in a browser.
+pub const PLAY_SCRIPT: &str = include_str!("dashboard/play.js");

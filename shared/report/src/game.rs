@@ -11,8 +11,12 @@ pub struct Game {
     pub players: [String; 2],
     /// How it ended, in words.
     pub result: String,
+    /// The board before the first move, as in [`Ply`].
+    pub start: String,
     /// What was played, in order.
     pub plies: Vec<Ply>,
+    /// The game in the portable notation of draughts programs.
+    pub pdn: String,
 }
 
 /// A move, and the board after it.
@@ -22,6 +26,8 @@ pub struct Ply {
     pub text: String,
     /// The 32 playable squares by number: `b` and `w` men, `B` and `W` kings, `.` none.
     pub board: String,
+    /// The squares that it left and reached, counted from 0.
+    pub between: [u8; 2],
 }
 
 const SIDE: usize = 40;
@@ -38,30 +44,56 @@ fn class(piece: char) -> &'static str {
 }
 
 /// The game on a page: the board as it was at the end, every move with the board after it, and the means to step
-/// through them for those whose browser runs scripts.
+/// through them from the start position for those whose browser runs scripts.
 pub(crate) fn html(game: &Game) -> String {
     let [black, white] = game.players.each_ref().map(|name| escaped(name));
     let (title, result) = (escaped(&game.title), escaped(&game.result));
     let last = game.plies.len();
-    let end = game.plies.last().map_or("", |ply| ply.board.as_str());
+    let end = game.plies.last();
     let mut html = format!(
-        "<figure class=\"game\"><figcaption><strong>{title}</strong><br>{black} (black) against {white} (white): \
-         {result}</figcaption>\n<div class=\"table-top\"><div>{}\
+        "<figure class=\"game\" data-start=\"{start}\"><figcaption><strong>{title}</strong><br>{black} (black) against \
+         {white} (white): {result}. <a download=\"game.pdn\" href=\"data:text/plain;charset=utf-8,{pdn}\">Download PDN</a>\
+         </figcaption>\n<div class=\"table-top\"><div tabindex=\"0\" role=\"group\" \
+         aria-label=\"{title}: step with the arrow keys\">{board}\
          <div class=\"steps\" hidden><button type=\"button\" data-step=\"first\" aria-label=\"To the start\">«</button>\
          <button type=\"button\" data-step=\"back\" aria-label=\"One move back\">‹</button>\
-         <input type=\"range\" min=\"1\" max=\"{last}\" value=\"{last}\" aria-label=\"Move\">\
+         <input type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\" aria-label=\"Move\">\
          <button type=\"button\" data-step=\"on\" aria-label=\"One move on\">›</button>\
          <button type=\"button\" data-step=\"last\" aria-label=\"To the end\">»</button>\
          </div><output>after the last move</output></div>\n<ol class=\"moves\" tabindex=\"0\" aria-label=\"Moves\">",
-        board(end, &game.title)
+        start = escaped(&game.start),
+        pdn = encoded(&game.pdn),
+        board = board(
+            end.map_or(&game.start, |ply| &ply.board),
+            end.map_or(&[][..], |ply| &ply.between[..]),
+            &game.title
+        )
     );
-    for ply in &game.plies {
-        put!(html, "<li data-board=\"{}\">{}</li>", escaped(&ply.board), escaped(&ply.text));
+    for Ply { text, board, between: [from, to] } in &game.plies {
+        put!(
+            html,
+            "<li data-board=\"{}\" data-between=\"{from} {to}\">{}</li>",
+            escaped(board),
+            escaped(text)
+        );
     }
     html + "</ol></div></figure>\n"
 }
 
-fn board(pieces: &str, title: &str) -> String {
+/// A text as a part of an address.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(byte as char);
+        } else {
+            put!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+fn board(pieces: &str, marked: &[u8], title: &str) -> String {
     let side = 8 * SIDE;
     let mut svg = format!(
         "<svg class=\"board\" viewBox=\"0 0 {side} {side}\" role=\"img\" aria-label=\"board of {}\">\
@@ -73,9 +105,10 @@ fn board(pieces: &str, title: &str) -> String {
         let (row, column) = (square / 4, (square % 4) * 2 + 1 - square / 4 % 2);
         let (x, y) = (column * SIDE, row * SIDE);
         let middle = SIDE / 2;
+        let mark = if marked.contains(&(square as u8)) { " moved" } else { "" };
         put!(
             svg,
-            "<rect class=\"dark\" x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\"/>\
+            "<rect class=\"dark{mark}\" data-place=\"{square}\" x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\"/>\
              <text class=\"number\" x=\"{}\" y=\"{}\">{}</text>\
              <g data-square=\"{square}\" class=\"{}\" transform=\"translate({},{})\"><circle r=\"15\"/>\
              <circle class=\"rim\" r=\"10\"/><path class=\"crown\" d=\"M-8 6h16l2-11-6 4-4-7-4 7-6-4z\"/></g>",

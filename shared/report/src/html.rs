@@ -8,6 +8,9 @@ use crate::{chart, game};
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
+/// Rows of a table that are shown at once; a longer one is folded.
+const UNFOLDED: usize = 30;
+
 /// The style of all pages, light and dark, for pages that are made elsewhere.
 pub fn style() -> String {
     format!("{}{}", chart::STYLE, include_str!("page.css"))
@@ -98,6 +101,12 @@ pub(crate) fn block(page: &mut String, block: &Block) {
             }
             page.push_str("</dl>\n");
         }
+        Block::Table(table) if table.rows.len() > UNFOLDED => {
+            let rows = table.rows.len();
+            put!(page, "<details><summary>{} ({rows} rows)</summary>\n", inline(&table.caption));
+            scrolled(page, table);
+            page.push_str("</details>\n");
+        }
         Block::Table(table) => scrolled(page, table),
         Block::Commands(steps) => {
             for Step { what, command } in steps {
@@ -122,10 +131,14 @@ fn figure(page: &mut String, figure: &Figure) {
     put!(
         page,
         "<figure><figcaption><strong>{name}</strong> {}</figcaption>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{name}\">{}</div>\n",
+         <div class=\"scroll{}\" tabindex=\"0\" role=\"group\" aria-label=\"{name}\">{}</div>\n",
         inline(caption),
+        if picture.narrow.is_some() { " wide" } else { "" },
         picture.svg
     );
+    if let Some(narrow) = &picture.narrow {
+        put!(page, "<div class=\"narrow\">{narrow}</div>\n");
+    }
     folded(page, numbers.as_ref());
     page.push_str("</figure>\n");
 }

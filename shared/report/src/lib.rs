@@ -28,6 +28,7 @@ mod document;
 mod game;
 pub mod html;
 pub mod markdown;
+mod ranks;
 pub mod run;
 pub mod sweep;
 pub mod text;

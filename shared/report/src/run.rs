@@ -34,6 +34,8 @@ pub struct Run {
     pub versions: Vec<String>,
     /// Whether fitness has a meaning beyond one judgement.
     pub absolute: bool,
+    /// What its problem says of the result, in a sentence: the first thing a reader wants to know.
+    pub lead: Option<String>,
     /// The experiment, as it can be run again.
     pub config: String,
     /// The keys of the experiment and their values, for comparisons.
@@ -143,29 +145,36 @@ impl Run {
         self.islands.iter().filter_map(Island::last).map(|epoch| epoch.standing.evaluations).sum()
     }
 
-    /// The island with the best fitness, the first of equals.
+    /// The island with the best fitness; of equals the one that found it first, then the lowest.
     pub fn best(&self) -> Option<(usize, f64)> {
-        let mut best: Option<(usize, f64)> = None;
-        for (island, epoch) in self.islands.iter().enumerate().filter_map(|(at, i)| Some((at, i.last()?))) {
-            if best.is_none_or(|(_, fitness)| epoch.standing.best > fitness) {
-                best = Some((island, epoch.standing.best));
-            }
-        }
-        best
+        let found =
+            |island: &Island| island.champion.as_ref().map_or(u64::MAX, |champion| champion.generation);
+        let standing =
+            |(at, island): (usize, &Island)| Some((at, island.last()?.standing.best, found(island)));
+        let standings = self.islands.iter().enumerate().filter_map(standing);
+        let best = standings.min_by(|(_, a, first), (_, b, second)| b.total_cmp(a).then(first.cmp(second)));
+        best.map(|(island, fitness, _)| (island, fitness))
     }
 
+    /// The answer first, then how the run stands.
     fn headline(&self) -> String {
-        let reason = self.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-        let best = self.best().map_or("Nothing is stored of it yet.".to_owned(), |(island, fitness)| {
-            format!("The best fitness is {}, on island {island}.", number(fitness))
-        });
-        let relative = if self.absolute {
-            ""
-        } else {
-            " Fitness is relative here: it tells who is best on an island, not how good that is."
+        let state = match (&self.reason, self.state.as_str()) {
+            (Some(reason), state) => format!("The run is {state}: {reason}."),
+            (None, state) => format!("The run is {state}."),
+        };
+        let Some((island, fitness)) = self.best() else {
+            return format!("No results are stored yet. {state}");
         };
         let generations = count(self.generations());
-        format!("The run is {}{reason}, after {generations} generations. {best}{relative}", self.state)
+        let champion = self.islands.get(island).and_then(|island| island.champion.as_ref());
+        let found = champion.map_or(String::new(), |champion| {
+            format!(", found in generation {} of {generations}", count(champion.generation))
+        });
+        let lead = self
+            .lead
+            .clone()
+            .unwrap_or_else(|| format!("The best fitness is {} (island {island}{found}).", number(fitness)));
+        format!("{lead} {state}")
     }
 
     fn tiles(&self) -> Vec<Tile> {
@@ -211,8 +220,13 @@ impl Run {
 /// How a run went so far: fitness, diversity, migration and work, after what is missing.
 pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
     let mut sections: Vec<Section> = run.damage().into_iter().chain(shown).collect();
-    sections.extend(course::fitness(run));
-    sections.extend(course::diversity(run));
+    // Relative fitness does not show strength: it comes after what does.
+    let (fitness, diversity) = (course::fitness(run), course::diversity(run));
+    if run.absolute {
+        sections.extend(fitness.into_iter().chain(diversity));
+    } else {
+        sections.extend(diversity.into_iter().chain(fitness));
+    }
     sections.extend(migration::section(run));
     sections.extend(work::section(run));
     sections
@@ -224,6 +238,7 @@ pub fn document(run: &Run, shown: Vec<Section>, made: String) -> Document {
     sections.push(outcome::champions(run));
     sections.push(outcome::what_was_run(run));
     sections.push(outcome::next(run));
+    sections.push(outcome::digests(run));
     Document {
         title: format!("{} · {}", run.id, run.problem),
         headline: run.headline(),

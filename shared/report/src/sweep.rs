@@ -1,7 +1,8 @@
 //! The report of a sweep: a table of all combinations, and small multiples over its axes.
 
-use crate::chart::{Lines, Series, Size, Stretch};
+use crate::chart::{Lines, Range, Ranges, Series, Size, Stretch};
 use crate::document::{Block, Data, Document, Figure, Gallery, Section, Step, Table, Tile};
+use crate::ranks::{holm, rank_sum_chance, ranks};
 use crate::text::{code, count, number, shortened, times};
 
 /// All that a report tells of a sweep.
@@ -34,6 +35,8 @@ pub struct Axis {
     pub keys: Vec<String>,
     /// What is written at each of its places.
     pub labels: Vec<String>,
+    /// The value of each key at each of its places.
+    pub values: Vec<Vec<String>>,
 }
 
 /// What one cell brought.
@@ -55,6 +58,8 @@ pub struct Cell {
 const PANELS: usize = 60;
 const CURVES: usize = 16;
 const ROWS: usize = 1000;
+/// Boxes that are drawn.
+const BOXES: usize = 30;
 /// Lines of what is missing.
 const LINES: usize = 20;
 
@@ -101,10 +106,15 @@ pub fn document(sweep: &Sweep, shown: Vec<Section>, made: String) -> Document {
         sections.push(Section::new("missing", "What is missing", vec![Block::Notice(lines)]));
     }
     sections.extend(shown);
+    sections.extend(ranking(sweep));
     sections.extend(multiples(sweep));
     sections.push(Section::new("table", "All combinations", vec![Block::Table(table(sweep))]));
     sections.push(what_was_run(sweep));
     sections.push(Section::new("next", "Reproduce and continue", vec![Block::Commands(sweep.next.clone())]));
+    let facts = sweep.digest.iter().map(|digest| ("sweep".to_owned(), code(digest))).collect::<Vec<_>>();
+    if !facts.is_empty() {
+        sections.push(Section::new("digests", "Digests", vec![Block::Facts(facts)]));
+    }
     Document {
         title: format!("{} · {}", sweep.id, sweep.problem),
         headline: headline(sweep),
@@ -116,15 +126,31 @@ pub fn document(sweep: &Sweep, shown: Vec<Section>, made: String) -> Document {
     }
 }
 
+/// The best combination first, then how far the sweep is.
 fn headline(sweep: &Sweep) -> String {
     let (done, all) = (sweep.cells().count() as u64, sweep.size());
     let state = if done == all {
-        "finished".to_owned()
+        "The sweep is finished".to_owned()
     } else {
         format!("{} of {} cells are done", count(done), count(all))
     };
     let combinations = count(sweep.points.len() as u64);
-    format!("A sweep over {combinations} combinations, {} each: {state}.", times(u64::from(sweep.repeats)))
+    let size = format!("{state}: {combinations} combinations, {} each.", times(u64::from(sweep.repeats)));
+    let order = order(sweep);
+    let Some(&best) = order.first() else { return size };
+    let named = |point: usize| {
+        let keys = sweep.axes.iter().flat_map(|axis| &axis.keys);
+        let parts: Vec<String> = keys
+            .zip(key_values(sweep, point))
+            .map(|(key, value)| code(&format!("{key} = {value}")))
+            .collect();
+        parts.join(", ")
+    };
+    let lead = number(mean(&sweep.points[best]).0);
+    let second = order.get(1).map_or(String::new(), |&second| {
+        format!("; the next best combination reaches {}", number(mean(&sweep.points[second]).0))
+    });
+    format!("The highest mean fitness is {lead}, with {}{second}. {size}", named(best))
 }
 
 fn tiles(sweep: &Sweep) -> Vec<Tile> {
@@ -139,28 +165,118 @@ fn tiles(sweep: &Sweep) -> Vec<Tile> {
 
 fn what_was_run(sweep: &Sweep) -> Section {
     let config = Block::Code { title: "The sweep, as it was run".to_owned(), text: sweep.config.clone() };
-    let digest = sweep.digest.iter().map(|digest| ("digest".to_owned(), code(digest)));
-    let facts = [("run".to_owned(), code(&sweep.id))].into_iter().chain(digest).collect();
+    let facts = vec![("run".to_owned(), code(&sweep.id))];
     Section::new("experiment", "What was run", vec![Block::Facts(facts), config])
 }
 
+/// The keys of all axes, a column each.
+fn key_columns(sweep: &Sweep) -> impl Iterator<Item = String> {
+    sweep.axes.iter().flat_map(|axis| axis.keys.iter().map(|key| code(key)))
+}
+
+/// The values of these keys at a combination.
+fn key_values(sweep: &Sweep, point: usize) -> impl Iterator<Item = String> {
+    let places = sweep.places(point).into_iter().zip(&sweep.axes);
+    places.flat_map(|(place, axis)| axis.values[place].iter().cloned())
+}
+
 fn table(sweep: &Sweep) -> Table {
-    let keys = sweep.axes.iter().map(|axis| code(&axis.keys.join(", ")));
-    let columns = keys.chain(["mean", "deviation", "best", "repeats"].map(str::to_owned)).collect();
+    let columns =
+        key_columns(sweep).chain(["mean", "deviation", "best", "repeats"].map(str::to_owned)).collect();
     let rest = if sweep.points.len() > ROWS {
         format!("; the first {ROWS}, all are in cells.csv")
     } else {
         String::new()
     };
     let row = |(at, cells): (usize, &Vec<Cell>)| {
-        let values =
-            sweep.places(at).into_iter().zip(&sweep.axes).map(|(place, axis)| axis.labels[place].clone());
         let (mean, deviation) = mean(cells);
         let best = cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
-        values.chain([number(mean), number(deviation), number(best), cells.len().to_string()]).collect()
+        let results = [number(mean), number(deviation), number(best), cells.len().to_string()];
+        key_values(sweep, at).chain(results).collect()
     };
     let rows = sweep.points.iter().enumerate().take(ROWS).map(row).collect();
     Table { caption: format!("Best fitness of each combination over its repeats{rest}"), columns, rows }
+}
+
+/// Combinations from the best to the worst, with a test of each against the best.
+fn ranking(sweep: &Sweep) -> Option<Section> {
+    let order = order(sweep);
+    let &best = order.first()?;
+    if order.len() < 2 {
+        return None;
+    }
+    let finite = |point: usize| {
+        let values = sweep.points[point].iter().map(|cell| cell.best);
+        values.filter(|value| value.is_finite()).collect::<Vec<f64>>()
+    };
+    let chances: Vec<f64> =
+        order[1..].iter().map(|&point| rank_sum_chance(&finite(best), &finite(point))).collect();
+    let adjusted = holm(&chances);
+    let ranks = mean_ranks(sweep);
+    let mut table = Table {
+        caption: "From the highest mean to the lowest. Mean rank: over the repeats, 1 is the best. p: chance of such a \
+                  difference from the first row if both were alike (Mann-Whitney, two-sided, adjusted by Holm)"
+            .to_owned(),
+        columns: ["rank".to_owned()]
+            .into_iter()
+            .chain(key_columns(sweep))
+            .chain(["mean", "mean rank", "p against the first"].map(str::to_owned))
+            .collect(),
+        rows: vec![],
+    };
+    for (at, &point) in order.iter().enumerate().take(ROWS) {
+        let chance = at.checked_sub(1).map_or("–".to_owned(), |before| format!("{:.3}", adjusted[before]));
+        let results = [number(mean(&sweep.points[point]).0), format!("{:.2}", ranks[point]), chance];
+        table.push(
+            [(at + 1).to_string()].into_iter().chain(key_values(sweep, point)).chain(results).collect(),
+        );
+    }
+    let boxes = order.iter().take(BOXES).filter_map(|&point| {
+        let label =
+            sweep.places(point).into_iter().zip(&sweep.axes).map(|(place, axis)| axis.labels[place].clone());
+        Range::of_values(
+            label.collect::<Vec<_>>().join(", "),
+            sweep.points[point].iter().map(|cell| cell.best),
+        )
+    });
+    let chart = Ranges {
+        name: "boxes",
+        title: "Best fitness of the repeats",
+        description: "A box for each combination, the best above: the middle half of its repeats, with the median.",
+        across: "best fitness",
+        rows: boxes.collect(),
+    };
+    let rest = if order.len() > BOXES { format!(" The first {BOXES} are shown.") } else { String::new() };
+    let caption = format!(
+        "Boxes hold the middle half of the repeats, lines reach from the lowest to the highest; the mark is the median.{rest}"
+    );
+    let figure = Figure { picture: chart.draw(), caption, numbers: None };
+    Some(Section::new("ranking", "Ranking", vec![Block::Figure(figure), Block::Table(table)]))
+}
+
+/// The combinations that have results, the highest mean first.
+fn order(sweep: &Sweep) -> Vec<usize> {
+    let means: Vec<f64> = sweep.points.iter().map(|cells| mean(cells).0).collect();
+    let mut order: Vec<usize> = (0..means.len()).filter(|&point| means[point].is_finite()).collect();
+    order.sort_by(|&one, &other| means[other].total_cmp(&means[one]));
+    order
+}
+
+/// The mean rank of each combination: those of one repeat have the same seed and are ranked together.
+fn mean_ranks(sweep: &Sweep) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); sweep.points.len()];
+    for repeat in 0..sweep.repeats {
+        let found = sweep.points.iter().enumerate().filter_map(|(point, cells)| {
+            let cell = cells.iter().find(|cell| cell.repeat == repeat)?;
+            cell.best.is_finite().then_some((-cell.best, point))
+        });
+        let found: Vec<(f64, usize)> = found.collect();
+        let ranks = ranks(&found.iter().map(|(value, _)| *value).collect::<Vec<f64>>());
+        for ((_, point), rank) in found.iter().zip(ranks) {
+            sums[*point] = (sums[*point].0 + rank, sums[*point].1 + 1.0);
+        }
+    }
+    sums.into_iter().map(|(sum, count)| sum / count).collect()
 }
 
 /// What each axis is drawn as: the last goes to the right, the one before it becomes curves, the others panels. With a

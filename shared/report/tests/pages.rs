@@ -99,7 +99,11 @@ fn names_stay_text_wherever_they_stand() {
         island.epochs.iter_mut().for_each(|epoch| epoch.worker = hostile());
     }
     let other = Run { keys: vec![(hostile(), "other".to_owned())], ..run.clone() };
-    let axis = sweep::Axis { keys: vec![hostile()], labels: vec![hostile(), "2".to_owned()] };
+    let axis = sweep::Axis {
+        keys: vec![hostile()],
+        labels: vec![hostile(), "2".to_owned()],
+        values: vec![vec![hostile()], vec!["2".to_owned()]],
+    };
     let cell = sweep::Cell { repeat: 0, seed: 1, best: 1.0, generations: 1, evaluations: 1 };
     let swept = sweep::Sweep {
         id: hostile(),
@@ -229,6 +233,7 @@ fn a_sweep_has_a_panel_for_each_combination_and_a_curve_for_each_name() {
     let axis = |key: &str, labels: &[&str]| sweep::Axis {
         keys: vec![key.to_owned()],
         labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        values: labels.iter().map(|&label| vec![label.to_owned()]).collect(),
     };
     let axes =
         vec![axis("width", &["10", "20", "30"]), axis("turns", &["5", "50"]), axis("variant", &["a", "b"])];
@@ -237,8 +242,9 @@ fn a_sweep_has_a_panel_for_each_combination_and_a_curve_for_each_name() {
     let swept = sweep::Sweep { id: "s".to_owned(), axes, points, repeats: 2, ..sweep::Sweep::default() };
     let page = html::render(&sweep::document(&swept, vec![], String::new()));
     assert_eq!(page.matches("viewBox=\"0 0 280").count(), 3, "a panel for each width");
-    assert_eq!(page.matches("<tr><td").count(), 12);
-    assert!(page.contains("11.5"), "the mean of the last combination");
+    assert_eq!(page.matches("<tr><td").count(), 2 * 12, "in order, and by rank");
+    assert!(page.contains("The highest mean fitness is 11.5, with <code>width = 30</code>"), "the lead");
+    assert_eq!(page.matches("class=\"box\"").count(), 2 * 12, "a box each, wide and narrow");
 }
 
 proptest! {

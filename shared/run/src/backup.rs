@@ -19,6 +19,7 @@
 use crate::damage::Damage;
 use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
+use crate::fold::Recorded;
 use crate::head::{RunError, RunHead};
 use crate::jobs::StoredJobs;
 use crate::journal::{self, Event};
@@ -172,10 +173,16 @@ impl Copy<'_> {
         if let Some(damage) = stored.damage.first() {
             return Err(self.damaged(damage.clone()));
         }
+        // Results that were retracted since the journal was read are copied as they were before that.
+        let known = Recorded::of(events.iter().map(|event| &event.body)).retracted_jobs.len();
+        let retracted = stored.recorded.retracted_jobs.get(known).map(|one| (one.term, one.batches));
         for path in batches {
-            let Some((_, place @ Place::Jobs { term, .. })) = Place::of(&path) else { continue };
+            let Some((_, place @ Place::Jobs { term, number })) = Place::of(&path) else { continue };
             if term >= events.len() as u64 {
                 return Err(self.damaged(Damage::Unexplained { term }));
+            }
+            if retracted.is_some_and(|end| (term, number) >= end) {
+                continue;
             }
             self.copy(&place).await?;
         }

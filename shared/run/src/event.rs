@@ -121,6 +121,18 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
+    /// Results of jobs were found to be wrong, or are by a worker that was. They are computed again in the same term.
+    RetractedJobs {
+        /// The numbers of the jobs.
+        jobs: Vec<u32>,
+        /// How many batches of this term were written by then: what they hold of these jobs does not count, nor does what
+        /// earlier terms hold of them.
+        batches: u64,
+        /// Why.
+        reason: String,
+        /// When.
+        at: u64,
+    },
 }
 
 impl RunEvent {

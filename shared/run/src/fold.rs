@@ -3,6 +3,7 @@
 use crate::event::{Owner, RunEvent};
 use archipelago::End;
 use codec::Digest;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What the journal of a run adds up to.
@@ -22,6 +23,19 @@ pub struct Recorded {
     pub terms: Vec<Term>,
     /// How often results were retracted.
     pub attempt: u64,
+    /// The results of jobs that were retracted, in order.
+    pub retracted_jobs: Vec<RetractedJobs>,
+}
+
+/// Results of jobs that do not count any more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RetractedJobs {
+    /// The numbers of the jobs.
+    pub jobs: BTreeSet<u32>,
+    /// The term in which they were retracted.
+    pub term: u64,
+    /// How many batches of that term were written by then.
+    pub batches: u64,
 }
 
 /// A point of the journal from which results begin anew.
@@ -151,7 +165,10 @@ impl Recorded {
                 self.attempt += 1;
                 let (cuts, attempt) = (cuts.clone(), self.attempt);
                 self.terms.push(Term { number, owner: None, attempt, cuts, batches: u64::MAX });
-                self.become_status(Status::Open);
+                // What an operator holds back stays held back, whatever was found out about its results.
+                if self.status != Status::Paused {
+                    self.become_status(Status::Open);
+                }
             }
             RunEvent::Prioritised { priority, .. } => self.priority = *priority,
             RunEvent::Paused { .. } => self.become_status(Status::Paused),
@@ -169,8 +186,19 @@ impl Recorded {
                 self.finished = Some(Finished { end, digest, at, elapsed });
                 self.status = Status::Finished;
             }
+            RunEvent::RetractedJobs { jobs, batches, .. } => {
+                let opened = self.terms.iter().rev().find(|term| term.owner.is_some());
+                let (jobs, term) = (jobs.iter().copied().collect(), opened.map_or(0, |term| term.number));
+                self.retracted_jobs.push(RetractedJobs { jobs, term, batches: *batches });
+            }
             RunEvent::Lost { .. } | RunEvent::Expired { .. } => {}
         }
+    }
+
+    /// Whether the result of a job in this batch of a term was retracted.
+    pub fn is_retracted(&self, job: u32, (term, batch): (u64, u64)) -> bool {
+        let covers = |one: &RetractedJobs| (term, batch) < (one.term, one.batches) && one.jobs.contains(&job);
+        self.retracted_jobs.iter().any(covers)
     }
 
     fn become_status(&mut self, status: Status) {
@@ -202,7 +230,11 @@ mod tests {
         assert_eq!(status(&[]), Status::Open);
         assert_eq!(status(&[paused.clone(), opened.clone()]), Status::Paused);
         assert_eq!(status(&[paused.clone(), cancelled.clone(), opened.clone()]), Status::Cancelled);
-        assert_eq!(status(&[cancelled, continued]), Status::Open);
+        assert_eq!(status(&[cancelled.clone(), continued]), Status::Open);
+        let retracted = RunEvent::Retracted { cuts: vec![], reason: String::new(), at: 5 };
+        assert_eq!(status(&[paused, retracted.clone()]), Status::Paused, "only an operator continues it");
+        assert_eq!(status(&[cancelled, retracted.clone()]), Status::Open);
+        assert_eq!(status(&[finished(), retracted]), Status::Open);
         assert_eq!(status(&[finished(), opened]), Status::Finished);
     }
 

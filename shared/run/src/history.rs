@@ -43,6 +43,7 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
         keys: keys(&serde_json::json!(file)),
         reproduce: vec![],
         next: vec![],
+        lead: None,
         topology: (word(&serde_json::json!(file.islands.topology)), edges),
         islands: islands.collect(),
         elapsed,
@@ -146,6 +147,11 @@ pub fn view(number: u64, event: &RunEvent) -> EventView {
         }
         RunEvent::Retracted { reason, at, .. } => {
             (at, "retracted", format!("results were retracted: {reason}"))
+        }
+        RunEvent::RetractedJobs { jobs, reason, at, .. } => {
+            let count = jobs.len();
+            let what = if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+            (at, "retracted", format!("results of {what} were retracted: {reason}"))
         }
         RunEvent::Extended { budget, at, .. } => {
             (at, "extended", format!("its budget was changed to `{budget}`"))

@@ -1,7 +1,8 @@
 //! The stored results of a plan's jobs: cells of a sweep, batches of games of a tournament.
 //!
 //! Results are written in batches under the term of their writer. A batch that an older writer adds after the run was
-//! opened anew does not count: the opening event says how many do.
+//! opened anew does not count: the opening event says how many do. Results that were found to be wrong are retracted by an
+//! event, and written again in a later batch.
 
 use crate::damage::Damage;
 use crate::event::RunEvent;
@@ -74,7 +75,7 @@ impl StoredJobs {
             let Some((_, Place::Jobs { term, number })) = Place::of(&path) else { continue };
             numbers.entry(term).or_default().insert(number);
             if counts(&recorded, term, number) {
-                paths.push(path);
+                paths.push((path, (term, number)));
             }
         }
         let last: BTreeMap<u64, u64> = numbers
@@ -86,13 +87,18 @@ impl StoredJobs {
         }
         let is_known = |term: &u64| recorded.terms.iter().any(|known| known.number == *term);
         damage.extend(last.keys().filter(|term| !is_known(term)).map(|&term| Damage::Unexplained { term }));
-        let read = |path: store::Path| async move { store.read_value::<Results>(&path, Kind::Jobs).await };
+        let read = |(path, batch): (store::Path, (u64, u64))| async move {
+            store.read_value::<Results>(&path, Kind::Jobs).await.map(|results| (batch, results))
+        };
         let mut reading = stream::iter(paths).map(read).buffered(READ_AHEAD);
         let mut progress = Progress::new(plan);
         while let Some(results) = reading.next().await {
             match results {
-                Ok(results) => {
+                Ok((batch, results)) => {
                     for (number, result) in results {
+                        if recorded.is_retracted(number, batch) {
+                            continue;
+                        }
                         if !progress.plan().fits(number, &result) {
                             damage.push(Damage::Unfit { number });
                         } else if let Some(first) = progress.done().get(&number) {
@@ -241,6 +247,20 @@ impl JobLog {
         self.write(&mut kept).await;
         kept.unstored.clone_from(&self.unsettled);
         kept
+    }
+
+    /// Writes what may or may not be stored; returns how many batches of this term there are, if it could be written.
+    pub async fn settle(&mut self) -> (Kept, u64) {
+        let mut kept = Kept::default();
+        self.write(&mut kept).await;
+        (kept, self.next)
+    }
+
+    /// Forgets results that were retracted, now that this is written down.
+    pub fn retract(&mut self, jobs: &[u32]) {
+        for number in jobs {
+            self.stored.remove(number);
+        }
     }
 
     fn place(&self) -> Place {

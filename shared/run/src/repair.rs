@@ -20,7 +20,7 @@ use crate::lock::Lock;
 use crate::open::Opening;
 use crate::record::StoredCheckpoint;
 use crate::stored::read_plan;
-use crate::study::StoredStudy;
+use crate::study::{StoredStudy, job_fits};
 use crate::summary::{Summary, journal_damage};
 use archipelago::Mark;
 use archipelago::cell::CellPlan;
@@ -198,11 +198,15 @@ impl Repair {
     async fn look_at_study(&mut self, store: &Store, study: Study) -> Result<(), RunError> {
         for path in store.list(&self.run.artifacts()).await? {
             let Some((_, Place::Artifact(name))) = Place::of(&path) else { continue };
-            if name.as_str().starts_with("job-")
-                && let Err(error) = store.read_value::<JobResult>(&path, Kind::Artifact).await
-            {
-                self.moved.push((path, damaged(error.into())?));
-            }
+            let Some(number) = name.as_str().strip_prefix("job-") else { continue };
+            let reason = match store.read_value::<JobResult>(&path, Kind::Artifact).await {
+                Err(error) => damaged(error.into())?,
+                Ok(result) if number.parse().is_ok_and(|number| !job_fits(&study, number, &result)) => {
+                    "it holds a result that does not fit its job".to_owned()
+                }
+                Ok(_) => continue,
+            };
+            self.moved.push((path, reason));
         }
         let stored = StoredStudy::read(store, &self.run, study).await?;
         self.add_damage(&stored.damage);

@@ -94,7 +94,8 @@ impl StoredStudy {
         let mut jobs = BTreeMap::new();
         for number in job_numbers(&study) {
             match store.read_value::<JobResult>(&job_path(run, number), Kind::Artifact).await {
-                Ok(result) => drop(jobs.insert(number, result)),
+                Ok(result) if job_fits(&study, number, &result) => drop(jobs.insert(number, result)),
+                Ok(_) => damage.push(Damage::Unfit { number }),
                 Err(error) if error.is_missing() && recorded.finished.is_none() => {}
                 Err(error) if error.is_damage() => damage.push(error.into()),
                 Err(error) => return Err(error.into()),
@@ -137,6 +138,15 @@ pub async fn stored_parts(store: &Store, run: &RunId) -> Result<Vec<RunId>, RunE
 pub fn job_path(run: &RunId, number: u32) -> Path {
     let name = ArtifactName::new(format!("job-{number:010}")).expect("a number is plain");
     Place::Artifact(name).in_run(run)
+}
+
+/// Whether a stored result can be that of a job of a study.
+pub(crate) fn job_fits(study: &Study, number: u32, result: &JobResult) -> bool {
+    let Some(look_up) = (number as usize).checked_sub(study.parts.len()) else {
+        return job::are_guests(result);
+    };
+    let Some(games) = &study.tournament else { return false };
+    job::look_ups(games).get(look_up).is_some_and(|look_up| job::is_found(games, look_up, result))
 }
 
 /// The jobs of a study: the guests of parts by the numbers of the parts, then the look-ups of its tournament.

@@ -257,7 +257,8 @@ mod tests {
             moves,
         };
         assert_eq!(record(opening, vec![]).moves().map(|moves| moves.len()), Ok(3));
-        assert_eq!(record(0, vec![]).moves(), Err(RecordError::Opening(0)));
+        assert_eq!(record(0, vec![]).moves(), Ok(vec![]), "the initial position");
+        assert_eq!(record(175, vec![]).moves(), Err(RecordError::Opening(175)));
         assert!(matches!(
             record(opening, vec![200]).moves(),
             Err(RecordError::Move { ply: 3, found: 200, .. })

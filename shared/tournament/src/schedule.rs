@@ -14,6 +14,8 @@ pub enum Format {
     RoundRobin,
     /// The first player, and whoever is of its team, meets all others.
     Gauntlet,
+    /// The n-th player of a team meets the n-th of every other team.
+    Paired,
 }
 
 /// All games of a tournament, before the first one is played.
@@ -52,9 +54,13 @@ impl Schedule {
         seed: u64,
     ) -> Self {
         let opponents = |first: usize| first + 1..teams.len();
+        let place = |player: usize| teams[..player].iter().filter(|team| **team == teams[player]).count();
         let meet = |first: usize, second: usize| {
-            let begins =
-                format == Format::RoundRobin || teams[first] == teams[0] || teams[second] == teams[0];
+            let begins = match format {
+                Format::RoundRobin => true,
+                Format::Gauntlet => teams[first] == teams[0] || teams[second] == teams[0],
+                Format::Paired => place(first) == place(second),
+            };
             begins && teams[first] != teams[second]
         };
         let pairings = (0..teams.len())
@@ -172,6 +178,15 @@ mod tests {
         assert_eq!(schedule.pairings(), [[0, 1], [0, 3], [1, 2], [2, 3]]);
         assert_eq!(schedule.pairs().len(), 40);
         assert!(Schedule::new(&["a", "a"], Format::Gauntlet, openings(), 20, 2, 0).is_empty());
+    }
+
+    #[test]
+    fn players_in_the_same_place_of_their_teams_meet() {
+        let teams = ["a", "b", "a", "b", "c", "a"];
+        let schedule = Schedule::new(&teams, Format::Paired, checkers::initial_opening(), 156, 3, 0);
+        assert_eq!(schedule.pairings(), [[0, 1], [0, 4], [1, 4], [2, 3]]);
+        assert_eq!((schedule.pairs().len(), schedule.games()), (3, 24), "a pair of games a round");
+        assert!(schedule.pairs().iter().all(|pair| pair.opening.position == checkers::Position::START));
     }
 
     proptest! {

@@ -7,7 +7,9 @@
 
 use crate::ratings::Rating;
 use crate::tally::{CONFIDENCE, Tally};
-use checkers::{Consult, Database, EndgameError, Endgames, Knowledge, PlayerSpec, Style};
+use checkers::{
+    Consult, Database, EndgameError, Endgames, Knowledge, Limits, PlaySettings, PlayerSpec, Style,
+};
 use std::sync::LazyLock;
 
 /// Pieces of the database that privileged players ask.
@@ -67,6 +69,14 @@ pub fn privileged(player: PlayerSpec) -> Result<PlayerSpec, EndgameError> {
     let style = Style { history: true, ..Style::default() };
     let knowledge = Knowledge { endgames, style, ..Knowledge::default() };
     Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
+}
+
+/// A player with the search that plays by nodes or time. It has one thread and a table of a fixed size, so that by nodes
+/// it plays the same on every machine.
+pub fn playing(player: PlayerSpec, limits: Limits) -> PlayerSpec {
+    const TABLE_BITS: u32 = 18;
+    let settings = PlaySettings { table_bits: Some(TABLE_BITS), ..PlaySettings::default() };
+    PlayerSpec::Playing { player: Box::new(player), limits, settings }
 }
 
 /// The difference in Elo that a score stands for.

@@ -9,6 +9,8 @@ let times = [];
 let began = 0;
 let session = null;
 let opened = 1;
+// The next picture of a trail that fades: one at a time, however fast the player moves.
+let fading = 0;
 
 const settings = () => {
   const field = name => settingsForm.elements[name];
@@ -19,12 +21,20 @@ const settings = () => {
 };
 
 // Settings can stand in the address, so that everybody gets the same page: #view=2&map=1&trail=6&order=down
+// What they cannot mean is reported, and no session starts with other settings than the address asks for.
 const readAddress = () => {
+  const faults = [];
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     const field = settingsForm.elements[name];
-    if (field && field.type === "checkbox") field.checked = value === "1";
-    else if (field) field.value = value;
+    if (!field) { faults.push(`${name}=${value}: expected one of ${[...settingsForm.elements].map(one => one.name).join(", ")}`); continue; }
+    const isBox = field.type === "checkbox";
+    const allowed = isBox ? ["0", "1"] : [...field.options].map(option => option.value);
+    if (!allowed.includes(value)) faults.push(`${name}=${value}: expected ${allowed.join(", ")}`);
+    else if (isBox) field.checked = value === "1";
+    else field.value = value;
   }
+  element("address-fault").textContent = faults.length ? `Settings in the address that cannot be used: ${faults.join("; ")}.` : "";
+  element("begin").disabled = faults.length > 0;
 };
 
 const download = (name, type, text) => {
@@ -55,7 +65,8 @@ const draw = () => {
   const hasMap = LEVELS[chosen].game === "lock-key" && settings().map && !game.isDone;
   element("map").toggleAttribute("hidden", !hasMap);
   if (hasMap) game.drawMap(element("map"));
-  if (game.isFading(settings(), now)) setTimeout(draw, 150);
+  clearTimeout(fading);
+  if (game.isFading(settings(), now)) fading = setTimeout(draw, 150);
 };
 
 const show = () => {
@@ -71,7 +82,8 @@ const showNext = () => {
   if (settings().unlock && game.isPassed) opened = Math.max(opened, chosen + 2);
   const next = element("next");
   if (session) {
-    next.textContent = game.isOver || game.isPassed ? "Next game" : "End this game";
+    const opens = session.log.settings.unlock && game.isPassed ? "Next level" : "Next game";
+    next.textContent = game.isOver || game.isPassed ? opens : "End this game";
     next.disabled = session.isPlayed;
   } else {
     next.textContent = "Next level";
@@ -155,7 +167,8 @@ const showSession = () => {
   if (isOn) {
     const [done, all] = [session.log.plays.length, session.queue.length];
     element("session").textContent = `Session ${session.code}: ${done} of ${all} games played.${session.kept ? "" : " The log cannot be saved here: download it before you leave."}`;
-    element("task").textContent = `Session ${session.code}: game ${Math.min(done + 1, all)} of ${all}`;
+    const most = session.log.settings.unlock ? "at most " : "";
+    element("task").textContent = `Session ${session.code}: game ${Math.min(done + 1, all)} of ${most}${all}`;
   }
   showSaved();
 };
@@ -167,10 +180,20 @@ const showSaved = () => {
     const save = make("button", { type: "button", textContent: `Download log ${code} (${log ? log.plays.length : 0} games)` });
     save.dataset.code = code;
     save.addEventListener("click", () => download(`atoll-play-${code}.json`, "application/json", `${JSON.stringify(storage.read(code))}\n`));
+    const resume = make("button", { type: "button", textContent: "Resume" });
+    resume.setAttribute("aria-label", `Resume session ${code}`);
+    resume.dataset.resume = code;
+    resume.hidden = session !== null || !Session.isOpen(log, LEVELS);
+    resume.addEventListener("click", () => {
+      session = Session.resume(storage.read(code), LEVELS);
+      element("study").open = false;
+      go();
+      window.scrollTo(0, 0);
+    });
     const remove = make("button", { type: "button", textContent: "Delete" });
     remove.setAttribute("aria-label", `Delete log ${code}`);
     remove.addEventListener("click", () => { storage.remove(code); showSaved(); });
-    row.append(save, remove);
+    row.append(save, resume, remove);
     return row;
   });
   element("saved").replaceChildren(...rows);
@@ -180,9 +203,10 @@ const go = () => {
   if (!session.isPlayed) { choose(session.level); showSession(); element("board").focus(); return; }
   if (session.unranked !== undefined) { showSession(); askRanks(session.unranked); return; }
   const { code } = session;
+  const isShut = session.isShut ? "The next level stays closed. " : "";
   session = null;
   showSession();
-  element("session").textContent = `Session ${code} is finished. Download its log below.`;
+  element("session").textContent = `${isShut}Session ${code} is finished. Download its log below.`;
   choose(0);
 };
 
@@ -221,7 +245,13 @@ element("begin").addEventListener("click", () => {
   go();
   window.scrollTo(0, 0);
 });
-element("stop").addEventListener("click", () => { session = null; showSession(); choose(0); });
+element("stop").addEventListener("click", () => {
+  const { code } = session;
+  session = null;
+  showSession();
+  element("session").textContent = `Session ${code} is not finished. It can be resumed below.`;
+  choose(0);
+});
 element("again").addEventListener("click", start);
 element("next").addEventListener("click", () => {
   if (!session) { choose(chosen + 1); return; }

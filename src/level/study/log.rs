@@ -3,7 +3,7 @@
 use lockkey::{Direction, Fixture};
 use match3::{Game, Move, Stream};
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -30,11 +30,20 @@ struct Written {
     plays: Vec<WrittenPlay>,
     #[serde(default)]
     rankings: Vec<Ranking>,
+    /// Whether all games were played and all groups ranked; logs of older pages do not say.
+    #[serde(default)]
+    finished: Option<bool>,
+    /// How often the session was resumed after an interruption.
+    #[serde(default)]
+    resumed: u32,
 }
 
 #[derive(Deserialize)]
 struct Settings {
     order: Order,
+    /// The others: what people saw, and how many games they played.
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
 }
 
 /// In which order the levels were played.
@@ -122,6 +131,12 @@ pub(super) struct Log {
     pub(super) levels: Vec<Level>,
     pub(super) games: Vec<Played>,
     pub(super) rankings: Vec<Ranking>,
+    /// Whether games or ranks are missing.
+    pub(super) is_unfinished: bool,
+    /// Whether it was interrupted: the game in which that happened was started again.
+    pub(super) is_resumed: bool,
+    /// The settings beside the order, by name.
+    pub(super) settings: BTreeMap<String, serde_json::Value>,
 }
 
 impl Log {
@@ -165,6 +180,9 @@ impl Log {
             games: games?,
             levels,
             rankings: log.rankings,
+            is_unfinished: log.finished == Some(false),
+            is_resumed: log.resumed > 0,
+            settings: log.settings.others.into_iter().filter(|(name, _)| name != "sequence").collect(),
         };
         log.check_rankings()?;
         Ok(log)

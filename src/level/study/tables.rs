@@ -54,6 +54,8 @@ struct Maze {
 /// A Match-3 board.
 struct Stage {
     name: String,
+    /// Sessions that played it, and their games; games of one person are not independent, which its errors allow for.
+    sessions: usize,
     people: Rating,
     simulated: Rating,
     /// Games and their mean score, of those who played upwards and downwards.
@@ -85,6 +87,12 @@ impl Study {
         if !self.groups.is_empty() {
             text.push_str("\n## Ranks of difficulty\n\n1 is the easiest level. E is the number of nodes that A* visits.\n");
             self.groups.iter().for_each(|group| text.push_str(&group.markdown()));
+            if let Some((same, people)) = in_every_group(&self.groups) {
+                put(
+                    &mut text,
+                    &format!("\n{same} of {people} sessions have the order of E in every group.\n"),
+                );
+            }
         }
         if self.mazes.iter().any(|maze| maze.games > 0) {
             text.push_str(
@@ -103,7 +111,8 @@ impl Study {
         if !self.stages.is_empty() {
             text.push_str(
                 "\n## Scores\n\nProbability: the normal estimate of reaching the pass score, with its standard error. \
-                 Passed: the share of games, with its 95 % interval.\n\n\
+                 Passed: the share of games, with its 95 % interval. Errors of sessions are those over people, whose \
+                 games are not independent.\n\n\
                  | stage | player | games | average | deviation | probability | passed |\n|---|---|---|---|---|---|---|\n",
             );
             for stage in &self.stages {
@@ -147,11 +156,14 @@ impl Study {
         let stages = self.stages.iter().map(|stage| {
             let order = stage.by_order.map(|(games, mean)| json!({ "games": games, "mean": mean }));
             json!({
-                "stage": stage.name, "sessions": stage.people, "simulated": stage.simulated,
+                "stage": stage.name, "people": stage.sessions, "sessions": stage.people,
+                "simulated": stage.simulated,
                 "first_to_last": order[0], "last_to_first": order[1],
             })
         });
+        let every = in_every_group(&self.groups);
         json!({
+            "same_order_in_every_group": every.map(|(same, people)| json!({ "people": people, "same_order": same })),
             "groups": groups.collect::<Vec<_>>(), "mazes": mazes.collect::<Vec<_>>(),
             "stages": stages.collect::<Vec<_>>(),
         })
@@ -227,6 +239,25 @@ impl Agreement {
     }
 }
 
+/// Of the sessions that ranked every group, how many have the order of E in all of them; nothing for a single group.
+fn in_every_group(groups: &[RankedGroup]) -> Option<(usize, usize)> {
+    let (first, others) = groups.split_first().filter(|(_, others)| !others.is_empty())?;
+    let agrees = |group: &RankedGroup, code: &str| {
+        let (_, ranks) = group.ranks.iter().find(|(other, _)| other == code)?;
+        Some(tau(&group.difficulty, ranks)? == 1.0)
+    };
+    let sessions: Vec<bool> = first
+        .ranks
+        .iter()
+        .filter_map(|(code, _)| {
+            let all: Option<Vec<bool>> =
+                std::iter::once(first).chain(others).map(|group| agrees(group, code)).collect();
+            all.map(|all| all.into_iter().all(|same| same))
+        })
+        .collect();
+    Some((sessions.iter().filter(|&&same| same).count(), sessions.len()))
+}
+
 /// Kendall's tau between difficulties and ranks: of all pairs of levels whose difficulties differ, the share that is
 /// ranked alike less the share that is ranked the other way.
 fn tau(difficulty: &[u32], ranks: &[u32]) -> Option<f64> {
@@ -296,8 +327,11 @@ impl Stage {
     ) -> Result<Option<Self>, String> {
         let mut tally = Tally::new(board.rules.pass);
         let mut by_order = [(0, 0.0); 2];
+        let mut by_session: Vec<Vec<f64>> = vec![];
         for log in logs {
-            for score in log.games.iter().filter(|game| game.level == index).filter_map(|game| game.score) {
+            let scores = log.games.iter().filter(|game| game.level == index).filter_map(|game| game.score);
+            let scores: Vec<f64> = scores.collect();
+            for &score in &scores {
                 tally.add(&Play { score, ..Play::default() });
                 let (games, sum): &mut (usize, f64) = match log.order {
                     Order::Up => &mut by_order[0],
@@ -307,26 +341,58 @@ impl Stage {
                 *games += 1;
                 *sum += score;
             }
+            by_session.extend(Some(scores).filter(|scores| !scores.is_empty()));
         }
-        let people = tally.rating();
-        if people.plays == 0 {
+        if by_session.is_empty() {
             return Ok(None);
         }
+        let people = by_sessions(tally.rating(), &by_session, board.rules.pass);
         let game = Game::new(&board.rules).map_err(|error| error.to_string())?;
         let simulated =
             game.rate(&board.board, Player::Random, SEED, plays).map_err(|error| error.to_string())?;
         let by_order = by_order.map(|(games, sum): (usize, f64)| (games, sum / games.max(1) as f64));
-        Ok(Some(Self { name: level.name.clone(), people, simulated, by_order }))
+        let sessions = by_session.len();
+        Ok(Some(Self { name: level.name.clone(), sessions, people, simulated, by_order }))
+    }
+}
+
+/// A rating of games that come in sessions, with errors over sessions: what one person scores hangs together. The error of
+/// the normal estimate is that of the sums of its influence function; a single session gives none. The interval of the
+/// share that passed is Wilson's for as many independent games as would have its error over sessions.
+fn by_sessions(rating: Rating, sessions: &[Vec<f64>], pass: f64) -> Rating {
+    let Rating { mean, deviation, passed, .. } = rating;
+    let games = rating.plays as f64;
+    let error = |influence: &dyn Fn(f64) -> f64| {
+        let sums = sessions.iter().map(|scores| scores.iter().map(|&score| influence(score)).sum::<f64>());
+        let squares: f64 = sums.map(|sum| (sum / games) * (sum / games)).sum();
+        let count = sessions.len() as f64;
+        (squares * count / (count - 1.0)).sqrt()
+    };
+    let z = (mean - pass) / deviation;
+    let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let estimate_error = error(&|score| {
+        let away = (score - mean) / deviation;
+        density * (away - z / 2.0 * (away * away - 1.0))
+    });
+    let share_error = error(&|score| f64::from(u8::from(score >= pass)) - passed);
+    let alike = passed * (1.0 - passed) / (share_error * share_error);
+    let independent = if alike.is_nan() { games } else { alike.min(games) };
+    let independent = if sessions.len() == 1 { 1.0 } else { independent.max(sessions.len() as f64) };
+    let is_known = deviation > 0.0 && sessions.len() > 1;
+    Rating {
+        error: if is_known { estimate_error } else { f64::NAN },
+        interval: wilson(passed, independent),
+        ..rating
     }
 }
 
 fn scores_row(stage: &str, player: &str, rating: &Rating) -> String {
     let Rating { plays, mean, deviation, estimate, error, passed, interval: (low, high), .. } = *rating;
     let percent = |share: f64| 100.0 * share;
+    let error = if error.is_nan() { "–".to_owned() } else { format!("{:.1}", percent(error)) };
     format!(
-        "| {stage} | {player} | {plays} | {mean:.2} | {deviation:.2} | {:.1} ± {:.1} % | {:.1} % ({:.1} to {:.1}) |\n",
+        "| {stage} | {player} | {plays} | {mean:.2} | {deviation:.2} | {:.1} ± {error} % | {:.1} % ({:.1} to {:.1}) |\n",
         percent(estimate),
-        percent(error),
         percent(passed),
         percent(low),
         percent(high)
@@ -356,6 +422,31 @@ mod tests {
     ];
 
     #[test]
+    fn games_of_one_person_are_not_independent() {
+        let rate = |sessions: &[Vec<f64>]| {
+            let mut tally = Tally::new(15.0);
+            sessions.iter().flatten().for_each(|&score| tally.add(&Play { score, ..Play::default() }));
+            (tally.rating(), by_sessions(tally.rating(), sessions, 15.0))
+        };
+        let scores: Vec<f64> = (0..40).map(|at| f64::from(at * 7 % 40) / 2.0 + 4.0).collect();
+        // One game a person: as if games were independent, but for the degree of freedom of the mean.
+        let single: Vec<Vec<f64>> = scores.iter().map(|&score| vec![score]).collect();
+        let (apart, over) = rate(&single);
+        assert!((over.error / apart.error - (40.0_f64 / 39.0).sqrt()).abs() < 0.02, "{apart:?} {over:?}");
+        let width = |rating: &Rating| rating.interval.1 - rating.interval.0;
+        assert!((width(&over) / width(&apart) - 1.0).abs() < 0.02, "{apart:?} {over:?}");
+        // The same game five times over says no more than once, but for what is lost by one of eight people.
+        let copies: Vec<Vec<f64>> = scores[..8].iter().map(|&score| vec![score; 5]).collect();
+        let (naive, over) = rate(&copies);
+        let (_, once) = rate(&scores[..8].iter().map(|&score| vec![score]).collect::<Vec<_>>());
+        assert!((over.error / once.error - 1.0).abs() < 0.1, "{once:?} {over:?}");
+        assert!(over.error > 2.0 * naive.error && width(&over) > 1.8 * width(&naive), "{naive:?} {over:?}");
+        // One person alone gives no error, and an interval of a single game.
+        let (_, alone) = rate(&[scores[..5].to_vec()]);
+        assert!(alone.error.is_nan() && width(&alone) > 0.75, "{alone:?}");
+    }
+
+    #[test]
     fn six_of_seven_agreed_in_each_published_group() {
         assert_eq!((ranks_of(&G1), ranks_of(&G2)), (vec![2.0, 1.0, 3.0], vec![3.0, 2.0, 1.0]));
         assert_eq!(ranks_of(&[5, 5, 1]), [2.5, 2.5, 1.0]);
@@ -368,6 +459,17 @@ mod tests {
             let (low, high) = found.interval;
             assert!((low - 0.175_457).abs() < 1e-6 && (high - 0.992_897).abs() < 1e-6, "{low} {high}");
         }
+        let group = |difficulty: [u32; 3], ranks: [[u32; 3]; 7]| RankedGroup {
+            name: String::new(),
+            levels: vec![],
+            difficulty: difficulty.to_vec(),
+            by_difficulty: vec![],
+            ranks: ranks.iter().enumerate().map(|(at, ranks)| (at.to_string(), ranks.to_vec())).collect(),
+            agreement: None,
+        };
+        let groups = [group(G1, RANKS.map(|both| both.0)), group(G2, RANKS.map(|both| both.1))];
+        assert_eq!(in_every_group(&groups), Some((5, 7)), "as printed");
+        assert_eq!(in_every_group(&groups[..1]), None);
         assert_eq!(tau(&[1, 2, 3], &[3, 2, 1]), Some(-1.0));
         assert_eq!(tau(&[7, 7], &[1, 2]), None);
     }

@@ -16,7 +16,7 @@ fn leases() -> Leases {
 
 /// A worker that answers for itself.
 fn party(worker: &str) -> Party<'_> {
-    Party { worker, principal: worker }
+    Party { worker, principal: worker, joined: seconds(0) }
 }
 
 /// Has a piece granted to a worker and fail there.
@@ -196,7 +196,7 @@ fn with_fewer_workers_poison_is_what_fails_five_times() {
 #[test]
 fn ids_are_self_chosen_so_principals_are_counted() {
     let mut leases = leases();
-    let one = |worker| Party { worker, principal: "one" };
+    let one = |worker| Party { worker, principal: "one", joined: seconds(0) };
     for worker in ["a", "b", "c", "d"] {
         fail(&mut leases, one(worker), seconds(0));
     }
@@ -256,14 +256,16 @@ fn vanish(leases: &mut Leases, rounds: std::ops::Range<u64>, worker: impl Fn(u64
         let (worker, now) = (worker(round), 100 * round);
         leases.grant(&work(0), &worker, seconds(now));
         assert_eq!(leases.expire(seconds(now + 50)).len(), 1);
-        leases.vanished(&work(0), Party { worker: &worker, principal: "machine" });
+        let party = Party { worker: &worker, principal: "machine", joined: seconds(now) };
+        leases.vanished(&work(0), party, seconds(now));
     }
 }
 
 #[test]
 fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_is_there() {
     let mut leases = leases();
-    let returned = Party { worker: "new", principal: "machine" };
+    let returned = Party { worker: "new", principal: "machine", joined: seconds(1801) };
+    let steady = Party { worker: "steady", principal: "machine", joined: seconds(1799) };
     let life = |round| format!("life {round}");
     vanish(&mut leases, 0..9, life);
     leases.advanced(&work(0));
@@ -272,6 +274,10 @@ fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_
     vanish(&mut leases, 18..19, life);
     assert!(is_poison(&leases, &[returned]), "ten lives of one machine");
     assert!(!is_poison(&leases, &[returned, party("other")]), "another has not tried");
+    assert!(
+        !is_poison(&leases, &[returned, steady]),
+        "nor has one of the same machine that was there all the time"
+    );
     assert!(!is_poison(&leases, &[]));
 }
 
@@ -279,7 +285,7 @@ fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_
 fn a_worker_that_returns_had_not_vanished() {
     let mut leases = leases();
     vanish(&mut leases, 0..30, |_| "a".to_owned());
-    assert!(!is_poison(&leases, &[Party { worker: "a", principal: "machine" }]));
+    assert!(!is_poison(&leases, &[Party { worker: "a", principal: "machine", joined: seconds(0) }]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Positions go through the layers in blocks. Every sum runs over positions or inputs in a fixed order, lane by lane and
 //! with fused multiply-add, so that all paths give the same bits; what a vector holds is always the nodes of a layer,
-//! never positions. A king's worth is not learnt.
+//! never positions. A king's worth is learnt only where that is asked for.
 #![allow(unsafe_code)]
 
 use super::kernel::{Row, SimdPath};
@@ -43,6 +43,9 @@ struct Weights {
     output: Row<NARROW_ROW>,
     /// The output's bias and the direct weight.
     rest: [f32; 2],
+    /// A king's worth; of a gradient what the sub-boards say of it, to be added up.
+    king: f32,
+    king_parts: Row<SUB_BOARD_ROW>,
 }
 
 impl Weights {
@@ -54,6 +57,8 @@ impl Weights {
             narrow: [Row([0.0; NARROW_ROW]); WIDE + 1],
             output: Row([0.0; NARROW_ROW]),
             rest: [0.0; 2],
+            king: 0.0,
+            king_parts: Row([0.0; SUB_BOARD_ROW]),
         })
     }
 
@@ -99,22 +104,38 @@ struct Nodes {
     narrow_error: [Row<NARROW_ROW>; BLOCK],
 }
 
+/// What Adam remembers from step to step: the mean and the mean square of the gradient, by the order of
+/// [`Network::new`], and what is left of their start at zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// The mean.
+    pub mean: Vec<f32>,
+    /// The mean square.
+    pub square: Vec<f32>,
+    /// What is left of the start of both.
+    pub decayed: [f64; 2],
+}
+
+impl Moments {
+    /// Those of a network of so many weights that has not learnt anything.
+    pub fn new(weights: usize) -> Self {
+        Self { mean: vec![0.0; weights], square: vec![0.0; weights], decayed: [1.0; 2] }
+    }
+}
+
 /// A network that learns.
 pub struct Learner {
     kind: NodeKind,
     path: SimdPath,
-    king: f32,
+    /// Whether a king's worth is learnt too, and its bounds.
+    kings: Option<(f32, f32)>,
     weights: Box<Weights>,
     gradient: Box<Weights>,
     /// Weights of the wide and the narrow layer by node instead of by input, for the way back.
     wide_back: Box<[Row<SUB_BOARD_ROW>; WIDE]>,
     narrow_back: Box<[Row<WIDE_ROW>; NARROW]>,
     nodes: Box<Nodes>,
-    /// Adam's moments, by the flat order of weights.
-    mean: Vec<f32>,
-    square: Vec<f32>,
-    /// What is left of the moments' start at zero.
-    decayed: [f64; 2],
+    moments: Moments,
 }
 
 impl Learner {
@@ -128,11 +149,34 @@ impl Learner {
         path.is_available().then(|| Self::with_path(network, path))
     }
 
+    /// Has it learn a king's worth as well, within bounds.
+    #[must_use]
+    pub fn with_kings(self, low: f32, high: f32) -> Self {
+        Self { kings: Some((low, high)), ..self }
+    }
+
+    /// Has it continue with what an earlier learner of the same kind remembered.
+    ///
+    /// # Panics
+    /// If they are not as many as there are weights.
+    #[must_use]
+    pub fn with_moments(self, moments: Moments) -> Self {
+        let count = self.kind.weight_count();
+        assert!(moments.mean.len() == count && moments.square.len() == count, "moments of another network");
+        Self { moments, ..self }
+    }
+
+    /// What Adam remembers, for the next learner.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
     fn with_path(network: &Network, path: SimdPath) -> Self {
         let kind = network.kind();
         let mut weights = Weights::zero();
         weights.each(kind, |at, weight| *weight = network.weights()[at]);
         let count = kind.weight_count();
+        weights.king = network.weights()[count - 1];
         let row = || Row([0.0; SUB_BOARD_ROW]);
         let nodes = Nodes {
             first: [row(); BLOCK],
@@ -145,15 +189,13 @@ impl Learner {
         Self {
             kind,
             path,
-            king: network.weights()[count - 1],
+            kings: None,
             weights,
             gradient: Weights::zero(),
             wide_back: Box::new([row(); WIDE]),
             narrow_back: Box::new([Row([0.0; WIDE_ROW]); NARROW]),
             nodes: Box::new(nodes),
-            mean: vec![0.0; count],
-            square: vec![0.0; count],
-            decayed: [1.0; 2],
+            moments: Moments::new(count),
         }
     }
 
@@ -167,7 +209,7 @@ impl Learner {
 
     /// Its weights in the order of [`Network::new`].
     pub fn flat(&mut self) -> Vec<f32> {
-        let mut flat = vec![self.king; self.kind.weight_count()];
+        let mut flat = vec![self.weights.king; self.kind.weight_count()];
         self.weights.each(self.kind, |at, weight| flat[at] = *weight);
         flat
     }
@@ -178,6 +220,9 @@ impl Learner {
         let mut flat = vec![0.0; self.kind.weight_count()];
         let share = 1.0 / lessons.len().max(1) as f32;
         self.gradient.each(self.kind, |at, weight| flat[at] = *weight * share);
+        if let Some(king) = flat.last_mut() {
+            *king = self.gradient.king * share;
+        }
         (loss, flat)
     }
 
@@ -185,19 +230,23 @@ impl Learner {
     pub fn step(&mut self, lessons: &[Lesson], rate: f32) -> f32 {
         let loss = self.accumulate(lessons);
         let share = 1.0 / lessons.len().max(1) as f32;
-        self.decayed = [0, 1].map(|which| self.decayed[which] * f64::from(DECAY[which]));
-        let corrections = self.decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
-        let Self { weights, gradient, mean, square, kind, .. } = self;
+        let Self { weights, gradient, moments: Moments { mean, square, decayed }, kind, kings, .. } = self;
+        *decayed = [0, 1].map(|which| decayed[which] * f64::from(DECAY[which]));
+        let corrections = decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
         let mut slopes = vec![0.0; mean.len()];
         gradient.each(*kind, |at, slope| slopes[at] = *slope * share);
-        weights.each(*kind, |at, weight| {
-            let slope = slopes[at];
+        let mut improve = |at: usize, slope: f32, weight: &mut f32| {
             mean[at] = DECAY[0].mul_add(mean[at], (1.0 - DECAY[0]) * slope);
             square[at] = DECAY[1].mul_add(square[at], (1.0 - DECAY[1]) * (slope * slope));
             let size = (square[at] * corrections[1]).sqrt() + EPSILON;
             let moved = (-rate).mul_add(mean[at] * corrections[0] / size, *weight);
             *weight = moved.clamp(-LARGEST, LARGEST);
-        });
+        };
+        weights.each(*kind, |at, weight| improve(at, slopes[at], weight));
+        if let Some((low, high)) = *kings {
+            improve(slopes.len() - 1, gradient.king * share, &mut weights.king);
+            weights.king = weights.king.clamp(low, high);
+        }
         loss
     }
 
@@ -218,6 +267,9 @@ impl Learner {
         for block in lessons.chunks(BLOCK) {
             loss += f64::from(self.block(block));
         }
+        for part in self.gradient.king_parts.0 {
+            self.gradient.king += part;
+        }
         (loss / lessons.len().max(1) as f64) as f32
     }
 
@@ -236,12 +288,13 @@ impl Learner {
     /// Forwards and back again with one block; returns the sum of square errors.
     #[inline(always)]
     fn pass<V: Lanes>(&mut self, lessons: &[Lesson]) -> f32 {
-        let Self { kind, king, weights, gradient, wide_back, narrow_back, nodes, .. } = self;
+        let Self { kind, kings, weights, gradient, wide_back, narrow_back, nodes, .. } = self;
+        let king = weights.king;
         let count = lessons.len();
         let mut errors = [0.0_f32; BLOCK];
         let mut loss = 0.0;
         for (at, lesson) in lessons.iter().enumerate() {
-            let board = Board::of(&lesson.position, *king);
+            let board = Board::of(&lesson.position, king);
             first_nodes::<V>(*kind, weights, &board, &mut nodes.first[at]);
         }
         // Groups are filled up with what earlier blocks left there; nobody looks at it.
@@ -257,7 +310,7 @@ impl Learner {
         dense::<V, NARROW_ROW, WIDE_ROW>(&weights.narrow[..WIDE], Some(&weights.narrow[WIDE]), wide, narrow);
         narrow.iter_mut().for_each(tanh::<V, NARROW_ROW>);
         for (at, lesson) in lessons.iter().enumerate() {
-            let board = Board::of(&lesson.position, *king);
+            let board = Board::of(&lesson.position, king);
             // Padding has no weights, but tanh(0) is 0 anyway; ten nodes are summed in order.
             let mut sum = weights.rest[1].mul_add(board.sum, weights.rest[0]);
             for node in 0..NARROW {
@@ -269,6 +322,9 @@ impl Learner {
             errors[at] = 2.0 * error * (1.0 - value * value);
             gradient.rest[0] += errors[at];
             gradient.rest[1] = errors[at].mul_add(board.sum, gradient.rest[1]);
+            if kings.is_some() {
+                gradient.king = (errors[at] * weights.rest[1]).mul_add(board.kings, gradient.king);
+            }
         }
         for at in 0..count {
             let error = errors[at];
@@ -296,20 +352,29 @@ impl Learner {
             &nodes.first[..count],
             &mut gradient.wide,
         );
-        if *kind == NodeKind::Weighted {
+        if *kind == NodeKind::Weighted || kings.is_some() {
             dense::<V, SUB_BOARD_ROW, WIDE_ROW>(
                 &**wide_back,
                 None,
                 &nodes.wide_error[..groups],
                 &mut nodes.first_error[..groups],
             );
+        }
+        if *kind == NodeKind::Weighted {
             for (at, lesson) in lessons.iter().enumerate() {
                 through_tanh::<V, SUB_BOARD_ROW>(&nodes.first[at], &mut nodes.first_error[at]);
-                let board = Board::of(&lesson.position, *king);
+                let board = Board::of(&lesson.position, king);
                 for &(square, worth) in board.pieces() {
                     axpy::<V, SUB_BOARD_ROW>(worth, &nodes.first_error[at], &mut gradient.first[square]);
                 }
                 axpy::<V, SUB_BOARD_ROW>(1.0, &nodes.first_error[at], &mut gradient.first[32]);
+            }
+        }
+        if kings.is_some() {
+            for (at, lesson) in lessons.iter().enumerate() {
+                let board = Board::of(&lesson.position, king);
+                let slopes = king_slopes::<V>(*kind, weights, &board, king);
+                times::<V, SUB_BOARD_ROW>(&nodes.first_error[at], &slopes, &mut gradient.king_parts);
             }
         }
         loss
@@ -331,8 +396,11 @@ fn avx2(learner: &mut Learner, lessons: &[Lesson]) -> f32 {
 /// The pieces as the side to move sees them from its own back row.
 struct Board {
     pieces: [(usize, f32); 32],
+    is_king: [bool; 32],
     count: usize,
     sum: f32,
+    /// The kings alone, each counted as 1.
+    kings: f32,
 }
 
 impl Board {
@@ -340,10 +408,13 @@ impl Board {
     fn of(position: &Position, king: f32) -> Self {
         let side = position.side_to_move();
         let turn = if side == Side::Black { 0 } else { 31 };
-        let mut board = Self { pieces: [(0, 0.0); 32], count: 0, sum: 0.0 };
+        let mut board = Self { pieces: [(0, 0.0); 32], is_king: [false; 32], count: 0, sum: 0.0, kings: 0.0 };
         for (owner, sign) in [(side, 1.0), (!side, -1.0)] {
             for square in position.pieces(owner) {
-                let worth = if position.kings.contains(square) { sign * king } else { sign };
+                let crowned = position.kings.contains(square);
+                let worth = if crowned { sign * king } else { sign };
+                board.kings += if crowned { sign } else { 0.0 };
+                board.is_king[board.count] = crowned;
                 board.pieces[board.count] = (square.index() ^ turn, worth);
                 board.count += 1;
                 board.sum += worth;
@@ -374,12 +445,35 @@ fn first_nodes<V: Lanes>(kind: NodeKind, weights: &Weights, board: &Board, nodes
         NodeKind::Sum => {
             nodes.0.fill(0.0);
             for &(square, worth) in board.pieces() {
-                for (node, squares) in nodes.0.iter_mut().zip(&SUB_BOARD_SQUARES) {
-                    if squares.0 >> square & 1 == 1 {
-                        *node += worth;
-                    }
-                }
+                add_to_covering(square, worth, nodes);
             }
+        }
+    }
+}
+
+/// What the sub-boards' sums gain for each unit that kings are worth more.
+#[inline(always)]
+fn king_slopes<V: Lanes>(kind: NodeKind, weights: &Weights, board: &Board, king: f32) -> Row<SUB_BOARD_ROW> {
+    let mut slopes = Row([0.0; SUB_BOARD_ROW]);
+    for (&(square, worth), is_king) in board.pieces().iter().zip(board.is_king) {
+        if !is_king {
+            continue;
+        }
+        let sign = if (worth > 0.0) == (king > 0.0) { 1.0 } else { -1.0 };
+        match kind {
+            NodeKind::Weighted => axpy::<V, SUB_BOARD_ROW>(sign, &weights.first[square], &mut slopes),
+            NodeKind::Sum => add_to_covering(square, sign, &mut slopes),
+        }
+    }
+    slopes
+}
+
+/// Adds a piece to every sub-board that covers its square.
+#[inline(always)]
+fn add_to_covering(square: usize, worth: f32, nodes: &mut Row<SUB_BOARD_ROW>) {
+    for (node, squares) in nodes.0.iter_mut().zip(&SUB_BOARD_SQUARES) {
+        if squares.0 >> square & 1 == 1 {
+            *node += worth;
         }
     }
 }
@@ -423,6 +517,15 @@ fn axpy<V: Lanes, const ROW: usize>(factor: f32, from: &Row<ROW>, to: &mut Row<R
     let factor = V::splat(factor);
     for at in (0..ROW).step_by(V::WIDTH) {
         V::load(&from.0[at..]).mul_add(factor, V::load(&to.0[at..])).store(&mut to.0[at..]);
+    }
+}
+
+/// `to += one * other`, place by place.
+#[inline(always)]
+fn times<V: Lanes, const ROW: usize>(one: &Row<ROW>, other: &Row<ROW>, to: &mut Row<ROW>) {
+    for at in (0..ROW).step_by(V::WIDTH) {
+        let product = V::load(&one.0[at..]).mul_add(V::load(&other.0[at..]), V::load(&to.0[at..]));
+        product.store(&mut to.0[at..]);
     }
 }
 
@@ -536,7 +639,7 @@ mod tests {
     fn gradients_are_what_differences_say() {
         for kind in [NodeKind::Weighted, NodeKind::Sum] {
             let (network, lessons) = (network(kind, 5), lessons(45));
-            let (error, gradient) = Learner::new(&network).gradient(&lessons);
+            let (error, gradient) = Learner::new(&network).with_kings(1.0, 3.0).gradient(&lessons);
             let weights: Vec<f64> = network.weights().iter().map(|w| f64::from(*w)).collect();
             let expected = loss(kind, &weights, &lessons);
             assert!((f64::from(error) - expected).abs() < 1e-4, "{error} {expected}");
@@ -544,7 +647,7 @@ mod tests {
             let mut stream = Stream::new(1);
             let last = Layout::of(kind).king;
             let mut tried: Vec<usize> = (0..150).map(|_| stream.below(last)).collect();
-            tried.extend(last - 13..last);
+            tried.extend(last - 13..=last);
             for at in tried {
                 const STEP: f64 = 1e-5;
                 let moved = |by: f64| {
@@ -560,7 +663,9 @@ mod tests {
                     gradient[at]
                 );
             }
-            assert_eq!(gradient[last], 0.0, "a king's worth is not learnt");
+            assert_ne!(gradient[last], 0.0, "there are kings in these positions");
+            let (_, without) = Learner::new(&network).gradient(&lessons);
+            assert_eq!((without[last], &without[..last]), (0.0, &gradient[..last]));
         }
     }
 
@@ -571,7 +676,8 @@ mod tests {
             let learnt: Vec<Vec<u32>> = SimdPath::available()
                 .into_iter()
                 .map(|path| {
-                    let mut learner = Learner::on_path(&network, path).expect("it is available");
+                    let learner = Learner::on_path(&network, path).expect("it is available");
+                    let mut learner = learner.with_kings(1.0, 3.0);
                     for _ in 0..3 {
                         learner.step(&lessons, 0.01);
                     }
@@ -580,6 +686,21 @@ mod tests {
                 .collect();
             assert!(learnt.windows(2).all(|two| two[0] == two[1]), "{kind:?}: {:?}", SimdPath::available());
         }
+    }
+
+    #[test]
+    fn who_continues_with_the_moments_of_another_learns_as_if_there_was_one() {
+        let (network, lessons) = (network(NodeKind::Weighted, 3), lessons(40));
+        let mut through = Learner::new(&network).with_kings(1.0, 3.0);
+        (0..4).for_each(|_| _ = through.step(&lessons, 0.01));
+        let mut first = Learner::new(&network).with_kings(1.0, 3.0);
+        (0..2).for_each(|_| _ = first.step(&lessons, 0.01));
+        let moments = first.moments().clone();
+        let halfway = first.network().expect("weights stay numbers");
+        let mut second = Learner::new(&halfway).with_kings(1.0, 3.0).with_moments(moments);
+        (0..2).for_each(|_| _ = second.step(&lessons, 0.01));
+        assert_eq!((second.flat(), second.moments()), (through.flat(), through.moments()));
+        assert_ne!(second.flat().last(), network.weights().last(), "a king's worth is learnt");
     }
 
     #[test]

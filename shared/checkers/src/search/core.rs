@@ -80,9 +80,8 @@ impl<T: Memory> Core<T> {
     }
 
     pub(super) fn remember_positions(&mut self, positions: &[Position]) {
-        if self.past.set(positions) && !T::SELECTIVE {
-            // What is in the table holds for another set.
-            self.table.clear();
+        if self.past.set(positions) {
+            self.table.depend_on(self.past.hash());
         }
     }
 
@@ -106,15 +105,20 @@ impl<T: Memory> Core<T> {
         let roots = &mut self.roots;
         position.for_each_move(|mv| roots.push(Root { mv, index: roots.len() }));
         if let Some(seed) = self.ties {
-            let mut stream = Stream::new(seed);
-            for last in (1..roots.len()).rev() {
-                let other = stream.below(last + 1);
-                (roots[last].index, roots[other].index) = (roots[other].index, roots[last].index);
-            }
+            permute(seed, roots.len(), |one, other| {
+                (roots[one].index, roots[other].index) = (roots[other].index, roots[one].index);
+            });
         }
         let lines = limits.lines.max(1).min(self.roots.len());
         for buffer in [&mut self.lines, &mut self.drafts] {
             buffer.resize_with(lines, || Line { score: Score::EVEN, moves: Vec::with_capacity(MAX_PLY) });
+        }
+    }
+
+    /// Puts equally good moves into the order that decides ties; they stay as they are where that is theirs.
+    pub(super) fn order_ties(&self, moves: &mut [Move]) {
+        if let Some(seed) = self.ties {
+            permute(seed, moves.len(), |one, other| moves.swap(one, other));
         }
     }
 
@@ -127,6 +131,14 @@ impl<T: Memory> Core<T> {
             [line] => ends_within(line.score),
             _ => false,
         }
+    }
+}
+
+/// Exchanges places from the last to the first, each with one before it or itself.
+fn permute(seed: u64, count: usize, mut swap: impl FnMut(usize, usize)) {
+    let mut stream = Stream::new(seed);
+    for last in (1..count).rev() {
+        swap(last, stream.below(last + 1));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The positions of the game so far, which a search scores as draws.
 
 use crate::position::{Position, Side};
+use crate::random::mix;
 
 /// A fixed set of positions for one root. It says nothing of repetitions inside the tree, so that a plain minimax with
 /// the same set finds the same score.
@@ -22,6 +23,11 @@ impl Past {
         self.positions.extend_from_slice(positions);
         self.mask = positions.iter().fold(0, |mask, position| mask | bit(position));
         true
+    }
+
+    /// A hash of the set, whatever the order of its positions; 0 if it is empty.
+    pub(super) fn hash(&self) -> u64 {
+        self.positions.iter().fold(0, |hash, position| hash ^ mix(position.hash64()))
     }
 
     #[inline]

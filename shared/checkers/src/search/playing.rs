@@ -1,7 +1,8 @@
 //! The playing search: one long search by time, nodes or depth, on one thread or several.
 //!
-//! It deepens ply by ply in one go, uses the best move of a depth that it could not finish, and reduces late moves. On one thread and without a clock it finds the same on every machine; evolution does not use it,
-//! because what it finds depends on what it has searched before.
+//! It deepens ply by ply in one go, uses the best move of a depth that it could not finish, and reduces late moves. On one
+//! thread and without a clock it finds the same on every machine; evolution does not use it, because what it finds
+//! depends on what it has searched before.
 
 use super::budget::Budget;
 use super::core::Core;
@@ -125,12 +126,14 @@ impl PlayingSearch {
     }
 
     fn prepare<E: Evaluator>(&mut self, evaluator: &mut E, position: &Position, limits: &Limits) {
-        let bits = self.settings.table_bits.unwrap_or_else(|| table_bits(limits)).clamp(2, LARGEST_TABLE);
-        // A longer search than any before gets a larger table, and begins anew.
-        if bits > self.bits {
+        let threads = self.settings.threads.max(1);
+        let fitting = || table_bits(limits, threads);
+        let bits = self.settings.table_bits.unwrap_or_else(fitting).clamp(2, LARGEST_TABLE);
+        // A much longer search than any before gets a larger table, and begins anew: what the old one holds is worth more
+        // than twice the room.
+        if self.cores.is_empty() || bits > self.bits + 1 {
             self.bits = bits;
             let table = SharedTable::new(bits);
-            let threads = self.settings.threads.max(1);
             self.cores = (0..threads).map(|_| Core::new(table.clone(), self.style)).collect();
         }
         let man = self.man(evaluator);
@@ -147,14 +150,14 @@ impl PlayingSearch {
 /// Larger tables are cut to this: 1 GiB.
 const LARGEST_TABLE: u32 = 26;
 
-/// A table that a search within these limits fills, 2^14 to 2^22 entries.
-fn table_bits(limits: &Limits) -> u32 {
+/// A table that a search of so many threads within these limits fills, 2^14 to 2^22 entries for each thread.
+fn table_bits(limits: &Limits, threads: u32) -> u32 {
     const NODES_A_SECOND: f64 = 2e6;
     let by_time = limits.time.map(|time| time.as_secs_f64() * NODES_A_SECOND);
     let by_depth = libm::pow(2.2, f64::from(limits.depth.min(64)));
     let nodes = [by_time, limits.nodes.map(|nodes| nodes as f64), Some(by_depth)];
     let nodes = nodes.into_iter().flatten().fold(f64::INFINITY, f64::min);
-    (libm::log2(nodes.max(1.0)) as u32 + 1).clamp(14, 22)
+    (libm::log2(nodes.max(1.0)) as u32 + 1).clamp(14, 22) + threads.ilog2()
 }
 
 /// The mean change of an opinion, over positions of games, when the other side loses a man.

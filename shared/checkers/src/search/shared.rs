@@ -27,6 +27,8 @@ pub(super) struct SharedTable {
     buckets: Arc<Vec<Bucket>>,
     /// Searches since the table was made, to tell old entries.
     age: Arc<AtomicU8>,
+    /// Mixed into every hash: of the positions of the game that scores depend on, 0 for none.
+    past: u64,
 }
 
 /// An entry as 64 bits: score 32, hint 16, depth 7, bound 2, age 6.
@@ -58,12 +60,17 @@ impl SharedTable {
     /// A table of about 2^`bits` entries of 16 bytes.
     pub(super) fn new(bits: u32) -> Self {
         let buckets = (0..1_usize << bits.saturating_sub(2)).map(|_| Bucket::default()).collect();
-        Self { buckets: Arc::new(buckets), age: Arc::default() }
+        Self { buckets: Arc::new(buckets), age: Arc::default(), past: 0 }
     }
 
     /// A search begins: what earlier ones found gives way first.
     pub(super) fn grow_older(&self) {
         self.age.fetch_add(1, Relaxed);
+    }
+
+    #[inline]
+    fn hash(&self, position: &Position) -> u64 {
+        position.hash64() ^ self.past
     }
 
     fn bucket(&self, hash: u64) -> &Bucket {
@@ -76,7 +83,7 @@ impl Memory for SharedTable {
 
     #[inline]
     fn look_up(&self, position: &Position) -> Option<Entry> {
-        let hash = position.hash64();
+        let hash = self.hash(position);
         self.bucket(hash).0.iter().find_map(|slot| {
             let content = slot.content.load(Relaxed);
             (slot.check.load(Relaxed) == hash ^ content).then(|| unpack(content)).flatten()
@@ -85,7 +92,7 @@ impl Memory for SharedTable {
 
     #[inline]
     fn store(&mut self, position: &Position, found: Entry) {
-        let (hash, age) = (position.hash64(), self.age.load(Relaxed) & 63);
+        let (hash, age) = (self.hash(position), self.age.load(Relaxed) & 63);
         // Its own place if it has one, else that of the shallowest, oldest entry.
         let worth = |slot: &Slot| {
             let content = slot.content.load(Relaxed);
@@ -110,6 +117,10 @@ impl Memory for SharedTable {
             slot.content.store(0, Relaxed);
             slot.check.store(0, Relaxed);
         }
+    }
+
+    fn depend_on(&mut self, past: u64) {
+        self.past = past;
     }
 
     #[inline]
@@ -142,6 +153,17 @@ mod tests {
         }
         table.clear();
         assert!(table.look_up(&Position::START).is_none());
+    }
+
+    #[test]
+    fn what_was_found_with_other_positions_of_the_game_does_not_count() {
+        let mut table = SharedTable::new(6);
+        let found = Entry { score: Score(7), hint: Hint::NONE, depth: 3, bound: Bound::Exact };
+        table.store(&Position::START, found);
+        table.depend_on(0x1234_5678_9abc_def0);
+        assert!(table.look_up(&Position::START).is_none());
+        table.depend_on(0);
+        assert!(table.look_up(&Position::START).is_some());
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub(super) trait Memory {
     /// Forgets everything.
     fn clear(&mut self);
 
+    /// Scores depend on a set of positions from now on, which this is the hash of: what was found with another one
+    /// does not count.
+    fn depend_on(&mut self, past: u64);
+
     /// Whether an entry of this depth may stand for a search.
     fn counts(&self, entry: Entry, depth: u32) -> bool;
 }
@@ -143,6 +147,10 @@ impl Memory for Table {
             self.slots.iter_mut().for_each(|slot| slot.generation = 0);
             self.generation = 1;
         }
+    }
+
+    fn depend_on(&mut self, _past: u64) {
+        self.clear();
     }
 
     #[inline]

@@ -255,10 +255,11 @@ impl<'a, E: Evaluator, T: Memory> Tree<'a, E, T> {
     }
 
     /// True if a child of a frontier node is judged by the evaluator: nothing is pending, or pending captures do not
-    /// matter.
+    /// matter, and it is no draw by repetition.
     fn is_leaf(&self, position: &Position) -> bool {
         let quiet = if position.must_capture() { !self.search.style.quiescence } else { position.can_step() };
-        quiet && !self.search.past.contains(position)
+        let repeated = self.search.past.contains(position) || T::SELECTIVE && self.search.recurs(position);
+        quiet && !repeated
     }
 
     /// Takes a leaf that is already evaluated into the tree.

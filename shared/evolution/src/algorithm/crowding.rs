@@ -27,7 +27,7 @@ pub struct Crowding {
     #[schemars(range(min = 1, max = 10_000_000), extend("default" = 1))]
     #[serde(skip_serializing_if = "is_one")]
     pub mates: u32,
-    /// Whether a child that equals somebody is turned away, so that no solution takes more than one place.
+    /// Whether a child that equals another individual is rejected, so that no solution takes more than one place.
     #[schemars(extend("default" = false))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub distinct: bool,

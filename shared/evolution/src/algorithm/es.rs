@@ -33,7 +33,7 @@ pub struct Es {
     pub tau_common: f64,
     /// Whether a child has one parent, two, or all.
     pub recombination: Recombination,
-    /// Who may stay for the next generation.
+    /// Which individuals survive.
     #[schemars(extend("default" = "plus"))]
     #[serde(skip_serializing_if = "is_default")]
     pub survival: Survival,
@@ -82,14 +82,14 @@ pub enum Recombination {
     Intermediate,
 }
 
-/// Who may stay for the next generation.
+/// Which individuals survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Survival {
     /// The best of parents and children.
     #[default]
     Plus,
-    /// The best of the children, of whom there are at least as many as parents.
+    /// The best of the children; there are at least as many as parents.
     Comma,
 }
 

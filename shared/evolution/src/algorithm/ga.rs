@@ -15,7 +15,7 @@ pub struct Ga {
     /// Individuals on an island.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub population: u32,
-    /// How many compete to be a parent.
+    /// Number of individuals that compete to be a parent.
     #[schemars(range(min = 1, max = 1000))]
     pub tournament: u32,
     /// How two parents' genes are mixed.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MapElites {
-    /// How many bins the grid has along each of the problem's axes.
+    /// Number of bins along each axis of the problem.
     #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 100_000)))]
     pub bins: Vec<u32>,
     /// Random individuals to begin with.
@@ -104,7 +104,7 @@ impl MapElites {
     }
 
     /// The cell of an individual. What lies outside an axis belongs to its first or last bin.
-    pub(crate) fn cell(&self, axes: &[Axis], descriptors: &[f32]) -> u64 {
+    pub fn cell(&self, axes: &[Axis], descriptors: &[f32]) -> u64 {
         self.bins.iter().zip(axes).zip(descriptors).fold(0, |cell, ((&bins, axis), &value)| {
             let place = (value - axis.low) / (axis.high - axis.low) * bins as f32;
             let bin = (place.max(0.0) as u64).min(u64::from(bins) - 1);

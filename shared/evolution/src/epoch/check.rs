@@ -83,7 +83,8 @@ impl<P: Problem> World<P> {
         let spends = end.evaluations >= stretch.start.evaluations && state.unjudgeable <= end.evaluations;
         stretch.expect(spends, "at least the evaluations of the epoch before")?;
         let private = state.private.len() as u64;
-        stretch.expect(private <= own.algorithm.private_bytes(), "the private state of its algorithm")?;
+        stretch
+            .expect(private <= self.problem.memory_bytes(), "what it has learnt from, within its bound")?;
         let island = self.island(stretch.task, state)?;
         let count = island.population().len() as u64;
         let founders = u64::from(own.algorithm.founders());

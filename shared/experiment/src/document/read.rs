@@ -104,11 +104,20 @@ pub fn read_limited_from(file: &str, reader: impl Read) -> Result<String, ReadEr
     if bytes.len() as u64 > MAX_BYTES {
         return Err(ReadError::TooLong { file: file.to_owned() });
     }
-    let text = String::from_utf8(bytes);
-    text.map_err(|error| {
-        let is_binary = error.as_bytes().contains(&0);
-        if is_binary { ReadError::Binary { file: file.to_owned() } } else { not_utf8(file, &error) }
-    })
+    if bytes.contains(&0) {
+        return Err(ReadError::Binary { file: file.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|error| not_utf8(file, &error))
+}
+
+/// Why a file of any kind cannot be read, for people: a missing one with the name of the file that was probably meant.
+pub fn explain(path: &Path, source: io::Error) -> String {
+    let file = path.display().to_string();
+    let error = match source.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing { file, near: near(path) },
+        _ => ReadError::Unreadable { file, source },
+    };
+    error.to_string()
 }
 
 /// The file beside a missing one that was probably meant.

@@ -115,6 +115,8 @@ pub enum DeckKey {
     Deck,
     /// Sharp starts with 11 men on each side, from which few games are drawn.
     Sharp,
+    /// The initial position alone: one pair of games a round. Players differ from game to game by `ties` or a `book`.
+    Start,
 }
 
 impl DeckKey {
@@ -133,6 +135,8 @@ pub enum FormatKey {
     RoundRobin,
     /// The first player, and whoever is of its team, meets all others.
     Gauntlet,
+    /// The n-th player of a team meets the n-th of every other team, such as champions of the same generation.
+    Paired,
 }
 
 /// When a game is drawn.
@@ -201,13 +205,49 @@ pub struct SpeciesKeys {
     /// Openings that each two members of a species play, with both colours.
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
+    /// Whether their search knows the game so far when they play each other.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub history: bool,
+    /// Whether they search pending captures at the leaves to their end.
+    #[serde(skip_serializing_if = "is_true")]
+    #[schemars(extend("default" = true))]
+    pub quiescence: bool,
+    /// Which of equally good moves they play.
+    #[serde(skip_serializing_if = "is_by_order")]
+    #[schemars(extend("default" = "order"))]
+    pub ties: Ties,
 }
 
 impl Default for SpeciesKeys {
     fn default() -> Self {
-        let (distance, noise) = (DistanceKey::default(), NoiseKey::default());
-        Self { distance, epsilon: None, min_points: 4, noise, depth: 4, pairs: 1 }
+        Self {
+            distance: DistanceKey::default(),
+            epsilon: None,
+            min_points: 4,
+            noise: NoiseKey::default(),
+            depth: 4,
+            pairs: 1,
+            history: false,
+            quiescence: true,
+            ties: Ties::Order,
+        }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_by_order(ties: &Ties) -> bool {
+    *ties == Ties::Order
 }
 
 /// What the distance of two players is computed from.

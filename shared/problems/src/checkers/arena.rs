@@ -2,7 +2,7 @@
 
 use super::schedule::{Pairing, Side};
 use super::{BenchmarkPlayer, Checkers};
-use checkers::{Knowledge, Lesson, Network, Outcome, PlayerSpec, Position, Table};
+use checkers::{Knowledge, Labels, Lesson, Network, Outcome, PlayerSpec, Position, Table};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Tables that are free, and what those who play at them know.
@@ -13,22 +13,23 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Plays a game at a free table, or at a new one. Where there is learning, what it teaches comes with it.
+    /// Plays a game at a free table, or at a new one. With labels, what it teaches comes with it.
     pub(super) fn play(
         &self,
         keys: &Checkers,
         pairing: &Pairing,
         networks: &[Arc<Network>],
+        labels: Option<&Labels>,
     ) -> (Outcome, Vec<Lesson>) {
         let mut table = self.lock().pop().unwrap_or_else(|| Table::new(keys.rules(), None));
         let starts = keys.openings.starts().unwrap_or(checkers::openings());
-        let opening = pairing.opening.map(|opening| starts[opening].position);
+        let opening = pairing.opening.map_or(Position::START, |opening| starts[opening].position);
+        let start = opening.after_random_moves(keys.random_plies, pairing.start);
         let [black, white] = [(pairing.black, 0), (pairing.white, 1)]
             .map(|(side, seat)| self.player(keys, side, networks, pairing.seed ^ seat));
         let players = [&black.0, &white.0];
-        let outcome = table.play(opening.unwrap_or(Position::START), players, [black.1, white.1]);
-        let lessons =
-            if keys.learning.positions > 0 { table.lessons(keys.learning.search as f32) } else { vec![] };
+        let outcome = table.play(start, players, [black.1, white.1]);
+        let lessons = labels.map_or(vec![], |labels| table.lessons(labels));
         self.lock().push(table);
         (outcome, lessons)
     }

@@ -28,6 +28,8 @@ pub(super) struct Pairing {
     pub(super) scores: [Option<usize>; 2],
     /// Decides what networks leave to chance, where they do.
     pub(super) seed: u64,
+    /// Decides random moves after the opening; the same for both games of a pair.
+    pub(super) start: u64,
 }
 
 /// The games of one judgement.
@@ -36,12 +38,14 @@ pub(super) struct Schedule<'a> {
     /// Of the whole judgement.
     luck: u64,
     pairings: Vec<Pairing>,
+    /// From which game on seeds are counted: a panel's games have the same luck for everybody.
+    first: usize,
 }
 
 impl<'a> Schedule<'a> {
     /// All games of a judgement.
     pub(super) fn draw(keys: &'a Checkers, judging: &Judging) -> Vec<Pairing> {
-        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![] };
+        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![], first: 0 };
         match keys.opponents {
             Opponents::Random => schedule.meet_random_others(judging),
             Opponents::Panel => schedule.meet_a_panel(judging),
@@ -51,13 +55,15 @@ impl<'a> Schedule<'a> {
 
     /// The round robin of some contenders: `pairs` pairs of games of each two of them.
     pub(super) fn round_robin(keys: &'a Checkers, contenders: &[u32], judging: &Judging) -> Vec<Pairing> {
-        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![] };
+        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![], first: 0 };
         for (at, &one) in contenders.iter().enumerate() {
             for &other in &contenders[at + 1..] {
                 for pair in 0..keys.champion.pairs {
-                    // Everybody meets everybody from the same openings.
+                    // Everybody meets everybody from the same openings; from the initial position where evolution
+                    // starts there, unless all pairs of two would then be the same two games.
                     let mut stream = judging.stream(pair as usize);
-                    let opening = Some(stream.below(starts(keys).len()));
+                    let is_start = keys.openings == Openings::Start && keys.leaves_to_chance();
+                    let opening = (!is_start).then(|| stream.below(starts(keys).len()));
                     schedule.swapped(one as usize, Side::Network(other as usize), opening, true);
                 }
             }
@@ -84,6 +90,7 @@ impl<'a> Schedule<'a> {
         let count = judging.fresh.len();
         for one in 0..count {
             let mut stream = judging.stream(0);
+            self.first = self.pairings.len();
             for _ in 0..self.keys.games {
                 let drawn = stream.below(count);
                 // Who sits on the panel meets its neighbour rather than itself.
@@ -122,12 +129,13 @@ impl<'a> Schedule<'a> {
 
     fn swapped(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
         self.game(one, other, opening, both_score);
-        let Some(Pairing { black, white, scores: [first, second], .. }) = self.pairings.last().copied()
+        let Some(Pairing { black, white, scores: [first, second], start, .. }) =
+            self.pairings.last().copied()
         else {
             return;
         };
-        let seed = self.seed();
-        self.pairings.push(Pairing { black: white, white: black, opening, scores: [second, first], seed });
+        let (seed, scores) = (self.seed(), [second, first]);
+        self.pairings.push(Pairing { black: white, white: black, opening, scores, seed, start });
     }
 
     fn game(&mut self, one: usize, other: Side, opening: Option<usize>, both_score: bool) {
@@ -136,12 +144,14 @@ impl<'a> Schedule<'a> {
             _ => [Some(one), None],
         };
         let seed = self.seed();
-        self.pairings.push(Pairing { black: Side::Network(one), white: other, opening, scores, seed });
+        let black = Side::Network(one);
+        self.pairings.push(Pairing { black, white: other, opening, scores, seed, start: seed });
     }
 
-    /// A seed for each game, by its place among the games of the judgement.
+    /// A seed for each game, by its place among the games of the judgement, or of the individual where all meet one panel.
     fn seed(&self) -> u64 {
-        self.luck.wrapping_add((self.pairings.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let place = (self.pairings.len() - self.first) as u64;
+        self.luck.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
@@ -152,9 +162,10 @@ fn starts(keys: &Checkers) -> &'static [Opening] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::HallOfFame;
+    use super::super::{BookKey, HallOfFame, NamedBook, Ties};
     use super::*;
     use evolution::random::Key;
+    use std::collections::BTreeSet;
 
     fn drawn(keys: &Checkers, individuals: usize) -> Vec<Pairing> {
         Schedule::draw(keys, &Judging::new(0..individuals, Key::new(1, 2, 3)))
@@ -181,15 +192,42 @@ mod tests {
             ..Checkers::default()
         };
         let pairings = drawn(&keys, 50);
-        let seen = |one: usize| -> Vec<(Side, Option<usize>)> {
+        let seen = |one: usize| -> Vec<(Side, Option<usize>, u64)> {
             let own = pairings.iter().filter(|game| game.black == Side::Network(one));
-            own.map(|game| (game.white, game.opening)).collect()
+            own.map(|game| (game.white, game.opening, game.seed)).collect()
         };
-        let panel: Vec<Side> = seen(0).into_iter().map(|(member, _)| member).collect();
+        let panel: Vec<Side> = seen(0).into_iter().map(|(member, ..)| member).collect();
         let outsiders: Vec<usize> = (0..50).filter(|one| !panel.contains(&Side::Network(*one))).collect();
         assert!(outsiders.len() >= 45);
         assert!(outsiders.iter().all(|one| *one == 0 || seen(*one) == seen(outsiders[outsiders.len() - 1])));
         assert!(pairings.iter().all(|game| game.scores[1].is_none()), "who sits on the panel does not score");
+        let seeds: BTreeSet<u64> = seen(0).into_iter().map(|(.., seed)| seed).collect();
+        assert_eq!(seeds.len(), 4, "games of one individual share no luck");
+    }
+
+    #[test]
+    fn random_opponents_share_no_luck() {
+        let pairings = drawn(&Checkers { colours: Colours::Swapped, ..Checkers::default() }, 20);
+        let seeds: BTreeSet<u64> = pairings.iter().map(|game| game.seed).collect();
+        assert_eq!(seeds.len(), pairings.len());
+    }
+
+    #[test]
+    fn champions_are_confirmed_where_games_start_unless_all_would_be_the_same() {
+        let openings = |keys: &Checkers| -> Vec<Option<usize>> {
+            let judging = Judging::new(0..4, Key::new(1, 2, 3));
+            let pairings = Schedule::round_robin(keys, &[0, 1, 2, 3], &judging);
+            pairings.iter().map(|game| game.opening).collect()
+        };
+        let fixed = Checkers::default();
+        assert!(openings(&fixed).iter().all(Option::is_some), "each pair would be the same two games");
+        let ties = Checkers { ties: Ties::Random, ..Checkers::default() };
+        let book = Checkers { book: Some(BookKey::Named(NamedBook::Deck)), ..Checkers::default() };
+        for varied in [ties, book] {
+            assert!(openings(&varied).iter().all(Option::is_none), "they evolve from the start alone");
+            let deck = Checkers { openings: Openings::Deck, ..varied };
+            assert!(openings(&deck).iter().all(Option::is_some));
+        }
     }
 
     #[test]

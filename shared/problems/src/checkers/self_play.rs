@@ -1,16 +1,18 @@
 //! The problem itself: fitness is what an individual scores against the others.
 
 use super::arena::Arena;
-use super::learning;
+use super::learning::{self, KING, Lessons};
+use super::memory::Memory;
 use super::schedule::{Pairing, Schedule};
-use super::{Checkers, Colours, Distance};
-use checkers::{Lesson, Network, Outcome, Position};
+use super::{Checkers, Colours, Distance, Learners, Learning};
+use checkers::{Labels, Lesson, Moments, Network, Outcome, Position};
 use evolution::activity::Activity;
 use evolution::gene::{Gene, Interval, Shape};
 use evolution::population::{Cost, Population};
 use evolution::problem::{Founder, Judging, Problem};
 use evolution::random::Stream;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 /// Weights stay between minus this and this: far from where they evolve to, and from where numbers get coarse.
@@ -19,8 +21,6 @@ const WEIGHT_LIMIT: f64 = 64.0;
 const OPINIONS: usize = 64;
 /// To find them takes many games, and few experiments need them.
 static POSITIONS: LazyLock<Vec<Position>> = LazyLock::new(|| checkers::sample_positions(0, OPINIONS));
-/// A king is worth no less and no more than this, where a man is 1.
-const KING: (f32, f32) = (1.0, 3.0);
 
 /// The streams of what individuals learn from: beyond those of all individuals and of luck.
 const LEARNING: usize = 1 << 25;
@@ -47,10 +47,15 @@ impl SelfPlay {
     }
 
     /// Plays these games. They are spread over all cores one by one, and gathered in the order in which they were drawn.
-    fn play(&self, networks: &[Arc<Network>], pairings: &[Pairing]) -> (Vec<Outcome>, Vec<Vec<Lesson>>) {
+    fn play(
+        &self,
+        networks: &[Arc<Network>],
+        pairings: &[Pairing],
+        labels: Option<&Labels>,
+    ) -> (Vec<Outcome>, Vec<Vec<Lesson>>) {
         let activity = Activity::current();
         let play = |pairing: &Pairing| {
-            let played = self.arena.play(&self.keys, pairing, networks);
+            let played = self.arena.play(&self.keys, pairing, networks, labels);
             if let Some(activity) = &activity {
                 activity.add(1);
             }
@@ -73,26 +78,86 @@ impl SelfPlay {
         scores
     }
 
-    /// Lets everybody learn from the positions of all games, each from its own choice of them.
-    fn learn(
+    /// Plays the games of a judgement and scores them; returns how many they were, with the networks that played and,
+    /// where there are labels, their lessons.
+    fn tournament(
+        &self,
+        population: &mut Population<f32>,
+        judging: &Judging,
+        labels: Option<&Labels>,
+    ) -> (u64, Vec<Arc<Network>>, Vec<Vec<Lesson>>) {
+        // A worth that nothing moves stays what it was, whatever operators make of its gene.
+        let is_fixed = self.keys.weights.king_step == 0.0 && !self.keys.learning.king;
+        let fixed = is_fixed.then_some(self.keys.weights.king as f32);
+        for index in judging.fresh.clone() {
+            let king = population.genome_mut(index).last_mut().expect("a king's worth is the last gene");
+            *king = fixed.unwrap_or(*king).clamp(KING.0, KING.1);
+        }
+        let pairings = Schedule::draw(&self.keys, judging);
+        let networks = self.networks(population);
+        let (outcomes, games) = self.play(&networks, &pairings, labels);
+        let scores = self.scores(population.len(), &pairings, outcomes);
+        for index in judging.fresh.clone() {
+            population.fitness_mut()[index] = scores[index];
+        }
+        (pairings.len() as u64, networks, games)
+    }
+
+    /// Lets everybody learn, each from its own choice of the lessons.
+    fn teach_each(
         &self,
         population: &mut Population<f32>,
         networks: &[Arc<Network>],
-        games: Vec<Vec<Lesson>>,
+        (lessons, rounds): (Lessons<'_>, u64),
         judging: &Judging,
     ) {
-        let (learning, lessons) = (&self.keys.learning, learning::collect(games));
-        let learnt: Vec<Option<Vec<f32>>> = judging
-            .fresh
-            .clone()
-            .into_par_iter()
-            .map(|one| learning.teach(&networks[one], &lessons, &mut judging.stream(LEARNING + one)))
-            .collect();
-        for (one, weights) in judging.fresh.clone().zip(learnt) {
-            if let Some(weights) = weights {
+        let teach = |one: usize| {
+            let mut stream = judging.stream(LEARNING + one);
+            self.keys.learning.teach(&networks[one], lessons, (rounds, None), &mut stream)
+        };
+        let learnt: Vec<_> = judging.fresh.clone().into_par_iter().map(teach).collect();
+        for (one, learnt) in judging.fresh.clone().zip(learnt) {
+            if let Some((weights, _)) = learnt {
                 population.genome_mut(one).copy_from_slice(&weights);
             }
         }
+    }
+
+    /// Lets the mean of all learn, and everybody move as it does. The first becomes what the mean has become, and ranks
+    /// first. Returns the moments.
+    fn teach_mean(
+        &self,
+        population: &mut Population<f32>,
+        lessons: Lessons<'_>,
+        memory: &Memory,
+        judging: &Judging,
+    ) -> Option<Moments> {
+        let mean = mean(population, judging.fresh.clone());
+        let taught = (memory.rounds, memory.moments.clone());
+        let (weights, moments) =
+            self.keys.learning.teach(&self.network(&mean), lessons, taught, &mut judging.stream(LEARNING))?;
+        let limit = WEIGHT_LIMIT as f32;
+        for one in judging.fresh.clone() {
+            let genome = population.genome_mut(one);
+            for ((gene, before), after) in genome.iter_mut().zip(&mean).zip(&weights) {
+                *gene = (*gene + (after - before)).clamp(-limit, limit);
+            }
+        }
+        let first = judging.fresh.start;
+        population.genome_mut(first).copy_from_slice(&weights);
+        let best = population.fitness()[judging.fresh.clone()].iter().copied().fold(f64::MIN, f64::max);
+        population.fitness_mut()[first] = best;
+        Some(moments)
+    }
+
+    /// The weights whose moments are remembered.
+    fn moments(&self) -> Option<usize> {
+        self.keys.learning.moments(self.keys.nodes.kind().weight_count())
+    }
+
+    /// What an island remembers, if the bytes hold it.
+    fn memory(&self, bytes: &[u8]) -> Option<Memory> {
+        Memory::decode(bytes, self.moments())
     }
 
     fn points(&self, result: i32) -> f64 {
@@ -105,6 +170,18 @@ impl SelfPlay {
     }
 }
 
+/// The mean of some individuals, added up in their order.
+fn mean(population: &Population<f32>, individuals: Range<usize>) -> Vec<f32> {
+    let mut sums = vec![0.0_f64; population.shape().length];
+    let share = 1.0 / individuals.len() as f64;
+    for one in individuals {
+        for (sum, gene) in sums.iter_mut().zip(population.genome(one)) {
+            *sum += f64::from(*gene);
+        }
+    }
+    sums.into_iter().map(|sum| (sum * share) as f32).collect()
+}
+
 impl Problem for SelfPlay {
     type Gene = f32;
 
@@ -114,21 +191,49 @@ impl Problem for SelfPlay {
     }
 
     fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
-        for index in judging.fresh.clone() {
-            let king = population.genome_mut(index).last_mut().expect("a king's worth is the last gene");
-            *king = king.clamp(KING.0, KING.1);
+        self.tournament(population, judging, None).0
+    }
+
+    fn judge_and_learn(
+        &self,
+        population: &mut Population<f32>,
+        judging: &Judging,
+        memory: &mut Vec<u8>,
+    ) -> u64 {
+        let learning = &self.keys.learning;
+        if learning.positions == 0 {
+            return self.judge(population, judging);
         }
-        let pairings = Schedule::draw(&self.keys, judging);
-        let networks = self.networks(population);
-        let (outcomes, games) = self.play(&networks, &pairings);
-        let scores = self.scores(population.len(), &pairings, outcomes);
-        if self.keys.learning.positions > 0 {
-            self.learn(population, &networks, games, judging);
+        let (count, networks, games) = self.tournament(population, judging, Some(&learning.labels()));
+        let new = learning::collect(games);
+        let mut remembered = self.memory(memory).unwrap_or_else(|| Memory::new(self.moments()));
+        remembered.add(&new, learning.memory as usize);
+        let lessons = if learning.memory > 0 { Lessons::Remembered(&remembered) } else { Lessons::New(&new) };
+        match learning.learners {
+            Learners::Each => {
+                self.teach_each(population, &networks, (lessons, remembered.rounds), judging);
+            }
+            Learners::Mean => {
+                if let Some(moments) = self.teach_mean(population, lessons, &remembered, judging) {
+                    remembered.moments = Some(moments);
+                }
+            }
         }
-        for index in judging.fresh.clone() {
-            population.fitness_mut()[index] = scores[index];
+        remembered.rounds += 1;
+        if self.memory_bytes() > 0 {
+            *memory = remembered.encode();
         }
-        pairings.len() as u64
+        count
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let Learning { positions, memory, half_life, .. } = self.keys.learning;
+        let needed = memory > 0 || half_life > 0 || self.moments().is_some();
+        if positions > 0 && needed { Memory::bytes(self.moments(), memory) } else { 0 }
+    }
+
+    fn is_memory(&self, memory: &[u8]) -> bool {
+        memory.is_empty() || self.memory(memory).is_some()
     }
 
     fn evaluations(&self) -> u64 {
@@ -175,7 +280,7 @@ impl Problem for SelfPlay {
             return None;
         }
         let pairings = Schedule::round_robin(&self.keys, &contenders, judging);
-        let (outcomes, _) = self.play(&self.networks(population), &pairings);
+        let (outcomes, _) = self.play(&self.networks(population), &pairings, None);
         let scores = self.scores(population.len(), &pairings, outcomes);
         // Of equals the one that was fitter before.
         let best = contenders.into_iter().map(|one| one as usize);
@@ -281,6 +386,97 @@ mod tests {
         assert_eq!(idle, digest(&quick(), 2), "steps of no length are no learning");
     }
 
+    /// The mean learns with everything that there is to it.
+    fn mean_learner() -> Checkers {
+        let mut keys = quick();
+        keys.random_plies = 4;
+        keys.draw.quiet = 20;
+        keys.learning = Learning {
+            positions: 600,
+            learners: Learners::Mean,
+            memory: 900,
+            half_life: 3,
+            discount: 0.99,
+            quiet: 6,
+            king: true,
+            ..Learning::default()
+        };
+        keys
+    }
+
+    fn comma() -> Algorithm {
+        let recombination = evolution::algorithm::Recombination::Intermediate;
+        let survival = evolution::algorithm::Survival::Comma;
+        Algorithm::Es(Es { parents: 2, offspring: 4, recombination, survival, ..Es::default() })
+    }
+
+    #[test]
+    fn a_mean_that_learns_is_one_digest_however_it_is_computed() {
+        let keys = mean_learner();
+        let evolver = evolver(&keys, comma());
+        let outcome = epochs(&*evolver, 3);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(pool.install(|| epochs(&*evolver, 3)).digest, outcome.digest);
+        // Left after each generation, and taken up from a checkpoint.
+        let first = epochs(&*evolver, 2);
+        let task = EpochTask { island: 0, epoch: 2, until: 6, state: Some(first.state), packets: vec![] };
+        let mut under_way = evolver.begin(&task).unwrap();
+        assert!(under_way.generation());
+        let checkpoint = under_way.checkpoint().unwrap();
+        evolver.check_checkpoint(&task, &checkpoint).unwrap();
+        let mut resumed = evolver.resume(&task, &checkpoint).unwrap();
+        assert!(resumed.generation() && !resumed.generation());
+        let resumed = resumed.finish().unwrap();
+        assert_eq!(resumed.digest, outcome.digest);
+        evolver.check(&task, &resumed).unwrap();
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_travels_with_the_island() {
+        let keys = mean_learner();
+        let problem = keys.problem().unwrap();
+        let weights = keys.nodes.kind().weight_count();
+        assert_eq!(problem.memory_bytes(), 8 + 16 + 8 * weights as u64 + 16 * 900);
+        assert_eq!(quick().problem().unwrap().memory_bytes(), 0);
+        assert_eq!(ProblemSpec::Checkers(keys.clone()).traits().unwrap().memory, problem.memory_bytes());
+        let outcome = epochs(&*evolver(&keys, comma()), 2);
+        let state: evolution::island::IslandState<f32> = codec::decode(&outcome.state).unwrap();
+        assert_eq!(state.private.len() as u64, problem.memory_bytes(), "it is full by now");
+        let memory = problem.memory(&state.private).unwrap();
+        assert_eq!(memory.rounds, 5, "founders learn as well");
+        let mut wrong = state;
+        wrong.private.pop();
+        let task = EpochTask { island: 0, epoch: 2, until: 6, state: None, packets: vec![] };
+        let task = EpochTask { state: Some(codec::encode(&wrong).unwrap()), ..task };
+        assert!(evolver(&keys, comma()).begin(&task).is_err(), "half a lesson");
+    }
+
+    #[test]
+    fn every_key_of_learning_counts() {
+        let digest = |change: fn(&mut Checkers)| {
+            let mut keys = mean_learner();
+            // Kings that move to and fro, until a limit ends that.
+            keys.draw.moves = 100;
+            (keys.draw.quiet, keys.learning.quiet) = (6, 2);
+            change(&mut keys);
+            epochs(&*evolver(&keys, comma()), 1).digest
+        };
+        let all = digest(|_| {});
+        let changes = [
+            |keys: &mut Checkers| keys.learning.learners = Learners::Each,
+            |keys: &mut Checkers| keys.learning.memory = 0,
+            |keys: &mut Checkers| keys.learning.half_life = 0,
+            |keys: &mut Checkers| keys.learning.discount = 1.0,
+            |keys: &mut Checkers| keys.learning.quiet = 0,
+            |keys: &mut Checkers| keys.learning.king = false,
+            |keys: &mut Checkers| keys.draw.quiet = 0,
+            |keys: &mut Checkers| keys.random_plies = 0,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            assert_ne!(all, digest(change), "change {number}");
+        }
+    }
+
     #[test]
     fn new_keys_change_games_and_old_ones_stay() {
         let digest = |change: fn(&mut Checkers)| {
@@ -328,6 +524,69 @@ mod tests {
             let steps = (king - 2.9) / 0.1;
             let at_the_end = (king - 3.0).abs() < 1e-6 || (steps - steps.round()).abs() < 1e-3;
             assert!(at_the_end, "{king} is not some steps of 0.1 away from 2.9");
+        }
+    }
+
+    #[test]
+    fn a_king_without_a_step_is_worth_the_same_in_every_algorithm() {
+        let mut keys = quick();
+        keys.weights.king = 1.5;
+        keys.weights.king_step = 0.0;
+        let mutation = Mutation { rate: Rate::Constant(0.5), per: MutationUnit::Gene, step: Some(0.5) };
+        let crowd = Crowding { population: 6, mutation, ..Crowding::default() };
+        for algorithm in [es(4), Algorithm::Crowding(crowd)] {
+            let evolver = evolver(&keys, algorithm);
+            let residents = evolver.residents(0, &epochs(&*evolver, 2).state).unwrap();
+            let kings: Vec<f64> = residents.iter().map(|one| *one.genome.last().unwrap()).collect();
+            assert!(kings.iter().all(|king| (king - 1.5).abs() < 1e-9), "{kings:?}");
+        }
+    }
+
+    #[test]
+    fn random_ties_are_one_digest_on_any_number_of_threads() {
+        let digest = |ties: Ties, threads: usize| {
+            let evolver = evolver(&Checkers { ties, depth: 3, openings: Openings::Start, ..quick() }, es(4));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| epochs(&*evolver, 2).digest)
+        };
+        let random = digest(Ties::Random, 1);
+        assert_eq!(digest(Ties::Random, 3), random);
+        assert_ne!(digest(Ties::Order, 1), random, "no two moves were ever equal");
+    }
+
+    /// What the same individual scores must not depend on its place: that is what a panel is for.
+    #[test]
+    fn parents_and_children_meet_a_panel_in_the_same_games() {
+        for keys in [
+            Checkers { ties: Ties::Random, ..quick() },
+            Checkers {
+                openings: Openings::Start,
+                book: Some(BookKey::Named(NamedBook::Deck)),
+                ..Checkers { ties: Ties::Random, ..quick() }
+            },
+        ] {
+            let keys = Checkers { opponents: Opponents::Panel, games: 6, ..keys };
+            let problem = keys.problem().unwrap();
+            let mut population = Population::new(problem.shape(), 0);
+            population.resize(30);
+            // Equal weights make many moves equal; each second individual is a copy of the one before it.
+            for index in 0..30 {
+                let genome = population.genome_mut(index);
+                genome.fill(0.01 * (index / 2) as f32);
+                *genome.last_mut().unwrap() = 2.0;
+            }
+            let judging = Judging::new(0..30, evolution::random::Key::new(1, 2, 3));
+            problem.judge(&mut population, &judging);
+            let panel: Vec<usize> = (0..30)
+                .filter(|one| {
+                    let sits = |game: &Pairing| game.white == super::super::schedule::Side::Network(*one);
+                    Schedule::draw(&keys, &judging).iter().any(sits)
+                })
+                .collect();
+            for pair in (0..30).step_by(2).filter(|one| !panel.contains(one) && !panel.contains(&(one + 1))) {
+                let [one, copy] = [pair, pair + 1].map(|index| population.fitness()[index]);
+                assert!((one - copy).abs() < 1e-9, "{pair}: {one} and its copy {copy}");
+            }
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Picture {
     pub svg: String,
     /// Its width in pixels, before a page fits it in.
     pub width: f64,
+    /// The same drawn for narrow screens, if it is too wide for them.
+    pub narrow: Option<String>,
 }
 
 impl Picture {
@@ -29,7 +31,7 @@ impl Picture {
         }
         let alt = escaped(title);
         let image = format!("<img src=\"data:image/svg+xml,{source}\" alt=\"{alt}\">");
-        Self { name: name.to_owned(), title: title.to_owned(), svg: image, width }
+        Self { name: name.to_owned(), title: title.to_owned(), svg: image, width, narrow: None }
     }
 }
 
@@ -140,7 +142,7 @@ impl Canvas {
             "<svg class=\"chart\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{shown}\">\
              <title>{shown}</title><desc>{description}</desc>{body}</svg>"
         );
-        Picture { name: name.to_owned(), title: title.to_owned(), svg, width }
+        Picture { name: name.to_owned(), title: title.to_owned(), svg, width, narrow: None }
     }
 }
 
@@ -157,6 +159,8 @@ pub(super) struct Entry<'a> {
 
 /// What stands before an entry of a legend.
 pub(super) enum Mark<'a> {
+    /// A ring of this class.
+    Ring(&'a str),
     /// A piece of a line of this class.
     Line(&'a str),
     /// A square of this class.
@@ -195,6 +199,7 @@ impl Canvas {
             let (x, y) = (left + x, top + y + LINE / 2.0);
             match entry.mark {
                 Mark::Line(class) => self.path(class, &format!("M{x:.1} {y:.1}h20")),
+                Mark::Ring(class) => self.circle(class, x + 12.0, y, 6.0),
                 Mark::Square(class) => self.rect(class, x + 6.0, y - 6.0, 12.0, 12.0),
                 Mark::Colour(colour) => self.swatch(colour, x + 6.0, y - 6.0, 12.0, 12.0),
             }

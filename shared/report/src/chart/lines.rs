@@ -3,7 +3,7 @@
 use super::COLOURS;
 use super::canvas::{Anchor, Canvas, Entry, Mark, Picture, legend_height, width_of};
 use super::scale::{Scale, Stretch};
-use crate::text::put;
+use crate::text::{number, put};
 
 /// Curves over a common axis.
 #[derive(Clone, Debug)]
@@ -31,8 +31,10 @@ pub struct Lines<'a> {
 /// How large a chart is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// As wide as a page.
+    /// As wide as a page; pages on narrow screens show it drawn anew for them.
     Wide,
+    /// As wide as a telephone.
+    Narrow,
     /// One of several side by side, with axes.
     Small,
     /// One of very many: curves alone.
@@ -52,12 +54,16 @@ pub struct Series {
     pub band: Vec<(f64, f64)>,
     /// Whether its band is a background to other bands.
     pub faint: bool,
+    /// Where the best was found: a ring.
+    pub found: Option<(f64, f64)>,
+    /// Whether its last value is marked and written beside it.
+    pub ends: bool,
 }
 
 impl Series {
     /// A curve without a band.
     pub fn curve(label: impl Into<String>, colour: usize, points: Vec<(f64, f64)>) -> Self {
-        Self { label: label.into(), colour, points, band: vec![], faint: false }
+        Self { label: label.into(), colour, points, band: vec![], faint: false, found: None, ends: false }
     }
 }
 
@@ -81,6 +87,7 @@ impl Size {
     fn sheet(self) -> (f64, f64) {
         match self {
             Self::Wide => (860.0, 320.0),
+            Self::Narrow => (340.0, 260.0),
             Self::Small => (280.0, 190.0),
             Self::Tiny => (130.0, 70.0),
         }
@@ -89,6 +96,7 @@ impl Size {
     fn ticks(self) -> (usize, usize) {
         match self {
             Self::Wide => (8, 5),
+            Self::Narrow => (4, 4),
             Self::Small => (3, 3),
             Self::Tiny => (0, 0),
         }
@@ -96,14 +104,26 @@ impl Size {
 }
 
 impl Lines<'_> {
-    /// The chart.
+    /// The chart; a wide one with a drawing for narrow screens.
     pub fn draw(&self) -> Picture {
+        let picture = self.drawn();
+        if self.size != Size::Wide {
+            return picture;
+        }
+        let narrow = Lines { size: Size::Narrow, ..self.clone() }.drawn().svg;
+        Picture { narrow: Some(narrow), ..picture }
+    }
+
+    fn drawn(&self) -> Picture {
         let (width, plot) = self.size.sheet();
         let classes: Vec<String> = self.series.iter().map(|series| curve_class(series.colour)).collect();
         let named = self.series.iter().zip(&classes).filter(|(series, _)| !series.label.is_empty());
-        let entries: Vec<Entry<'_>> =
+        let mut entries: Vec<Entry<'_>> =
             named.map(|(series, class)| Entry { mark: Mark::Line(class), label: &series.label }).collect();
-        let entries = if self.size == Size::Wide { entries } else { vec![] };
+        if self.series.iter().any(|series| series.found.is_some()) {
+            entries.push(Entry { mark: Mark::Ring("found"), label: "best found here" });
+        }
+        let entries = if self.is_alone() { entries } else { vec![] };
         let legend = legend_height(&entries, width - 20.0);
         let mut canvas = Canvas::new(width, plot + legend);
         canvas.legend(&entries, 10.0, 0.0, width - 20.0);
@@ -114,9 +134,7 @@ impl Lines<'_> {
             frame.right,
             Stretch::Linear,
         );
-        let bands = self.series.iter().flat_map(|series| series.band.iter().flat_map(|&(a, b)| [a, b]));
-        let values = self.points().map(|(_, y)| y).chain(bands).chain(self.reach[1].iter().copied());
-        let up = Scale::over(values, frame.bottom, frame.top, self.stretch);
+        let up = self.upwards(frame.bottom, frame.top);
         self.axes(&mut canvas, &frame, &across, &up);
         for series in &self.series {
             draw_band(&mut canvas, series, &across, &up);
@@ -124,7 +142,41 @@ impl Lines<'_> {
         for (series, class) in self.series.iter().zip(&classes) {
             draw_curve(&mut canvas, class, series, &across, &up);
         }
+        self.draw_marks(&mut canvas, &across, &up);
         canvas.finish(self.name, self.title, self.description)
+    }
+
+    /// Whether it stands alone on a page, with a legend of its own.
+    fn is_alone(&self) -> bool {
+        matches!(self.size, Size::Wide | Size::Narrow)
+    }
+
+    /// The axis upwards: with some room above the highest value, unless the caller says how far it reaches.
+    fn upwards(&self, from: f64, to: f64) -> Scale {
+        let bands = self.series.iter().flat_map(|series| series.band.iter().flat_map(|&(a, b)| [a, b]));
+        let found = self.series.iter().filter_map(|series| series.found).map(|(_, y)| y);
+        let values = self.points().map(|(_, y)| y).chain(bands).chain(found);
+        let is_free = self.is_alone() && self.reach[1].iter().all(|reach| *reach == 0.0);
+        let scale = Scale::over(values.chain(self.reach[1].iter().copied()), from, to, self.stretch);
+        if is_free { scale.with_headroom() } else { scale }
+    }
+
+    /// A dot at the last value of a curve with its number, and rings where the best was found. Numbers that would
+    /// stand over each other are left out.
+    fn draw_marks(&self, canvas: &mut Canvas, across: &Scale, up: &Scale) {
+        let mut taken: Vec<f64> = vec![];
+        for series in self.series.iter().filter(|series| series.ends) {
+            let Some(&(x, y)) = series.points.iter().rev().find(|(_, y)| y.is_finite()) else { continue };
+            let (left, top) = (across.at(x), up.at(y));
+            canvas.circle(&format!("f{}", series.colour % COLOURS), left, top, 3.5);
+            if taken.iter().all(|other| (other - top).abs() > 17.0) {
+                canvas.text("note", left - 6.0, top - 7.0, Anchor::End, &number(y));
+                taken.push(top);
+            }
+        }
+        for (x, y) in self.series.iter().filter_map(|series| series.found).filter(|(_, y)| y.is_finite()) {
+            canvas.circle("found", across.at(x), up.at(y), 6.0);
+        }
     }
 
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
@@ -137,17 +189,14 @@ impl Lines<'_> {
             return Frame { left: 2.0, right: width - 2.0, top: 16.0, bottom: plot - 2.0 };
         }
         let heading = if self.size == Size::Small { 24.0 } else { 10.0 };
-        let bands = self.series.iter().flat_map(|series| series.band.iter().flat_map(|&(a, b)| [a, b]));
-        let values = self.points().map(|(_, y)| y).chain(bands).chain(self.reach[1].iter().copied());
-        let scale = Scale::over(values, 1.0, 0.0, self.stretch);
-        let ticks = scale.ticks(self.size.ticks().1);
+        let ticks = self.upwards(1.0, 0.0).ticks(self.size.ticks().1);
         let widest = ticks.iter().map(|(_, label)| width_of(label)).fold(20.0, f64::max);
         Frame { left: 26.0 + widest, right: width - 20.0, top: top + heading, bottom: top + plot - 40.0 }
     }
 
     fn axes(&self, canvas: &mut Canvas, frame: &Frame, across: &Scale, up: &Scale) {
         let Frame { left, right, top, bottom } = *frame;
-        if self.size != Size::Wide {
+        if !self.is_alone() {
             canvas.text("name", left, top - 6.0, Anchor::Start, self.title);
         }
         if self.size == Size::Tiny {

@@ -57,9 +57,9 @@ impl Network<'_> {
     /// The picture.
     pub fn draw(&self) -> Picture {
         let entries = [
-            Entry { mark: Mark::Line("curve k1"), label: "brought somebody better than the best there" },
+            Entry { mark: Mark::Line("curve k1"), label: "a migrant beat the best of its new island" },
             Entry { mark: Mark::Line("curve k0"), label: "found places, never the best" },
-            Entry { mark: Mark::Line("curve idle dashed"), label: "nobody was taken" },
+            Entry { mark: Mark::Line("curve idle dashed"), label: "no migrant accepted" },
         ];
         let legend = legend_height(&entries, WIDTH - 20.0);
         let size = if self.islands <= 4 { 240.0 } else { 460.0 };

@@ -35,6 +35,16 @@ impl Scale {
         Self { low, high: high + room, from, to, stretch }
     }
 
+    /// The same with some room above the highest value, so that a curve does not touch the edge.
+    pub(super) fn with_headroom(self) -> Self {
+        Self { high: self.high + 0.06 * (self.high - self.low), ..self }
+    }
+
+    /// Where it begins, in pixels.
+    pub(super) fn start(&self) -> f64 {
+        self.from
+    }
+
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         let share = if self.stretch == Stretch::Root { share.sqrt() } else { share };

@@ -7,11 +7,12 @@ const said = (text, bad) => {
   if (line) { line.textContent = text; line.classList.toggle("bad", Boolean(bad)); }
 };
 
-// One refresh at a time, not more than one in two seconds, and none of a page that nobody sees.
+// One refresh at a time, not more than one in this many milliseconds, and none of a page that is hidden.
+const BETWEEN = 1500;
 let refreshing = false, again = false, last = 0;
 async function refresh() {
   if (refreshing || document.hidden) { again = true; return; }
-  const rest = last + 2000 - Date.now();
+  const rest = last + BETWEEN - Date.now();
   refreshing = true;
   if (rest > 0) await new Promise((done) => setTimeout(done, rest));
   again = false;
@@ -19,47 +20,100 @@ async function refresh() {
     const reply = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (reply.redirected && new URL(reply.url).pathname === "/login") { location.reload(); return; }
     if (reply.ok) replace(new DOMParser().parseFromString(await reply.text(), "text/html"));
-  } catch { /* The coordinator is away: the stream tells when it is back. */ }
+  } catch { /* The server is away: the stream notices when it is back. */ }
   last = Date.now();
   refreshing = false;
   if (again && !document.hidden) refresh();
 }
 
-// The new content in place of the old one: what was opened stays open, what was scrolled stays where it was.
+// How an element is found again in the new content.
+const names = (element) => {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  for (const name of ["data-post", "href", "name"]) {
+    const value = element.getAttribute(name);
+    if (value !== null) return `${element.tagName}[${name}="${CSS.escape(value)}"]`;
+  }
+  return null;
+};
+const found = (element, old, next) => {
+  const name = names(element);
+  if (name) return next.querySelector(name);
+  const all = (within) => [...within.querySelectorAll(element.tagName)];
+  return all(next)[all(old).indexOf(element)];
+};
+const FIELDS = "input, textarea, select";
+const isChanged = (field) => field.matches("select")
+  ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+  : field.value !== field.defaultValue;
+
+// The new content in place of the old one. What was opened stays open, what was scrolled stays where it was, what was
+// typed stays typed, and the keyboard stays where it is.
 function replace(fresh) {
   const [old, next] = [live(), fresh.getElementById("live")];
   if (!old || !next) return;
-  if (old.contains(document.activeElement) && document.activeElement.matches("input, textarea, select")) return;
+  const active = old.contains(document.activeElement) ? document.activeElement : null;
+  if (active?.matches(FIELDS) && !active.closest(".steps")) return;
   const kept = [...old.querySelectorAll("details")].map((details) => details.open);
   const places = [...old.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
   next.querySelectorAll("details").forEach((details, at) => { if (kept[at]) details.open = true; });
+  for (const field of old.querySelectorAll(FIELDS)) {
+    if (!field.name || !isChanged(field)) continue;
+    const form = field.form && found(field.form, old, next);
+    const same = (form ?? next).querySelector(`[name="${CSS.escape(field.name)}"]`);
+    if (same) same.value = field.value;
+  }
+  const focus = active && found(active, old, next);
+  document.dispatchEvent(new CustomEvent("replacing", { detail: { old, next } }));
   old.replaceWith(document.adoptNode(next));
   live().querySelectorAll(".scroll").forEach((part, at) => { part.scrollLeft = places[at] ?? 0; });
+  focus?.focus({ preventScroll: true });
   document.title = fresh.title;
 }
 
-// Browsers open few connections to one host: a page that nobody sees gives its stream back.
-let stream = null;
+// A stream that was refused is tried again by us: browsers do so only where a connection was lost. Browsers open few
+// connections to one host: a page that is hidden gives its stream back.
+const RETRY = 3000;
+let stream = null, retry = null, lost = null;
+const showLost = (isLost) => document.getElementById("lost")?.toggleAttribute("hidden", !isLost);
 function listen() {
+  clearTimeout(retry);
   if (document.hidden) { stream?.close(); stream = null; return; }
   if (stream || !document.body.dataset.stream) return;
   stream = new EventSource(document.body.dataset.stream);
   stream.addEventListener("changed", refresh);
+  stream.onopen = () => {
+    // Something may have changed between two streams.
+    if (lost) refresh();
+    clearTimeout(lost);
+    lost = null;
+    showLost(false);
+  };
+  stream.onerror = () => {
+    lost ??= setTimeout(showLost, RETRY, true);
+    if (stream?.readyState !== EventSource.CLOSED) return;
+    stream = null;
+    retry = setTimeout(listen, RETRY);
+    // A session that has ended leads to the log-in.
+    refresh();
+  };
   if (again) refresh();
 }
 document.addEventListener("visibilitychange", () => { again = true; listen(); });
 listen();
 
-async function act(path, body, what) {
+async function act(path, body, what, form) {
   said(`${what} …`);
   try {
     const headers = { "Content-Type": "application/json", Accept: "application/json" };
     const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
     const answer = await reply.json().catch(() => ({}));
     said(reply.ok ? `${what}: done` : answer.error ?? `${what}: ${reply.status}`, !reply.ok);
-    if (reply.ok && answer.run && path === "/api/v1/runs") location.href = `/runs/${answer.run}`;
-  } catch { said(`${what}: the coordinator does not answer`, true); }
-  refresh();
+    if (!reply.ok) return;
+    form?.reset();
+    if (form?.contains(document.activeElement)) document.activeElement.blur();
+    if (answer.run && path === "/api/v1/runs") location.href = `/runs/${answer.run}`;
+    refresh();
+  } catch { said(`${what}: the server does not answer`, true); }
 }
 
 document.addEventListener("click", (event) => {
@@ -74,10 +128,9 @@ document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-post]");
   if (!form) return;
   event.preventDefault();
-  const body = {};
+  const body = JSON.parse(form.dataset.body || "{}");
   for (const field of form.querySelectorAll("[name]")) {
     if (field.value !== "") body[field.name] = field.type === "number" ? Number(field.value) : field.value;
   }
-  document.activeElement?.blur();
-  act(form.dataset.post, body, form.querySelector("button").textContent);
+  act(form.dataset.post, body, form.querySelector("button").textContent, form);
 });

@@ -137,6 +137,15 @@ impl RunsPage {
     }
 }
 
+/// The run of the same experiment before this one, of all these.
+pub fn predecessor(rows: &[RunRow], run: &str) -> Option<Predecessor> {
+    let own = rows.iter().find(|row| row.run == run)?;
+    let age = |row: &RunRow| (row.created, std::cmp::Reverse(row.run.clone()));
+    let older = rows.iter().filter(|row| row.experiment() == own.experiment() && age(row) < age(own));
+    let RunRow { run, state, best, .. } = older.max_by_key(|row| age(row))?.clone();
+    Some(Predecessor { run, state, best })
+}
+
 /// For each run the one of the same experiment before it; the newest come first.
 fn predecessors(rows: &[RunRow]) -> BTreeMap<String, Predecessor> {
     let mut newer: BTreeMap<&str, &RunRow> = BTreeMap::new();
@@ -468,6 +477,10 @@ mod tests {
             page.runs.iter().map(|row| row.before.as_ref().map(|before| before.run.as_str())).collect();
         assert_eq!(before, [Some("maze-00000001"), None, None]);
         assert_eq!(page.runs[0].before.as_ref().unwrap().best, Some(1.0));
+        for row in &page.runs {
+            assert_eq!(predecessor(&page.runs, &row.run), row.before, "the page of a run shows the same");
+        }
+        assert_eq!(predecessor(&page.runs, "nope"), None);
     }
 
     #[test]

@@ -92,8 +92,9 @@ fn best_figure(run: &Run) -> Figure {
     } else {
         ranges(&best, "leading island")
     };
+    let series = with_found(run, series);
     let caption = if run.islands.len() <= CURVES {
-        "The best of each island's population.".to_owned()
+        "The best of each island's population. The number is its last value.".to_owned()
     } else {
         format!(
             "The best of each population, over all {} islands: the leading one, the one in the middle, the middle half \
@@ -113,6 +114,24 @@ fn best_figure(run: &Run) -> Figure {
         reach: [vec![], vec![]],
     };
     Figure { picture: chart.draw(), caption, numbers: Some(fitness_table(run)) }
+}
+
+/// The curves with their last values, and a ring where the run's best was found.
+fn with_found(run: &Run, mut series: Vec<Series>) -> Vec<Series> {
+    let is_single = run.islands.len() <= CURVES;
+    let best = run.best().filter(|(_, fitness)| fitness.is_finite());
+    let champion = best.and_then(|(island, _)| Some((island, run.islands.get(island)?.champion.as_ref()?)));
+    if let Some((island, champion)) = champion {
+        // Of many islands the curve of the leading one is the last.
+        let at = if is_single { island } else { series.len().saturating_sub(1) };
+        if let Some(curve) = series.get_mut(at) {
+            curve.found = Some((champion.generation as f64, champion.fitness));
+        }
+    }
+    for curve in series.iter_mut().filter(|curve| !curve.label.is_empty()) {
+        curve.ends = true;
+    }
+    series
 }
 
 /// What a picture of ranges shows, for those who do not see it.

@@ -71,8 +71,8 @@ fn summary(run: &Run) -> String {
         }
     }
     format!(
-        "{} groups of migrants arrived. {} brought somebody better than the best of the island, {} only found places, \
-         {} changed nothing. Of {} migrants {} were taken.",
+        "{} groups of migrants arrived. In {} a migrant beat the best of the island, in {} others some were accepted, \
+         in {} none. Of {} migrants {} were accepted.",
         count(helped + settled + idle),
         count(helped),
         count(settled),
@@ -129,7 +129,7 @@ fn bars(run: &Run) -> Option<Figure> {
 
 fn topology(run: &Run, flows: &[Flow]) -> Figure {
     let islands = run.islands.len();
-    let title = "Who sends to whom";
+    let title = "Migration between islands";
     let description = format!("{} islands, {}, {} ways.", islands, run.topology.0, count(flows.len() as u64));
     let is_small = islands <= NODES && flows.len() <= WAYS;
     let picture = if is_small {
@@ -188,9 +188,12 @@ fn ways(flows: &[Flow]) -> Table {
         (std::cmp::Reverse(flow.better), std::cmp::Reverse(flow.accepted), flow.from, flow.to)
     });
     let caption = if flows.len() > LISTED {
-        format!("The {LISTED} ways that brought most; all {} are in edges.csv", count(flows.len() as u64))
+        format!(
+            "The {LISTED} edges with most accepted migrants; all {} are in edges.csv",
+            count(flows.len() as u64)
+        )
     } else {
-        "All ways, those that brought most first".to_owned()
+        "All edges, most accepted migrants first".to_owned()
     };
     let mut table = Table::new(
         caption,

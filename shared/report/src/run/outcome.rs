@@ -16,7 +16,8 @@ pub(super) fn champions(run: &Run) -> Section {
         .enumerate()
         .filter_map(|(at, island)| Some((at, island.champion.as_ref()?)))
         .collect();
-    order.sort_by(|(one, a), (other, b)| b.fitness.total_cmp(&a.fitness).then(one.cmp(other)));
+    // The sort is stable: what is equal in both stays in the order of islands.
+    order.sort_by(|(_, a), (_, b)| b.fitness.total_cmp(&a.fitness).then(a.generation.cmp(&b.generation)));
     if order.is_empty() {
         let text = "No state of an island is stored yet, so there is no champion to show.";
         return Section::new("champions", "Champions", vec![Block::Text(text.to_owned())]);
@@ -47,16 +48,22 @@ pub(super) fn what_was_run(run: &Run) -> Section {
         ("islands".to_owned(), format!("{}, {}", count(run.islands.len() as u64), run.topology.0)),
         ("algorithms".to_owned(), algorithms(run)),
         ("state".to_owned(), run.state.clone()),
-        ("experiment digest".to_owned(), code(&run.experiment_digest)),
         ("versions".to_owned(), named(&run.versions)),
     ];
     facts.extend(run.reason.iter().map(|reason| ("end".to_owned(), reason.clone())));
-    facts.extend(run.digest.iter().map(|digest| ("run digest".to_owned(), code(digest))));
     let mut journal = Table::new("What happened to it", &["when (UTC)", "what"]);
     run.events.iter().for_each(|(at, what)| journal.push(vec![at.clone(), what.clone()]));
     let config =
         Block::Code { title: "The experiment, every key of it".to_owned(), text: run.config.clone() };
     Section::new("experiment", "What was run", vec![Block::Facts(facts), config, Block::Table(journal)])
+}
+
+/// What identifies the run bit by bit: last, because few readers need it.
+pub(super) fn digests(run: &Run) -> Section {
+    let mut facts = vec![("experiment".to_owned(), code(&run.experiment_digest))];
+    facts.extend(run.digest.iter().map(|digest| ("run".to_owned(), code(digest))));
+    let text = "Two runs with the same run digest have the same results, bit by bit.".to_owned();
+    Section::new("digests", "Digests", vec![Block::Text(text), Block::Facts(facts)])
 }
 
 fn algorithms(run: &Run) -> String {
@@ -73,15 +80,7 @@ fn algorithms(run: &Run) -> String {
 }
 
 pub(super) fn next(run: &Run) -> Section {
-    let again = run.digest.as_ref().map_or_else(
-        || "The same experiment and seed give the same run:".to_owned(),
-        |digest| {
-            format!(
-                "The same experiment and seed give the same digest, `{}…`:",
-                shortened(&digest[..], 12).trim_end_matches('…')
-            )
-        },
-    );
+    let again = "The same experiment and seed give the same run, with the same digest:".to_owned();
     let mut blocks = vec![Block::Text(again), Block::Commands(run.reproduce.clone())];
     if !run.next.is_empty() {
         blocks.push(Block::Text("What to do next:".to_owned()));

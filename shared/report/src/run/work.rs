@@ -43,7 +43,7 @@ fn epochs(run: &Run) -> impl Iterator<Item = &Epoch> {
 pub(super) fn remark(run: &Run) -> String {
     match (lost(run), run.restarts) {
         (0, 0) => "nothing was lost".to_owned(),
-        (0, restarts) => format!("taken up again {}", times(restarts)),
+        (0, restarts) => format!("resumed {}", times(restarts)),
         (lost, _) => format!("{} lost to failures", time(lost)),
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
                 count(epochs(run).count() as u64)
             ),
         ),
-        ("taken up again".to_owned(), times(run.restarts)),
+        ("resumed".to_owned(), times(run.restarts)),
         (
             "lost to failures".to_owned(),
             match run.losses.len() {
@@ -77,7 +77,12 @@ pub(super) fn section(run: &Run) -> Option<Section> {
             },
         ),
     ])];
-    blocks.push(Block::Figure(strip(run, &workers)));
+    // With one machine the strip has one colour; gaps of a damaged run still show on it.
+    if workers.len() > 1 || !run.damage.is_empty() {
+        blocks.push(Block::Figure(strip(run, &workers)));
+    } else {
+        blocks.push(Block::Table(workers_table(&workers)));
+    }
     if !run.losses.is_empty() {
         blocks.push(Block::Table(losses(run)));
     }
@@ -138,7 +143,7 @@ fn strip(run: &Run, workers: &[Worker<'_>]) -> Figure {
     }
     let grid = Grid {
         name: "workers",
-        title: "Who computed which epoch",
+        title: "Worker of each epoch",
         description: &format!(
             "A row for each of {} islands, a column for each epoch, a colour for each of {} workers.",
             run.islands.len(),
@@ -149,8 +154,8 @@ fn strip(run: &Run, workers: &[Worker<'_>]) -> Figure {
         kinds,
         cells,
     };
-    let caption = "A colour for each worker: where it changes in a row, another took the island over, as after a crash. \
-                   Whoever computes an epoch, it comes out the same."
+    let caption = "A colour for each worker. Where it changes in a row, another worker continued the island, as after a \
+                   crash. Every worker computes the same result."
         .to_owned();
     Figure { picture: grid.draw(), caption, numbers: Some(workers_table(workers)) }
 }
@@ -163,7 +168,8 @@ fn kind((at, worker): (usize, &Worker<'_>)) -> (String, String) {
 fn workers_table(workers: &[Worker<'_>]) -> Table {
     let all: u64 = workers.iter().map(|worker| worker.epochs).sum();
     let rest = if workers.len() > LISTED { format!("; the first {LISTED}") } else { String::new() };
-    let caption = format!("Who worked on it, and when, counted from the start of the run{rest}");
+    let caption =
+        format!("Workers, with the times of their first and last delivery since the start of the run{rest}");
     let columns = ["worker", "epochs", "share", "computing", "first delivery", "last delivery"];
     let mut table = Table::new(caption, &columns);
     for Worker { name, epochs, milliseconds, between } in workers.iter().take(LISTED) {

@@ -4,7 +4,7 @@ use super::runs::progress;
 use super::{Frame, Part, button, page, query, state};
 use crate::chart::COLOURS;
 use crate::dashboard::data::{EventView, IslandState, IslandView, LeaseView, RunRow, RunView};
-use crate::document::Section;
+use crate::document::{Block, Section};
 use crate::html;
 use crate::text::{count, escaped, moment, number, put, shortened, time};
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ pub struct RunPage {
     pub range: (Option<u64>, Option<u64>),
     /// How it went so far.
     pub history: Arc<Vec<Section>>,
-    /// Why that cannot be shown, if it cannot.
-    pub missing: Option<String>,
+    /// What of it cannot be shown, and why.
+    pub missing: Vec<String>,
 }
 
 /// The page of a run.
@@ -44,10 +44,14 @@ pub fn run(shown: &RunPage, frame: &Frame) -> String {
     body.push_str("</div>\n");
     tiles(&mut body, row);
     actions(&mut body, view, frame);
+    let plays = |section: &Section| section.blocks.iter().any(|block| matches!(block, Block::Game(_)));
+    if frame.has_table && row.kind == "evolution" && history.iter().any(plays) {
+        put!(body, "<p><a href=\"/play?player={}\">Play against its champion</a></p>\n", query(&row.run));
+    }
     sections(&mut body, history, !events.is_empty());
     now(&mut body, view);
-    if let Some(missing) = missing {
-        put!(body, "<section id=\"missing\"><h2>History</h2><p>{}</p></section>\n", html::inline(missing));
+    for missing in missing {
+        put!(body, "<p class=\"soft\" role=\"note\">{}</p>\n", html::inline(missing));
     }
     for section in history.iter() {
         put!(body, "<section id=\"{}\">\n<h2>{}</h2>\n", section.id, escaped(&section.title));
@@ -103,15 +107,19 @@ fn actions(body: &mut String, view: &RunView, frame: &Frame) {
             "cancel" => button(body, "Cancel", &path("cancel"), "{}", &format!("Cancel {run}?")),
             "extend" => put!(
                 body,
-                "<form data-post=\"{}\"><label for=\"generations\">Generations</label>\
+                "<form data-post=\"{}\" aria-label=\"New budget\"><span class=\"soft\">New budget, in place of the old one:</span>\
+                 <label for=\"generations\">generations</label>\
                  <input id=\"generations\" name=\"generations\" type=\"number\" min=\"1\" required>\
-                 <button>Extend</button></form>",
+                 <label for=\"target_fitness\">target fitness</label>\
+                 <input id=\"target_fitness\" name=\"target_fitness\" type=\"number\" step=\"any\">\
+                 <label for=\"wall_time\">wall time</label>\
+                 <input id=\"wall_time\" name=\"wall_time\" placeholder=\"8h\"><button>Extend</button></form>",
                 escaped(&path("extend"))
             ),
             _ => {}
         }
     }
-    body.push_str("<p id=\"said\" class=\"said\" role=\"status\"></p></div>\n");
+    body.push_str("</div>\n");
 }
 
 fn sections(body: &mut String, history: &[Section], has_events: bool) {

@@ -162,7 +162,7 @@ fn submit(body: &mut String) {
          <form data-post=\"/api/v1/runs\"><label>Experiment file (TOML)<br>\
          <textarea name=\"text\" rows=\"12\" cols=\"70\" required></textarea></label>\
          <label>Priority <input name=\"priority\" type=\"number\" value=\"0\"></label>\
-         <button>Submit</button></form></div></details>\n<p id=\"said\" class=\"said\" role=\"status\"></p>\n",
+         <button>Submit</button></form></div></details>\n",
     );
 }
 

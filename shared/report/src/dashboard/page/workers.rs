@@ -31,9 +31,6 @@ pub fn workers(workers: &WorkersPage, frame: &Frame) -> String {
     } else {
         table(&mut body, workers, frame);
     }
-    if frame.may_act {
-        body.push_str("<p id=\"said\" class=\"said\" role=\"status\"></p>\n");
-    }
     page(frame, Part::Workers, "Workers", &body)
 }
 

@@ -1,0 +1,412 @@
+//! Workers that lie about cells, jobs and checkpoints, and who is blamed for it: never a worker that told the truth.
+
+use super::untrusted::{refusal, true_digest};
+use super::*;
+use archipelago::Progress;
+use archipelago::job::JobResult;
+use coordinator::{AuditTerms, Elsewhere};
+use evolution::epoch::Evolver;
+use run::jobs::StoredJobs;
+
+fn audited(share: f64) -> Settings {
+    Settings { audit: AuditTerms { share, secret: 7 }, ..settings(1) }
+}
+
+/// The experiment with another seed: what it comes to could have evolved, and did not.
+fn lying(seed: u64) -> Arc<dyn Evolver> {
+    match parse(&EXPERIMENT.replace("seed = 3", &format!("seed = {seed}"))) {
+        Plan::Single(experiment) => experiment.evolver(),
+        _ => unreachable!("it is one experiment"),
+    }
+}
+
+impl Script {
+    /// Whether a worker may take part.
+    async fn is_welcome(&self, worker: &str) -> bool {
+        match self.elsewhere(worker).join(join_request(worker)).await {
+            Ok(_) => true,
+            Err(status) => {
+                assert_eq!(status.code(), Code::PermissionDenied, "{status}");
+                false
+            }
+        }
+    }
+
+    async fn lie(
+        &self,
+        worker: &str,
+        grant: &v1::Grant,
+        seed: u64,
+    ) -> Result<v1::CompleteReply, tonic::Status> {
+        let outcome = epoch::run(&*lying(seed), &task_of(grant)).unwrap();
+        let (head, bodies) = delivery(worker, grant, outcome);
+        self.elsewhere(worker).complete(head, bodies).await
+    }
+
+    async fn deliver_cells_of(&self, worker: &str, results: &[(u32, CellResult)]) {
+        self.elsewhere(worker).join(join_request(worker)).await.unwrap();
+        let (head, bodies) = cells_delivery(self, worker, results);
+        self.elsewhere(worker).complete(head, bodies).await.unwrap();
+    }
+
+    /// What is stored of a sweep, which must be whole.
+    async fn stored_cells(&self) -> StoredJobs {
+        let run = RunId::new(&self.run).unwrap();
+        let stored = StoredJobs::read(&self.store, &run, CellPlan::of(parse(SWEEP)).unwrap()).await.unwrap();
+        assert_eq!(stored.damage, []);
+        stored
+    }
+}
+
+/// A worker that changes what it delivers.
+struct Tampering<F> {
+    calls: Elsewhere,
+    tamper: F,
+}
+
+#[tonic::async_trait]
+impl<F: Fn(&v1::CompleteHead, Vec<Bytes>) -> Vec<Bytes> + Send + Sync + 'static> WorkerCalls
+    for Tampering<F>
+{
+    async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, tonic::Status> {
+        self.calls.join(request).await
+    }
+    async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, tonic::Status> {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        self.calls.acquire(request).await
+    }
+    async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, tonic::Status> {
+        self.calls.plan(request).await
+    }
+    async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, tonic::Status> {
+        self.calls.fetch(request, length).await
+    }
+    async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, tonic::Status> {
+        self.calls.renew(request).await
+    }
+    async fn checkpoint(
+        &self,
+        head: v1::CheckpointHead,
+        bytes: Bytes,
+    ) -> Result<v1::CheckpointReply, tonic::Status> {
+        self.calls.checkpoint(head, bytes).await
+    }
+    async fn complete(
+        &self,
+        head: v1::CompleteHead,
+        bodies: Vec<Bytes>,
+    ) -> Result<v1::CompleteReply, tonic::Status> {
+        let bodies = (self.tamper)(&head, bodies);
+        self.calls.complete(head, bodies).await
+    }
+    async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, tonic::Status> {
+        self.calls.release(request).await
+    }
+    async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, tonic::Status> {
+        self.calls.leave(request).await
+    }
+}
+
+const STUDY: &str = r#"
+name = "studied"
+algorithm = { kind = "es", parents = 2, offspring = 2 }
+islands = { count = 2 }
+migration = { interval = 1, count = 1 }
+budget = { generations = 2 }
+study = { first = {}, second = { guests = "first", seed = 5 } }
+
+[problem]
+kind = "checkers"
+depth = 1
+games = 1
+draw = { moves = 5 }
+champion = { contenders = 2, pairs = 1 }
+quiescence = false
+
+[tournament]
+openings = 1
+depth = 1
+draw = { max_plies = 10 }
+species = { min_points = 2, noise = "own", depth = 1 }
+players = [
+    { name = "kind", representatives = "first" },
+    { name = "all", ensemble = "first" },
+    { name = "champion", player = "second/0" },
+]
+"#;
+
+/// Has a worker compute until the run has ended; how it did, and the digest.
+async fn finish(script: &Script, worker: &str) -> Vec<u8> {
+    let calls = Arc::new(script.elsewhere(worker));
+    let working =
+        tokio::spawn(worker::run(config(worker), calls, worker::Pool::inline(), std::future::pending()));
+    script
+        .until("the end", || {
+            let status = script.cluster.status(&script.run).unwrap();
+            assert_ne!(status.state(), State::Failed, "{}", status.reason);
+            status.state() == State::Finished
+        })
+        .await;
+    working.abort();
+    script.cluster.status(&script.run).unwrap().digest.unwrap().to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lie_about_a_job_is_found_before_it_is_kept() {
+    let truth = finish(&Script::new(STUDY).await, "honest").await;
+    let lies: [(u32, JobResult); 4] =
+        [(1, vec![]), (1, vec![b"no guests".to_vec()]), (2, vec![]), (2, vec![b"no player".to_vec(); 3])];
+    for (job, lie) in lies {
+        let mut script = Script::new(STUDY).await;
+        let lie = codec::encode(&lie).unwrap();
+        let tamper = move |head: &v1::CompleteHead, bodies: Vec<Bytes>| {
+            let what = head.piece.as_ref().unwrap().what;
+            let is_meant =
+                matches!(what, Some(v1::piece::What::Job(v1::JobPiece { number })) if number == job);
+            if is_meant { vec![lie.clone()] } else { bodies }
+        };
+        let calls = Arc::new(Tampering { calls: script.elsewhere("liar"), tamper });
+        let liar =
+            tokio::spawn(worker::run(config("liar"), calls, worker::Pool::inline(), std::future::pending()));
+        script.until("the liar is found", || liar.is_finished()).await;
+        assert!(!script.is_welcome("liar").await);
+        assert_eq!(finish(&script, "honest").await, truth);
+        script.restart().await;
+        assert_eq!(script.state(), State::Finished);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stored_job_that_is_none_sets_its_study_aside_and_nothing_else() {
+    for garbage in [vec![], vec![b"no player".to_vec()]] {
+        let mut script = Script::new(STUDY).await;
+        let run = RunId::new(&script.run).unwrap();
+        let path = run::study::job_path(&run, 2);
+        script.store.create_value(&path, store::Kind::Artifact, &garbage).await.unwrap();
+        script.restart().await;
+        let status = script.cluster.status(&script.run).unwrap();
+        assert_eq!(status.state(), State::Failed);
+        assert!(status.reason.contains("job 2: a stored result does not fit"), "{}", status.reason);
+        script.run = script.cluster.submit(parse(EXPERIMENT), vec![], 0, false).await.unwrap();
+        assert_eq!(finish(&script, "honest").await, true_digest());
+    }
+}
+
+/// The results of the sweep with a wrong one, and the digest of the true ones.
+fn swept_wrongly(wrong: u32) -> (Vec<(u32, CellResult)>, Vec<u8>) {
+    let mut results = swept();
+    let mut progress = Progress::new(CellPlan::of(parse(SWEEP)).unwrap());
+    for (number, result) in results.clone() {
+        progress.add(number, result);
+    }
+    let CellResult::Evolved(evolved) = &mut results[wrong as usize].1 else { unreachable!("it is a sweep") };
+    evolved.best += 1.0;
+    evolved.digest = Digest::of(b"another run");
+    (results, progress.digest().unwrap().0.to_vec())
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_workers_whose_cells_differ_the_one_that_was_wrong_is_blamed() {
+    let (wrong, truth) = swept_wrongly(1);
+    for liar_comes_first in [true, false] {
+        let mut script = Script::new(SWEEP).await;
+        let deliveries = [("liar", &wrong[..2]), ("honest", &swept()[..2])];
+        let (first, second) = if liar_comes_first { (0, 1) } else { (1, 0) };
+        for (worker, results) in [deliveries[first], deliveries[second]] {
+            script.deliver_cells_of(worker, results).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert!(script.is_welcome("honest").await && !script.is_welcome("liar").await, "{liar_comes_first}");
+        assert_eq!(finish(&script, "honest").await, truth);
+        let events = script.events().await;
+        let is_explained = events.iter().any(|event| matches!(event, RunEvent::RetractedJobs { .. }));
+        assert_eq!(is_explained, liar_comes_first);
+        assert_eq!(script.stored_cells().await.progress.digest().unwrap().0.to_vec(), truth);
+        script.restart().await;
+        assert_eq!(script.state(), State::Finished);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_lies_about_cells_is_found_where_they_are_audited() {
+    // All of them are audited, or the last one of each worker alone.
+    for (share, wrong) in [(1.0, 0), (1.0, 2), (1e-9, 2)] {
+        let mut script = Script::with(SWEEP, &audited(share)).await;
+        let (results, truth) = swept_wrongly(wrong);
+        script.deliver_cells_of("liar", &results).await;
+        assert_eq!(finish(&script, "honest").await, truth, "{share}, {wrong}");
+        assert!(!script.is_welcome("liar").await && script.is_welcome("honest").await);
+        assert_eq!(script.stored_cells().await.progress.digest().unwrap().0.to_vec(), truth);
+        script.restart().await;
+        assert_eq!(script.state(), State::Finished);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn honest_cells_are_audited_by_another_worker_or_by_the_coordinator() {
+    let (_, truth) = swept_wrongly(0);
+    let script = Script::with(SWEEP, &audited(1.0)).await;
+    assert_eq!(finish(&script, "alone").await, truth);
+    let script = Script::with(SWEEP, &audited(1.0)).await;
+    script.elsewhere("other").join(join_request("other")).await.unwrap();
+    script.deliver_cells_of("author", &swept()).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(script.state(), State::Waiting, "nothing is audited yet");
+    let request = |worker: &str| {
+        let worker = worker.to_owned();
+        v1::AcquireRequest { worker, slots: 5, holding: vec![], wait_milliseconds: 0 }
+    };
+    assert_eq!(script.elsewhere("author").acquire(request("author")).await.unwrap().grants, []);
+    assert_eq!(script.elsewhere("other").acquire(request("other")).await.unwrap().grants.len(), 3);
+    script.deliver_cells_of("other", &swept()).await;
+    script.until("the end", || script.state() == State::Finished).await;
+    assert_eq!(script.digest(), truth);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_different_lies_about_one_epoch_fail_no_run() {
+    for (share, liars) in [(0.0, ["liar", "liar"]), (0.0, ["liar", "other liar"]), (1.0, ["liar", "liar"])] {
+        let script = Script::with(EXPERIMENT, &audited(share)).await;
+        let grant = script.acquire_elsewhere(liars[0], 1).await.remove(0);
+        script.lie(liars[0], &grant, 4).await.unwrap();
+        script.elsewhere(liars[1]).join(join_request(liars[1])).await.unwrap();
+        drop(script.lie(liars[1], &grant, 5).await);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!script.is_welcome(liars[0]).await && !script.is_welcome(liars[1]).await, "{liars:?}");
+        script.finish_honestly("honest").await;
+        assert_eq!(script.digest(), true_digest(), "{liars:?}");
+    }
+}
+
+/// A checkpoint after one generation of a granted epoch, as a worker sends it.
+fn checkpoint(worker: &str, grant: &v1::Grant, evolver: &dyn Evolver) -> (v1::CheckpointHead, Bytes) {
+    let task = task_of(grant);
+    let mut evolving = evolver.begin(&task).unwrap();
+    assert!(evolving.generation());
+    let bytes = evolving.checkpoint().unwrap();
+    let head = v1::CheckpointHead {
+        worker: worker.to_owned(),
+        piece: grant.piece.clone(),
+        inputs: grant.task.as_ref().unwrap().inputs.clone(),
+        standing: Some((&evolving.standing()).into()),
+        length: bytes.len() as u64,
+    };
+    (head, bytes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_resumes_the_checkpoint_of_a_liar_is_not_blamed() {
+    let script = Script::with(EXPERIMENT, &audited(1.0)).await;
+    let lie = script.acquire_elsewhere("liar", 1).await.remove(0);
+    let (head, bytes) = checkpoint("liar", &lie, &*lying(4));
+    script.elsewhere("liar").checkpoint(head, bytes).await.unwrap();
+    script.elsewhere("liar").release(refusal("liar", &lie, "", false)).await.unwrap();
+    let grants = script.acquire_elsewhere("honest", 3).await;
+    let resumed = grants.iter().find(|grant| grant.piece == lie.piece).unwrap();
+    let bytes = resumed.task.as_ref().unwrap().checkpoint.as_ref().unwrap().inline.clone().unwrap();
+    let evolver = experiment().evolver();
+    let mut evolving = evolver.resume(&task_of(&lie), &bytes).unwrap();
+    while evolving.generation() {}
+    let (head, bodies) = delivery("honest", resumed, evolving.finish().unwrap());
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    // Nobody else is there: the coordinator audits it.
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    assert!(script.is_welcome("honest").await && !script.is_welcome("liar").await);
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_ids_of_a_principal_answer_for_its_lies() {
+    let script = Script::with(EXPERIMENT, &audited(1e-9)).await;
+    let calls = script.elsewhere("liar");
+    let mut grants = vec![];
+    for id in ["liar-1", "liar-2"] {
+        calls.join(join_request(id)).await.unwrap();
+        let request =
+            v1::AcquireRequest { worker: id.to_owned(), slots: 1, holding: vec![], wait_milliseconds: 0 };
+        grants.push(calls.acquire(request).await.unwrap().grants.remove(0));
+    }
+    for (id, grant) in ["liar-1", "liar-2"].into_iter().zip(&grants) {
+        let outcome = epoch::run(&*lying(4), &task_of(grant)).unwrap();
+        let (head, bodies) = delivery(id, grant, outcome);
+        calls.complete(head, bodies).await.unwrap();
+    }
+    // The first is found because another worker has computed the same epoch.
+    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    let (head, bodies) = computed("honest", &grants[0]);
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let cuts = script.events().await.into_iter().find_map(|event| match event {
+        RunEvent::Retracted { cuts, .. } => Some(cuts),
+        _ => None,
+    });
+    assert_eq!(cuts, Some(vec![0, 0, 0]), "what the other id delivered is taken back too");
+    for id in ["liar-3", "liar-4"] {
+        calls.join(join_request(id)).await.unwrap();
+        let (head, bodies) = (computed_head(id, &grants[0]), vec![Bytes::from_static(b"garbage")]);
+        assert_eq!(calls.complete(head, bodies).await.unwrap_err().code(), Code::PermissionDenied);
+    }
+    let third = calls.join(join_request("liar-5")).await.unwrap_err();
+    assert_eq!(third.code(), Code::PermissionDenied, "three ids of it were quarantined");
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+/// What cannot be, of a granted epoch.
+fn computed_head(worker: &str, grant: &v1::Grant) -> v1::CompleteHead {
+    let (mut head, _) = computed(worker, grant);
+    if let Some(v1::complete_head::What::Epoch(epoch)) = &mut head.what {
+        (epoch.state_length, epoch.departure_length) = (3, 2);
+        epoch.digest = Bytes::copy_from_slice(&Digest::of(b"garbage").0);
+    }
+    head
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_can_speak_for_a_worker_of_another_principal() {
+    let script = Script::new(EXPERIMENT).await;
+    let grant = script.acquire_elsewhere("honest", 1).await.remove(0);
+    let mallory = script.elsewhere("mallory");
+    mallory.join(join_request("mallory")).await.unwrap();
+    let garbage = vec![Bytes::from_static(b"garbage")];
+    let rejected = mallory.complete(computed_head("honest", &grant), garbage.clone()).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::Aborted, "{rejected}: it has to join first");
+    mallory.leave(v1::LeaveRequest { worker: "honest".to_owned(), reason: String::new() }).await.unwrap();
+    mallory.release(refusal("honest", &grant, "it broke", false)).await.unwrap_err();
+    // Nor does it help to join under the same id.
+    mallory.join(join_request("honest")).await.unwrap();
+    let rejected = mallory.complete(computed_head("honest", &grant), garbage).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
+    let reply = script.renew("honest", &grant).await;
+    assert_eq!((reply.lost, reply.hand_back), (vec![], vec![]));
+    assert!(script.is_welcome("honest").await);
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+/// A worker that is slow delivers an epoch when the run has got further.
+#[tokio::test(start_paused = true)]
+async fn a_late_delivery_that_differs_finds_a_liar() {
+    let script = Script::new(EXPERIMENT).await;
+    let slow = script.acquire_elsewhere("liar", 1).await.remove(0);
+    script.lie("liar", &slow, 4).await.unwrap();
+    script
+        .elsewhere("liar")
+        .leave(v1::LeaveRequest { worker: "liar".to_owned(), reason: String::new() })
+        .await
+        .unwrap();
+    let generation =
+        || script.cluster.status(&script.run).unwrap().standing.map_or(0, |standing| standing.generation);
+    while generation() < 10 {
+        for grant in script.acquire_elsewhere("honest", 3).await {
+            let (head, bodies) = computed("honest", &grant);
+            script.elsewhere("honest").complete(head, bodies).await.unwrap();
+        }
+    }
+    let (head, bodies) = computed("honest", &slow);
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}

@@ -1,0 +1,205 @@
+//! A run on the whole screen of a terminal, drawn with plain escape sequences.
+
+use report::dashboard::{EventView, IslandState, RunView, WorkerView};
+use report::text::{moment, number, shortened, time};
+use std::io::{self, Write};
+
+/// Workers and events that are listed at most.
+const WORKERS: usize = 8;
+const EVENTS: usize = 8;
+/// Bars of the sparkline, by height.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// All that is shown.
+#[derive(Default)]
+pub(super) struct Model {
+    pub(super) view: RunView,
+    pub(super) workers: Vec<WorkerView>,
+    pub(super) events: Vec<EventView>,
+    /// The best fitness at each look so far.
+    pub(super) bests: Vec<f64>,
+}
+
+/// The other screen of a terminal, until it is dropped.
+pub(super) struct Screen(io::Stdout);
+
+impl Screen {
+    pub(super) fn open() -> io::Result<Self> {
+        let mut stdout = io::stdout();
+        write!(stdout, "\x1b[?1049h\x1b[?25l")?;
+        Ok(Self(stdout))
+    }
+
+    /// Draws lines in place of those before.
+    pub(super) fn show(&mut self, lines: &[String]) -> io::Result<()> {
+        let mut frame = String::from("\x1b[H");
+        for line in lines {
+            frame.push_str(line);
+            frame.push_str("\x1b[K\r\n");
+        }
+        frame.push_str("\x1b[J");
+        self.0.write_all(frame.as_bytes())?;
+        self.0.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = write!(self.0, "\x1b[?25h\x1b[?1049l");
+        let _ = self.0.flush();
+    }
+}
+
+/// The lines of a screen, none longer and not more than it has room for.
+pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String> {
+    let mut lines = vec![headline(model)];
+    let row = &model.view.row;
+    lines.push(progress(row.done, row.goal, &row.unit, width.saturating_sub(2).min(60)));
+    if !model.bests.is_empty() {
+        lines.push(format!("best {}", spark(&model.bests, width.saturating_sub(6).min(100))));
+    }
+    lines.push(String::new());
+    lines.extend(wrapped(&model.view.why.text, width));
+    section(&mut lines, "ISLANDS", islands(model, width));
+    let workers = model.workers.iter().take(WORKERS).map(worker);
+    section(&mut lines, "WORKERS", workers.collect());
+    let events = model.events.iter().rev().take(EVENTS);
+    let events = events.map(|event| format!("{}  {:<11}  {}", moment(event.at), event.kind, event.text));
+    section(&mut lines, "EVENTS", events.collect());
+    lines.truncate(height.saturating_sub(2));
+    lines.push(String::new());
+    lines.push("Ctrl-C stops watching; the run goes on.".to_owned());
+    lines.into_iter().map(|line| cut(&line, width)).collect()
+}
+
+fn headline(model: &Model) -> String {
+    let row = &model.view.row;
+    let best = row.best.map_or("–".to_owned(), number);
+    let rest =
+        row.remaining_milliseconds.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
+    let elapsed = time(row.elapsed_milliseconds);
+    format!("{}  {}  best {best}  {elapsed}{rest}", row.run, row.state)
+}
+
+fn progress(done: u64, goal: Option<u64>, unit: &str, width: usize) -> String {
+    let Some(goal) = goal.filter(|goal| *goal > 0) else { return format!("{done} {unit}") };
+    let filled = (width as f64 * (done as f64 / goal as f64).min(1.0)) as usize;
+    let bar: String = (0..width).map(|at| if at < filled { '█' } else { '░' }).collect();
+    format!("{bar} {done} of {goal} {unit}")
+}
+
+/// Values as bars, the newest to the right.
+fn spark(values: &[f64], width: usize) -> String {
+    let chosen: Vec<f64> =
+        report::chart::thinned(values.len(), width.max(2)).into_iter().map(|at| values[at]).collect();
+    let low = chosen.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = chosen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let bar = |value: &f64| match (value - low) / (high - low) {
+        share if share.is_finite() => BARS[((share * 7.0).round() as usize).min(7)],
+        _ => BARS[0],
+    };
+    chosen.iter().map(bar).collect()
+}
+
+/// Islands side by side: what each does, and its epochs.
+fn islands(model: &Model, width: usize) -> Vec<String> {
+    let cells = model.view.islands.iter().map(|island| {
+        let mark = match island.state {
+            IslandState::Computing => '▶',
+            IslandState::Ready => '○',
+            IslandState::Waiting => '…',
+            IslandState::Idle => ' ',
+        };
+        format!("{mark}{:>3}:{:<6}", island.island, island.epochs)
+    });
+    let cells: Vec<String> = cells.collect();
+    cells.chunks((width / 12).max(1)).take(8).map(|row| row.join(" ")).collect()
+}
+
+fn worker(worker: &WorkerView) -> String {
+    let rate = worker.rate.map_or("-".to_owned(), |rate| number(rate.round()));
+    let error = shortened(worker.last_error.as_deref().unwrap_or(""), 80);
+    let (state, silent) = (worker.state.word(), time(worker.silent_milliseconds));
+    format!(
+        "{:<20}  {state:<11}  {:>3} leases  {rate:>12}/s  heard {silent} ago  {error}",
+        worker.name, worker.leases
+    )
+}
+
+fn section(lines: &mut Vec<String>, title: &str, rows: Vec<String>) {
+    if !rows.is_empty() {
+        lines.extend([String::new(), title.to_owned()]);
+        lines.extend(rows);
+    }
+}
+
+/// A text in lines of whole words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// A line that fits, without anything that a terminal would obey.
+fn cut(line: &str, width: usize) -> String {
+    line.chars().filter(|letter| !letter.is_control()).take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::dashboard::{IslandView, RunRow, WorkerState};
+
+    fn model() -> Model {
+        let island =
+            |island, state| IslandView { island, epochs: 7, generation: 70, best: None, state, worker: None };
+        let row = RunRow {
+            run: "maze-0a1b2c3d".to_owned(),
+            state: "running".to_owned(),
+            best: Some(359.25),
+            done: 50,
+            goal: Some(200),
+            unit: "generations".to_owned(),
+            ..RunRow::default()
+        };
+        let mut view = RunView { row, ..RunView::default() };
+        view.islands = vec![island(0, IslandState::Computing), island(1, IslandState::Waiting)];
+        view.why.text =
+            "2 workers compute 2 pieces of work, and everything is well as far as can be seen.".to_owned();
+        let worker =
+            WorkerView { name: "one\x1b[2J".to_owned(), state: WorkerState::Busy, ..WorkerView::default() };
+        let event = EventView { at: 1000, kind: "created".to_owned(), ..EventView::default() };
+        Model { view, workers: vec![worker], events: vec![event], bests: vec![1.0, 2.0, 4.0] }
+    }
+
+    #[test]
+    fn a_screen_shows_everything_that_fits() {
+        let lines = draw(&model(), (60, 40));
+        let text = lines.join("\n");
+        for word in
+            ["maze-0a1b2c3d  running  best 359.25", "50 of 200", "▁▃█", "▶  0:7", "…  1:7", "busy", "created"]
+        {
+            assert!(text.contains(word), "expected {word} in:\n{text}");
+        }
+        assert!(!text.contains('\x1b'), "a name moves no cursor");
+    }
+
+    #[test]
+    fn a_small_screen_holds_no_more_than_it_has() {
+        for (width, height) in [(20, 6), (1, 3), (200, 10)] {
+            let lines = draw(&model(), (width, height));
+            assert!(lines.len() <= height, "{} lines", lines.len());
+            assert!(lines.iter().all(|line| line.chars().count() <= width));
+        }
+    }
+}
