@@ -200,8 +200,13 @@ impl Workers {
 
     /// Whether a delivery of a principal is audited whatever the share is, because one of its workers was found to lie.
     pub(crate) fn is_watched(&mut self, principal: &str) -> bool {
-        let left = self.watched.get_mut(principal).map(|(_, left)| left).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
+        match self.watched.get_mut(principal) {
+            Some((_, left)) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// A worker and its principal.

@@ -294,8 +294,8 @@ async fn the_status_shows_that_results_could_not_be_audited() {
     assert!(script.is_welcome("alone").await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pairing_is_counted_anew_once_a_lie_about_its_games_is_found() {
+#[test]
+fn a_pairing_is_counted_anew_once_a_lie_about_its_games_is_found() {
     let text = GAMES
         .replace(", { name = \"c\", engine = \"elsewhere\" }", "")
         .replace("openings = 1", "openings = 3");
