@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Run only benches whose key contains this
+    /// Run only the bench of this key, or those whose keys contain it
     name: Option<String>,
     /// One JSON object on stdout
     #[arg(long)]
@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
 enum Command {
     /// Measure how strong a checkers player is, against a frozen ladder of opponents
     Strength(strength::Arguments),
+    /// Serve the bench of many workers
+    #[command(hide = true)]
+    Coordinator(load::CoordinatorArguments),
 }
 
 /// Every bench there is: of one core, and of a cluster.
@@ -32,17 +35,26 @@ fn all() -> Vec<Bench> {
     [::bench::benches(), cluster::benches(), load::benches()].concat()
 }
 
-pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    match &arguments.command {
-        Some(Command::Strength(strength)) => strength::run(strength).await,
-        None => Ok(measure(arguments)),
+pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
+        Some(Command::Strength(strength)) => strength::run(&strength).await,
+        Some(Command::Coordinator(coordinator)) => load::coordinate(coordinator),
+        None => Ok(measure(&arguments)),
     }
 }
 
+/// The benches that a name means: the one that is called so, or all that contain it.
+fn wanted(name: &str) -> Vec<Bench> {
+    let all = all();
+    let is_named = all.iter().any(|(key, _)| *key == name);
+    let is_wanted =
+        |key: &str| if is_named { key == name } else { key.contains(name) && key != load::LARGE_KEY };
+    all.into_iter().filter(|(key, _)| is_wanted(key)).collect()
+}
+
 fn measure(arguments: &Arguments) -> ExitCode {
-    let wanted = arguments.name.as_deref().unwrap_or("");
     let mut figures = serde_json::Map::new();
-    for (key, measure) in all().into_iter().filter(|(key, _)| key.contains(wanted)) {
+    for (key, measure) in wanted(arguments.name.as_deref().unwrap_or("")) {
         let figure = measure();
         if !arguments.json {
             out!("{key:<28} {:>14.0} {} ({:.1} x the reference)", figure.rate, figure.unit, figure.ratio);

@@ -14,9 +14,7 @@ use crate::run::{How, opening};
 use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
-use coordinator::dashboard::DashboardSettings;
-use coordinator::leases::Terms;
-use coordinator::{AuditTerms, Ending, Limits, Permissions, Settings};
+use coordinator::{Ending, Limits, Settings};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -56,26 +54,12 @@ pub(crate) async fn work_off(
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
     let settings = Settings {
-        terms: Terms::default(),
-        nonce: opening.nonce,
-        version: opening.owner.version,
         exit_when_done: true,
-        revive: false,
-        give_up_after: None,
-        address: String::new(),
-        takeover_after: None,
-        reload: None,
         max_runs: MAX_RUNS,
-        permissions: Permissions::default(),
-        tls: None,
-        first: None,
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
-        linger: Duration::ZERO,
-        // Its workers are its own processes.
-        audit: AuditTerms::default(),
-        inline: false,
-        dashboard: DashboardSettings::default(),
+        // Its workers are its own processes: nothing is audited.
+        ..Settings::new(opening.nonce, &opening.owner.version)
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });

@@ -219,14 +219,58 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.termination.clone().apply();
     let (settings, only_print) = settings(arguments)?;
-    let (office, limits) = (office(&settings)?, limits(&settings)?);
     if only_print {
+        office(&settings)?;
+        limits(&settings)?;
         first(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
     log::start(&settings)?;
-    serve(&settings, office, limits).await
+    match office(&settings).and_then(|office| Ok((office, limits(&settings)?))) {
+        Ok((office, limits)) => serve(&settings, office, limits).await,
+        Err(failure) => Err(refuse(&settings, failure).await),
+    }
+}
+
+/// Tells the workers of a batch job that a setting cannot be used, if its certificates can: without them, or with a file that
+/// is no TOML, workers hear nothing and wait for `give_up_after`.
+async fn refuse(settings: &Settings, failure: Failure) -> Failure {
+    let prepare = || -> Result<Office, Failure> {
+        Ok(Office {
+            exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
+            linger: settings.time("linger")?,
+            tls: protection::tls(settings)?,
+            permissions: protection::permissions(settings).unwrap_or_default(),
+            ..Office::new(Nonce(rand::random()), env!("CARGO_PKG_VERSION"))
+        })
+    };
+    let Ok(office) = prepare() else { return failure };
+    if !office.exit_when_done || failure.exit() != Exit::Misconfigured {
+        return failure;
+    }
+    // Nothing is served but the reason, so that no address needs protection.
+    let bind = async |key: &str| TcpListener::bind(settings.text(key).ok()?).await.ok();
+    let Some(listener) = bind("listen").await else { return failure };
+    let http = bind("http").await;
+    let _ = announce(&listener, http.as_ref(), &office);
+    let _ = refuse_all(listener, Limits::default(), http, office, &failure).await;
+    failure
+}
+
+/// Tells all callers for a while why this coordinator cannot start.
+async fn refuse_all(
+    listener: TcpListener,
+    limits: Limits,
+    http: Option<TcpListener>,
+    office: Office,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
+    let mut signals = Signals::listen()?;
+    let (limits, asked) = (leave_descriptors(limits), Box::pin(signals.asked()));
+    coordinator::refuse_listener(listener, limits, http, office, failure.to_string(), asked).await?;
+    Ok(())
 }
 
 fn office(settings: &Settings) -> Result<Office, Failure> {
@@ -295,7 +339,6 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
         "off" => None,
         _ => Some(listen(settings, "http", &office).await?),
     };
-    let address = |listener: &TcpListener| listener.local_addr().map_err(|e| Failure::Other(e.to_string()));
     if office.address.is_empty() {
         let own = address(&listener)?;
         if !own.ip().is_unspecified() {
@@ -305,11 +348,7 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
             return Err(settings.bad("advertise", message));
         }
     }
-    let scheme = if office.tls.is_some() { "https" } else { "http" };
-    eprintln!("coordinator at {scheme}://{}", address(&listener)?);
-    if let Some(http) = &http {
-        eprintln!("dashboard, health and metrics at {scheme}://{}", address(http)?);
-    }
+    announce(&listener, http.as_ref(), &office)?;
     let prepared = tokio::select! {
         prepared = prepare(settings) => prepared,
         () = signals.asked() => return Ok(signals.exit()),
@@ -321,16 +360,7 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
         }
         Err(failure) => {
             if office.exit_when_done && failure.exit() == Exit::Misconfigured {
-                tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
-                let asked = Box::pin(signals.asked());
-                coordinator::refuse_listener(
-                    listener,
-                    leave_descriptors(limits),
-                    office,
-                    failure.to_string(),
-                    asked,
-                )
-                .await?;
+                refuse_all(listener, limits, http, office, &failure).await?;
             }
             return Err(failure);
         }
@@ -354,6 +384,20 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     }
 }
 
+fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
+    listener.local_addr().map_err(|error| Failure::Other(error.to_string()))
+}
+
+/// Says where it is.
+fn announce(listener: &TcpListener, http: Option<&TcpListener>, office: &Office) -> Result<(), Failure> {
+    let scheme = if office.tls.is_some() { "https" } else { "http" };
+    log::say("coordinator at", &format!("{scheme}://{}", address(listener)?));
+    if let Some(http) = http {
+        log::say("dashboard, health and metrics at", &format!("{scheme}://{}", address(http)?));
+    }
+    Ok(())
+}
+
 /// Writes the results of what it began with, if that is asked for.
 async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
     let (folder, file) = (settings.text("export")?, settings.text("run")?);
@@ -361,7 +405,9 @@ async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
         return Ok(());
     }
     let place = StoreArgument { folder: settings.text("store")?.into() };
-    results::write(folder.as_ref(), store, &place, file).await
+    let written = results::write(folder.as_ref(), store, &place, &file).await;
+    // The command line was right, and so was the run: a restart may succeed.
+    written.map_err(|failure| Failure::Other(format!("the results cannot be exported: {failure}")))
 }
 
 /// Checks what to begin with, and opens the store.

@@ -29,6 +29,13 @@ const EXAMPLES: &[Examples] = &[
     (&["report"], &[("atoll report latest --open", "write the report of the newest run, and open it")]),
     (&["coordinator"], &[("atoll coordinator --store s3://bucket/atoll", "serve the runs of a bucket")]),
     (&["worker"], &[("atoll worker --coordinator https://atoll.example:7440", "compute for a coordinator")]),
+    (
+        &["batch"],
+        &[(
+            "atoll batch --coordinator-config c.toml --worker-config w.toml --index 0",
+            "start the first pod, the coordinator",
+        )],
+    ),
     (&["submit"], &[("atoll submit examples/quickstart.toml --wait", "run an experiment on a coordinator")]),
     (&["watch"], &[("atoll watch latest", "watch the newest run")]),
     (&["dashboard"], &[("atoll dashboard --open", "look at the runs of a store in a browser")]),

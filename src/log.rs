@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::settings::Settings;
 use std::fmt::{self, Debug, Write};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::{FormatFields, debug_fn};
 use tracing_subscriber::prelude::*;
@@ -12,6 +13,27 @@ use tracing_subscriber::{field::MakeExt, registry};
 /// The most characters of one field.
 const LONGEST: usize = 1000;
 
+/// Whether lines are JSON: then all of them are.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says what people wait for, whatever the filter of the log is; to machines, as a line of the log.
+pub(crate) fn say(what: &str, url: &str) {
+    if IS_JSON.load(SeqCst) {
+        tracing::info!(url, "{what}");
+    } else {
+        eprintln!("{what} {url}");
+    }
+}
+
+/// The last line: why a command failed.
+pub(crate) fn fail(failure: &Failure) {
+    if IS_JSON.load(SeqCst) {
+        tracing::error!(reason = %failure, exit_code = failure.exit() as u8, "failed");
+    } else {
+        eprintln!("error: {failure}");
+    }
+}
+
 /// Logs on stderr, as much as the settings ask for.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let filter: Targets = settings.parsed("log", "a log filter such as `info`")?;
@@ -19,7 +41,10 @@ pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
     let layer = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr);
     match settings.text("log_format")?.as_str() {
         "text" => registry().with(layer.with_ansi(false).fmt_fields(fields()).with_filter(filter)).init(),
-        "json" => registry().with(layer.json().with_filter(filter)).init(),
+        "json" => {
+            registry().with(layer.json().with_filter(filter)).init();
+            IS_JSON.store(true, SeqCst);
+        }
         other => {
             return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`")));
         }

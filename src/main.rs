@@ -3,6 +3,7 @@
 
 mod analyse;
 mod backup;
+mod batch;
 mod bench;
 mod cells;
 mod certs;
@@ -57,6 +58,7 @@ mod tournament;
 mod trial;
 mod verify;
 mod worker;
+mod worker_metrics;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Failure;
@@ -103,6 +105,8 @@ enum Command {
     Coordinator(coordinator::Arguments),
     /// Start a worker: it evolves islands for a coordinator
     Worker(worker::Arguments),
+    /// Start one pod of a Kubernetes Job: the coordinator at index 0, otherwise a worker
+    Batch(batch::Arguments),
     /// Submit an experiment, sweep, study or tournament to a coordinator
     Submit(remote::SubmitArguments),
     /// Watch a run until it ends
@@ -158,7 +162,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let matches = examples::added(Arguments::command()).get_matches();
-    let Arguments { command } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let Arguments { mut command } =
+        Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Command::Batch(batch) = command {
+        Arguments { command } = Arguments::parse_from(batch.command_line());
+    }
     let runtime = match &command {
         // Many callers: hashing what one delivers must not keep another from renewing.
         Command::Coordinator(_) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
@@ -170,7 +178,7 @@ fn main() -> ExitCode {
     // A stuck generation must not keep the process from ending.
     runtime.shutdown_background();
     result.unwrap_or_else(|failure| {
-        eprintln!("error: {failure}");
+        log::fail(&failure);
         termination::write(&failure.to_string());
         ExitCode::from(failure.exit() as u8)
     })
@@ -195,6 +203,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Report(arguments) => report::run(arguments).await,
         Command::Coordinator(arguments) => coordinator::run(arguments).await,
         Command::Worker(arguments) => worker::run(arguments).await,
+        Command::Batch(_) => unreachable!("it is a coordinator or a worker"),
         Command::Submit(arguments) => remote::submit(arguments).await,
         Command::Watch(arguments) => remote::watch(arguments).await,
         Command::Dashboard(arguments) => dashboard::run(arguments).await,
@@ -206,7 +215,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Cancel(arguments) => remote::cancel(arguments).await,
         Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Certs(arguments) => certs::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments).await,
+        Command::Bench(arguments) => bench::run(arguments).await,
         Command::Level(arguments) => level::run(&arguments).await,
         Command::Maze(arguments) => Ok(maze::run(&arguments)),
         Command::Checkers(command) => checkers::run(&command).await,

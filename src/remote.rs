@@ -22,7 +22,7 @@ use proto::v1::run_status::{Kind, State};
 use run::summary::RunKind;
 use run::{Lock, RunId};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,13 +38,15 @@ const LOOK: Duration = Duration::from_millis(200);
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Looks at a run that waits for its first worker, before that is worth a word.
 const PATIENCE: u32 = 10;
+/// How long one of several coordinators may take to say whether it serves.
+const ANSWER: Duration = Duration::from_secs(5);
 /// How long to wait before asking a coordinator again that did not answer.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The coordinator that a command talks to.
 #[derive(clap::Args, Clone)]
 pub(crate) struct CoordinatorArgument {
-    /// The coordinator
+    /// The coordinator; several, between commas, if others stand by
     #[arg(long = "coordinator", value_name = "URL", env = "ATOLL_COORDINATOR", default_value = DEFAULT)]
     url: String,
     #[command(flatten)]
@@ -116,10 +118,12 @@ pub(crate) struct CancelArguments {
     coordinator: CoordinatorArgument,
 }
 
-/// A coordinator, to an operator.
+/// A coordinator, to an operator: of several, the one that serves.
 pub(crate) struct Remote {
     client: OperatorClient<Line>,
     url: String,
+    /// The others, which may take over.
+    others: VecDeque<(OperatorClient<Line>, String)>,
 }
 
 impl Remote {
@@ -130,11 +134,53 @@ impl Remote {
         })?;
         let bearer = Bearer(credentials.token(url)?);
         let client = OperatorClient::with_interceptor(endpoint.connect_lazy(), bearer);
-        Ok(Self { client: client.max_decoding_message_size(64 << 20), url: url.to_owned() })
+        let client = client.max_decoding_message_size(64 << 20);
+        Ok(Self { client, url: url.to_owned(), others: VecDeque::new() })
     }
 
-    /// The same, unless there will never be a connection.
-    pub(crate) async fn connect(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
+    /// The same for the one of several that serves, unless there will never be a connection.
+    pub(crate) async fn connect(urls: &str, credentials: &Credentials) -> Result<Self, Failure> {
+        let mut remotes = vec![];
+        for url in urls.split(',').map(str::trim) {
+            remotes.push(Self::connect_to(url, credentials).await);
+        }
+        if remotes.len() > 1 && remotes.iter().any(Result::is_ok) {
+            // One that is not trusted does not keep the others from being asked.
+            remotes.retain(Result::is_ok);
+        }
+        let mut remotes = remotes.into_iter();
+        let mut remote = remotes.next().expect("a split text has a part")?;
+        for other in remotes {
+            let Self { client, url, .. } = other?;
+            remote.others.push_back((client, url));
+        }
+        for _ in 0..remote.others.len() {
+            if remote.serves().await {
+                break;
+            }
+            remote.ask_next();
+        }
+        Ok(remote)
+    }
+
+    /// Whether it answers, and does not only stand by.
+    async fn serves(&mut self) -> bool {
+        let nothing = v1::StatusRequest { run: String::new(), known_version: 0, wait_milliseconds: 0 };
+        match tokio::time::timeout(ANSWER, self.client.status(nothing)).await {
+            Ok(answer) => !answer.is_err_and(|status| status.code() == Code::Unavailable),
+            Err(_) => false,
+        }
+    }
+
+    /// From now on, another one is asked, if there is one.
+    fn ask_next(&mut self) {
+        if let Some((client, url)) = self.others.pop_front() {
+            let asked = (std::mem::replace(&mut self.client, client), std::mem::replace(&mut self.url, url));
+            self.others.push_back(asked);
+        }
+    }
+
+    async fn connect_to(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
         let remote = Self::new(url, credentials)?;
         let look =
             Look::new(url, &credentials.trust()?).map_err(|error| Failure::Config(error.to_string()))?;
@@ -242,6 +288,7 @@ impl Remote {
                     }
                     said = true;
                     tokio::time::sleep(AGAIN).await;
+                    self.ask_next();
                 }
                 Err(status) => return Err(self.failure(&status)),
             }

@@ -33,6 +33,7 @@ pub(crate) fn write(reason: &str) {
     let Some(file) = FILE.get() else { return };
     let end = reason.floor_char_boundary(LONGEST - 1);
     if let Err(error) = std::fs::write(file, format!("{}\n", &reason[..end])) {
-        eprintln!("warning: cannot write the termination message to `{}`: {error}", file.display());
+        let (file, reason) = (file.display(), error.to_string());
+        tracing::warn!(%file, reason, "cannot write the termination message");
     }
 }

@@ -106,18 +106,21 @@ async fn table(arguments: &TableArguments) -> Result<ExitCode, Failure> {
 
 async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
     let (run, progress) = arguments.tournament.read().await?;
-    let outcome = outcome(&progress);
     let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{run}-tournament")));
-    let flag = arguments.tournament.store.flag();
-    let files = [
-        ("index.html", report::html::render(&page::document(&run, &progress, &outcome, &flag))),
+    crate::export::write_all(&folder, &files(&run, &progress, &arguments.tournament.store.flag())?)
+}
+
+/// The page of a tournament, its tables and its games, by name.
+fn files(run: &RunId, progress: &Progress, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+    let outcome = outcome(progress);
+    Ok(vec![
+        ("index.html", report::html::render(&page::document(run, progress, &outcome, flag))),
         ("players.csv", outcome.players_csv()),
         ("teams.csv", outcome.teams_csv()),
         ("pairings.csv", outcome.pairings_csv()),
-        ("tournament.json", format!("{}\n", object(&run, &progress, &outcome))),
-        ("games.pdn", games::pdn(&run, &progress, |_| true)?),
-    ];
-    crate::export::write_all(&folder, &files)
+        ("tournament.json", format!("{}\n", object(run, progress, &outcome))),
+        ("games.pdn", games::pdn(run, progress, |_| true)?),
+    ])
 }
 
 fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {
@@ -201,6 +204,11 @@ impl PlayedTournament {
     /// Everything as one object.
     pub(crate) fn object(&self) -> serde_json::Value {
         object(&self.run, &self.progress, &outcome(&self.progress))
+    }
+
+    /// The page, the tables and the games, by name.
+    pub(crate) fn files(&self, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+        files(&self.run, &self.progress, flag)
     }
 
     /// The tables that people read.

@@ -7,12 +7,14 @@ use crate::protection::Credentials;
 use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::termination::{self, TerminationArguments};
+use crate::worker_metrics::Measured;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tonic::transport::Channel;
 use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
@@ -37,6 +39,9 @@ pub(crate) struct Arguments {
     /// Exit if the coordinator does not answer for this long [default: never]
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
+    /// Address for health checks and metrics, such as 127.0.0.1:7442 [default: off]
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
     /// Memory for all work together, in MiB [default: three quarters of the cgroup's or the machine's]
     #[arg(long, value_name = "N")]
     memory_mib: Option<String>,
@@ -69,6 +74,7 @@ struct Keys {
     name: Option<String>,
     threads: Option<u16>,
     give_up_after: Option<String>,
+    http: Option<String>,
     cache_mib: Option<u32>,
     memory_mib: Option<u32>,
     engines: Option<String>,
@@ -82,11 +88,12 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 15] = [
+const DEFAULTS: [(&str, &str); 16] = [
     ("coordinator", crate::remote::DEFAULT),
     ("name", ""),
     ("threads", "0"),
     ("give_up_after", "never"),
+    ("http", "off"),
     ("cache_mib", "256"),
     ("memory_mib", "0"),
     ("engines", ""),
@@ -107,6 +114,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("name", arguments.name),
         ("threads", arguments.threads),
         ("give_up_after", arguments.give_up_after),
+        ("http", arguments.http),
         ("memory_mib", arguments.memory_mib),
         ("engines", arguments.engines),
         ("tls_ca", arguments.tls_ca),
@@ -134,9 +142,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let calls = Arc::new(Grpc::new(channels, token.as_ref()));
     let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
+    let measured = Arc::new(Measured::new(calls.clone(), threads));
+    let serving = serve_metrics(&settings, measured.clone()).await?;
     let departed = tokio::select! {
-        departed = worker::run(config, calls.clone(), Pool::new(threads)?, signals.asked()) => departed?,
+        departed = worker::run(config, measured, Pool::new(threads)?, signals.asked()) => departed?,
         () = reload.run(&calls) => unreachable!("it reads until the worker ends"),
+        () = serving => unreachable!("it serves until the worker ends"),
     };
     match departed {
         Departed::Done => {
@@ -147,6 +158,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
         Departed::Drained => Ok(signals.exit()),
     }
+}
+
+/// Serves health and metrics, if that is asked for. They name no run and hold no secret.
+async fn serve_metrics(
+    settings: &Settings,
+    measured: Arc<Measured>,
+) -> Result<impl Future<Output = ()> + use<>, Failure> {
+    let text = settings.text("http")?;
+    let listener = if text == "off" {
+        None
+    } else {
+        let listener = TcpListener::bind(&text).await;
+        Some(listener.map_err(|error| Failure::Other(format!("cannot listen on {text} (http): {error}")))?)
+    };
+    if let Some(listener) = &listener {
+        let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
+        log::say("health and metrics at", &format!("http://{address}"));
+    }
+    Ok(async move {
+        match listener {
+            Some(listener) => coordinator::serve_metrics(listener, Arc::new(move || measured.page())).await,
+            None => std::future::pending().await,
+        }
+    })
 }
 
 /// Connections to all coordinators, each made when it is first needed.

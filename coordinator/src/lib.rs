@@ -34,8 +34,8 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Ending, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError, TokenError,
-    Tokens, answers, refuse_listener, run, serve_listener, start, start_local,
+    Ending, Families, First, Limits, Permissions, Protection, Reload, ServeError, Settings, Tls, TlsError,
+    TokenError, Tokens, answers, refuse_listener, run, serve_listener, serve_metrics, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

@@ -5,6 +5,7 @@ mod census;
 pub(crate) mod change_signal;
 pub(crate) mod connections;
 mod expiry;
+mod families;
 mod http;
 mod in_flight;
 mod log_limit;
@@ -18,6 +19,8 @@ mod tls;
 mod worker_api;
 
 pub use census::Limits;
+pub use families::Families;
+pub use http::serve_metrics;
 pub(crate) use permissions::{LivePermissions, Pace, Right};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{

@@ -242,7 +242,7 @@ impl RunWriter {
                 }
                 let writing = self.cluster.store_watch().begin();
                 let result = batch.write(&self.store).await;
-                drop(writing);
+                writing.done(result.is_ok());
                 self.pause_after(result.is_err()).await;
                 self.cluster.feed(Done::Committed { run, batch, result });
             }
@@ -296,7 +296,7 @@ impl RunWriter {
                     Err(StoreError::Differs { .. }) => self.store.read_value(&path, Kind::Artifact).await,
                     Err(error) => Err(error),
                 };
-                drop(writing);
+                writing.done(stored.is_ok());
                 self.pause_after(stored.is_err()).await;
                 self.cluster.feed(Done::KeptJob { run, number, stored });
             }
@@ -314,8 +314,10 @@ impl RunWriter {
         if self.is_succeeded().await {
             return Err(Rejection::Succeeded);
         }
-        let _writing = self.cluster.store_watch().begin();
-        match self.files.journal.append(event).await {
+        let writing = self.cluster.store_watch().begin();
+        let appended = self.files.journal.append(event).await;
+        writing.done(appended.is_ok());
+        match appended {
             Ok(_) => {}
             Err(JournalError::Fenced { .. }) if self.is_succeeded().await => {
                 return Err(Rejection::Succeeded);
@@ -336,7 +338,12 @@ impl RunWriter {
     }
 
     async fn is_succeeded(&self) -> bool {
-        is_lost(self.claim.as_ref()).await
+        let asked = self.claim.as_ref().map(|claim| (claim, self.cluster.store_watch().begin_read()));
+        let Some((claim, asked)) = asked else { return false };
+        let stands = claim.stands().await;
+        asked.done(stands.is_ok());
+        // While the store cannot say, this one has it.
+        matches!(stands, Ok(false))
     }
 
     async fn pause_after(&self, failure: bool) {
@@ -355,7 +362,7 @@ impl RunWriter {
         }
         let writing = self.cluster.store_watch().begin();
         let Kept { mut new, mut differing, mut error } = log.keep(plan, all).await;
-        drop(writing);
+        writing.done(error.is_none());
         let failed = error.is_some();
         let mut done = vec![];
         for (receipt, numbers) in receipts {

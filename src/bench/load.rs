@@ -1,11 +1,15 @@
-//! What a coordinator bears: a thousand workers with ten thousand islands of a trivial problem.
+//! What a coordinator bears: many workers with ten times as many islands of a trivial problem.
 //!
 //! The workers are tasks of this process, each with a connection of its own to a coordinator that is a process of its own
-//! and writes to a local store. Each completes an epoch every two seconds, and is answered once that epoch is durable. The
-//! rate is that of all of them, against what they could do if no call took any time; calls are timed by the clock.
+//! and writes to a local store, delayed if the bench says so. Each completes an epoch at a fixed pace. A delivery is accepted
+//! at once; later replies say up to which delivery everything is durable. The coordinator is killed at the end, and what
+//! it called durable must be in the store. The rate is that of all workers, against what they could do if no call took any
+//! time; calls are timed by the clock.
 
 use super::{Bench, Figure};
+use crate::failure::Failure;
 use crate::run::opening;
+use coordinator::{First, Limits, Settings};
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
 use experiment::{Experiment, Plan, SEMANTICS};
@@ -15,83 +19,182 @@ use proto::v1;
 use proto::v1::complete_reply::Fate;
 use proto::v1::worker_client::WorkerClient;
 use run::RunId;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Location, Store};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
 
-const WORKERS: u32 = 1000;
-/// How often a worker completes an epoch.
-const PACE: Duration = Duration::from_secs(2);
-/// How long they work.
-const TIME: Duration = Duration::from_secs(30);
-
-const PLAN: &str = r#"
-name = "load"
-seed = 1
-problem = { kind = "onemax", length = 20 }
-algorithm = { kind = "ga", population = 10 }
-islands = { count = 10000, topology = "isolated" }
-migration = { interval = 1, count = 1 }
-budget = { generations = 1000 }
-checkpoint = { every = 1 }
-"#;
-
-pub(super) fn benches() -> Vec<Bench> {
-    vec![("cluster.load", load)]
+/// How much there is to bear.
+#[derive(Clone, Copy)]
+struct Load {
+    workers: u32,
+    islands: u32,
+    /// How often a worker completes an epoch.
+    pace: Duration,
+    /// How long they work.
+    time: Duration,
+    /// How much longer each call of the store takes.
+    latency: Duration,
+    /// Threads of all workers together.
+    threads: usize,
 }
 
-fn load() -> Figure {
+const USUAL: Load = Load {
+    workers: 1000,
+    islands: 10_000,
+    pace: Duration::from_secs(2),
+    time: Duration::from_secs(30),
+    latency: Duration::ZERO,
+    threads: 1,
+};
+
+const LARGE: Load = Load {
+    workers: 10_000,
+    islands: 100_000,
+    pace: Duration::from_secs(20),
+    time: Duration::from_secs(60),
+    latency: Duration::from_millis(20),
+    threads: 2,
+};
+
+impl Load {
+    fn plan(self) -> String {
+        format!(
+            r#"
+name = "load"
+seed = 1
+problem = {{ kind = "onemax", length = 20 }}
+algorithm = {{ kind = "ga", population = 10 }}
+islands = {{ count = {}, topology = "isolated" }}
+migration = {{ interval = 1, count = 1 }}
+budget = {{ generations = 1000 }}
+checkpoint = {{ every = 1 }}
+"#,
+            self.islands
+        )
+    }
+
+    fn experiment(self) -> Experiment {
+        match experiment::parse("load.toml", &self.plan(), None) {
+            Ok(Plan::Single(experiment)) => *experiment,
+            _ => unreachable!("it is one experiment"),
+        }
+    }
+}
+
+pub(super) fn benches() -> Vec<Bench> {
+    vec![("cluster.load", || load(USUAL)), (LARGE_KEY, || load(LARGE))]
+}
+
+/// It takes minutes and thousands of connections, and is measured only where it is named in full.
+pub(super) const LARGE_KEY: &str = "cluster.load_large";
+
+/// A coordinator whose store takes longer, for this bench alone.
+#[derive(clap::Args)]
+pub(super) struct CoordinatorArguments {
+    /// The experiment
+    plan: PathBuf,
+    /// The folder of the store
+    store: PathBuf,
+    /// Milliseconds that each call of the store takes longer
+    latency: u64,
+    /// The most connections
+    connections: usize,
+}
+
+/// Serves until it is killed.
+pub(super) fn coordinate(arguments: CoordinatorArguments) -> Result<ExitCode, Failure> {
+    // A bench is called from within a runtime of one thread.
+    let serve = move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.expect("a runtime needs no more than a few file descriptors").block_on(serve(&arguments))
+    };
+    std::thread::spawn(serve).join().expect("a coordinator does not panic")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
+    let CoordinatorArguments { plan, store, latency, connections } = arguments;
+    allow_files(connections + 1000);
+    let listener =
+        TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
+    let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
+    eprintln!("coordinator at http://{address}");
+    let store = Store::local(store).await?.delayed(Duration::from_millis(*latency));
+    let file = plan.display().to_string();
+    let text = experiment::document::read_limited(plan).map_err(experiment::LoadError::from)?;
+    let opening = opening();
+    let first = Some(First { file, text });
+    let settings = Settings { first, ..Settings::new(opening.nonce, &opening.owner.version) };
+    let limits = Limits { connections: *connections, of_one_peer: *connections };
+    let forever = Box::pin(std::future::pending());
+    coordinator::serve_listener(listener, limits, None, store, settings, crate::clock::now, forever).await?;
+    Ok(())
+}
+
+/// Asks the system for as many open files, as far as it allows.
+fn allow_files(wanted: usize) {
+    let allowed = getrlimit(Resource::Nofile);
+    let wanted = allowed.maximum.map_or(wanted as u64, |most| most.min(wanted as u64));
+    let raised = Rlimit { current: allowed.current.map(|now| now.max(wanted)), maximum: allowed.maximum };
+    // What is not allowed shows as failed calls.
+    let _ = setrlimit(Resource::Nofile, raised);
+}
+
+fn load(load: Load) -> Figure {
     let folder = std::env::temp_dir().join(format!("atoll-load-{:x}", rand::random::<u64>()));
     std::fs::create_dir_all(&folder).expect("a bench may write to the temporary folder");
     // A bench is called from within a runtime, in which no other one may wait.
     let place = folder.clone();
-    let figure = std::thread::spawn(move || in_folder(&place)).join().expect("the bench comes to its end");
+    let figure = std::thread::spawn(move || in_folder(load, &place)).join();
     let _ = std::fs::remove_dir_all(&folder);
-    figure
+    figure.expect("the bench comes to its end")
 }
 
-fn in_folder(folder: &Path) -> Figure {
-    let (mut coordinator, url) = start(folder);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+fn in_folder(load: Load, folder: &Path) -> Figure {
+    let (mut coordinator, url) = start(load, folder);
+    allow_files(load.workers as usize + 1000);
+    let runtime = match load.threads {
+        1 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+        threads => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
+    };
     let runtime = runtime.expect("a runtime needs no more than a few file descriptors");
-    let tally = runtime.block_on(all_work(&url));
+    let tally = runtime.block_on(all_work(load, &url));
     let memory = peak_memory(coordinator.id());
     let _ = coordinator.kill();
     let _ = coordinator.wait();
-    let stored = runtime.block_on(stored_epochs(&folder.join("store")));
-    figure(&tally, memory, stored)
+    let stored = runtime.block_on(stored_epochs(load, &folder.join("store")));
+    figure(load, &tally, memory, &stored)
 }
 
-/// How many epochs there are in the store that the coordinator left behind when it was killed.
-async fn stored_epochs(folder: &Path) -> u64 {
+/// How many epochs of each island there are in the store that the coordinator left behind when it was killed.
+async fn stored_epochs(load: Load, folder: &Path) -> Vec<u64> {
     let place = Location::Folder(folder.to_path_buf());
     let store = Store::open_at(&place).await.expect("the coordinator wrote there");
-    let Ok(Plan::Single(experiment)) = experiment::parse("load.toml", PLAN, None) else {
-        unreachable!("it is one experiment")
-    };
+    let experiment = load.experiment();
     let run = RunId::new(experiment.run_id()).expect("it is a name");
     let (keeper, _) = ::run::open(&store, &run, opening()).await.expect("the run is there");
-    let islands = experiment.setting().islands.len() as u32;
-    (0..islands).map(|island| keeper.archipelago().done(island)).sum()
+    (0..load.islands).map(|island| keeper.archipelago().done(island)).collect()
 }
 
 /// A coordinator as a process of its own, and where it is.
-fn start(folder: &Path) -> (Child, String) {
+fn start(load: Load, folder: &Path) -> (Child, String) {
     let plan = folder.join("plan.toml");
-    std::fs::write(&plan, PLAN).expect("the folder was just made");
+    std::fs::write(&plan, load.plan()).expect("the folder was just made");
+    let connections = (2 * load.workers).to_string();
     let mut coordinator = Command::new(std::env::current_exe().expect("this program is somewhere"))
-        .args(["coordinator", "--listen", "127.0.0.1:0", "--http", "off", "--run"])
+        .args(["bench", "coordinator"])
         .arg(&plan)
-        .arg("--store")
         .arg(folder.join("store"))
-        .env("ATOLL_LOG", "error")
+        .args([load.latency.as_millis().to_string(), connections])
         .stderr(Stdio::piped())
         .spawn()
         .expect("this program can be started");
@@ -108,44 +211,68 @@ struct Tally {
     acquired: Vec<Duration>,
     completed: Vec<Duration>,
     accepted: u64,
+    /// Epochs that a reply called durable, by island.
+    durable: Vec<(u32, u64)>,
     /// Calls for work that brought none, though there is some for everybody.
     empty: u64,
     /// Epochs that somebody else had delivered, or that nobody needed.
     doubled: u64,
     failed: u64,
+    /// Why the first of them failed.
+    reason: Option<Status>,
 }
 
-async fn all_work(url: &str) -> Tally {
-    let Ok(Plan::Single(experiment)) = experiment::parse("load.toml", PLAN, None) else {
-        unreachable!("it is one experiment")
-    };
-    let evolver = Experiment::evolver(&experiment);
+async fn all_work(load: Load, url: &str) -> Tally {
+    let evolver = Experiment::evolver(&load.experiment());
     let mut working = JoinSet::new();
-    let start = Instant::now() + Duration::from_secs(3);
-    for number in 0..WORKERS {
+    let start = Instant::now() + Duration::from_secs(3) + load.time / 10;
+    for number in 0..load.workers {
         let endpoint = worker::endpoint(url, &worker::Trust::default()).expect("it is an address");
         let client = WorkerClient::new(endpoint.connect_lazy()).max_decoding_message_size(32 << 20);
-        let simulated = Simulated { client, id: format!("simulated-{number}"), evolver: evolver.clone() };
+        let id = format!("simulated-{number}");
+        let (evolver, deliveries) = (evolver.clone(), Deliveries::default());
+        let simulated = Simulated { load, client, id, evolver, deliveries };
         // They do not all come at once.
-        working.spawn(simulated.work(start + PACE * number / WORKERS));
+        working.spawn(simulated.work(start + load.pace * number / load.workers));
     }
     let mut all = Tally::default();
     for tally in working.join_all().await {
         all.acquired.extend(tally.acquired);
         all.completed.extend(tally.completed);
         all.accepted += tally.accepted;
+        all.durable.extend(tally.durable);
         all.empty += tally.empty;
         all.doubled += tally.doubled;
         all.failed += tally.failed;
+        all.reason = all.reason.or(tally.reason);
+    }
+    if let Some(reason) = &all.reason {
+        eprintln!("a call failed: {reason}");
     }
     all
 }
 
+/// What a worker has delivered, by the numbers that the coordinator gave.
+#[derive(Default)]
+struct Deliveries {
+    accepted: Vec<(u64, (u32, u64))>,
+    durable: u64,
+}
+
+impl Deliveries {
+    fn durable(self) -> Vec<(u32, u64)> {
+        let durable = self.accepted.into_iter().filter(|(number, _)| *number <= self.durable);
+        durable.map(|(_, epoch)| epoch).collect()
+    }
+}
+
 /// A worker that computes, but has no threads of its own.
 struct Simulated {
+    load: Load,
     client: WorkerClient<Channel>,
     id: String,
     evolver: Arc<dyn Evolver>,
+    deliveries: Deliveries,
 }
 
 impl Simulated {
@@ -155,13 +282,15 @@ impl Simulated {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let mut next = start;
-        while next < start + TIME {
+        while next < start + self.load.time {
             tokio::time::sleep_until(next).await;
-            next += PACE;
-            if self.epoch(&mut tally, next).await.is_err() {
+            next += self.load.pace;
+            if let Err(status) = self.epoch(&mut tally, next).await {
                 tally.failed += 1;
+                tally.reason.get_or_insert(status);
             }
         }
+        tally.durable = self.deliveries.durable();
         tally
     }
 
@@ -181,7 +310,8 @@ impl Simulated {
             wait_milliseconds: 1000,
         };
         let asked = Instant::now();
-        let grants = self.client.acquire(request).await?.into_inner().grants;
+        let v1::AcquireReply { grants, durable, .. } = self.client.acquire(request).await?.into_inner();
+        self.deliveries.durable = durable;
         let Some(grant) = grants.into_iter().next() else {
             tally.empty += 1;
             return Ok(());
@@ -191,12 +321,16 @@ impl Simulated {
         let task = grant.task.ok_or_else(|| Status::internal("there are only epochs"))?;
         let inputs = task.inputs.clone();
         let outcome = self.compute(&work, task).await?;
-        tokio::time::sleep_until(until - PACE / 10).await;
+        tokio::time::sleep_until(until - self.load.pace / 10).await;
         let asked = Instant::now();
-        let fate = self.complete(&work, inputs, outcome).await?;
+        let reply = self.complete(&work, inputs, outcome).await?;
         tally.completed.push(asked.elapsed());
-        if fate == Fate::Accepted {
+        self.deliveries.durable = reply.durable;
+        if reply.fate() == Fate::Accepted {
             tally.accepted += 1;
+            if let Piece::Epoch { island, epoch } = work.piece {
+                self.deliveries.accepted.push((reply.delivery, (island, epoch)));
+            }
         } else {
             tally.doubled += 1;
         }
@@ -237,7 +371,7 @@ impl Simulated {
         work: &Work,
         inputs: bytes::Bytes,
         outcome: EpochOutcome,
-    ) -> Result<Fate, Status> {
+    ) -> Result<v1::CompleteReply, Status> {
         use v1::complete_part::Part;
         let EpochOutcome { state, departure, digest, standing, statistics, .. } = outcome;
         let statistics = codec::encode(&statistics).map_err(|error| Status::internal(error.to_string()))?;
@@ -252,20 +386,23 @@ impl Simulated {
         let head = v1::CompleteHead {
             worker: self.id.clone(),
             piece: Some(work.into()),
-            milliseconds: PACE.as_millis() as u64,
+            milliseconds: self.load.pace.as_millis() as u64,
             what: Some(v1::complete_head::What::Epoch(result)),
             slots: 0,
         };
         let chunks = chunks::cut_all(&[state, departure, statistics]).into_iter().map(Part::Chunk);
         let parts = std::iter::once(Part::Head(head)).chain(chunks);
         let parts: Vec<_> = parts.map(|part| v1::CompletePart { part: Some(part) }).collect();
-        Ok(self.client.complete(tokio_stream::iter(parts)).await?.into_inner().fate())
+        Ok(self.client.complete(tokio_stream::iter(parts)).await?.into_inner())
     }
 }
 
-fn figure(tally: &Tally, memory: f64, stored: u64) -> Figure {
-    let seconds = TIME.as_secs_f64();
-    let ideal = f64::from(WORKERS) / PACE.as_secs_f64();
+/// `stored` are the epochs of each island.
+fn figure(load: Load, tally: &Tally, memory: f64, stored: &[u64]) -> Figure {
+    let seconds = load.time.as_secs_f64();
+    let ideal = f64::from(load.workers) / load.pace.as_secs_f64();
+    let is_lost = |(island, epoch): &&(u32, u64)| stored[*island as usize] <= *epoch;
+    let lost = tally.durable.iter().filter(is_lost).count();
     let mut figure = Figure::new("epochs/s", tally.accepted as f64 / seconds, ideal);
     figure.details.extend([
         ("acquire p50, ms", percentile(&tally.acquired, 0.5)),
@@ -273,7 +410,9 @@ fn figure(tally: &Tally, memory: f64, stored: u64) -> Figure {
         ("complete p50, ms", percentile(&tally.completed, 0.5)),
         ("complete p99, ms", percentile(&tally.completed, 0.99)),
         ("doubled epochs", tally.doubled as f64),
-        ("lost epochs", tally.accepted.saturating_sub(stored) as f64),
+        ("durable epochs", tally.durable.len() as f64),
+        ("lost durable epochs", lost as f64),
+        ("accepted, not yet durable", tally.accepted.saturating_sub(tally.durable.len() as u64) as f64),
         ("failed calls", tally.failed as f64),
         ("empty answers", tally.empty as f64),
         ("coordinator, MiB", memory),

@@ -73,14 +73,19 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
     for arguments in [
         vec!["--run", &bad, "--store", "somewhere"],
         vec!["--run", &good, "--store", "/proc/no-store-can-be-here"],
+        vec!["--run", &good, "--lease", "1ms"],
     ] {
         let common = ["--exit-when-done", "--linger", "2s", "--termination-log", "coordinator.end"];
         let mut coordinator = folder.coordinator(&[&arguments[..], &common].concat());
+        // Kubernetes sees that it lives, and sends nothing but its workers to it.
+        assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "{arguments:?}");
+        assert!(coordinator.page("/readyz").ends_with("cannot start: see the log\n"), "{arguments:?}");
         let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
         assert_eq!(worker.ended(), Some(78), "{arguments:?}");
         assert_eq!(coordinator.process.ended(), Some(78), "{arguments:?}");
         let reason = message(&folder, "coordinator.end");
-        assert!(reason.contains("chess") || reason.contains("/proc/no-store"), "{reason}");
+        let told = ["chess", "/proc/no-store", "lease (flag --lease): expected at least 100ms"];
+        assert!(told.iter().any(|told| reason.contains(told)), "{reason}");
         assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
     }
 }
@@ -104,6 +109,57 @@ fn a_coordinator_whose_workers_can_never_work_is_78_and_one_without_workers_is_6
     let mut lonely = folder.coordinator(&arguments);
     assert_eq!(lonely.process.ended(), Some(6));
     assert_eq!(message(&folder, "coordinator.end"), "no worker was there for 1 s (`give_up_after`)\n");
+}
+
+#[test]
+fn a_caller_that_was_refused_while_others_worked_does_not_end_the_batch() {
+    let folder = Folder::new();
+    let file = folder.file("long.toml", &EXPERIMENT.replace("3000", "3000000"));
+    let arguments = [&job(&file)[..], &["--give-up-after", "2s"]].concat();
+    let tokens = |right: &str| (format!("ATOLL_{right}_TOKENS"), format!("0123456789-{right}"));
+    let mut coordinator = folder.coordinator_with(&arguments, vec![tokens("WORKER"), tokens("OPERATOR")]);
+    let token = folder.file("token", "0123456789-WORKER\n");
+    let honest = coordinator.worker(&["--token-file", &token]);
+    wait_until("a worker", || coordinator.said().contains("joined"));
+    let mut stranger = coordinator.worker(&[]);
+    assert_eq!(stranger.ended(), Some(78));
+    honest.kill();
+    assert_eq!(coordinator.process.ended(), Some(6), "no worker is there; that one was refused says nothing");
+}
+
+#[test]
+fn the_results_of_every_kind_of_run_are_exported() {
+    let experiment = EXPERIMENT.replace("3000", "50");
+    let games = "[tournament]\ndepth = 1\nopenings = 1\n\
+                 [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
+                 [[tournament.players]]\nname = \"counter\"\nplayer = \"material\"\n";
+    let tournament = format!("name = \"games\"\nseed = 1\n{games}");
+    let sweep = format!("{experiment}\n[[sweep.axis]]\nkeys = [\"problem.turns\"]\nvalues = [5, 6]\n");
+    for (name, text, files) in [
+        ("experiment", experiment.as_str(), ["report.html", "champions.csv"]),
+        ("sweep", sweep.as_str(), ["report.html", "report.md"]),
+        ("tournament", tournament.as_str(), ["index.html", "games.pdn"]),
+    ] {
+        let folder = Folder::new();
+        let file = folder.file("plan.toml", text);
+        let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--export", "results"]].concat());
+        let mut worker = coordinator.worker(&[]);
+        assert_eq!(worker.ended(), Some(0), "{name}");
+        assert_eq!(coordinator.process.ended(), Some(0), "{name}: {}", coordinator.said());
+        let runs: Vec<_> = std::fs::read_dir(folder.path().join("results")).unwrap().collect();
+        let [run] = &runs[..] else { panic!("{name}: {runs:?}") };
+        for file in files {
+            assert!(run.as_ref().unwrap().path().join(file).is_file(), "{name}: {file}");
+        }
+    }
+    let folder = Folder::new();
+    let file = folder.file("plan.toml", &experiment);
+    folder.file("occupied", "no folder can be here");
+    let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--export", "occupied"]].concat());
+    let mut worker = coordinator.worker(&[]);
+    assert_eq!(worker.ended(), Some(0));
+    assert_eq!(coordinator.process.ended(), Some(1), "another pod may succeed");
+    assert!(message(&folder, "coordinator.end").starts_with("the results cannot be exported: "));
 }
 
 #[test]
@@ -173,6 +229,40 @@ fn what_is_wrong_for_good_is_78() {
 fn a_worker_that_finds_no_coordinator_gives_up_with_6() {
     let mut lonely = worker("http://127.0.0.1:9", &["--give-up-after", "300ms"]);
     assert_eq!(lonely.ended(), Some(6));
+}
+
+/// Expects JSON in every line.
+fn expect_json(lines: &str) {
+    assert!(!lines.is_empty());
+    for line in lines.lines() {
+        let logged: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        assert!(logged["level"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn logs_for_machines_are_json_from_the_first_line_to_the_last() {
+    let folder = Folder::new();
+    let experiment = folder.file("experiment.toml", "name = \"x\"\nproblem = { kind = \"chess\" }\n");
+    let listen = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
+    for (arguments, code) in [
+        ([&["coordinator", "--run", &experiment], &listen[..]].concat(), 78),
+        (vec!["worker", "--coordinator", "http://127.0.0.1:9", "--give-up-after", "300ms"], 6),
+    ] {
+        let mut command = atoll();
+        let ended =
+            command.args(&arguments).env("ATOLL_LOG_FORMAT", "json").current_dir(folder.path()).output();
+        let ended = ended.unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{}", text(&ended.stderr));
+        expect_json(&text(&ended.stderr));
+        assert!(text(&ended.stderr).lines().last().unwrap().contains(&format!("\"exit_code\":{code}")));
+    }
+    let variables = vec![("ATOLL_LOG_FORMAT".to_owned(), "json".to_owned())];
+    let mut coordinator = folder.coordinator_with(&[], variables);
+    wait_until("a coordinator", || coordinator.page("/readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!(terminated(&mut coordinator.process), Some(143));
+    wait_until("its last line", || coordinator.said().contains("stopping"));
+    expect_json(&coordinator.said());
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod first_hour;
 mod floods;
 mod games;
 mod lifecycle;
+mod manifests;
 mod maze_study;
 #[path = "../support/mutate.rs"]
 mod mutate;

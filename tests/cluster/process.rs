@@ -155,6 +155,9 @@ impl Coordinator {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut address = |prefix: &str| {
             let line = lines.next().expect("a coordinator says where it is").unwrap();
+            if let Ok(logged) = serde_json::from_str::<serde_json::Value>(&line) {
+                return logged["fields"]["url"].as_str().unwrap().to_owned();
+            }
             line.strip_prefix(prefix).unwrap_or_else(|| panic!("{line}")).to_owned()
         };
         let url = address("coordinator at ");

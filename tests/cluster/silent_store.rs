@@ -1,6 +1,6 @@
 //! A store that does not answer any more holds nobody up for long.
 
-use crate::process::{DIGEST, EXPERIMENT, Folder, Process, Variables, atoll};
+use crate::process::{DIGEST, EXPERIMENT, Folder, Process, Variables, atoll, wait_until};
 use crate::proxy::Proxy;
 use crate::s3::Server;
 use rustix::process::Signal;
@@ -65,4 +65,27 @@ fn sigterm_is_obeyed_while_the_store_is_silent_and_nothing_is_lost() {
     proxy.heal();
     let coordinator = coordinator.again();
     assert_eq!(coordinator.digest(&run), *DIGEST);
+}
+
+#[test]
+fn a_coordinator_is_not_ready_for_as_long_as_its_store_is_silent() {
+    let (server, folder) = (Server::start(), Folder::new());
+    let address = server.variables()[0].1.trim_start_matches("http://").to_owned();
+    let proxy = Proxy::to(&address);
+    let arguments = ["--store", "s3://clusters/blind", "--lease", "2s"];
+    let coordinator = folder.coordinator_with(&arguments, by_way_of(&proxy.url, &server));
+    let status = || coordinator.page("/readyz").get(9..12).unwrap_or_default().to_owned();
+    wait_until("a coordinator that is ready", || status() == "200");
+    proxy.fall_silent();
+    let silent = Instant::now();
+    wait_until("readiness to end", || status() == "503");
+    assert!(silent.elapsed() >= Duration::from_secs(10), "{:?}", silent.elapsed());
+    // The first call is given up after 14 s and repeated: nobody is ready in between.
+    while silent.elapsed() < Duration::from_secs(19) {
+        assert_eq!(status(), "503", "after {:?}", silent.elapsed());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(coordinator.metric("atoll_store_silent_seconds") > 10.0);
+    proxy.heal();
+    wait_until("readiness to come back", || status() == "200");
 }

@@ -45,5 +45,6 @@ fn a_standby_takes_over_and_no_work_is_lost() {
     let kills = std::env::var("STANDBY_KILLS").map_or(5, |kills| kills.parse().unwrap());
     let longest = kill_again_and_again(kills);
     println!("{kills} kills: at most {longest:?} without a coordinator, of it {TAKEOVER:?} of silence");
-    assert!(longest < TAKEOVER + Duration::from_secs(5), "{longest:?}");
+    // A second for reading the store, and two that a busy machine may take.
+    assert!(longest < TAKEOVER + Duration::from_secs(3), "{longest:?}");
 }

@@ -166,6 +166,11 @@ fn jobs_decide_by_the_exit_codes_that_are_documented() {
         (139, "Count", "Count"),
         (143, "Ignore", "Ignore"),
     ];
+    let one = rules(&render(&["batch.kind=Job", "store.location=s3://bucket/x"]));
+    for (code, of_coordinator, _) in table {
+        assert_eq!(decision(&one, code, false), of_coordinator, "one Job: {code}");
+        assert_eq!(decision(&one, code, true), "Ignore");
+    }
     let docs = std::fs::read_to_string(root().join("docs/operations.md")).unwrap();
     for kind in ["Jobs", "JobSet"] {
         let manifests = render(&[&format!("batch.kind={kind}")]);
@@ -188,7 +193,7 @@ fn jobs_decide_by_the_exit_codes_that_are_documented() {
 fn a_jobset_is_one_as_published_and_waits_in_its_queue() {
     let manifests =
         render(&["batch.kind=JobSet", "batch.queueName=team", "batch.ttlSecondsAfterFinished=60"]);
-    for needed in ["kueue.x-k8s.io/queue-name: team", "suspend: true", "give_up_after = \"never\""] {
+    for needed in ["kueue.x-k8s.io/queue-name: team", "suspend: true"] {
         assert_eq!(manifests.matches(needed).count(), 1, "{needed}");
     }
     let mut referee = Command::new(REFEREES.join("operators/bin/python"));
@@ -197,8 +202,185 @@ fn a_jobset_is_one_as_published_and_waits_in_its_queue() {
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), manifests.as_bytes()).unwrap();
     let jobs = expect_success(&child.wait_with_output().unwrap());
     assert_eq!(validate(&jobs), BTreeSet::from(["Job".to_owned()]));
-    let jobs = render(&["batch.queueName=team"]);
-    assert_eq!(jobs.matches("kueue.x-k8s.io/queue-name: team").count(), 2);
+    let one = render(&["batch.kind=Job", "batch.queueName=team", "store.location=s3://bucket/x"]);
+    assert_eq!(validate(&one).contains("Job"), one.matches("kind: Job\n").count() == 1);
+    assert_eq!(one.matches("kueue.x-k8s.io/queue-name: team").count(), 1);
+    assert!(one.contains("batch.kubernetes.io/job-completion-index: \"0\""), "its Service leads to index 0");
+    let api = "--api-versions=jobset.x-k8s.io/v1alpha2";
+    let chosen = expect_success(&helm(&["template", "release", "atoll", api]));
+    assert!(chosen.contains("kind: JobSet") && !chosen.contains("kind: Job\n"), "where it is installed");
+    // JobSet refuses names whose pods would have more than 63 characters.
+    let long = render(&["batch.kind=JobSet", &format!("fullnameOverride={}", "x".repeat(60))]);
+    let name = long.split("kind: JobSet\nmetadata:\n  name: ").nth(1).unwrap().lines().next().unwrap();
+    assert!(format!("{name}-coordinator-0-0-abcde").len() <= 63, "{name}");
+}
+
+#[test]
+fn workers_of_a_batch_reach_a_coordinator_that_is_not_ready() {
+    let flag = "publishNotReadyAddresses: true";
+    assert!(render(&["mode=batch"]).contains(flag), "it tells them why it cannot start");
+    assert!(!render(&["mode=service"]).contains(flag), "only the active one serves");
+}
+
+#[test]
+fn a_standby_may_ask_the_active_coordinator_and_holds_up_neither_drains_nor_upgrades() {
+    let manifests = render(&["mode=service", "store.location=s3://bucket/prefix", "coordinator.replicas=2"]);
+    validate(&manifests);
+    let document = |kind: &str, name: &str| {
+        let mut found = manifests.split("\n---\n").filter(|text| {
+            text.contains(&format!("\nkind: {kind}\n"))
+                && text.contains(&format!("\n  name: release-atoll-{name}\n"))
+        });
+        found.next().unwrap_or_else(|| panic!("{kind} {name}")).to_owned()
+    };
+    let policy = document("NetworkPolicy", "coordinator");
+    let (_, ingress) = policy.split_once("ingress:").unwrap();
+    assert!(ingress.contains("app.kubernetes.io/component: coordinator"), "{ingress}");
+    assert!(
+        document("PodDisruptionBudget", "coordinator").contains("maxUnavailable: 2"),
+        "one is never ready"
+    );
+    assert!(document("StatefulSet", "coordinator").contains("updateStrategy: { type: OnDelete }"));
+    let alone = render(&["mode=service"]);
+    assert!(!alone.contains("OnDelete") && alone.contains("maxUnavailable: 1"));
+    let fixed = render(&["mode=service", "workers.autoscaling.enabled=false"]);
+    assert!(alone.contains("HorizontalPodAutoscaler") && !fixed.contains("HorizontalPodAutoscaler"));
+}
+
+/// An API server that knows these objects, and helm that asks it.
+struct ApiServer {
+    process: std::process::Child,
+    kubeconfig: String,
+}
+
+impl ApiServer {
+    fn start(objects: &str, has_jobset: bool) -> Self {
+        use std::io::{BufRead, BufReader};
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("objects.yaml");
+        std::fs::write(&file, objects).unwrap();
+        let mut server = Command::new(REFEREES.join("operators/bin/python"));
+        server.arg(root().join("tests/referees/api_server.py")).arg(&file);
+        server.arg(if has_jobset { "yes" } else { "no" }).stdout(Stdio::piped());
+        let mut process = server.spawn().unwrap();
+        let kubeconfig = BufReader::new(process.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        Self { process, kubeconfig }
+    }
+
+    /// What an upgrade with these values would be.
+    fn upgrade(&self, values: &[&str]) -> Output {
+        let set = format!("--set={}", values.join(","));
+        let kubeconfig = format!("--kubeconfig={}", self.kubeconfig);
+        helm(&["template", "release", "atoll", "--dry-run=server", &kubeconfig, &set])
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+/// The data of Secrets, which the chart makes.
+fn secret_data(manifests: &str) -> Vec<&str> {
+    let is_data = |line: &&str| {
+        ["worker: ", "operator: ", "metrics: ", "tls.crt: ", "tls.key: ", "ca.crt: "]
+            .iter()
+            .any(|key| line.strip_prefix("  ").is_some_and(|line| line.starts_with(key)))
+    };
+    manifests.lines().filter(is_data).collect()
+}
+
+#[test]
+fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
+    let explains = |server: &ApiServer, values: &[&str], said: &str| {
+        let output = server.upgrade(values);
+        assert!(!output.status.success(), "{values:?} passed");
+        assert!(text(&output.stderr).contains(said), "{values:?}: {}", text(&output.stderr));
+    };
+    let batch = render(&["mode=batch"]);
+    let server = ApiServer::start(&batch, false);
+    let again = expect_success(&server.upgrade(&["mode=batch"]));
+    assert_eq!((secret_data(&again), secret_data(&again).len()), (secret_data(&batch), 8));
+    let fresh = render(&["mode=batch"]);
+    assert_ne!(secret_data(&fresh), secret_data(&batch));
+    for change in ["workers.replicas=9", "batch.suspend=true", "batch.coordinatorRetries=3"] {
+        expect_success(&server.upgrade(&[change]));
+    }
+    expect_success(&server.upgrade(&["batch.activeDeadlineSeconds=60", "batch.ttlSecondsAfterFinished=60"]));
+    for change in
+        ["batch.workerRetries=3", "workers.podLabels.a=b", "image.repository=other", "coordinator.lease=16s"]
+    {
+        explains(&server, &[change], "This batch exists with another experiment, image or settings");
+    }
+    // The controller was installed later: the batch stays what it is.
+    let later = ApiServer::start(&batch, true);
+    assert!(!expect_success(&later.upgrade(&["mode=batch"])).contains("kind: JobSet"));
+
+    let jobset = render(&["batch.kind=JobSet"]);
+    let server = ApiServer::start(&jobset, true);
+    assert!(expect_success(&server.upgrade(&["mode=batch"])).contains("kind: JobSet"));
+    explains(&server, &["workers.replicas=9"], "This batch exists with another");
+
+    let service = render(&["mode=service"]);
+    let server = ApiServer::start(&service, false);
+    expect_success(&server.upgrade(&["mode=service", "coordinator.lease=16s"]));
+    explains(
+        &server,
+        &["mode=service", "store.volume.size=20Gi"],
+        "cannot change the volume of a StatefulSet",
+    );
+}
+
+#[test]
+fn other_settings_are_those_of_the_command_and_keep_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    std::fs::write(&values, "coordinator: { settings: { audit: 0.05, max_runs: 2000000, log: debug } }\n")
+        .unwrap();
+    let manifests = expect_success(&helm(&["template", "release", "atoll", "-f", values.to_str().unwrap()]));
+    let config = block(&manifests, "coordinator.toml").unwrap();
+    for line in ["audit = 0.05", "max_runs = 2000000", "log = \"debug\""] {
+        assert!(config.lines().any(|written| written == line), "{line}: {config}");
+    }
+    // Every setting is a value of the chart or one of `settings`, and none is both.
+    let schema = std::fs::read_to_string(root().join("deploy/helm/atoll/values.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let all = [
+        render(&["mode=batch", "tls.clientAuth=true"]),
+        render(&["mode=service", "store.location=s3://bucket/x", "coordinator.replicas=2"]),
+        render(&["tls.enabled=false", "monitoring.podMonitor=true"]),
+    ];
+    for (role, key) in [("coordinator", "coordinator"), ("worker", "workers")] {
+        let settings = &schema["properties"][key]["properties"]["settings"];
+        assert_eq!(settings["additionalProperties"], false);
+        let others: BTreeSet<&str> =
+            settings["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut set: BTreeSet<String> = BTreeSet::new();
+        for manifests in &all {
+            let config = block(manifests, &format!("{role}.toml")).unwrap();
+            set.extend(config.lines().filter_map(|line| Some(line.split_once(" = ")?.0.to_owned())));
+            // Some are variables of the environment.
+            let variables = manifests.split("ATOLL_").skip(1);
+            set.extend(variables.map(|rest| rest.split([',', '\n']).next().unwrap().trim().to_lowercase()));
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+        command.args([role, "--print-config"]).current_dir(folder.path());
+        let printed =
+            expect_success(&output(command.env_remove("ATOLL_COORDINATOR").env_remove("ATOLL_STORE")));
+        for line in printed.lines() {
+            let setting = line.split_once(" = ").unwrap().0;
+            let is_other = others.contains(setting);
+            assert!(
+                is_other != set.contains(setting),
+                "{role}: {setting} is {}",
+                if is_other { "both" } else { "neither" }
+            );
+        }
+        assert!(others.iter().all(|other| printed.contains(&format!("{other} = "))), "{role}: {others:?}");
+    }
 }
 
 /// The values of the chart with their defaults and comments, in the order of the file.
@@ -352,6 +534,7 @@ fn variants() -> [Vec<(String, String)>; 4] {
             json("workers.autoscaling.targetCpuPercent", "66"),
         ],
         vec![
+            json("batch.kind", "\"JobSet\""),
             json("batch.queueName", "\"my-queue\""),
             json("batch.export.size", "\"3Gi\""),
             json("store.location", "\"s3://bucket/prefix\""),
@@ -362,36 +545,78 @@ fn variants() -> [Vec<(String, String)>; 4] {
     ]
 }
 
+/// Manifests without what is random or hashed, where a number may stand by chance.
+fn plain(manifests: &str) -> String {
+    let secret = secret_data(manifests);
+    let is_plain = |line: &&str| !line.contains("checksum") && !secret.contains(line);
+    manifests.lines().filter(is_plain).collect::<Vec<_>>().join("\n")
+}
+
+fn render_json<'a>(values: impl Iterator<Item = &'a (String, String)>) -> String {
+    let values: Vec<String> = values.map(|(key, value)| format!("--set-json={key}={value}")).collect();
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    expect_success(&helm(&[&["template", "release", "atoll"], &values[..]].concat()))
+}
+
+/// Whether a text has this word, and not only as a part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].chars().next_back().is_some_and(is_part)
+            && !text[at + word.len()..].chars().next().is_some_and(is_part)
+    })
+}
+
 #[test]
 fn every_value_is_rendered() {
     let (common, variants) = (common_values(), variants());
-    let mut set = BTreeSet::new();
+    let (mut set, mut shown) = (BTreeSet::new(), BTreeSet::new());
     for variant in &variants {
-        let values: Vec<String> =
-            common.iter().chain(variant).map(|(key, value)| format!("--set-json={key}={value}")).collect();
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        let manifests = expect_success(&helm(&[&["template", "release", "atoll"], &values[..]].concat()));
+        let is_replaced = |key: &String| variant.iter().any(|(other, _)| key == other);
+        let values = || common.iter().filter(|(key, _)| !is_replaced(key)).chain(variant);
+        let manifests = render_json(values());
         validate(&manifests);
-        for (key, value) in common.iter().chain(variant) {
+        let manifests = plain(&manifests);
+        for (key, value) in values() {
             set.insert(key.clone());
-            let overridden =
-                variant.iter().any(|(other, _)| key == other) && common.iter().any(|(other, _)| key == other);
-            // Words of the value itself; flags and what others replace show elsewhere.
-            let word =
-                value.split(['"', '[', ']', '{', '}', ':', ',', '\\']).max_by_key(|word| word.len()).unwrap();
-            let is_flag = ["true", "false", "batch", "service", "Jobs", ""].contains(&word);
-            let is_replaced =
-                ["nameOverride", "image.digest", "tls.clientAuth", "mode"].contains(&key.as_str());
-            let is_off = key.starts_with("networkPolicy") && !manifests.contains("kind: NetworkPolicy");
-            let is_of_volume =
-                key == "store.volume.storageClass" && !manifests.contains("kind: PersistentVolumeClaim");
-            if !(is_flag || is_replaced || overridden || is_off || is_of_volume || key == "tls.days") {
-                assert!(manifests.contains(word), "{key} = {value} is not rendered");
+            // The longest word of the value itself must be there. Flags show in what else is there.
+            let words = value.split(['"', '[', ']', '{', '}', ':', ',', '\\']);
+            let word = words.max_by_key(|word| word.len()).unwrap();
+            let shows = match word {
+                "true" | "false" | "" => {
+                    let others = values().filter(|(other, _)| other != key);
+                    !shown.contains(key) && plain(&render_json(others)) != manifests
+                }
+                word => has_word(&manifests, word),
+            };
+            if shows {
+                shown.insert(key.clone());
             }
         }
     }
     let documented: BTreeSet<String> = documented_values().into_iter().map(|(key, ..)| key).collect();
     assert_eq!(set, documented);
+    // These are the defaults, are replaced by others, or show in random data.
+    let hidden = [
+        "batch.export.enabled",
+        "image.digest",
+        "mode",
+        "store.volume.keep",
+        "tls.days",
+        "workers.autoscaling.enabled",
+    ];
+    let missing: Vec<&String> =
+        documented.difference(&shown).filter(|key| !hidden.contains(&key.as_str())).collect();
+    assert!(missing.is_empty(), "not rendered: {missing:?}");
+}
+
+#[test]
+fn uninstalling_keeps_results_unless_that_is_turned_off() {
+    let keep = "helm.sh/resource-policy: keep";
+    assert!(render(&["mode=batch"]).contains(keep));
+    assert!(render(&["mode=batch", "store.location=s3://bucket/x"]).contains(keep), "of the results");
+    assert!(!render(&["mode=batch", "store.volume.keep=false"]).contains(keep));
+    assert!(!render(&["mode=batch", "batch.export.enabled=false"]).contains("export = "));
 }
 
 #[test]
@@ -422,6 +647,18 @@ fn mistakes_in_values_are_refused() {
         ("coordinator.lease=15", "coordinator.lease"),
         ("tls.enabled=maybe", "tls.enabled"),
         ("tokens.secretName=x", "secretName"),
+        (
+            "batch.queueName=team,batch.kind=Jobs",
+            "batch.queueName: expected batch.kind JobSet or Job, found Jobs",
+        ),
+        ("batch.kind=Job", "batch.kind: expected a store in S3"),
+        ("batch.queueName=team", "found Auto, but no JobSet controller"),
+        (
+            "tls.existingSecret=mine,tls.clientAuth=true,tls.issuerRef.name=ca",
+            "tls.existingClientSecret: expected a Secret",
+        ),
+        ("coordinator.settings.lease=9s", "Additional property lease is not allowed"),
+        ("workers.settings.thread=2", "Additional property thread is not allowed"),
     ] {
         let output = helm(&["template", "release", "atoll", "--set", mistake]);
         assert!(!output.status.success(), "{mistake} passed");
@@ -540,20 +777,23 @@ fn every_alert_is_well_formed_and_fires() {
 #[test]
 fn metrics_are_well_formed_and_those_that_are_asked_for_exist() {
     let folder = tempfile::tempdir().unwrap();
-    let page = metrics(folder.path());
+    let pages = metrics(folder.path());
     // The parser of Prometheus' own client is strict: it refuses every page that breaks the format.
     let script = "import sys; from prometheus_client.openmetrics.parser import text_string_to_metric_families as read\n\
                   for family in read(sys.stdin.read()):\n\
                   \x20   assert family.documentation, family.name\n\
                   \x20   print(family.name + {'counter': '_total', 'info': '_info'}.get(family.type, ''))";
-    let mut parser = Command::new(REFEREES.join("operators/bin/python"));
-    let parser =
-        parser.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = parser.spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), page.as_bytes()).unwrap();
-    let parsed = expect_success(&child.wait_with_output().unwrap());
+    let mut parsed = String::new();
+    for page in &pages {
+        let mut parser = Command::new(REFEREES.join("operators/bin/python"));
+        let parser =
+            parser.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = parser.spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), page.as_bytes()).unwrap();
+        parsed += &expect_success(&child.wait_with_output().unwrap());
+    }
     let known: BTreeSet<&str> = parsed.lines().collect();
-    assert!(known.len() > 10, "{page}");
+    assert!(known.contains("atoll_worker_pieces") && known.contains("atoll_pieces_ready"), "{pages:?}");
     for file in ["prometheus/alerts.yaml", "grafana/atoll.json", "../docs/operations.md"] {
         let asked = std::fs::read_to_string(root().join("deploy").join(file)).unwrap();
         for word in asked.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
@@ -566,28 +806,65 @@ fn metrics_are_well_formed_and_those_that_are_asked_for_exist() {
     }
 }
 
-/// The metrics of a coordinator that has a run.
-fn metrics(folder: &Path) -> String {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let mut coordinator = Command::new(env!("CARGO_BIN_EXE_atoll"))
-        .args(["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--run"])
-        .arg(root().join("deploy/experiment.toml"))
-        .current_dir(folder)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(coordinator.stderr.take().unwrap()).lines();
-    let address = lines
-        .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("dashboard, health and metrics at http://").map(str::to_owned));
-    let mut page = String::new();
-    while !page.contains("atoll_run_leases") {
-        let mut stream = std::net::TcpStream::connect(address.as_deref().unwrap()).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: atoll\r\nConnection: close\r\n\r\n").unwrap();
-        page.clear();
-        stream.read_to_string(&mut page).unwrap();
+/// A process that says on stderr where its metrics are.
+struct Measured {
+    process: std::process::Child,
+    lines: Vec<String>,
+}
+
+impl Measured {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        use std::io::{BufRead, BufReader};
+        let mut process = Command::new(env!("CARGO_BIN_EXE_atoll"))
+            .args(arguments)
+            .current_dir(folder)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut rest = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines: Vec<String> = vec![];
+        while !lines.last().is_some_and(|line| line.contains("metrics at http://")) {
+            lines.push(rest.next().unwrap());
+        }
+        // It goes on to write, and must not wait for a reader.
+        std::thread::spawn(move || rest.for_each(drop));
+        Self { process, lines }
     }
-    coordinator.kill().unwrap();
-    coordinator.wait().unwrap();
-    page.split_once("\r\n\r\n").unwrap().1.to_owned()
+
+    /// The address after these words.
+    fn address(&self, words: &str) -> &str {
+        self.lines.iter().find_map(|line| line.strip_prefix(words)).unwrap()
+    }
+
+    /// The page of its metrics, once it has this one.
+    fn page(&self, words: &str, metric: &str) -> String {
+        use std::io::{Read, Write};
+        let mut page = String::new();
+        while !page.contains(metric) {
+            let mut stream = std::net::TcpStream::connect(self.address(words)).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: atoll\r\nConnection: close\r\n\r\n").unwrap();
+            page.clear();
+            stream.read_to_string(&mut page).unwrap();
+        }
+        page.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The metrics of a coordinator that has a run, and of its worker.
+fn metrics(folder: &Path) -> [String; 2] {
+    let experiment = root().join("deploy/experiment.toml");
+    let any = "127.0.0.1:0";
+    let run = experiment.to_str().unwrap();
+    let coordinator = Measured::start(folder, &["coordinator", "--listen", any, "--http", any, "--run", run]);
+    let url = coordinator.address("coordinator at ");
+    let worker = Measured::start(folder, &["worker", "--http", any, "--threads", "1", "--coordinator", url]);
+    let page = coordinator.page("dashboard, health and metrics at http://", "atoll_run_leases");
+    [page, worker.page("health and metrics at http://", "atoll_worker_threads 1")]
 }

@@ -28,6 +28,7 @@ mod one_digest;
 mod play;
 #[path = "../support/referee.rs"]
 mod referee;
+mod release;
 mod removal;
 mod report;
 mod shell;

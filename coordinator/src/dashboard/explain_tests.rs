@@ -262,7 +262,7 @@ async fn the_store_is_slow_and_then_silent() {
     tokio::time::sleep(Duration::from_secs(8)).await;
     assert!(health(stage.cluster.store_watch()).is_silent);
     stage.expect(Cause::Store, "silent");
-    drop(writing);
+    writing.done(true);
     assert_ne!(stage.cause().0, Cause::Store);
 }
 

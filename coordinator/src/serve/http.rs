@@ -1,6 +1,7 @@
 //! Health, metrics and the dashboard over HTTP.
 
-use super::connections::HttpPeer;
+use super::connections::{HEAD, HttpPeer, serve_http};
+use super::families;
 use super::metrics;
 use super::permissions::{LivePermissions, Pace, Right};
 use super::tls::LiveTls;
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use std::sync::Arc;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 /// The most pages of metrics of one address in a second: each looks at every run.
@@ -42,6 +44,13 @@ pub(crate) fn router(
         .merge(dashboard::router(web))
 }
 
+/// Serves the metrics of a process that is not a coordinator, and whether it lives. They name no run.
+pub async fn serve_metrics(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + Sync>) {
+    let metrics = get(move || async move { ([(header::CONTENT_TYPE, families::CONTENT_TYPE)], page()) });
+    let router = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/metrics", metrics);
+    serve_http(listener, None, router, HEAD).await;
+}
+
 async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request, next: Next) -> Response {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match permissions.current().check(Right::Measure, header) {
@@ -54,15 +63,16 @@ async fn check(State(permissions): State<Arc<LivePermissions>>, request: Request
 }
 
 async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
-    match front.get() {
-        None if front.is_standby() => (StatusCode::SERVICE_UNAVAILABLE, "standing by\n"),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "reading the store\n"),
-        Some(cluster) if cluster.is_closing() => (StatusCode::SERVICE_UNAVAILABLE, "going away\n"),
-        Some(cluster) if cluster.store_watch().is_silent() => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n")
-        }
-        Some(_) => (StatusCode::OK, "ready\n"),
-    }
+    let reason = match front.get() {
+        None if front.is_standby() => "standing by\n",
+        // The reason itself is for workers and operators: it may name files.
+        None if front.is_refused() => "cannot start: see the log\n",
+        None => "reading the store\n",
+        Some(cluster) if cluster.is_closing() => "going away\n",
+        Some(cluster) if cluster.store_watch().is_silent() => "the store does not answer\n",
+        Some(_) => return (StatusCode::OK, "ready\n"),
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
 fn measure(front: &Front, pace: &Pace, peer: Option<Extension<HttpPeer>>, tls: Option<&LiveTls>) -> Response {
@@ -73,5 +83,5 @@ fn measure(front: &Front, pace: &Pace, peer: Option<Extension<HttpPeer>>, tls: O
             .into_response();
     }
     let expires = tls.and_then(|tls| tls.current().expires());
-    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(front, expires)).into_response()
+    ([(header::CONTENT_TYPE, families::CONTENT_TYPE)], metrics::page(front, expires)).into_response()
 }

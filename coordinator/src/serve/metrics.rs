@@ -1,19 +1,12 @@
-//! The metrics of a coordinator, in the `OpenMetrics` text format that Prometheus reads.
+//! The metrics of a coordinator.
 
+use super::families::Families;
 use super::worker_api::Front;
 use crate::cluster::Cluster;
-use crate::histogram::Histogram;
 use crate::state::ClusterState;
 use crate::state::queue::RunState;
 use crate::store_watch::Measured;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
-use std::fmt;
-
-/// What a page of metrics is.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page. `expires` is the end of the certificate, if there is one.
 pub(crate) fn page(front: &Front, expires: Option<u64>) -> String {
@@ -29,98 +22,10 @@ pub(crate) fn page(front: &Front, expires: Option<u64>) -> String {
         families.sample(None, expires);
     }
     families.of_process();
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(families));
-    let mut page = String::new();
-    text::encode(&mut page, &registry).expect("writing into a string does not fail");
-    page
-}
-
-/// Metrics as they are at one moment.
-#[derive(Debug, Default)]
-struct Families(Vec<Family>);
-
-#[derive(Debug)]
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    kind: MetricType,
-    samples: Vec<Sample>,
-}
-
-/// One value, with its label if it has one.
-#[derive(Debug)]
-struct Sample {
-    label: Option<(&'static str, String)>,
-    value: Value,
-}
-
-#[derive(Debug)]
-enum Value {
-    Count(u64),
-    Number(f64),
-    Times(Histogram),
-}
-
-impl From<u64> for Value {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<usize> for Value {
-    fn from(count: usize) -> Self {
-        Self::Count(count as u64)
-    }
-}
-
-impl From<Histogram> for Value {
-    fn from(times: Histogram) -> Self {
-        Self::Times(times)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Number(number)
-    }
+    families.page()
 }
 
 impl Families {
-    fn add(&mut self, name: &'static str, help: &'static str, kind: MetricType) {
-        self.0.push(Family { name, help, kind, samples: vec![] });
-    }
-
-    /// A sample of the family that was added last.
-    fn sample(&mut self, label: Option<(&'static str, String)>, value: impl Into<Value>) {
-        let family = self.0.last_mut().expect("a family is added first");
-        family.samples.push(Sample { label, value: value.into() });
-    }
-
-    fn gauge(&mut self, name: &'static str, help: &'static str, value: impl Into<Value>) {
-        self.add(name, help, MetricType::Gauge);
-        self.sample(None, value);
-    }
-
-    /// `name` is without the `_total` that each counter ends with.
-    fn counter(&mut self, name: &'static str, help: &'static str, value: impl Into<Value>) {
-        self.add(name, help, MetricType::Counter);
-        self.sample(None, value);
-    }
-
-    fn histograms(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        label: &'static str,
-        times: impl IntoIterator<Item = (&'static str, Histogram)>,
-    ) {
-        self.add(name, help, MetricType::Histogram);
-        for (which, times) in times {
-            self.sample(Some((label, which.to_owned())), times);
-        }
-    }
-
     fn of_cluster(&mut self, cluster: &Cluster) {
         cluster.look(|state| self.of_state(state));
         self.of_store(cluster.store_watch().measure());
@@ -204,80 +109,17 @@ impl Families {
     }
 
     fn of_store(&mut self, measured: Measured) {
-        let Measured { pending, oldest, since_durable, histogram } = measured;
+        let Measured { pending, oldest, since_durable, silent, histogram } = measured;
         let help = "Writes that the store has not done yet";
         self.gauge("atoll_store_writes_pending", help, pending);
         let help = "How long the store has taken for the oldest of them so far";
         self.gauge("atoll_store_oldest_write_seconds", help, oldest.as_secs_f64());
-        let help = "Time since the store last completed a write, or since the start";
+        let help = "Time since the last write that succeeded, or since the start";
         self.gauge("atoll_store_last_write_seconds", help, since_durable.as_secs_f64());
+        let help = "How long the store has not done what it was asked; 0 if it does";
+        self.gauge("atoll_store_silent_seconds", help, silent.as_secs_f64());
         self.add("atoll_store_write_seconds", "Time of each write", MetricType::Histogram);
         self.sample(None, histogram);
-    }
-
-    /// What every process has, by the names that Prometheus' own clients use.
-    fn of_process(&mut self) {
-        let Some(process) = ProcessUse::read() else { return };
-        self.counter("process_cpu_seconds", "Processor time", process.cpu_seconds);
-        self.gauge("process_resident_memory_bytes", "Resident memory", process.resident_bytes);
-        self.gauge("process_open_fds", "Open file descriptors", process.open_files);
-    }
-}
-
-impl Collector for Families {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { name, help, kind, samples } in &self.0 {
-            let mut family = encoder.encode_descriptor(name, help, None, *kind)?;
-            for Sample { label, value } in samples {
-                match label {
-                    None => value.encode(&mut family, *kind)?,
-                    Some((key, which)) => {
-                        let label = [(*key, which.as_str())];
-                        if matches!(kind, MetricType::Info) {
-                            family.encode_info(&label)?;
-                        } else {
-                            value.encode(&mut family.encode_family(&label)?, *kind)?;
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Value {
-    fn encode(&self, encoder: &mut MetricEncoder<'_>, kind: MetricType) -> fmt::Result {
-        let is_counter = matches!(kind, MetricType::Counter);
-        match self {
-            Self::Count(count) if is_counter => encoder.encode_counter::<NoLabelSet, _, f64>(count, None),
-            Self::Count(count) => encoder.encode_gauge(count),
-            Self::Number(number) if is_counter => encoder.encode_counter::<NoLabelSet, _, f64>(number, None),
-            Self::Number(number) => encoder.encode_gauge(number),
-            Self::Times(times) => {
-                let buckets: Vec<(f64, u64)> = times.buckets().collect();
-                encoder.encode_histogram::<NoLabelSet>(times.sum(), times.count(), &buckets, None)
-            }
-        }
-    }
-}
-
-/// What this process uses, as Linux tells.
-struct ProcessUse {
-    cpu_seconds: f64,
-    resident_bytes: u64,
-    open_files: usize,
-}
-
-impl ProcessUse {
-    fn read() -> Option<Self> {
-        // Ticks are a hundredth of a second and pages 4 KiB on every Linux that Atoll is built for.
-        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-        let cpu_seconds = (number(11)? + number(12)?) as f64 / 100.0;
-        let open_files = std::fs::read_dir("/proc/self/fd").ok()?.count();
-        Some(Self { cpu_seconds, resident_bytes: number(21)? * 4096, open_files })
     }
 }
 

@@ -227,6 +227,10 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn note(&self, reason: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
     }

@@ -107,6 +107,32 @@ pub struct Settings {
     pub dashboard: DashboardSettings,
 }
 
+impl Settings {
+    /// A coordinator that serves whoever calls, for as long as it is not asked to stop.
+    pub fn new(nonce: Nonce, version: &str) -> Self {
+        Self {
+            terms: Terms::default(),
+            nonce,
+            version: version.to_owned(),
+            exit_when_done: false,
+            max_runs: 1000,
+            first: None,
+            revive: false,
+            address: String::new(),
+            takeover_after: None,
+            give_up_after: None,
+            trial: Some(Trial::SHORT),
+            linger: Duration::ZERO,
+            permissions: Permissions::default(),
+            tls: None,
+            reload: None,
+            audit: AuditTerms::default(),
+            inline: false,
+            dashboard: DashboardSettings::default(),
+        }
+    }
+}
+
 /// How permissions and certificates are read again while a coordinator serves.
 #[derive(Clone)]
 pub struct Reload {
@@ -195,10 +221,11 @@ pub fn serve_listener(
 }
 
 /// Rejects all calls for a while, with the reason: the workers of a batch job end with its coordinator, although that
-/// cannot even begin.
+/// cannot even begin. Probes learn that it lives, and why it is not ready.
 pub fn refuse_listener(
     listener: TcpListener,
     limits: Limits,
+    http: Option<TcpListener>,
     settings: Settings,
     reason: String,
     shutdown: BoxFuture<'_, ()>,
@@ -206,9 +233,12 @@ pub fn refuse_listener(
     Box::pin(async move {
         let front = Front::default();
         front.refuse(reason);
-        let permissions = Arc::new(LivePermissions::new(settings.permissions));
-        let tls = settings.tls.map(|tls| Arc::new(LiveTls::new(tls)));
+        let permissions = Arc::new(LivePermissions::new(settings.permissions.clone()));
+        let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
         let dashboard = Dashboard::live(front.clone(), &settings.dashboard, || 0);
+        let _http = http.map(|listener| {
+            serve_pages(listener, &front, &dashboard, &settings, &permissions, tls.as_ref(), || 0)
+        });
         let (_, router) = router(&front, dashboard, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
         let _server = serve(router, connections(listener, limits, tls, OPENING), closing);
@@ -261,15 +291,13 @@ where
     let front = Front::default();
     let dashboard = Dashboard::live(front.clone(), &settings.dashboard, unix);
     let _http = http.map(|listener| {
-        let (secret, hosts) = (settings.audit.secret.to_le_bytes(), settings.dashboard.hosts.clone());
-        let guard = Guard::new(permissions.clone(), &secret, hosts, tls.is_some(), unix);
-        let web = Web::new(dashboard.clone(), guard);
-        let router = http::router(front.clone(), permissions.clone(), tls.clone(), web);
-        Aborting(tokio::spawn(serve_http(listener, tls.clone(), router, HEAD)))
+        serve_pages(listener, &front, &dashboard, &settings, &permissions, tls.as_ref(), unix)
     });
     let refusals = Arc::default();
     let (health, router) = router(&front, dashboard, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
+    // A standby asks for this one by its nonce: whatever answers at this address later does not know it.
+    health.set_service_status(standby::service(settings.nonce), ServingStatus::Serving).await;
     let mut server = serve(router, incoming, closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
@@ -319,6 +347,23 @@ where
     })
 }
 
+/// Serves health, metrics and the dashboard.
+fn serve_pages(
+    listener: TcpListener,
+    front: &Front,
+    dashboard: &Dashboard,
+    settings: &Settings,
+    permissions: &Arc<LivePermissions>,
+    tls: Option<&Arc<LiveTls>>,
+    unix: fn() -> u64,
+) -> Aborting<()> {
+    let (secret, hosts) = (settings.audit.secret.to_le_bytes(), settings.dashboard.hosts.clone());
+    let guard = Guard::new(permissions.clone(), &secret, hosts, tls.is_some(), unix);
+    let web = Web::new(dashboard.clone(), guard);
+    let router = http::router(front.clone(), permissions.clone(), tls.cloned(), web);
+    Aborting(tokio::spawn(serve_http(listener, tls.cloned(), router, HEAD)))
+}
+
 /// A coordinator without a server, for a worker in the same process: it has the runs that it is asked for, and no others
 /// of the store.
 pub fn start_local(
@@ -364,7 +409,8 @@ async fn open(
     if let Some(takeover_after) = settings.takeover_after {
         let stand_by = |standby| front.into_iter().for_each(|front| front.stand_by(standby));
         stand_by(true);
-        standby::wait(&store, &settings.address, takeover_after).await.map_err(Rejection::from)?;
+        let greeter = standby::Greeter::new(settings.tls.as_ref());
+        standby::wait(&store, &settings.address, &greeter, takeover_after).await.map_err(Rejection::from)?;
         stand_by(false);
     }
     let claim = Claim::take(&store, settings.nonce, &settings.address).await.map_err(Rejection::from)?;
@@ -408,7 +454,10 @@ async fn succeeded(cluster: &Cluster) {
             }
             let _ = tokio::time::timeout_at(look, changes.changed()).await;
         }
-        match claim.stands().await {
+        let asked = cluster.store_watch().begin_read();
+        let stands = claim.stands().await;
+        asked.done(stands.is_ok());
+        match stands {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
@@ -442,12 +491,13 @@ async fn log_progress(cluster: Cluster) {
     }
 }
 
-/// Waits until no worker has been there for too long, if this coordinator ends with its runs.
+/// Waits until no worker has been there for too long, or only workers that can never work here, if this coordinator ends
+/// with its runs.
 async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) -> Ending {
-    let Some(limit) = settings.give_up_after.filter(|_| settings.exit_when_done) else {
+    if !settings.exit_when_done {
         return std::future::pending().await;
-    };
-    let mut since = tokio::time::Instant::now();
+    }
+    let mut alone = Alone { since: tokio::time::Instant::now(), give_up_after: settings.give_up_after };
     loop {
         tokio::time::sleep(LOOK).await;
         let (is_alone, refused) = cluster.look(|state| {
@@ -455,13 +505,33 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
             (state.workers.count() == 0 && !state.is_done(), state.refused.clone())
         });
         if !is_alone {
-            since = tokio::time::Instant::now();
-            continue;
+            alone.since = tokio::time::Instant::now();
+            // What was refused while others work says nothing about those that come later.
+            refusals.forget();
+            if refused.is_some() {
+                cluster.apply(|state, _| state.refused = None);
+            }
+        } else if let Some(ending) = alone.ending(refused.or_else(|| refusals.last())) {
+            return ending;
         }
-        match refused.or_else(|| refusals.last()) {
-            Some(reason) if since.elapsed() >= limit.min(REFUSED) => return Ending::Refused(reason),
-            None if since.elapsed() >= limit => return Ending::Abandoned(limit),
-            _ => {}
+    }
+}
+
+/// A coordinator without workers.
+struct Alone {
+    since: tokio::time::Instant,
+    /// For ever if not given.
+    give_up_after: Option<Duration>,
+}
+
+impl Alone {
+    /// How it ends by now, if a worker was refused since it is alone, or none was.
+    fn ending(&self, refused: Option<String>) -> Option<Ending> {
+        let limit = self.give_up_after.unwrap_or(Duration::MAX);
+        match refused {
+            Some(reason) if self.since.elapsed() >= limit.min(REFUSED) => Some(Ending::Refused(reason)),
+            None if self.since.elapsed() >= limit => Some(Ending::Abandoned(limit)),
+            _ => None,
         }
     }
 }
@@ -607,5 +677,26 @@ async fn linger(
             return;
         }
         let _ = tokio::time::timeout(LOOK, changes.changed()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_coordinator_without_workers_ends_by_what_happened_since_it_is_alone() {
+        let since = tokio::time::Instant::now();
+        let [patient, impatient] =
+            [None, Some(Duration::from_mins(10))].map(|give_up_after| Alone { since, give_up_after });
+        let refused = || Some("a token".to_owned());
+        tokio::time::advance(Duration::from_secs(29)).await;
+        assert_eq!([patient.ending(refused()), impatient.ending(refused())], [None, None]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let ending = Some(Ending::Refused("a token".to_owned()));
+        assert_eq!([patient.ending(refused()), impatient.ending(refused())], [ending.clone(), ending]);
+        tokio::time::advance(Duration::from_mins(10)).await;
+        let gone = Some(Ending::Abandoned(Duration::from_mins(10)));
+        assert_eq!([patient.ending(None), impatient.ending(None)], [None, gone]);
     }
 }

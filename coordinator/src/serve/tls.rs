@@ -76,6 +76,14 @@ impl Tls {
         self.http.clone()
     }
 
+    /// What this coordinator shows where callers must show a certificate: its own.
+    pub(crate) fn identity(&self) -> Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+        let (certificate, key, client_authority) = &self.files;
+        client_authority.as_ref()?;
+        let chain = certificates("a certificate in PEM (`tls_cert`)", certificate).ok()?;
+        Some((chain, PrivateKeyDer::from_pem_slice(key).ok()?))
+    }
+
     /// When the first certificate of the chain expires, in seconds since 1970, if it says so.
     pub fn expires(&self) -> Option<u64> {
         self.expires
@@ -158,7 +166,7 @@ impl LiveTls {
         TlsAcceptor::from(self.current().calls)
     }
 
-    /// Notes who has shown what.
+    /// Notes who has shown what. Certificates may have been replaced during the handshake: what they say now counts.
     pub(crate) fn admit<IO>(&self, stream: TlsStream<IO>) -> Encrypted<IO> {
         let shown = stream.get_ref().1.peer_certificates();
         let shown = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
@@ -169,6 +177,11 @@ impl LiveTls {
             open.retain(|caller| caller.strong_count() > 0);
         }
         open.push(Arc::downgrade(&caller));
+        drop(open);
+        // It is on the list by now, so that a replacement from here on finds it.
+        if !self.current().trusts(caller.shown.as_deref()) {
+            caller.is_revoked.store(true, SeqCst);
+        }
         Encrypted { stream, caller }
     }
 }
@@ -225,5 +238,63 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<IO> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    use tokio::io::AsyncReadExt;
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::rustls::ClientConfig;
+
+    type Authority = CertifiedIssuer<'static, KeyPair>;
+
+    fn authority() -> Authority {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    /// A certificate for `localhost` and its key.
+    fn signed(authority: &Authority) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        (params.signed_by(&key, authority).unwrap(), key)
+    }
+
+    fn tls(own: &(rcgen::Certificate, KeyPair), of_clients: &Authority) -> Tls {
+        let (certificate, key) = (own.0.pem().into_bytes(), own.1.serialize_pem().into_bytes());
+        Tls::new(certificate, key, Some(of_clients.pem().into_bytes())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_caller_whose_authority_is_removed_during_its_handshake_is_not_admitted() {
+        let (old, new) = (authority(), authority());
+        let (server, client) = (signed(&old), signed(&old));
+        let live = LiveTls::new(tls(&server, &old));
+        let mut roots = RootCertStore::empty();
+        roots.add(old.der().clone()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(client.1.serialize_pem().as_bytes()).unwrap();
+        let config = ClientConfig::builder()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(vec![client.0.der().clone()], key)
+            .unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        for is_removed in [false, true] {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let name = "localhost".to_owned().try_into().unwrap();
+            let shaken = tokio::join!(connector.connect(name, near), live.call_acceptor().accept(far));
+            let (calling, accepted) = (shaken.0.unwrap(), shaken.1.unwrap());
+            if is_removed {
+                assert!(live.replace(&tls(&server, &new)));
+            }
+            let mut admitted = live.admit(accepted);
+            drop(calling);
+            let read = admitted.read(&mut [0]).await;
+            let is_aborted = read.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionAborted);
+            assert_eq!(is_aborted, is_removed);
+        }
     }
 }

@@ -51,6 +51,11 @@ impl Front {
         self.is_standby.load(SeqCst)
     }
 
+    /// Whether this coordinator will never serve.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.opened.get().is_some_and(Result::is_err)
+    }
+
     pub(crate) async fn cluster(&self) -> Result<&Cluster, Status> {
         if self.is_standby() {
             return Err(Status::unavailable("this coordinator stands by: another one has the store"));

@@ -15,6 +15,7 @@ use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use object_store::{Error as BackendError, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use std::ffi::OsString;
 use std::io;
@@ -91,6 +92,21 @@ impl Store {
     /// A store over any service that creates with exactly one winner.
     pub fn over(objects: Arc<dyn ObjectStore>) -> Self {
         Self { objects, folder: None, patience: None }
+    }
+
+    /// The same place, where each call takes longer by `latency`: what a service far away is like.
+    #[must_use]
+    pub fn delayed(self, latency: Duration) -> Self {
+        let config = ThrottleConfig {
+            wait_delete_per_call: latency,
+            wait_get_per_call: latency,
+            wait_list_per_call: latency,
+            wait_list_with_delimiter_per_call: latency,
+            wait_put_per_call: latency,
+            ..ThrottleConfig::default()
+        };
+        // Without the folder, everything goes through the service.
+        Self { folder: None, objects: Arc::new(ThrottledStore::new(self.objects, config)), ..self }
     }
 
     /// A store in a local folder, which is created if it is missing and tried out.

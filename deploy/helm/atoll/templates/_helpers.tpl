@@ -1,8 +1,9 @@
+{{- /* At most 40 characters: JobSet adds 22 more to the names of pods, which have 63. */ -}}
 {{- define "atoll.name" -}}
 {{- if .Values.fullnameOverride -}}
-{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{ .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name (default "atoll" .Values.nameOverride) | trunc 50 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name (default "atoll" .Values.nameOverride) | trunc 40 | trimSuffix "-" }}
 {{- end -}}
 {{- end }}
 
@@ -52,11 +53,42 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "atoll.exports" -}}
-{{ if and (eq .Values.mode "batch") .Values.batch.export.enabled }}yes{{ end }}
+{{ if and (eq .Values.mode "batch") .Values.batch.export.enabled (not (include "atoll.isOneJob" .)) }}yes{{ end }}
 {{- end }}
 
 {{- define "atoll.standby" -}}
 {{ if and (eq .Values.mode "service") (gt (int .Values.coordinator.replicas) 1) }}yes{{ end }}
+{{- end }}
+
+{{- /* One JobSet where its controller is installed, unless the batch exists as two Jobs. */ -}}
+{{- define "atoll.batchKind" -}}
+{{- if ne .Values.batch.kind "Auto" -}}
+{{ .Values.batch.kind }}
+{{- else if and (.Capabilities.APIVersions.Has "jobset.x-k8s.io/v1alpha2") (not (lookup "batch/v1" "Job" .Release.Namespace (printf "%s-coordinator" (include "atoll.name" .)))) -}}
+JobSet
+{{- else -}}
+Jobs
+{{- end -}}
+{{- end }}
+
+{{- /* Whether the batch is one Job, whose pod with index 0 is the coordinator. */ -}}
+{{- define "atoll.isOneJob" -}}
+{{ if and (eq .Values.mode "batch") (eq .Values.batch.kind "Job") }}yes{{ end }}
+{{- end }}
+
+{{- /* The labels of the coordinator's pod, and of workers' pods. */ -}}
+{{- define "atoll.coordinatorSelector" -}}
+{{ include "atoll.selector" . }}
+{{- if include "atoll.isOneJob" . }}
+batch.kubernetes.io/job-completion-index: "0"
+{{- else }}
+app.kubernetes.io/component: coordinator
+{{- end }}
+{{- end }}
+
+{{- define "atoll.workerSelector" -}}
+{{ include "atoll.selector" . }}
+app.kubernetes.io/component: {{ if include "atoll.isOneJob" . }}batch{{ else }}worker{{ end }}
 {{- end }}
 
 {{- define "atoll.suspend" -}}
@@ -86,7 +118,7 @@ capabilities: { drop: [ALL] }
 {{- /* Settings of a TOML file: a map of keys to texts, numbers and flags. */ -}}
 {{- define "atoll.settings" -}}
 {{- range $key, $value := . }}
-{{ $key }} = {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if kindIs "float64" $value }}{{ printf "%.0f" $value }}{{ else }}{{ $value }}{{ end }}
+{{ $key }} = {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if and (kindIs "float64" $value) (eq (floor $value) $value) }}{{ printf "%.0f" $value }}{{ else }}{{ $value }}{{ end }}
 {{- end }}
 {{- end }}
 
@@ -155,6 +187,19 @@ annotations:
   {{- end }}
 {{- end }}
 
+{{- /* What a coordinator needs to reach its store. */ -}}
+{{- define "atoll.storeEnv" -}}
+{{- if not (include "atoll.onVolume" .) }}
+{{- with .Values.store.s3.region }}
+- { name: AWS_REGION, value: {{ . | quote }} }
+{{- end }}
+{{- with .Values.store.s3.endpoint }}
+- { name: AWS_ENDPOINT_URL, value: {{ . | quote }} }
+{{- end }}
+- { name: AWS_ALLOW_HTTP, value: {{ .Values.store.s3.allowHttp | quote }} }
+{{- end }}
+{{- end }}
+
 {{- define "atoll.coordinatorPod" -}}
 {{ include "atoll.placement" (list . (merge (dict "component" "coordinator") .Values.coordinator)) }}
 containers:
@@ -170,15 +215,7 @@ containers:
         valueFrom: { fieldRef: { fieldPath: status.podIP } }
       - { name: ATOLL_ADVERTISE, value: "$(POD_IP):7440" }
       {{- end }}
-      {{- if not (include "atoll.onVolume" .) }}
-      {{- with .Values.store.s3.region }}
-      - { name: AWS_REGION, value: {{ . | quote }} }
-      {{- end }}
-      {{- with .Values.store.s3.endpoint }}
-      - { name: AWS_ENDPOINT_URL, value: {{ . | quote }} }
-      {{- end }}
-      - { name: AWS_ALLOW_HTTP, value: {{ .Values.store.s3.allowHttp | quote }} }
-      {{- end }}
+      {{- include "atoll.storeEnv" . | nindent 6 }}
       {{- with .Values.coordinator.extraEnv }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
@@ -247,6 +284,10 @@ containers:
       {{- with .Values.workers.extraEnv }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
+    {{- if .Values.monitoring.podMonitor }}
+    ports:
+      - { name: http, containerPort: 7441 }
+    {{- end }}
     resources:
       {{- toYaml .Values.workers.resources | nindent 6 }}
     securityContext:
@@ -285,6 +326,76 @@ volumes:
   {{- end }}
 {{- end }}
 
+{{- /* A pod of one Job: the coordinator at index 0, otherwise a worker. Placed and sized as workers are. */ -}}
+{{- define "atoll.onePod" -}}
+{{ include "atoll.placement" (list . (merge (dict "component" "worker") .Values.workers)) }}
+containers:
+  - name: atoll
+    image: {{ include "atoll.image" . | quote }}
+    imagePullPolicy: {{ .Values.image.pullPolicy }}
+    args: [batch, --coordinator-config, /etc/atoll/coordinator/coordinator.toml, --worker-config, /etc/atoll/worker/worker.toml, --termination-log, /dev/termination-log]
+    terminationMessagePolicy: FallbackToLogsOnError
+    env:
+      - name: ATOLL_NAME
+        valueFrom: { fieldRef: { fieldPath: metadata.name } }
+      {{- include "atoll.storeEnv" . | nindent 6 }}
+      {{- with concat .Values.coordinator.extraEnv .Values.workers.extraEnv }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    {{- with .Values.store.s3.secretName }}
+    envFrom:
+      - secretRef: { name: {{ . }} }
+    {{- end }}
+    ports:
+      - { name: grpc, containerPort: 7440 }
+      - { name: http, containerPort: 7441 }
+    resources:
+      {{- toYaml .Values.workers.resources | nindent 6 }}
+    securityContext:
+      {{- include "atoll.containerSecurity" . | nindent 6 }}
+    volumeMounts:
+      - { name: coordinator, mountPath: /etc/atoll/coordinator, readOnly: true }
+      - { name: worker, mountPath: /etc/atoll/worker, readOnly: true }
+      - { name: state, mountPath: /var/lib/atoll }
+      {{- if include "atoll.hasTokens" . }}
+      - { name: tokens, mountPath: /run/atoll/tokens, readOnly: true }
+      {{- end }}
+      {{- if .Values.tls.enabled }}
+      - { name: tls, mountPath: /run/atoll/tls, readOnly: true }
+      - { name: authority, mountPath: /run/atoll/authority, readOnly: true }
+      {{- if .Values.tls.clientAuth }}
+      - { name: client, mountPath: /run/atoll/client, readOnly: true }
+      {{- end }}
+      {{- end }}
+      {{- with concat .Values.coordinator.extraVolumeMounts .Values.workers.extraVolumeMounts }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+volumes:
+  - name: coordinator
+    configMap: { name: {{ include "atoll.name" . }}-coordinator }
+  - name: worker
+    configMap: { name: {{ include "atoll.name" . }}-worker }
+  - name: state
+    emptyDir: { sizeLimit: 1Gi }
+  {{- if include "atoll.hasTokens" . }}
+  - name: tokens
+    secret: { secretName: {{ include "atoll.tokensSecret" . }}, defaultMode: 288 }
+  {{- end }}
+  {{- if .Values.tls.enabled }}
+  - name: tls
+    secret: { secretName: {{ include "atoll.tlsSecret" . }}, defaultMode: 288 }
+  - name: authority
+    secret: { secretName: {{ include "atoll.tlsSecret" . }}, defaultMode: 288, items: [{ key: ca.crt, path: ca.crt }] }
+  {{- if .Values.tls.clientAuth }}
+  - name: client
+    secret: { secretName: {{ include "atoll.clientSecret" . }}, defaultMode: 288 }
+  {{- end }}
+  {{- end }}
+  {{- with concat .Values.coordinator.extraVolumes .Values.workers.extraVolumes }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
 {{- define "atoll.coordinatorConfig" -}}
 listen = "0.0.0.0:7440"
 http = "0.0.0.0:7441"
@@ -310,12 +421,11 @@ standby = true
 takeover_after = {{ .Values.coordinator.takeoverAfter | quote }}
 {{- end }}
 {{- if eq .Values.mode "batch" }}
-run = "/etc/atoll/experiment.toml"
+run = "/etc/atoll/{{ if include "atoll.isOneJob" . }}coordinator/{{ end }}experiment.toml"
 exit_when_done = true
 revive = {{ .Values.batch.revive }}
 linger = {{ .Values.coordinator.linger | quote }}
-{{- /* Each of two Jobs waits in the queue for itself. */}}
-give_up_after = {{ if .Values.batch.queueName }}"never"{{ else }}{{ .Values.coordinator.giveUpAfter | quote }}{{ end }}
+give_up_after = {{ .Values.coordinator.giveUpAfter | quote }}
 {{- if include "atoll.exports" . }}
 export = "/var/lib/atoll/export"
 {{- end }}
@@ -326,6 +436,9 @@ export = "/var/lib/atoll/export"
 {{- define "atoll.workerConfig" -}}
 coordinator = "{{ include "atoll.scheme" . }}://{{ include "atoll.name" . }}-coordinator:7440"
 log_format = {{ .Values.coordinator.logFormat | quote }}
+{{- if and .Values.monitoring.podMonitor (not (include "atoll.isOneJob" .)) }}
+http = "0.0.0.0:7441"
+{{- end }}
 {{- if .Values.tls.enabled }}
 tls_ca = "/run/atoll/authority/ca.crt"
 {{- if .Values.tls.clientAuth }}
@@ -345,12 +458,27 @@ give_up_after = {{ .Values.workers.giveUpAfter | quote }}
 {{- include "atoll.settings" .Values.workers.settings }}
 {{- end }}
 
-{{- /* What cannot be changed in a batch that exists. */ -}}
+{{- /* What cannot be changed in a batch that exists: of Jobs, all but their scale and limits; of a JobSet, everything. */ -}}
 {{- define "atoll.batchChecksum" -}}
-{{- $parts := list (include "atoll.coordinatorConfig" .) (include "atoll.workerConfig" .) .Values.experiment -}}
-{{- $parts = concat $parts (list (include "atoll.coordinatorPod" .) (include "atoll.workerPod" .)) -}}
-{{- if eq .Values.batch.kind "JobSet" -}}{{- $parts = append $parts (toString .Values.workers.replicas) -}}{{- end -}}
-{{ join "\n" $parts | sha256sum | trunc 16 }}
+{{- $jobs := ternary (include "atoll.oneJob" .) (printf "%s\n%s" (include "atoll.coordinatorJob" .) (include "atoll.workerJob" .)) (ne (include "atoll.isOneJob" .) "") -}}
+{{- if ne (include "atoll.batchKind" .) "JobSet" -}}
+{{- $jobs = regexReplaceAll "(?m)^(completions|parallelism|backoffLimit|activeDeadlineSeconds): .*\\n" $jobs "" -}}
+{{- end -}}
+{{ printf "%s\n%s" $jobs .Values.experiment | sha256sum | trunc 16 }}
+{{- end }}
+
+{{- /* What cannot be changed in a StatefulSet that exists. */ -}}
+{{- define "atoll.volumeChecksum" -}}
+{{ printf "%s %s %s" (include "atoll.onVolume" .) .Values.store.volume.size .Values.store.volume.storageClass | sha256sum | trunc 16 }}
+{{- end }}
+
+{{- define "atoll.refuseVolumeChange" -}}
+{{- $name := printf "%s-coordinator" (include "atoll.name" .) -}}
+{{- $old := lookup "apps/v1" "StatefulSet" .Release.Namespace $name | default dict -}}
+{{- $found := dig "metadata" "annotations" "atoll/checksum" "" $old -}}
+{{- if and $found (ne $found (include "atoll.volumeChecksum" .)) -}}
+{{- fail (printf "\n\nThe coordinator exists with another volume (store.volume.size, store.volume.storageClass or store.location), and Kubernetes cannot change the volume of a StatefulSet. To enlarge it: change the claim (`kubectl -n %s edit pvc state-%s-0`), delete the StatefulSet without its pods (`kubectl -n %s delete statefulset %s --cascade=orphan`), and upgrade again. For anything else: install it under another release name, and copy the store with `atoll backup` and `atoll restore`." .Release.Namespace $name .Release.Namespace $name) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "atoll.refuseChange" -}}

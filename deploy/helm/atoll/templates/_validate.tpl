@@ -25,8 +25,14 @@
 {{- if and $values.tls.clientAuth (not $values.tls.enabled) -}}
 {{- $mistakes = append $mistakes "tls.clientAuth: expected tls.enabled as well, found false" -}}
 {{- end -}}
-{{- if and $values.tls.existingSecret $values.tls.clientAuth (not $values.tls.existingClientSecret) (not $values.tls.issuerRef) -}}
+{{- if and $values.tls.existingSecret $values.tls.clientAuth (not $values.tls.existingClientSecret) -}}
 {{- $mistakes = append $mistakes "tls.existingClientSecret: expected a Secret beside tls.existingSecret and tls.clientAuth, found none" -}}
+{{- end -}}
+{{- if and (include "atoll.isOneJob" .) (include "atoll.onVolume" .) -}}
+{{- $mistakes = append $mistakes "batch.kind: expected a store in S3 (store.location: s3://BUCKET/PREFIX) with Job, found a volume, which only one of its pods could mount" -}}
+{{- end -}}
+{{- if and (eq $values.mode "batch") $values.batch.queueName (eq (include "atoll.batchKind" .) "Jobs") -}}
+{{- $mistakes = append $mistakes (printf "batch.queueName: expected batch.kind JobSet or Job, found %s: a queue admits two Jobs one by one, and one could wait for the other without end" (ternary "Jobs" "Auto, but no JobSet controller (jobset.x-k8s.io/v1alpha2)" (eq $values.batch.kind "Jobs"))) -}}
 {{- end -}}
 {{- if lt (int $values.workers.autoscaling.maxReplicas) (int $values.workers.autoscaling.minReplicas) -}}
 {{- $mistakes = append $mistakes "workers.autoscaling.maxReplicas: expected at least minReplicas, found fewer" -}}
