@@ -22,6 +22,7 @@ mod licences;
 mod maze;
 mod maze_hybrid;
 mod memory;
+mod monitoring;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod one_digest;
