@@ -335,6 +335,36 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
 }
 
 #[test]
+fn the_notes_name_objects_that_exist() {
+    let server = ApiServer::start("", true);
+    let kubeconfig = format!("--kubeconfig={}", server.kubeconfig);
+    for (values, named) in [
+        ("mode=batch", &["jobset release-atoll", "pvc release-atoll-state"][..]),
+        ("batch.kind=Jobs", &["job release-atoll-worker", "pvc release-atoll-state"]),
+        ("batch.kind=Job,store.location=s3://bucket/x", &["job release-atoll"]),
+        ("mode=service", &["svc/release-atoll-coordinator", "secret release-atoll-tokens"]),
+    ] {
+        let flags = ["--dry-run=client", "--disable-openapi-validation", &kubeconfig, "--set", values];
+        let shown = expect_success(&helm(&[&["install", "release", "atoll"], &flags[..]].concat()));
+        let (manifests, notes) = shown.split_once("\nNOTES:\n").unwrap();
+        for object in named {
+            let (kind, name) = object.split_once([' ', '/']).unwrap();
+            let told = if kind == "pvc" { format!("claim {name}") } else { (*object).to_owned() };
+            assert!(notes.contains(&told), "{values}: {told}: {notes}");
+            let kind = match kind {
+                "jobset" => "JobSet",
+                "job" => "Job",
+                "pvc" => "PersistentVolumeClaim",
+                "svc" => "Service",
+                _ => "Secret",
+            };
+            let object = format!("kind: {kind}\nmetadata:\n  name: {name}\n");
+            assert!(manifests.contains(&object), "{values}: {object}");
+        }
+    }
+}
+
+#[test]
 fn other_settings_are_those_of_the_command_and_keep_their_values() {
     let folder = tempfile::tempdir().unwrap();
     let values = folder.path().join("values.yaml");
