@@ -128,7 +128,8 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
         TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
     let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
     eprintln!("coordinator at http://{address}");
-    let store = Store::local(store).await?.delayed(Duration::from_millis(*latency));
+    let store = Store::local(store).await?;
+    let store = if *latency == 0 { store } else { store.delayed(Duration::from_millis(*latency)) };
     let file = plan.display().to_string();
     let text = experiment::document::read_limited(plan).map_err(experiment::LoadError::from)?;
     let opening = opening();
