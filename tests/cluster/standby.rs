@@ -4,7 +4,7 @@ use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, wait_until, worker
 use std::time::{Duration, Instant};
 
 /// How long the owner of the store must be silent: longer than a busy machine lets a process wait.
-const TAKEOVER: Duration = Duration::from_secs(1);
+const TAKEOVER: Duration = Duration::from_secs(2);
 
 fn is_ready(coordinator: &Coordinator) -> bool {
     coordinator.page("/readyz").starts_with("HTTP/1.1 200")
@@ -13,7 +13,7 @@ fn is_ready(coordinator: &Coordinator) -> bool {
 /// Kills the active one of two coordinators so often; returns the longest time that no one was ready.
 fn kill_again_and_again(kills: u32) -> Duration {
     let folder = Folder::new();
-    let start = || folder.coordinator(&["--standby", "--takeover-after", "1s", "--lease", "2s"]);
+    let start = || folder.coordinator(&["--standby", "--takeover-after", "2s", "--lease", "2s"]);
     let mut active = start();
     wait_until("the first to be ready", || is_ready(&active));
     let run = active.submit(EXPERIMENT);

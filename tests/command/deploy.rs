@@ -251,6 +251,7 @@ fn a_standby_may_ask_the_active_coordinator_and_holds_up_neither_drains_nor_upgr
 struct ApiServer {
     process: std::process::Child,
     kubeconfig: String,
+    has_jobset: bool,
 }
 
 impl ApiServer {
@@ -264,14 +265,19 @@ impl ApiServer {
         server.arg(if has_jobset { "yes" } else { "no" }).stdout(Stdio::piped());
         let mut process = server.spawn().unwrap();
         let kubeconfig = BufReader::new(process.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-        Self { process, kubeconfig }
+        Self { process, kubeconfig, has_jobset }
     }
 
     /// What an upgrade with these values would be.
     fn upgrade(&self, values: &[&str]) -> Output {
         let set = format!("--set={}", values.join(","));
         let kubeconfig = format!("--kubeconfig={}", self.kubeconfig);
-        helm(&["template", "release", "atoll", "--dry-run=server", &kubeconfig, &set])
+        let mut arguments = vec!["template", "release", "atoll", "--dry-run=server", &kubeconfig, &set];
+        if self.has_jobset {
+            // A template does not ask for them.
+            arguments.push("--api-versions=jobset.x-k8s.io/v1alpha2");
+        }
+        helm(&arguments)
     }
 }
 

@@ -72,8 +72,9 @@ impl ClusterState {
     ) {
         let place = (open.task.island, open.task.epoch);
         let is_on = self.rules.audit.is_on();
-        let is_chosen = self.rules.audit.chooses(&open.inputs);
         let author = self.author(worker);
+        let is_watched = is_on && self.workers.is_watched(&author.principal);
+        let is_chosen = is_watched || self.rules.audit.chooses(&open.inputs);
         let (digest, standing) = (outcome.digest, outcome.standing);
         if let Some(authors) = self.authors.get_mut(&work.run) {
             authors.note(place, &author.principal);

@@ -651,9 +651,8 @@ impl ClusterState {
         let Author { worker, principal } = author;
         tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
         self.counters.quarantined += 1;
-        for worker in self.workers.quarantine(worker, principal, reason) {
-            self.leases.release_all(&worker);
-        }
+        self.workers.quarantine(worker, principal, reason);
+        self.leases.release_all(worker);
         for run in self.runs.values_mut() {
             if let Body::Evolution(evolution) = &mut run.body {
                 evolution.distrust(principal);

@@ -26,15 +26,23 @@ impl ClusterState {
     /// Takes results that are stored: those that are chosen are computed again.
     pub(super) fn completed_cells(&mut self, run: &str, stored: Vec<(u32, CellResult)>, now: Moment) {
         let audit = self.rules.audit;
-        let Some(cells) = self.cells(run) else { return };
         let (mut chosen, mut disputed) = (vec![], vec![]);
         for (number, result) in stored {
-            let may_audit = cells.complete(number, result);
+            let Some(cells) = self.cells(run) else { return };
+            let author = cells.complete(number, result);
             if cells.is_being_audited(number) {
                 disputed.push(number);
-            } else if may_audit && audit.chooses(&cells.inputs(number)) {
-                cells.begin_audit(number, now.elapsed);
+                continue;
+            }
+            let Some(author) = author.filter(|_| audit.is_on()) else { continue };
+            let is_drawn = audit.chooses(&cells.inputs(number));
+            if is_drawn || self.workers.is_watched(&author.principal) {
                 chosen.push(number);
+            }
+        }
+        for &number in &chosen {
+            if let Some(cells) = self.cells(run) {
+                cells.begin_audit(number, now.elapsed);
             }
         }
         for number in chosen {

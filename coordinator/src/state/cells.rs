@@ -372,18 +372,18 @@ impl Cells {
         self.last.retain(|_, number| !numbers.contains(number));
     }
 
-    /// Takes the result of a cell that is stored; returns whether it comes from a worker, and may have to be audited.
-    pub(crate) fn complete(&mut self, number: u32, result: CellResult) -> bool {
+    /// Takes the result of a cell that is stored; returns the worker that it comes from, if it may have to be audited.
+    pub(crate) fn complete(&mut self, number: u32, result: CellResult) -> Option<Arc<Author>> {
         let digest = whole(&result);
         let claims = [self.storing.remove(&number), self.unsure.remove(&number)];
         let claim = claims.into_iter().flatten().find(|claim| claim.digest == digest);
         if !self.progress.add(number, result) {
-            return false;
+            return None;
         }
-        let Some(author) = claim.and_then(|claim| claim.author) else { return false };
+        let author = claim?.author?;
         self.last.insert(author.clone(), number);
-        self.authors.insert(number, author);
-        self.progress.plan().is_pure(number)
+        self.authors.insert(number, author.clone());
+        self.progress.plan().is_pure(number).then_some(author)
     }
 
     /// A result could not be stored for now: the cell has to be computed again.

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 /// The most workers at a time.
 const MOST: usize = 10_000;
-/// So many workers of one principal are quarantined before all others of it are, too.
-const MOST_STRIKES: u32 = 3;
+/// So many deliveries of a principal are all audited after a worker of it was quarantined: twice as many each time.
+const WATCHED: u64 = 500;
+/// The longest of these times.
+const LONGEST_WATCHED: u64 = 1 << 20;
 /// A worker that fails so often in a row, whatever it is given, rests for a while.
 const TIRED_AFTER: u32 = 3;
 
@@ -56,8 +58,8 @@ pub(crate) struct Workers {
     joined: BTreeMap<String, Joined>,
     /// Principals that may not take part any more, and why.
     banned: BTreeMap<String, String>,
-    /// How many workers of a principal were quarantined.
-    strikes: BTreeMap<String, u32>,
+    /// Principals of which workers were quarantined: how many deliveries are audited at the next time, and now.
+    watched: BTreeMap<String, (u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -177,36 +179,34 @@ impl Workers {
     }
 
     /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
-    /// have to join under another id. After several of its workers, all others are rejected too. Returns the workers that
-    /// are quarantined by that.
-    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str) -> Vec<String> {
-        let mut quarantined = vec![];
+    /// have to join under another id. Others of the principal may be honest: they stay, and are watched.
+    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str) {
         if let Some(joined) = self.joined.get_mut(worker) {
             if joined.quarantined.is_some() {
-                return vec![];
+                return;
             }
             joined.quarantined = Some(reason.to_owned());
-            quarantined.push(worker.to_owned());
         }
-        if self.strikes.len() < MOST || self.strikes.contains_key(principal) {
-            *self.strikes.entry(principal.to_owned()).or_default() += 1;
+        if self.watched.len() < MOST || self.watched.contains_key(principal) {
+            let (next, left) = self.watched.entry(principal.to_owned()).or_insert((WATCHED, 0));
+            *left = left.saturating_add(*next);
+            *next = (*next * 2).min(LONGEST_WATCHED);
         }
-        let is_out = self.strikes.get(principal).is_some_and(|strikes| *strikes >= MOST_STRIKES);
-        let of_principal =
-            |joined: &&mut Joined| joined.principal == principal && joined.quarantined.is_none();
-        let others = self.joined.iter_mut();
-        let others: Vec<(&String, &mut Joined)> =
-            others.filter_map(|(id, joined)| of_principal(&joined).then_some((id, joined))).collect();
-        if others.is_empty() || is_out {
-            for (id, other) in others {
-                other.quarantined = Some(format!("others of its principal are: {reason}"));
-                quarantined.push(id.clone());
+        let is_other = |other: &Joined| other.principal == principal && other.quarantined.is_none();
+        if !self.joined.values().any(is_other) && self.banned.len() < MOST {
+            self.banned.insert(principal.to_owned(), reason.to_owned());
+        }
+    }
+
+    /// Whether a delivery of a principal is audited whatever the share is, because one of its workers was found to lie.
+    pub(crate) fn is_watched(&mut self, principal: &str) -> bool {
+        match self.watched.get_mut(principal) {
+            Some((_, left)) if *left > 0 => {
+                *left -= 1;
+                true
             }
-            if self.banned.len() < MOST {
-                self.banned.insert(principal.to_owned(), reason.to_owned());
-            }
+            _ => false,
         }
-        quarantined
     }
 
     /// A worker and its principal.
@@ -458,25 +458,21 @@ mod tests {
         for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
             assert!(join(&mut workers, worker, principal));
         }
-        assert_eq!(workers.quarantine("a", "one", "it lies"), ["a"]);
+        workers.quarantine("a", "one", "it lies");
         assert!(!join(&mut workers, "a", "one"));
         assert!(!join(&mut workers, "d", "one"), "an id is self-chosen");
         assert!(join(&mut workers, "a2", "three"));
-        assert_eq!(workers.quarantine("b", "two", "it lies"), ["b"]);
+        assert!(!workers.is_watched("two"));
+        workers.quarantine("b", "two", "it lies");
+        assert!(workers.is_watched("two"), "others of it may lie too");
         assert!(!join(&mut workers, "b", "two"));
         assert!(join(&mut workers, "c", "two"), "it shares an address with the other one");
         let connected: Vec<&str> = workers.connected(Duration::ZERO).map(|party| party.worker).collect();
         assert_eq!(connected, ["a2", "c"]);
-        for worker in ["d", "e"] {
-            assert!(join(&mut workers, worker, "two"));
-            let expected: &[&str] = if worker == "e" { &["e", "c"] } else { &["d"] };
-            assert_eq!(
-                workers.quarantine(worker, "two", "it lies"),
-                expected,
-                "three of its workers are enough"
-            );
+        for _ in 1..WATCHED {
+            assert!(workers.is_watched("two"));
         }
-        assert!(!join(&mut workers, "f", "two"));
+        assert!(!workers.is_watched("two"));
     }
 
     #[test]

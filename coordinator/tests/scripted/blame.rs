@@ -263,6 +263,57 @@ async fn honest_cells_are_audited_by_another_worker_or_by_the_coordinator() {
     assert_eq!(script.digest(), truth);
 }
 
+const GAMES: &str = r#"
+name = "games"
+[tournament]
+openings = 1
+players = [{ name = "a", player = "random" }, { name = "b", player = "random" }, { name = "c", engine = "elsewhere" }]
+"#;
+
+/// The players of the games, of which the engine is never started.
+fn players(plan: &CellPlan) -> Vec<tournament::Contestant> {
+    let CellPlan::Tournament(games) = plan else { unreachable!("it is a tournament") };
+    let command = tournament::EngineCommand { command: vec![], patience: Duration::ZERO };
+    let engines = BTreeMap::from([("elsewhere".to_owned(), command)]);
+    games.contestants(&BTreeMap::<Digest, Bytes>::new(), &engines).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_shows_that_results_could_not_be_audited() {
+    let script = Script::with(GAMES, &audited(1.0)).await;
+    let plan = CellPlan::of(parse(GAMES)).unwrap();
+    let contestants = players(&plan);
+    let pure: Vec<u32> = (0..plan.len()).filter(|&number| plan.is_pure(number)).collect();
+    let played = |&number: &u32| (number, plan.compute(number, &contestants, || false).unwrap().unwrap());
+    let results: Vec<(u32, CellResult)> = pure.iter().map(played).collect();
+    // No other worker is there to audit it, and the coordinator has no engines.
+    script.deliver_cells_of("alone", &results).await;
+    let reason = || script.cluster.status(&script.run).unwrap().reason;
+    script.until("the audits are given up", || reason().contains("run unaudited: ")).await;
+    assert!(reason().ends_with("could not be audited"), "{}", reason());
+    assert!(script.is_welcome("alone").await);
+}
+
+#[test]
+fn a_pairing_is_counted_anew_once_a_lie_about_its_games_is_found() {
+    let text = GAMES
+        .replace(", { name = \"c\", engine = \"elsewhere\" }", "")
+        .replace("openings = 1", "openings = 3");
+    let plan = CellPlan::of(parse(&text)).unwrap();
+    let contestants = players(&plan);
+    let mut progress = Progress::new(plan.clone());
+    for number in 0..plan.len() {
+        progress.add(number, plan.compute(number, &contestants, || false).unwrap().unwrap());
+    }
+    let truth = (progress.digest().unwrap(), progress.cross_table());
+    let first = progress.done()[&0].clone();
+    progress.retract(&[0]);
+    assert!(progress.digest().is_none() && progress.wants(0));
+    assert_ne!(progress.cross_table(), truth.1);
+    progress.add(0, first);
+    assert_eq!((progress.digest().unwrap(), progress.cross_table()), truth);
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_different_lies_about_one_epoch_fail_no_run() {
     for (share, liars) in [(0.0, ["liar", "liar"]), (0.0, ["liar", "other liar"]), (1.0, ["liar", "liar"])] {
@@ -342,15 +393,17 @@ async fn all_ids_of_a_principal_answer_for_its_lies() {
         _ => None,
     });
     assert_eq!(cuts, Some(vec![0, 0, 0]), "what the other id delivered is taken back too");
-    for id in ["liar-3", "liar-4"] {
-        calls.join(join_request(id)).await.unwrap();
-        let (head, bodies) = (computed_head(id, &grants[0]), vec![Bytes::from_static(b"garbage")]);
-        assert_eq!(calls.complete(head, bodies).await.unwrap_err().code(), Code::PermissionDenied);
-    }
-    let third = calls.join(join_request("liar-5")).await.unwrap_err();
-    assert_eq!(third.code(), Code::PermissionDenied, "three ids of it were quarantined");
+    // From now on everything is audited that comes from there, whatever the share.
+    calls.join(join_request("liar-3")).await.unwrap();
+    let request =
+        v1::AcquireRequest { worker: "liar-3".to_owned(), slots: 1, holding: vec![], wait_milliseconds: 0 };
+    let grant = calls.acquire(request).await.unwrap().grants.remove(0);
+    let (head, bodies) = delivery("liar-3", &grant, epoch::run(&*lying(4), &task_of(&grant)).unwrap());
+    calls.complete(head, bodies).await.unwrap();
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
+    assert_eq!(calls.join(join_request("liar-3")).await.unwrap_err().code(), Code::PermissionDenied);
+    calls.join(join_request("liar-2")).await.expect("it has not been found to lie");
 }
 
 /// What cannot be, of a granted epoch.

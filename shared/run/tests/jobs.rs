@@ -73,6 +73,28 @@ async fn another_result_of_the_same_job_is_told_and_the_others_are_kept() {
 }
 
 #[tokio::test]
+async fn results_that_were_retracted_count_again_once_they_are_written_again() {
+    let (store, plan) = (Store::memory(), sweep());
+    let (_, mut older) = open(&store, 1).await;
+    older.keep(&plan, vec![result(0, 1.0)]).await;
+    let (mut journal, mut log) = open(&store, 2).await;
+    log.keep(&plan, vec![result(1, 1.0), result(2, 8.0)]).await;
+    let (kept, batches) = log.settle().await;
+    assert!(kept.error.is_none() && batches == 1);
+    let (jobs, reason) = (vec![0, 1], "a worker lies".to_owned());
+    journal.log(&RunEvent::RetractedJobs { jobs, batches, reason, at: 7 }).await.unwrap();
+    log.retract(&[0, 1]);
+    assert_eq!(done(&store).await, [2]);
+    assert!(log.keep(&plan, vec![result(0, 8.0), result(1, 8.0)]).await.differing.is_empty());
+    assert_eq!(done(&store).await, [0, 1, 2]);
+    let (_, mut newer) = open(&store, 3).await;
+    newer.keep(&plan, vec![result(3, 8.0)]).await;
+    let stored = StoredJobs::read(&store, &id(), plan).await.unwrap().sound(&id()).unwrap();
+    assert!(stored.progress.evolved().iter().all(|evolved| evolved.best > 7.5), "{:?}", stored.progress);
+    assert_eq!(stored.progress.done().len(), 4);
+}
+
+#[tokio::test]
 async fn results_that_are_missing_from_a_finished_plan_are_named() {
     let (store, plan) = (Store::memory(), sweep());
     let (mut journal, mut log) = open(&store, 1).await;
