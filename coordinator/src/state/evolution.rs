@@ -353,9 +353,8 @@ impl Evolution {
         if checkpoint.is_by(worker) {
             return;
         }
-        let Checkpoint { generation, ref bytes, ref author } = *checkpoint;
-        let (digest, author, to) = (Digest::of(bytes), author.clone(), worker.to_owned());
-        let handed = Handed { generation, digest, author, to };
+        let Checkpoint { generation, digest, ref author, .. } = *checkpoint;
+        let handed = Handed { generation, digest, author: author.clone(), to: worker.to_owned() };
         if let Some(open) = self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
             open.handed.push(handed);
         }
