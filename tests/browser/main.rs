@@ -292,7 +292,7 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
     );
     let said = page.evaluate("document.querySelector('.game output').textContent");
     assert_eq!(said, "start position");
-    assert_eq!(page.evaluate("document.querySelectorAll('.game .moved').length"), 0);
+    assert_eq!(page.evaluate("document.querySelector('.game').querySelectorAll('.moved').length"), 0);
     let first = step(&mut page, "on");
     assert_ne!(first, start);
     let marked = "document.querySelector('.game').querySelectorAll('.moved').length";

@@ -129,7 +129,7 @@ async fn renewals(address: &str) {
 async fn pages(address: &str) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await {
-            let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
         }
     }
 }

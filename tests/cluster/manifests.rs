@@ -320,7 +320,7 @@ fn workers_of_a_monitored_batch_serve_their_metrics() {
     let address = worker.url("health and metrics at").trim_start_matches("http://").to_owned();
     wait_until("a piece of work", || {
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: atoll\r\nConnection: close\r\n\r\n").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut page = String::new();
         std::io::Read::read_to_string(&mut stream, &mut page).unwrap();
         let granted = page.lines().find_map(|line| line.strip_prefix("atoll_worker_grants_total "));

@@ -249,7 +249,7 @@ impl Coordinator {
     pub(crate) fn page(&self, path: &str) -> String {
         let Ok(mut stream) = TcpStream::connect(&self.http) else { return String::new() };
         let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
-        let request = format!("GET {path} HTTP/1.1\r\nHost: atoll\r\nConnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let mut page = String::new();
         let _ = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut page));
         page
