@@ -82,7 +82,7 @@ fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
         (Some(digest.as_str()), &"ended".into())
     );
     let page = get(&coordinator.http, &format!("/runs/{run}"));
-    for word in ["Best fitness over the generations", "Worker of each epoch", "victim", &digest[..12]] {
+    for word in ["Best fitness over the generations", "victim", &digest[..12]] {
         assert!(page.contains(word), "expected {word}");
     }
     let listed = text(&coordinator.command(&["workers"]).stdout);
@@ -202,13 +202,18 @@ budget = { generations = 5000 }
 #[test]
 fn a_page_of_a_hundred_long_runs_is_small_and_quick() {
     let folder = Folder::new();
-    let ran = json(&folder.atoll(&["run", &folder.file("long.toml", LONG), "--json"]));
-    let runs = folder.path().join("atoll-store/runs");
-    for number in 1..100 {
-        let (from, to) = (runs.join(ran["run"].as_str().unwrap()), runs.join(format!("long-{number:08x}")));
-        let copied = std::process::Command::new("cp").arg("-rl").args([from, to]).status();
-        assert!(copied.unwrap().success());
-    }
+    let file = folder.file("long.toml", LONG);
+    std::thread::scope(|scope| {
+        for half in [0..50, 50..100] {
+            let (folder, file) = (&folder, &file);
+            scope.spawn(move || {
+                half.for_each(|seed: u32| {
+                    let ran = folder.atoll(&["run", file, "--seed", &seed.to_string(), "--threads", "1"]);
+                    assert!(ran.status.success(), "{ran:?}");
+                });
+            });
+        }
+    });
     let (mut served, address) = dashboard(&folder, "atoll-store");
     let timed = || {
         let start = Instant::now();

@@ -91,7 +91,9 @@ impl Measured {
         let mut page = String::new();
         while !page.contains(metric) {
             let mut stream = std::net::TcpStream::connect(self.address(words)).unwrap();
-            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+            stream
+                .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                .unwrap();
             page.clear();
             stream.read_to_string(&mut page).unwrap();
         }
