@@ -23,6 +23,13 @@ const EXAMPLES: &[Examples] = &[
         &[("atoll endgame probe --fen B:W18:BK1", "look a position up: its value and its moves")],
     ),
     (&["endgame", "check"], &[("atoll endgame check --pieces 3", "compare the database with a search")]),
+    (
+        &["bench", "strength"],
+        &[(
+            "atoll bench strength material --depth 2 --pairs 2",
+            "measure a player against the ladder at 2 plies",
+        )],
+    ),
     (&["maze"], &[("atoll maze board --seed 3", "print a board")]),
     (&["level"], &[("atoll level ladder latest", "write the levels of the newest run")]),
     (&["level", "show"], &[("atoll level show level.txt", "print a level")]),

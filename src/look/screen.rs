@@ -54,7 +54,7 @@ impl Drop for Screen {
 pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String> {
     let mut lines = vec![headline(model)];
     let row = &model.view.row;
-    lines.push(progress(row.done, row.goal, &row.unit, width.saturating_sub(2).min(60)));
+    lines.push(progress(row.done, row.goal, &row.unit, width.min(90)));
     if !model.bests.is_empty() {
         lines.push(format!("best {}", spark(&model.bests, width.saturating_sub(6).min(100))));
     }
@@ -83,9 +83,11 @@ fn headline(model: &Model) -> String {
 
 fn progress(done: u64, goal: Option<u64>, unit: &str, width: usize) -> String {
     let Some(goal) = goal.filter(|goal| *goal > 0) else { return format!("{done} {unit}") };
+    let label = format!(" {done} of {goal} {unit}");
+    let width = width.saturating_sub(label.chars().count());
     let filled = (width as f64 * (done as f64 / goal as f64).min(1.0)) as usize;
     let bar: String = (0..width).map(|at| if at < filled { '█' } else { '░' }).collect();
-    format!("{bar} {done} of {goal} {unit}")
+    bar + &label
 }
 
 /// Values as bars, the newest to the right.

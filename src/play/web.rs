@@ -377,7 +377,7 @@ mod tests {
             .unwrap();
         assert_eq!((&shown["outcome"], &shown["legal"]), (&json!("You resigned. Atoll wins."), &json!([])));
         let pdn = shown["pdn"].as_str().unwrap();
-        assert!(pdn.contains("15x22") && pdn.contains("0-1"), "{pdn}");
+        assert!(pdn.contains("15x22") && pdn.contains("[Result \"1-0\"]"), "{pdn}");
         let read = ask(&json!({ "action": "read", "pdn": pdn })).unwrap();
         assert_eq!(read["played"], shown["played"]);
         for bad in ["1. 11-19", "", "[FEN \"nonsense\"]"] {

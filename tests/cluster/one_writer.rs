@@ -126,5 +126,5 @@ fn resuming_a_run_in_a_bucket_beside_a_live_coordinator_is_refused() {
     let mut resumed = Process(resume.spawn().unwrap());
     let mut said = String::new();
     BufReader::new(resumed.0.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    assert!(said.contains("going on from generation"), "{said}");
+    assert!(said.contains("resuming at generation"), "{said}");
 }

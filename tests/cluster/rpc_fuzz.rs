@@ -166,8 +166,9 @@ impl Fuzzer {
         let text = if span.is_multiple_of(3) { SWEEP } else { SMALL };
         let run = self.submit(text, span).await;
         assert!(!run.is_empty(), "a run is submitted in span {span}");
+        // Pieces of earlier runs, whose workers were quarantined, come first.
         let acquire =
-            v1::AcquireRequest { worker: worker.clone(), slots: 4, holding: vec![], wait_milliseconds: 500 };
+            v1::AcquireRequest { worker: worker.clone(), slots: 64, holding: vec![], wait_milliseconds: 500 };
         let grants = self.ask::<v1::AcquireReply>("Worker/Acquire", &acquire).await.grants;
         let plan = experiment::parse("fuzz.toml", text, Some(span)).unwrap();
         let mut calls = calls(&worker, &run);

@@ -357,7 +357,7 @@ fn open_addresses_need_certificates_and_tokens() {
         &begin(&["--tls-cert", "own/worker.token", "--tls-key", "own/client-key.pem"]),
         "expected a certificate in PEM",
     );
-    expect(&begin(&["--worker-token-file", "own/nothing"]), "cannot read `own/nothing`");
+    expect(&begin(&["--worker-token-file", "own/nothing"]), "file not found: own/nothing");
     let open = Coordinator::start_at(secrets.folder.path(), "0.0.0.0:0", &SECURED);
     assert!(open.url().starts_with("https://0.0.0.0:"));
 }
@@ -414,7 +414,7 @@ fn the_doctor_looks_at_certificates_and_ports() {
     let (listen, tls, _) = look(&with(&[&["--tls-cert", "gone.pem"], &well[2..]]));
     assert_eq!((&listen["health"], &tls["health"]), (&"good".into(), &"bad".into()), "{listen} {tls}");
     let found = tls["found"].as_str().unwrap();
-    assert!(found.contains("tls_cert (flag --tls-cert): cannot read `gone.pem`"), "{found}");
+    assert!(found.contains("tls_cert (flag --tls-cert): file not found: gone.pem"), "{found}");
 }
 
 #[test]

@@ -423,7 +423,7 @@ fn names_that_are_nearly_right_are_told() {
     place.write("program.toml", b"\x7fELF\0\x01\x02".as_slice());
     place.run(&["run", "program.toml"]).expect_error(78, &["expected text in TOML, found binary data"]);
     place
-        .run(&["checkers", "best", "--player", "matrial"])
+        .run(&["checkers", "best", "--player", "matrial", "--depth", "2"])
         .expect_error(2, &["there is no player `matrial`; did you mean `material`?"]);
     place.write("board.txt", "1");
     place

@@ -182,7 +182,7 @@ fn bad_levels_are_refused_with_78_and_the_reason() {
     refused(&["rate"], "{", "EOF while parsing");
     refused(&["rate"], "#########\n#<.A.>.a#\n#########\n", "key `a` at (4, 1) is out of reach");
     refused(&["rate"], &"1".repeat(2 << 20), "at most 1048576 bytes");
-    refused(&["show", "/nowhere/at/all"], "", "cannot read /nowhere/at/all");
+    refused(&["show", "/nowhere/at/all"], "", "file not found: /nowhere/at/all");
     refused(&["rate"], "19\n11\n", "expected 1 to 7 colours, found `9`");
 }
 

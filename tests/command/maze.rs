@@ -197,7 +197,7 @@ fn what_can_not_be_played_is_refused_with_the_reason() {
             "-: expected a digit, `#` or `@`, found `x` in column 2 of row 1",
         ),
         (format!("{solve} 5 --board -"), "#\n@", 78, "-: expected a cell to move to"),
-        (format!("{solve} 5 --board no-such-file"), "", 78, "no-such-file: "),
+        (format!("{solve} 5 --board no-such-file"), "", 78, "file not found: no-such-file"),
         (
             format!("{solve} 5 --width 0"),
             "",
