@@ -427,7 +427,7 @@ fn names_that_are_nearly_right_are_told() {
         .expect_error(2, &["there is no player `matrial`; did you mean `material`?"]);
     place.write("board.txt", "1");
     place
-        .run(&["maze", "solve", "--board", "bord.txt"])
+        .run(&["maze", "solve", "--board", "bord.txt", "--turns", "5", "--algorithm", "greedy"])
         .expect_error(78, &["file not found: bord.txt; did you mean `board.txt`?"]);
     place
         .run(&["run", "tiny.toml", "--seed", "-1"])

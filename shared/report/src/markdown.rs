@@ -37,6 +37,8 @@ fn plain(text: &str) -> String {
         match character {
             '\n' | '\r' => plain.push(' '),
             '<' => plain.push_str("&lt;"),
+            // Where there is no code, it begins none.
+            '`' => plain.push('\''),
             '\\' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$' | '!' => plain.extend(['\\', character]),
             other => plain.push(other),
         }

@@ -139,7 +139,7 @@ fn what_is_missing_is_told_and_the_rest_is_shown() {
     assert!(page.contains("What is missing") && page.contains("is cut short"));
     assert!(page.contains(">missing</text>"), "the strip shows the gap");
     let empty = Run { id: "empty".to_owned(), islands: vec![Island::default()], ..Run::default() };
-    assert!(self::page(&empty).contains("Nothing is stored of it yet"));
+    assert!(self::page(&empty).contains("No results are stored yet"));
 }
 
 /// The places of all texts of a class of marks, from top to bottom, at the left edge of a chart.
