@@ -107,7 +107,7 @@ fn check_flags(folder: &Path, line: &str, place: &str) {
     let line = line.split(" #").next().unwrap();
     let words: Vec<&str> = line.split_whitespace().skip(1).collect();
     let is_group = |word: &str| ["checkers", "tournament", "endgame", "maze", "level"].contains(&word);
-    let length = if is_group(words[0]) { 2 } else { 1 };
+    let length = if is_group(words[0]) || words.starts_with(&["bench", "strength"]) { 2 } else { 1 };
     let help = atoll(folder, &[&words[..length], &["--help"]].concat());
     assert!(help.status.success(), "{place}");
     let help = String::from_utf8(help.stdout).unwrap();
