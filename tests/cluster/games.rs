@@ -3,7 +3,7 @@
 use crate::process::{Folder, digest, json};
 use std::fmt::Write as _;
 
-/// Four islands of two kinds, with everything that self-play has to offer, played quickly.
+/// Four islands of four kinds, with everything that self-play has to offer, played quickly.
 const SELF_PLAY: &str = r#"
 name = "self-play"
 seed = 4
@@ -31,8 +31,16 @@ offspring = 4
 count = 4
 
 [[islands.override]]
-islands = [1, 3]
+islands = [1]
 algorithm = { kind = "crowding", population = 6, mutation = { rate = 0.01, per = "gene", step = 0.1 } }
+
+[[islands.override]]
+islands = [2]
+algorithm = { kind = "sep-cma", parents = 4, offspring = 8 }
+
+[[islands.override]]
+islands = [3]
+algorithm = { kind = "lm-ma", parents = 4, offspring = 8 }
 "#;
 
 /// Two islands whose means learn: positions and moments travel with them.

@@ -214,6 +214,13 @@ fn what_no_machine_could_hold() {
     let steps = "algorithm = { kind = \"es\", sigma_min = 1e40, tau = 1e300 }";
     let real = "problem = { kind = \"rastrigin\", dimensions = 3 }";
     refused(SMALL.replace(symbols, real).replace(ga, steps), &["wrong.toml:3:", "1e30", "tau"]);
+    let few = "algorithm = { kind = \"lm-ma\", parents = 9, offspring = 8 }";
+    refused(
+        SMALL.replace(symbols, real).replace(ga, few),
+        &["wrong.toml:3:", "at least 9 children, found `8`"],
+    );
+    let numbers = "algorithm = { kind = \"sep-cma\" }";
+    refused(small_but(ga, numbers), &["wrong.toml:3:", "expected an algorithm for symbols, found `sep-cma`"]);
 }
 
 /// A sweep of a million cells is checked cell by cell, in the memory of one.

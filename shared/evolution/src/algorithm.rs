@@ -1,11 +1,13 @@
 //! The algorithms that make one generation out of another, with their parameters as they stand in an experiment.
 
 mod breeding;
+pub(crate) mod cma;
 mod crowding;
 mod es;
 mod ga;
 mod map_elites;
 
+pub use cma::Cma;
 pub use crowding::Crowding;
 pub use es::{Es, Recombination, Survival, Weighting};
 pub use ga::Ga;
@@ -29,9 +31,25 @@ pub enum Algorithm {
     Crowding(Crowding),
     /// MAP-Elites: an archive of the best individual for each cell of a grid.
     MapElites(MapElites),
+    /// Separable covariance matrix adaptation, for many real genes: a variance for each of them (sep-CMA-ES).
+    SepCma(Cma),
+    /// Matrix adaptation of limited memory, for many real genes that depend on each other (LM-MA-ES).
+    LmMa(Cma),
 }
 
 impl Algorithm {
+    /// What experiments call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ga(_) => "ga",
+            Self::Es(_) => "es",
+            Self::Crowding(_) => "crowding",
+            Self::MapElites(_) => "map-elites",
+            Self::SepCma(_) => "sep-cma",
+            Self::LmMa(_) => "lm-ma",
+        }
+    }
+
     /// How many individuals found an island.
     pub fn founders(&self) -> u32 {
         match self {
@@ -39,6 +57,7 @@ impl Algorithm {
             Self::Es(es) => es.parents,
             Self::Crowding(crowding) => crowding.population,
             Self::MapElites(archive) => archive.founders,
+            Self::SepCma(cma) | Self::LmMa(cma) => cma.parents,
         }
     }
 
@@ -49,6 +68,7 @@ impl Algorithm {
             Self::Es(es) => es.offspring,
             Self::Crowding(crowding) => crowding.population & !1,
             Self::MapElites(archive) => archive.batch,
+            Self::SepCma(cma) | Self::LmMa(cma) => cma.offspring,
         }
     }
 
@@ -78,13 +98,32 @@ impl Algorithm {
         }
     }
 
+    /// The strategy that adapts its distribution, and the model of that, if it is one.
+    pub(crate) fn adapting(&self) -> Option<(&Cma, cma::Model)> {
+        match self {
+            Self::SepCma(cma) => Some((cma, cma::Model::Separable)),
+            Self::LmMa(cma) => Some((cma, cma::Model::LimitedMemory)),
+            _ => None,
+        }
+    }
+
+    /// Whether it needs genes that are numbers.
+    pub fn needs_numbers(&self) -> bool {
+        matches!(self, Self::Es(_) | Self::SepCma(_) | Self::LmMa(_))
+    }
+
+    /// The bytes that an island remembers beside its population for the algorithm, of genomes of this length.
+    pub fn private_bytes(&self, length: usize) -> u64 {
+        self.adapting().map_or(0, |(cma, model)| model.bytes(length, cma.parents))
+    }
+
     /// Gives every falling rate that does not say over how many generations it falls the length of the run.
     pub fn resolve_rates(&mut self, generations: Option<u64>) {
         let mutation = match self {
             Self::Ga(ga) => &mut ga.mutation,
             Self::Crowding(crowding) => &mut crowding.mutation,
             Self::MapElites(archive) => &mut archive.mutation,
-            Self::Es(_) => return,
+            Self::Es(_) | Self::SepCma(_) | Self::LmMa(_) => return,
         };
         if let Rate::Falling(falling) = &mut mutation.rate {
             falling.over = falling.over.or(generations);
@@ -97,7 +136,7 @@ impl Algorithm {
             Self::Ga(ga) => Some((&ga.crossover, &ga.mutation)),
             Self::Crowding(crowding) => Some((&crowding.crossover, &crowding.mutation)),
             Self::MapElites(archive) => Some((&archive.crossover, &archive.mutation)),
-            Self::Es(_) => None,
+            Self::Es(_) | Self::SepCma(_) | Self::LmMa(_) => None,
         }
     }
 
@@ -108,6 +147,8 @@ impl Algorithm {
             Self::Es(_) => Self::Es(Es::default()),
             Self::Crowding(_) => Self::Crowding(Crowding::default()),
             Self::MapElites(_) => Self::MapElites(MapElites::default()),
+            Self::SepCma(_) => Self::SepCma(Cma::default()),
+            Self::LmMa(_) => Self::LmMa(Cma::default()),
         }
     }
 

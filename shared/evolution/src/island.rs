@@ -1,5 +1,6 @@
 //! One island: its population, and the steps of a generation.
 
+use crate::algorithm::cma::Adaptation;
 use crate::algorithm::{Algorithm, Coming, Spare, Tally};
 use crate::gene::Gene;
 use crate::migration::{self, Departure, Immigrants, Policy, Shares, Transfer};
@@ -80,7 +81,7 @@ pub struct Champion<G: Gene> {
     pub generation: u64,
 }
 
-/// The most bytes of what an island remembers of learning.
+/// The most bytes that an island remembers beside its individuals.
 pub const MAX_PRIVATE: usize = 64 << 20;
 
 /// All that an island remembers between two generations.
@@ -99,7 +100,8 @@ pub struct IslandState<G: Gene> {
     pub departed: Vec<u32>,
     /// The opponents that arrived last.
     pub opponents: PackedPopulation<G>,
-    /// What its problem remembers of learning beside the population; at most [`MAX_PRIVATE`] bytes.
+    /// What its algorithm remembers beside the population ([`Algorithm::private_bytes`]), and behind that what its problem
+    /// remembers of learning; at most [`MAX_PRIVATE`] bytes.
     pub private: Vec<u8>,
 }
 
@@ -129,7 +131,10 @@ pub struct Island<'a, P: Problem> {
     hall: Population<P::Gene>,
     departed: Vec<u32>,
     opponents: Population<P::Gene>,
+    /// What its problem remembers of learning.
     private: Vec<u8>,
+    /// What its algorithm remembers, if it adapts the distribution of its children.
+    adaptation: Option<Adaptation>,
     spare: Spare<P>,
 }
 
@@ -163,6 +168,7 @@ impl<'a, P: Problem> Island<'a, P> {
         let champion = Champion { genome: vec![], fitness: f64::NEG_INFINITY, generation: 0 };
         let (hall, departed) = (Population::empty_like(&population), vec![]);
         let opponents = Population::empty_like(&population);
+        let adaptation = algorithm.adapting().map(|(cma, model)| Adaptation::new(model, cma, shape.length));
         let mut island = Self {
             problem,
             setting,
@@ -175,6 +181,7 @@ impl<'a, P: Problem> Island<'a, P> {
             departed,
             opponents,
             private,
+            adaptation,
             spare,
         };
         island.crown();
@@ -191,12 +198,29 @@ impl<'a, P: Problem> Island<'a, P> {
         let (shape, axes) = (problem.shape(), problem.axes().len());
         let mut population = Population::unpack(state.population, shape, axes)?;
         let opponents = Population::unpack(state.opponents, shape, axes)?;
-        let most = MAX_PRIVATE.min(problem.memory_bytes() as usize);
-        if state.private.len() > most || !problem.is_memory(&state.private) {
-            let (expected, found) = (most, state.private.len());
-            return Err(MisfitError::Count { what: "bytes of what it has learnt from", expected, found });
+        let algorithm = &setting.islands[number as usize].algorithm;
+        let length = problem.shape().length;
+        let most =
+            (problem.memory_bytes() + algorithm.private_bytes(length)).min(MAX_PRIVATE as u64) as usize;
+        let misfit = MisfitError::Count {
+            what: "bytes of what it has learnt",
+            expected: most,
+            found: state.private.len(),
+        };
+        let mut private = state.private;
+        let own = (algorithm.private_bytes(length) as usize).min(private.len());
+        let learnt = private.split_off(own);
+        let adaptation = match algorithm.adapting() {
+            None => None,
+            Some((cma, model)) => match Adaptation::read(model, cma, length, &private) {
+                None => return Err(misfit),
+                read => read,
+            },
+        };
+        if own + learnt.len() > most || !problem.is_memory(&learnt) {
+            return Err(misfit);
         }
-        let residents = residents(problem, &setting.islands[number as usize].algorithm, population.len());
+        let residents = residents(problem, algorithm, population.len());
         let hall = population.split_off(residents);
         let everybody = 0..population.len() as u32;
         if population.is_empty() || !state.departed.iter().all(|place| everybody.contains(place)) {
@@ -218,13 +242,19 @@ impl<'a, P: Problem> Island<'a, P> {
             hall,
             departed: state.departed,
             opponents,
-            private: state.private,
+            private: learnt,
+            adaptation,
             spare,
         })
     }
 
     /// All that has to be remembered.
     pub fn state(&self) -> IslandState<P::Gene> {
+        let mut private = vec![];
+        if let Some(adaptation) = &self.adaptation {
+            adaptation.write(&mut private);
+        }
+        private.extend(&self.private);
         IslandState {
             standing: self.standing(),
             unjudgeable: self.tally.unjudgeable,
@@ -232,7 +262,7 @@ impl<'a, P: Problem> Island<'a, P> {
             champion: (self.champion.generation, self.champion.genome.clone()),
             departed: self.departed.clone(),
             opponents: self.opponents.pack(),
-            private: self.private.clone(),
+            private,
         }
     }
 
@@ -294,13 +324,17 @@ impl<'a, P: Problem> Island<'a, P> {
 
     fn evolve(&mut self) {
         let (key, own) = (self.key(), self.own());
-        let Self { problem, generation, tally, population, hall, spare, private, .. } = self;
+        let Self { problem, generation, tally, population, hall, spare, private, adaptation, .. } = self;
         let coming = Coming { problem: *problem, generation: *generation, key, hall, tally, memory: private };
         match &own.algorithm {
             Algorithm::Ga(ga) => ga.generation(coming, population, spare),
             Algorithm::Es(es) => es.generation(coming, population, spare),
             Algorithm::Crowding(crowding) => crowding.generation(coming, population, spare),
             Algorithm::MapElites(archive) => archive.generation(coming, population, spare),
+            Algorithm::SepCma(cma) | Algorithm::LmMa(cma) => {
+                let adaptation = adaptation.as_mut().expect("islands that adapt remember how far they came");
+                cma.generation(coming, population, spare, adaptation);
+            }
         }
     }
 

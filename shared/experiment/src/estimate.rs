@@ -21,9 +21,14 @@ impl Experiment {
     /// it leaves behind.
     pub fn epoch_memory(&self, island: u32) -> u64 {
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
-        let capacity = self.setting().islands.get(island as usize).map_or(0, |i| i.algorithm.capacity());
-        let people = capacity.saturating_mul(individual);
-        people.saturating_add(self.traits().memory).saturating_mul(4).saturating_add(1 << 20)
+        let algorithm = self.setting().islands.get(island as usize).map(|island| &island.algorithm);
+        let people = algorithm.map_or(0, |algorithm| algorithm.capacity()).saturating_mul(individual);
+        let private = algorithm.map_or(0, |algorithm| algorithm.private_bytes(self.traits().length));
+        people
+            .saturating_add(private)
+            .saturating_add(self.traits().memory)
+            .saturating_mul(4)
+            .saturating_add(1 << 20)
     }
 
     /// The estimate for so many threads.
@@ -53,7 +58,10 @@ impl Experiment {
 
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
         let state: u64 = algorithms()
-            .map(|algorithm| algorithm.capacity() * individual + self.traits().memory + 200)
+            .map(|algorithm| {
+                let private = algorithm.private_bytes(self.traits().length) + self.traits().memory;
+                algorithm.capacity() * individual + private + 200
+            })
             .sum();
         let generations = budget.generations.or_else(|| evaluations.map(|n| n / births.max(1))).unwrap_or(0);
         let epochs = generations.div_ceil(self.interval()).max(1);

@@ -7,7 +7,7 @@ use evolution::algorithm::{Algorithm, Survival};
 use evolution::codec::MAX_ENCODED;
 use evolution::digest::Digest;
 use evolution::epoch::Evolver;
-use evolution::island::{IslandSetting, Setting};
+use evolution::island::{IslandSetting, MAX_PRIVATE, Setting};
 use problems::{ProblemError, Traits};
 use std::sync::Arc;
 use std::time::Duration;
@@ -390,8 +390,11 @@ impl Findings<'_> {
             self.check_operators(prefix, algorithm);
         }
         match algorithm {
-            Algorithm::Es(_) if !traits.real => {
-                let message = "expected an algorithm for symbols, found `es`, which needs real genes";
+            strategy if strategy.needs_numbers() && !traits.real => {
+                let message = format!(
+                    "expected an algorithm for symbols, found `{}`, which needs real genes",
+                    strategy.name()
+                );
                 self.add(
                     &format!("{prefix}algorithm.kind"),
                     message,
@@ -418,7 +421,22 @@ impl Findings<'_> {
                 let help = "where only children survive, there must be as many as parents";
                 self.add(&format!("{prefix}algorithm.offspring"), message, Some(help));
             }
+            Algorithm::SepCma(cma) | Algorithm::LmMa(cma) if cma.offspring < cma.parents => {
+                let message =
+                    format!("expected at least {} children, found `{}`", cma.parents, cma.offspring);
+                let help = "the parents of a generation are the best children of the one before";
+                self.add(&format!("{prefix}algorithm.offspring"), message, Some(help));
+            }
             _ => {}
+        }
+        let private = algorithm.private_bytes(traits.length) + traits.memory;
+        if private > MAX_PRIVATE as u64 {
+            let message = format!(
+                "expected an island that remembers at most {} MiB beside its individuals, found {} MiB",
+                MAX_PRIVATE >> 20,
+                private >> 20
+            );
+            self.add(&format!("{prefix}algorithm"), message, Some("`sep-cma` remembers less than `lm-ma`"));
         }
         if traits.needs_step && algorithm.variation().is_some_and(|(_, mutation)| mutation.step.is_none()) {
             let message = "expected the size of a mutation's step, found none";

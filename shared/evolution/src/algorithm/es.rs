@@ -106,7 +106,7 @@ pub enum Weighting {
 
 impl Weighting {
     /// The shares of so many parents, the best first.
-    fn shares(self, parents: usize) -> Vec<f64> {
+    pub(super) fn shares(self, parents: usize) -> Vec<f64> {
         let weight = |place: usize| match self {
             Self::Equal => 1.0,
             Self::Rank => libm::log(parents as f64 + 0.5) - libm::log((place + 1) as f64),
@@ -256,7 +256,7 @@ fn means<G: Gene>(
 }
 
 /// Keeps the best, in the order of their rank; parents before children of equal fitness.
-fn survive<G: Gene>(population: &mut Population<G>, count: usize) {
+pub(super) fn survive<G: Gene>(population: &mut Population<G>, count: usize) {
     let mut best = Population::empty_like(population);
     for leader in population.leaders(count) {
         best.push_copy(population, leader as usize, 0.0);

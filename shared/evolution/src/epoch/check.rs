@@ -83,8 +83,8 @@ impl<P: Problem> World<P> {
         let spends = end.evaluations >= stretch.start.evaluations && state.unjudgeable <= end.evaluations;
         stretch.expect(spends, "at least the evaluations of the epoch before")?;
         let private = state.private.len() as u64;
-        stretch
-            .expect(private <= self.problem.memory_bytes(), "what it has learnt from, within its bound")?;
+        let most = self.problem.memory_bytes() + own.algorithm.private_bytes(self.problem.shape().length);
+        stretch.expect(private <= most, "what it has learnt from, within its bound")?;
         let island = self.island(stretch.task, state)?;
         let count = island.population().len() as u64;
         let founders = u64::from(own.algorithm.founders());

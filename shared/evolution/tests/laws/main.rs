@@ -2,6 +2,7 @@
 //! references that draw from the same streams.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adaptation;
 mod breeders;
 mod epochs;
 mod generations;

@@ -1,8 +1,8 @@
 //! Any algorithm and any way to migrate.
 
 use evolution::algorithm::{
-    Algorithm, Crossover, CrossoverKind, Crowding, Es, FallingRate, Ga, MapElites, Mutation, MutationUnit,
-    Rate, Recombination, Survival, Weighting,
+    Algorithm, Cma, Crossover, CrossoverKind, Crowding, Es, FallingRate, Ga, MapElites, Mutation,
+    MutationUnit, Rate, Recombination, Survival, Weighting,
 };
 use evolution::island::{IslandSetting, Setting};
 use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
@@ -80,6 +80,15 @@ pub(crate) fn strategies() -> impl Strategy<Value = Es> {
     )
 }
 
+/// Strategies that adapt their distribution.
+pub(crate) fn adapting() -> impl Strategy<Value = Cma> {
+    (1u32..12, 2u32..24, 0.0..3.0).prop_map(|(parents, offspring, sigma)| Cma {
+        parents,
+        offspring: offspring.max(parents),
+        sigma,
+    })
+}
+
 pub(crate) fn archives() -> impl Strategy<Value = MapElites> {
     (prop::collection::vec(1u32..8, 2), 1u32..40, 1u32..40, crossovers(), mutations()).prop_map(
         |(bins, founders, batch, crossover, mutation)| MapElites {
@@ -104,6 +113,8 @@ pub(crate) fn for_reals() -> impl Strategy<Value = Algorithm> {
         crowdings().prop_map(Algorithm::Crowding),
         strategies().prop_map(Algorithm::Es),
         archives().prop_map(Algorithm::MapElites),
+        adapting().prop_map(Algorithm::SepCma),
+        adapting().prop_map(Algorithm::LmMa),
     ]
 }
 
