@@ -248,7 +248,9 @@ impl Adaptation {
         if is_short {
             walk(path, step, slowly, effective);
         } else {
-            path.iter_mut().for_each(|value| *value *= 1.0 - slowly);
+            for value in path.iter_mut() {
+                *value *= 1.0 - slowly;
+            }
         }
         // What is lost while the path stands still.
         let kept = if is_short { 0.0 } else { slowly * (2.0 - slowly) };

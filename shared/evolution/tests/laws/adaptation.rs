@@ -181,11 +181,10 @@ impl Textbook {
         let cmu = factor * 2.0 * (effective - 2.0 + 1.0 / effective) / ((n + 2.0).powi(2) + effective);
         let cmu = cmu.clamp(0.0, 1.0 - c1);
         let missed = if moves { 0.0 } else { slowly * (2.0 - slowly) };
-        for at in 0..squares.len() {
-            let variance = self.vectors[1][at];
-            let path = self.vectors[0][at];
-            self.vectors[1][at] =
-                (1.0 - c1 - cmu) * variance + c1 * (path * path + missed * variance) + cmu * squares[at];
+        let [path, variances] = &mut self.vectors[..] else { unreachable!("a path and the variances") };
+        for ((variance, path), square) in variances.iter_mut().zip(path).zip(&squares) {
+            *variance =
+                (1.0 - c1 - cmu) * *variance + c1 * (*path * *path + missed * *variance) + cmu * square;
         }
         self.sigma *= (pace / damping * (norm(&self.path) / expected - 1.0)).min(1.0).exp();
         places
