@@ -13,8 +13,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tournament::{
-    CrossTable, Match, Rating, Ratings, Rung, Tally, deck_pairs, difference, ladder, performance, playing,
-    privileged,
+    CrossTable, Match, Rating, Ratings, Rung, RungKind, Tally, deck_pairs, difference, ladder, performance,
+    playing, privileged,
 };
 
 #[derive(clap::Args)]
@@ -42,7 +42,8 @@ pub(crate) struct Arguments {
     /// Seed of the players' random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Measure the ladder itself: the ratings of its rungs, from games between neighbours
+    /// Measure the ladder itself: the ratings of its rungs up to `--depth` (at least 4, 10 by default), from games between
+    /// neighbours
     #[arg(long, conflicts_with_all = ["player", "nodes", "milliseconds", "ladder"])]
     calibrate: bool,
     #[command(flatten)]
@@ -59,6 +60,9 @@ enum Privileges {
     /// Neither
     None,
 }
+
+/// Plies of the plain material player whose rating is 0.
+const ZERO_PLIES: u32 = 4;
 
 /// What a player scored against one opponent.
 struct Row {
@@ -96,11 +100,11 @@ fn opponents(arguments: &Arguments, depth: u32) -> Vec<Rung> {
     if arguments.ladder {
         return ladder().to_vec();
     }
-    let of_kind = |privileged: bool| {
-        let known = ladder().iter().find(|rung| rung.privileged == privileged && rung.plies == depth);
-        known.copied().unwrap_or(Rung { plies: depth, privileged, elo: None })
+    let of_kind = |kind: RungKind| {
+        let known = ladder().iter().find(|rung| rung.kind == kind && rung.plies == depth);
+        known.copied().unwrap_or(Rung { plies: depth, kind, elo: None })
     };
-    vec![of_kind(false), of_kind(true)]
+    vec![of_kind(RungKind::Plain), of_kind(RungKind::Privileged)]
 }
 
 fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -> Result<Row, Failure> {
@@ -170,11 +174,16 @@ fn print(arguments: &Arguments, name: &str, depth: u32, rows: &[Row]) {
 }
 
 impl Row {
+    /// What the opponent is called: where nodes end a search, plies say nothing.
+    fn name(&self) -> String {
+        if self.nodes.is_some() { self.opponent.name_without_plies() } else { self.opponent.name() }
+    }
+
     fn json(&self) -> Value {
         let Tally { wins, draws, losses, pairs } = self.tally;
         let interval = self.tally.interval();
         let own = difference(&self.tally);
-        json!({ "opponent": self.opponent.name(), "nodes": self.nodes, "wins": wins, "draws": draws,
+        json!({ "opponent": self.name(), "nodes": self.nodes, "wins": wins, "draws": draws,
             "losses": losses, "pairs": pairs, "score": self.tally.score(), "low": interval.low,
             "high": interval.high, "elo": own })
     }
@@ -185,7 +194,7 @@ impl Row {
         let nodes = self.nodes.map_or(String::new(), |[own, other]| format!(", {own} nodes against {other}"));
         format!(
             "{:<24} {score:.3} ({:.3} to {:.3}), {elo:+.0} Elo ({low:+.0} to {high:+.0}), {:.0} % drawn{nodes}",
-            self.opponent.name(),
+            self.name(),
             interval.low,
             interval.high,
             100.0 * self.draws
@@ -193,16 +202,25 @@ impl Row {
     }
 }
 
-/// Plays neighbouring rungs against each other: those of one kind two plies apart, and both kinds of one depth.
+/// Plays neighbouring rungs against each other: those of one kind two plies apart, and those of two kinds at most two.
 fn calibrate(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let rungs = ladder();
     let deepest = arguments.depth.unwrap_or(10);
-    let mut table = CrossTable::new(rungs.len());
-    for (at, one) in rungs.iter().enumerate() {
-        for (place, other) in rungs.iter().enumerate().skip(at + 1) {
+    if deepest < ZERO_PLIES {
+        let message = format!(
+            "--calibrate needs `--depth` of at least {ZERO_PLIES}, because plain material of {ZERO_PLIES} plies is the zero of the \
+             ladder; found `{deepest}`"
+        );
+        return Err(Failure::Usage(message));
+    }
+    // Only rungs that play are rated: to the others the model would give a rating without a game.
+    let (met, others): (Vec<Rung>, Vec<Rung>) =
+        ladder().iter().copied().partition(|rung| rung.plies <= deepest);
+    let mut table = CrossTable::new(met.len());
+    for (at, one) in met.iter().enumerate() {
+        for (place, other) in met.iter().enumerate().skip(at + 1) {
             let apart = one.plies.abs_diff(other.plies);
-            let neighbours = if one.privileged == other.privileged { apart == 2 } else { apart <= 2 };
-            if neighbours && one.plies.max(other.plies) <= deepest {
+            let are_neighbours = if one.kind == other.kind { apart == 2 } else { apart <= 2 };
+            if are_neighbours {
                 let failed = |error: checkers::EndgameError| Failure::Other(error.to_string());
                 let players =
                     [one.player().map_err(failed)?, other.player().map_err(failed)?].map(Into::into);
@@ -214,11 +232,26 @@ fn calibrate(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     let ratings = Ratings::of(&table);
-    let zero = ratings.of_player(1).elo;
+    let is_zero = |rung: &Rung| rung.kind == RungKind::Plain && rung.plies == ZERO_PLIES;
+    let zero = met.iter().position(is_zero).map_or(0.0, |at| ratings.of_player(at).elo);
+    let rated =
+        (0..).zip(&met).map(|(at, rung)| Rung { elo: Some(ratings.of_player(at).elo - zero), ..*rung });
+    let rungs: Vec<Rung> = rated.chain(others).collect();
+    if arguments.json {
+        let rungs: Vec<Value> = rungs.iter().map(rung_json).collect();
+        out!(
+            "{}",
+            json!({ "seed": arguments.seed, "pairs": arguments.pairs, "depth": deepest, "rungs": rungs })
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
     out!("kind,plies,elo");
-    for (at, rung) in rungs.iter().enumerate() {
-        let kind = if rung.privileged { "privileged" } else { "plain" };
-        out!("{kind},{},{:.0}", rung.plies, ratings.of_player(at).elo - zero);
+    for Rung { kind, plies, elo } in rungs {
+        out!("{},{plies},{}", kind.name(), elo.map_or(String::new(), |elo| format!("{elo:.0}")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn rung_json(rung: &Rung) -> Value {
+    json!({ "kind": rung.kind.name(), "plies": rung.plies, "elo": rung.elo })
 }

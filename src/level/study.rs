@@ -7,6 +7,7 @@ mod tables;
 
 use crate::failure::Failure;
 use crate::terminal;
+use lockkey::Method;
 use log::Log;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -21,6 +22,12 @@ pub(crate) struct Arguments {
     /// Number of plays of each Match-3 board by the simulated player
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
     plays: u32,
+    #[command(flatten)]
+    search: super::SearchArguments,
+    /// Lock-and-key levels: the nodes that make E: plain (each leg searched afresh) or optimised (with what earlier legs
+    /// found)
+    #[arg(long, default_value = "plain", value_parser = super::word::<Method>)]
+    count: Method,
     /// One JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -47,7 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     // In whatever order they are named, the tables are the same.
     logs.sort_by(|one, other| one.code.cmp(&other.code));
-    let study = tables::Study::of(&logs, arguments.plays).map_err(Failure::Config)?;
+    let measure = tables::Measure { astar: arguments.search.astar(), count: arguments.count };
+    let study = tables::Study::of(&logs, arguments.plays, measure).map_err(Failure::Config)?;
     if arguments.json {
         let mut found = study.json();
         let unfinished: Vec<&str> =

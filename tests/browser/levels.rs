@@ -315,3 +315,34 @@ fn a_level_of_a_session_opens_when_the_one_before_is_passed() {
     assert_eq!(text(&mut page, "name"), "Level B");
     assert_eq!(page.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn a_resumed_session_keeps_the_view_that_its_log_claims() {
+    let place = Place::new();
+    let file = ladder(&place, "mazes", MAZES);
+    let mut chromium = Chromium::start();
+    let view = View { width: 1280, dark: false, scripts: true };
+    let fog = |page: &mut Page<'_>| {
+        page.evaluate("document.querySelectorAll('#board .fog').length").as_u64().unwrap()
+    };
+    let mut page = chromium.open(&file, view);
+    // By the form, not by the address: the address would set the form again.
+    page.evaluate(
+        "settingsForm.elements.view.value = '1'; settingsForm.elements.map.checked = true; \
+         settingsForm.elements.trail.value = '6'; 0",
+    );
+    click(&mut page, "begin");
+    assert!(fog(&mut page) >= 9, "the view is limited");
+    drop(page);
+    let mut page = chromium.open(&file, view);
+    assert_eq!(fog(&mut page), 0, "without a session the form decides, and it is as at first");
+    page.evaluate("document.querySelector('[data-resume]').click()");
+    assert_eq!(page.evaluate("session.log.settings.view"), 1);
+    assert!(fog(&mut page) >= 9, "the view is limited after the session was resumed");
+    assert_eq!(page.evaluate("document.getElementById('map').hasAttribute('hidden')"), false);
+    let shown = page.evaluate("[settingsForm.elements.view.value, settingsForm.elements.map.checked, settingsForm.elements.trail.value]");
+    assert_eq!(shown, serde_json::json!(["1", true, "6"]), "the form shows the settings of the session");
+    let names = page.evaluate("[0, 25, 26, 51, 52, 701, 702].map(lettersOf)");
+    assert_eq!(names, serde_json::json!(["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]));
+    assert_eq!(page.complaints(), Vec::<String>::new());
+}

@@ -157,6 +157,7 @@ fn what_was_learnt_is_computed_again() {
     let name = run["run"].as_str().expect("a run");
     let verified = json(&folder.atoll(&["verify", name, "--json"]));
     assert_eq!(verified["ok"], true, "{verified}");
+    assert!(verified["recomputed"].as_u64() > Some(0), "nothing was computed again: {verified}");
 }
 
 #[test]

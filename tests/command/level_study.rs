@@ -156,6 +156,45 @@ fn simulated_players_make_the_published_table_of_ranks() {
     assert_eq!((&study["mazes"][2]["solved"], &study["mazes"][2]["games"]), (&7.into(), &7.into()));
 }
 
+/// E is what `atoll level rate` counts with the same settings, and they are named.
+#[test]
+fn e_is_counted_as_it_is_asked_for() {
+    let place = Place::new();
+    // A dead end behind the entry, which only a search without an estimate looks into.
+    let level =
+        json!({ "format": "atoll.lock-key/1", "rows": ["#############", "#....<.a.A.>#", "#############"] });
+    let log = json!({
+        "format": "atoll.play/1", "code": "E1", "simulated": true, "settings": { "order": "up" },
+        "levels": [{ "name": "one", "group": "g", "level": level }],
+        "plays": [{ "level": 0, "moves": "RRR", "times": [1, 2, 3], "done": true, "visited": 4 }],
+        "rankings": [{ "group": "g", "ranks": [1] }],
+    });
+    place.write("level.json", level.to_string());
+    place.write("log.json", log.to_string());
+    let mut counted = vec![];
+    for (count, heuristic, ties) in
+        [("plain", "manhattan", "low-cell"), ("plain", "none", "newest"), ("optimised", "none", "low-cell")]
+    {
+        let search = ["--heuristic", heuristic, "--ties", ties];
+        let rated = place.json(&[&["level", "rate", "level.json", "--json"], &search[..]].concat());
+        let arguments = [&["level", "study", "log.json", "--count", count], &search[..]].concat();
+        let study = place.json(&[&arguments[..], &["--json"]].concat());
+        assert_eq!(study["mazes"][0]["difficulty"], rated[count], "{study}");
+        assert_eq!(study["groups"][0]["difficulty"][0], rated[count], "{study}");
+        assert_eq!(study["measure"], json!({ "count": count, "heuristic": heuristic, "ties": ties }));
+        let told = place.run(&arguments);
+        assert!(
+            told.stdout.contains(&format!("(count {count}, heuristic {heuristic}, ties {ties})")),
+            "{}",
+            told.stdout
+        );
+        counted.push(rated[count].as_u64().expect("a number"));
+    }
+    assert!(counted[0] < counted[1], "{counted:?}");
+    assert_eq!(place.json(&["level", "study", "log.json", "--json"])["mazes"][0]["difficulty"], counted[0]);
+    place.run(&["level", "study", "log.json", "--count", "all"]).expect(2);
+}
+
 #[test]
 fn unfinished_sessions_and_pooled_settings_are_named() {
     let place = Place::new();

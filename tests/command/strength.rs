@@ -14,7 +14,33 @@ fn strength_is_measured_alike_every_time() {
     assert!(weak["opponents"][0]["score"].as_f64().unwrap() < 0.2, "{weak}");
     assert!(weak["rating"]["elo"].as_f64().unwrap() < -100.0, "{weak}");
     let by_nodes = ["material", "--nodes", "200", "--seed", "4"];
-    assert_eq!(measure(&by_nodes), measure(&by_nodes));
+    let found = measure(&by_nodes);
+    assert_eq!(found, measure(&by_nodes));
+    // Where nodes end a search, plies say nothing.
+    let names =
+        [0, 1].map(|at: usize| found["opponents"][at]["opponent"].as_str().expect("a name").to_owned());
+    assert_eq!(names, ["material plain", "material privileged"]);
+}
+
+#[test]
+fn only_rungs_that_played_are_rated() {
+    let place = Place::new();
+    let calibrate = ["bench", "strength", "--calibrate", "--depth", "4", "--pairs", "1"];
+    let printed = place.run(&calibrate);
+    let lines: Vec<&str> = printed.expect(0).stdout.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("kind,plies,elo", 13), "{lines:?}");
+    for line in &lines[1..] {
+        let [kind, plies, elo] = line.split(',').collect::<Vec<_>>().try_into().expect("three fields");
+        let played = plies.parse::<u32>().expect("plies") <= 4;
+        assert_eq!(elo.parse::<f64>().is_ok(), played, "{kind} {plies}: `{elo}`");
+    }
+    assert!(lines.contains(&"plain,4,0"), "{lines:?}");
+    let json = place.json(&[&calibrate[..], &["--json"]].concat());
+    let rungs = json["rungs"].as_array().expect("rungs");
+    assert_eq!(rungs.len(), 12);
+    let rated = rungs.iter().filter(|rung| rung["elo"].is_number()).count();
+    assert_eq!(rated, 5, "{json}");
+    place.run(&["bench", "strength", "--calibrate", "--depth", "2"]).expect_error(2, &["--depth", "4"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
-"""Runs the searches of match3-genomes and prints their medians as Markdown."""
+"""Runs the searches of match3-genomes and prints their medians and digests as Markdown."""
 
 import csv
+import hashlib
 import json
 import pathlib
 import statistics
@@ -29,19 +30,19 @@ def atoll(*arguments):
 
 
 def curve(genome, target, seed):
-    """The evaluations spent and the best fitness so far, generation by generation."""
+    """The evaluations spent and the best fitness so far, generation by generation, and the run's digest."""
     place = STORE / f"{genome}-{target}-{seed}"
     place.mkdir()
     text = EXPERIMENT.format(genome=genome, target=target, generations=GENERATIONS, enough=ENOUGH)
     (place / "experiment.toml").write_text(text)
-    run = json.loads(atoll("run", place / "experiment.toml", "--seed", seed, "--threads", 1, "--json"))["run"]
-    atoll("export", run, "--to", place / "export")
+    done = json.loads(atoll("run", place / "experiment.toml", "--seed", seed, "--threads", 1, "--json"))
+    atoll("export", done["run"], "--to", place / "export")
     points, best = [], 0.0
     with open(place / "export" / "statistics.csv") as file:
         for row in csv.DictReader(file):
             best = max(best, float(row["best"]))
             points.append((int(row["evaluations"]), best))
-    return points
+    return points, done["digest"]
 
 
 def best_within(points, evaluations):
@@ -52,14 +53,15 @@ def needed(points):
     return next((spent for spent, best in points if best >= ENOUGH), float("inf"))
 
 
-
-
 def main():
+    digests = []
     for target in TARGETS:
         curves = {}
         with ThreadPoolExecutor(2) as pool:
             for genome in ("seed", "cells"):
-                curves[genome] = list(pool.map(lambda seed: curve(genome, target, seed), SEEDS))
+                found = list(pool.map(lambda seed: curve(genome, target, seed), SEEDS))
+                curves[genome] = [points for points, _ in found]
+                digests += [(target, genome, seed, digest) for seed, (_, digest) in zip(SEEDS, found)]
         print(f"## Target {target:.0%}\n")
         print("| evaluations | best fitness with seeds | with cells |")
         print("|---|---|---|")
@@ -74,6 +76,14 @@ def main():
             said = "not reached" if middle == float("inf") else f"after {middle:.0f} evaluations"
             print(f"\nWith {genome}: {said} in the median; {reached} of {len(found)} searches got there.")
         print()
+    print("## Digests\n")
+    print(f"Seeds {SEEDS[0]} to {SEEDS[-1]} for each target and genome. The last digest is the SHA-256 of the others, a line each.\n")
+    print("| target | genome | seed | digest |")
+    print("|---|---|---|---|")
+    for target, genome, seed, digest in digests:
+        print(f"| {target:.0%} | {genome} | {seed} | `{digest}` |")
+    joined = hashlib.sha256("".join(f"{digest}\n" for *_, digest in digests).encode()).hexdigest()
+    print(f"| all | | | `{joined}` |")
 
 
 main()

@@ -9,16 +9,40 @@ import sys
 STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131]
 
 
+def git(*words):
+    return subprocess.run(["git", *words], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 class Atoll:
     """The command, and the store that holds its runs. Whatever was started before is resumed."""
 
-    def __init__(self, name):
+    def __init__(self, name, is_whole):
         self.store = os.environ.get("STORE", f"target/evidence/{name}")
         os.makedirs(self.store, exist_ok=True)
+        self.commits = self.begin(is_whole)
         self.command = os.environ.get("ATOLL", "target/release/atoll")
         if "ATOLL" not in os.environ:
             subprocess.run(["cargo", "build", "--quiet", "--release", "--workspace"], check=True)
         self.threads = ["--threads", os.environ["THREADS"]] if "THREADS" in os.environ else []
+
+    def begin(self, is_whole):
+        """The commits that this protocol was started and resumed with, the first one first. They are written down before
+        the first run: what HEAD is when the last run ends proves nothing of the runs before. Evidence comes from committed
+        code only; a part of the protocol may be tried with changes that are not committed, and then says so."""
+        is_dirty = bool(git("status", "--porcelain", "--untracked-files=no"))
+        if is_dirty and is_whole:
+            sys.exit("uncommitted changes: commit them, or narrow the protocol down, so that nothing becomes evidence")
+        path = f"{self.store}/commits"
+        commits = []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                commits = file.read().split("\n")[:-1]
+        head = git("rev-parse", "--short", "HEAD") + (" with uncommitted changes" if is_dirty else "")
+        if commits[-1:] != [head]:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{head}\n")
+            commits.append(head)
+        return commits
 
     def run(self, name, text, seed=None, workers=None):
         """Runs a plan, or resumes it: the object that it prints."""
@@ -89,19 +113,37 @@ class Count:
         return (self.won + self.drawn / 2) / max(1, self.games)
 
 
-def header(title, name, protocol):
-    """How a report begins; the protocol must be older than what follows."""
-    git = lambda *words: subprocess.run(["git", *words], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+def header(atoll, title, name, protocol):
+    """How a report begins; the protocol must be older than the first run."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
+    first, *later = atoll.commits
+    resumed = f", resumed with {', '.join(later)}" if later else ""
+    changed = git("log", "-1", "--format=%h", first.split()[0], "--", f"docs/evidence/{protocol}")
     return [
         f"# {title}",
         "",
-        f"Command: `./tests/long {name}`, commit {git('rev-parse', '--short', 'HEAD')}. Protocol: [{protocol}]({protocol}),",
-        f"last changed in commit {git('log', '-1', '--format=%h', '--', f'docs/evidence/{protocol}')} before the first run.",
+        f"Command: `./tests/long {name}`, started with commit {first}{resumed}. Protocol: [{protocol}]({protocol}),",
+        f"last changed in commit {changed or 'none'} before the first run.",
         f"Machine: {models[0] if models else 'unknown'}, {os.cpu_count()} cores.",
         "",
     ]
+
+
+def cluster(atoll, seed, generations, experiments):
+    """Each experiment alone and with two worker processes: one digest. Experiments are texts by name."""
+    lines = ["## On a cluster", "", f"{generations} generations, seed {seed}, in one process and with two worker processes:", ""]
+    store = atoll.store
+    for name, text in experiments.items():
+        found = []
+        for place, workers in (("alone", None), ("cluster", 2)):
+            atoll.store = f"{store}/{place}"
+            os.makedirs(atoll.store, exist_ok=True)
+            found.append(atoll.run(name, text, seed, workers)["digest"])
+        lines.append(f"- {name}: `{found[0]}` alone, `{found[1]}` with workers: "
+                     f"{'equal' if found[0] == found[1] else 'DIFFERENT'}")
+    atoll.store = store
+    return [*lines, ""]
 
 
 def write(atoll, name, lines, is_whole):

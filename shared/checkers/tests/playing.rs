@@ -58,6 +58,9 @@ proptest! {
             prop_assert_eq!(best.len(), lines.min(position.legal_moves().len()));
             prop_assert!(best.iter().all(|line| is_legal(&position, line)));
             prop_assert_eq!(best[0].moves[0], found.best);
+            let firsts: Vec<_> = best.iter().map(|line| line.moves[0]).collect();
+            let distinct = firsts.iter().enumerate().all(|(at, mv)| !firsts[..at].contains(mv));
+            prop_assert!(distinct, "a move has two lines: {:?}", best);
         }
     }
 

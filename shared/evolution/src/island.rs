@@ -285,16 +285,24 @@ impl<'a, P: Problem> Island<'a, P> {
     /// Takes opponents, in the order of the islands they come from, in place of those it had. If none arrive, those
     /// it had stay.
     pub fn meet(&mut self, opponents: &[Immigrants<P::Gene>]) {
-        if opponents.iter().all(|group| group.individuals.is_empty()) {
-            return;
+        if let Some(arrived) = self.gather(opponents) {
+            self.opponents = arrived;
         }
-        self.opponents = Population::empty_like(&self.opponents);
+    }
+
+    /// The opponents that arrive, in the order of the islands they come from; nothing if none do.
+    pub(crate) fn gather(&self, opponents: &[Immigrants<P::Gene>]) -> Option<Population<P::Gene>> {
+        if opponents.iter().all(|group| group.individuals.is_empty()) {
+            return None;
+        }
+        let mut arrived = Population::empty_like(&self.opponents);
         let step = self.own().algorithm.default_step();
         for group in opponents {
             for index in 0..group.individuals.len() {
-                self.opponents.push_copy(&group.individuals, index, step);
+                arrived.push_copy(&group.individuals, index, step);
             }
         }
+        Some(arrived)
     }
 
     fn with_hall(&self) -> Cow<'_, Population<P::Gene>> {

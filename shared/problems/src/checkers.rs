@@ -246,7 +246,8 @@ pub enum Openings {
     Start,
     /// After a random one of the 156 three-move openings, which is drawn anew for each encounter.
     Deck,
-    /// At a random one of the sharp starts: 11 men on each side, from which few games are drawn.
+    /// At a random one of the sharp starts: 11 men on each side, from which few games are drawn. They favour one side, so
+    /// `colours` must be `swapped`.
     Sharp,
 }
 
@@ -552,6 +553,11 @@ impl Checkers {
         if self.adjudicate == 1 {
             let message = "expected a database of 2 to 4 pieces, or 0 for none, found `1`";
             return Err(ProblemError::new("problem.adjudicate", &message));
+        }
+        if self.openings == Openings::Sharp && self.colours == Colours::First {
+            let message =
+                "expected `swapped` with `openings = \"sharp\"`, whose starts favour one side, found `first`";
+            return Err(ProblemError::new("problem.colours", &message));
         }
         if let Some(Err(error)) = self.book.as_ref().map(BookKey::book) {
             return Err(ProblemError::new("problem.book", &error));

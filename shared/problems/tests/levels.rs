@@ -134,7 +134,7 @@ fn a_share_that_really_passes_is_found() {
     let plays = Plays { least: 256, most: 4096, precision: 0.01, worth: 0.98, ..Plays::default() };
     let spec = Match3 { target: Some(Target::passed(0.6)), plays, ..Match3::default() };
     let evolver = evolver(&ProblemSpec::Match3(spec.clone()), ga(16), 1);
-    let task = EpochTask { island: 0, epoch: 0, until: 6, state: None, packets: vec![] };
+    let task = EpochTask { island: 0, epoch: 0, until: 8, state: None, packets: vec![] };
     let outcome = evolution::epoch::run(&*evolver, &task).unwrap();
     let champion = evolver.champion(&outcome.state).unwrap();
     let level = spec.level(&champion.genome).unwrap();
@@ -142,7 +142,7 @@ fn a_share_that_really_passes_is_found() {
     let game = Game::new(&spec.rules).unwrap();
     let scores = game.scores(&level.board, Player::Random, 77, 20_000).unwrap();
     let passed = scores.iter().filter(|&&score| score >= spec.rules.pass).count() as f64 / 20_000.0;
-    assert!((passed - 0.6).abs() < 0.025, "{passed}");
+    assert!((passed - 0.6).abs() < 0.02, "{passed}");
     assert!(champion.fitness > 0.98, "{}", champion.fitness);
 }
 

@@ -41,5 +41,8 @@ pub use record::{Ending, Forfeit, GameRecord, PlayedPair, Points, RecordError};
 pub use room::Room;
 pub use schedule::{Batch, Format, Race, Schedule};
 pub use sprt::{Sprt, Verdict};
-pub use strength::{LADDER_PIECES, Rung, difference, elo_of, ladder, performance, playing, privileged};
+pub use strength::{
+    KeptChampion, LADDER_PIECES, Rung, RungKind, difference, elo_of, kept_champions, ladder, performance,
+    playing, privileged,
+};
 pub use tally::{Interval, Tally};

@@ -1,42 +1,109 @@
 //! The yardstick: how strong a player is, measured against opponents that never change.
 //!
 //! The frozen ladder is made of players that count pieces, plain and with every privilege (the game's history, the
-//! endgame database with 4 pieces), 2 to 10 plies ahead. Their ratings are data (`data/ladder.csv`), measured once by
+//! endgame database with 4 pieces), 2 to 10 plies ahead, and of kept champions (`data/*.acp`). Their ratings are data (`data/ladder.csv`), measured once by
 //! games of neighbouring rungs; the plain player of 4 plies is 0. By depth or by nodes everything here is the same on
 //! every machine.
 
 use crate::ratings::Rating;
 use crate::tally::{CONFIDENCE, Tally};
 use checkers::{
-    Consult, Database, EndgameError, Endgames, Knowledge, Limits, PlaySettings, PlayerSpec, Style,
+    Consult, Database, EndgameError, Endgames, Knowledge, Limits, PlaySettings, PlayerFile, PlayerSpec, Style,
 };
 use std::sync::LazyLock;
 
 /// Pieces of the database that privileged players ask.
 pub const LADDER_PIECES: u32 = 4;
 
+/// A champion of an earlier version of the program, kept as the bytes of its player file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeptChampion {
+    /// What it is called in the ladder.
+    pub name: &'static str,
+    bytes: &'static [u8],
+}
+
+impl KeptChampion {
+    /// What its file holds.
+    pub fn file(&self) -> PlayerFile {
+        PlayerFile::from_bytes(self.bytes).expect("kept champions can be read: a test reads them all")
+    }
+}
+
+/// The kept champions. A file never changes and is never removed: later versions are measured against it.
+///
+/// `learning-1` is the champion of `examples/checkers-learning.toml` with seed 300, after all of its 80 generations.
+pub fn kept_champions() -> &'static [KeptChampion] {
+    &[KeptChampion { name: "learning-1", bytes: include_bytes!("../data/learning-1.acp") }]
+}
+
+/// What a player of the frozen ladder plays by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RungKind {
+    /// It counts pieces.
+    Plain,
+    /// It counts pieces, knows the game's history, and asks the database.
+    Privileged,
+    /// It is a champion with the same privileges.
+    Champion(&'static KeptChampion),
+}
+
+impl RungKind {
+    /// The kind of this name in the ladder's data.
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "plain" => Some(Self::Plain),
+            "privileged" => Some(Self::Privileged),
+            other => kept_champions().iter().find(|champion| champion.name == other).map(Self::Champion),
+        }
+    }
+
+    /// What it is called in the ladder's data.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Privileged => "privileged",
+            Self::Champion(champion) => champion.name,
+        }
+    }
+}
+
 /// A player of the frozen ladder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rung {
     /// Plies that it looks ahead.
     pub plies: u32,
-    /// Whether it knows the game's history and asks the database.
-    pub privileged: bool,
+    /// What it plays by.
+    pub kind: RungKind,
     /// How strong it is, if that has been measured.
     pub elo: Option<f64>,
 }
 
 impl Rung {
-    /// What it is called.
+    /// What it is called, with the plies that it looks ahead.
     pub fn name(&self) -> String {
-        let kind = if self.privileged { "privileged" } else { "plain" };
-        format!("material {} {kind}", self.plies)
+        match self.kind {
+            RungKind::Champion(champion) => format!("champion {} {}", self.plies, champion.name),
+            kind => format!("material {} {}", self.plies, kind.name()),
+        }
+    }
+
+    /// What it is called where nodes or time end its search, and not plies.
+    pub fn name_without_plies(&self) -> String {
+        match self.kind {
+            RungKind::Champion(champion) => format!("champion {}", champion.name),
+            kind => format!("material {}", kind.name()),
+        }
     }
 
     /// The player itself.
     pub fn player(&self) -> Result<PlayerSpec, EndgameError> {
-        let player = PlayerSpec::Material { depth: self.plies };
-        if self.privileged { privileged(player) } else { Ok(player) }
+        let material = PlayerSpec::Material { depth: self.plies };
+        match self.kind {
+            RungKind::Plain => Ok(material),
+            RungKind::Privileged => privileged(material),
+            RungKind::Champion(champion) => privileged(champion.file().player(self.plies)),
+        }
     }
 }
 
@@ -53,13 +120,8 @@ pub fn ladder() -> &'static [Rung] {
 
 fn read_rung(line: &str) -> Option<Rung> {
     let [kind, plies, elo] = line.split(',').collect::<Vec<_>>().try_into().ok()?;
-    let privileged = match kind {
-        "plain" => false,
-        "privileged" => true,
-        _ => return None,
-    };
     let elo = if elo.is_empty() { None } else { Some(elo.parse().ok()?) };
-    Some(Rung { plies: plies.parse().ok()?, privileged, elo })
+    Some(Rung { plies: plies.parse().ok()?, kind: RungKind::of(kind)?, elo })
 }
 
 /// A player with every privilege: it knows the game's history, and asks the database wherever that knows the position.
@@ -137,6 +199,7 @@ pub fn performance(met: &[(f64, Tally)]) -> Option<Rating> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checkers::{Evaluator, NetworkEvaluator};
 
     fn tally(wins: u64, draws: u64, losses: u64) -> Tally {
         let mut tally = Tally::default();
@@ -154,13 +217,36 @@ mod tests {
 
     #[test]
     fn the_ladder_has_every_rung_once() {
-        let rungs: Vec<(bool, u32)> = ladder().iter().map(|rung| (rung.privileged, rung.plies)).collect();
-        let all = [false, true].into_iter().flat_map(|kind| [2, 4, 6, 8, 10].map(|plies| (kind, plies)));
-        assert_eq!(rungs, all.collect::<Vec<_>>());
+        let rungs: Vec<(RungKind, u32)> = ladder().iter().map(|rung| (rung.kind, rung.plies)).collect();
+        let material = [RungKind::Plain, RungKind::Privileged];
+        let material = material.into_iter().flat_map(|kind| [2, 4, 6, 8, 10].map(|plies| (kind, plies)));
+        let champions = kept_champions().iter().map(RungKind::Champion);
+        let champions = champions.flat_map(|kind| [4, 6].map(|plies| (kind, plies)));
+        assert_eq!(rungs, material.chain(champions).collect::<Vec<_>>());
         assert_eq!(ladder()[1].elo, Some(0.0));
-        for kind in ladder().chunks(5) {
+        for kind in ladder().chunk_by(|one, other| one.kind == other.kind) {
             let known: Vec<f64> = kind.iter().filter_map(|rung| rung.elo).collect();
             assert!(known.is_sorted(), "more plies are stronger: {kind:?}");
+        }
+    }
+
+    /// Champions are yardsticks only while they play as they did when they were kept: their files load, and the network's
+    /// values are the same to the last bit.
+    #[test]
+    fn kept_champions_load_and_have_their_values() {
+        let pinned: [(&str, [u32; 5]); 1] =
+            [("learning-1", [0x3d10_4970, 0x3bab_1400, 0x3c9a_72a0, 0x3d11_9b50, 0x3da8_5c10])];
+        let names: Vec<&str> = kept_champions().iter().map(|champion| champion.name).collect();
+        assert_eq!(names, pinned.map(|(name, _)| name));
+        let openings = checkers::openings();
+        let positions = [0, 40, 80, 120, 155].map(|number: usize| openings[number].position);
+        for (champion, (name, values)) in kept_champions().iter().zip(pinned) {
+            let file = champion.file();
+            assert_eq!(file.to_bytes(), champion.bytes, "{name} is written as it was read");
+            let [network] = file.networks() else { panic!("{name} is one network") };
+            let mut evaluator = NetworkEvaluator::new(network.clone());
+            let found = positions.map(|position| evaluator.evaluate(&position).value().to_bits());
+            assert_eq!(found, values, "{name}: {found:#x?}");
         }
     }
 

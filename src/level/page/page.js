@@ -12,12 +12,22 @@ let opened = 1;
 // The next picture of a trail that fades: one at a time, however fast the player moves.
 let fading = 0;
 
-const settings = () => {
+const formSettings = () => {
   const field = name => settingsForm.elements[name];
   return {
     view: Number(field("view").value), map: field("map").checked, trail: Number(field("trail").value),
     order: field("order").value, games: Number(field("games").value), unlock: field("unlock").checked,
   };
+};
+
+// A session keeps the settings that it began with, whatever the form says now.
+const settings = () => session ? session.log.settings : formSettings();
+
+const showSettings = values => {
+  for (const field of settingsForm.elements) {
+    if (field.type === "checkbox") field.checked = values[field.name] === true;
+    else field.value = values[field.name];
+  }
 };
 
 // Settings can stand in the address, so that everybody gets the same page: #view=2&map=1&trail=6&order=down
@@ -186,6 +196,7 @@ const showSaved = () => {
     resume.hidden = session !== null || !Session.isOpen(log, LEVELS);
     resume.addEventListener("click", () => {
       session = Session.resume(storage.read(code), LEVELS);
+      showSettings(session.log.settings);
       element("study").open = false;
       go();
       window.scrollTo(0, 0);
@@ -240,7 +251,7 @@ element("ranking").addEventListener("submit", event => {
   go();
 });
 element("begin").addEventListener("click", () => {
-  session = new Session(LEVELS, settings());
+  session = new Session(LEVELS, formSettings());
   element("study").open = false;
   go();
   window.scrollTo(0, 0);

@@ -21,6 +21,9 @@ const shuffle = list => {
   }
 };
 
+// A to Z, then AA, AB and so on: no two levels share a name.
+const lettersOf = number => (number < 26 ? "" : lettersOf(Math.floor(number / 26) - 1)) + String.fromCharCode(65 + number % 26);
+
 // One person's way through the levels. Times are milliseconds since the first move of a game could be made.
 class Session {
   constructor(levels, settings) {
@@ -65,7 +68,7 @@ class Session {
     else if (rest === 0 && next < this.queue.length) { this.queue.length = next; this.isShut = true; }
   }
   // Levels are named in the order in which they are played, so that a name says nothing of the difficulty.
-  label(index) { return `Level ${String.fromCharCode(65 + this.order.indexOf(index) % 26)}`; }
+  label(index) { return `Level ${lettersOf(this.order.indexOf(index))}`; }
   get code() { return this.log.code; }
   get level() { return this.queue[this.log.plays.length]; }
   get isPlayed() { return this.log.plays.length >= this.queue.length; }

@@ -1,6 +1,7 @@
 //! The tables of a study: ranks of difficulty beside E, scores beside the simulated player's, and the order of play.
 
 use super::log::{Board, Level, Log, Order, Ranking};
+use lockkey::{AStar, Method};
 use match3::{Game, Play, Player, Rating, Tally};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -10,8 +11,51 @@ const SEED: u64 = 2;
 /// The normal quantile of a two-sided 95 % interval.
 const QUANTILE_95: f64 = 1.959_963_984_540_054;
 
+/// How E is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Measure {
+    /// How A* chooses the next node.
+    pub(super) astar: AStar,
+    /// Which nodes count.
+    pub(super) count: Method,
+}
+
+impl Measure {
+    /// The difficulty E of a maze; nothing for what is no maze, or has no way out.
+    fn of(self, level: &Level) -> Option<u32> {
+        match &level.board {
+            Board::LockKey(level) => self.of_maze(level),
+            Board::Match3(_) => None,
+        }
+    }
+
+    fn of_maze(self, level: &lockkey::Level) -> Option<u32> {
+        let figures = level.difficulty_by(self.astar).ok()?;
+        Some(match self.count {
+            Method::Plain => figures.plain,
+            Method::Optimised => figures.optimised,
+        })
+    }
+
+    fn json(self) -> Value {
+        json!({ "count": self.count, "heuristic": self.astar.heuristic, "ties": self.astar.ties })
+    }
+
+    /// What E is, in a sentence.
+    fn sentence(self) -> String {
+        let word = |name: &str| self.json()[name].as_str().unwrap_or_default().to_owned();
+        format!(
+            "E is the number of nodes that A* visits (count {}, heuristic {}, ties {}).",
+            word("count"),
+            word("heuristic"),
+            word("ties")
+        )
+    }
+}
+
 /// What the sessions of one set of levels show.
 pub(super) struct Study {
+    measure: Measure,
     groups: Vec<RankedGroup>,
     mazes: Vec<Maze>,
     stages: Vec<Stage>,
@@ -63,19 +107,20 @@ struct Stage {
 }
 
 impl Study {
-    pub(super) fn of(logs: &[Log], plays: u32) -> Result<Self, String> {
+    pub(super) fn of(logs: &[Log], plays: u32, measure: Measure) -> Result<Self, String> {
         let levels = shared_levels(logs)?;
-        let mut study = Self { groups: vec![], mazes: vec![], stages: vec![] };
+        let mut study = Self { measure, groups: vec![], mazes: vec![], stages: vec![] };
         let mut groups: Vec<&str> = vec![];
         for level in levels {
             if !groups.contains(&level.group.as_str()) {
                 groups.push(&level.group);
             }
         }
-        study.groups.extend(groups.into_iter().filter_map(|group| RankedGroup::of(group, levels, logs)));
+        let ranked = |group: &str| RankedGroup::of(group, levels, logs, measure);
+        study.groups.extend(groups.into_iter().filter_map(ranked));
         for (index, level) in levels.iter().enumerate() {
             match &level.board {
-                Board::LockKey(maze) => study.mazes.push(Maze::of(index, level, maze, logs)),
+                Board::LockKey(maze) => study.mazes.push(Maze::of(index, level, maze, logs, measure)),
                 Board::Match3(board) => study.stages.extend(Stage::of(index, level, board, logs, plays)?),
             }
         }
@@ -85,7 +130,8 @@ impl Study {
     pub(super) fn markdown(&self) -> String {
         let mut text = String::new();
         if !self.groups.is_empty() {
-            text.push_str("\n## Ranks of difficulty\n\n1 is the easiest level. E is the number of nodes that A* visits.\n");
+            text.push_str("\n## Ranks of difficulty\n\n1 is the easiest level. ");
+            put(&mut text, &format!("{}\n", self.measure.sentence()));
             self.groups.iter().for_each(|group| text.push_str(&group.markdown()));
             if let Some((same, people)) = in_every_group(&self.groups) {
                 put(
@@ -95,9 +141,10 @@ impl Study {
             }
         }
         if self.mazes.iter().any(|maze| maze.games > 0) {
+            text.push_str("\n## Mazes as they were walked\n\nMeans of all games. ");
+            put(&mut text, &format!("{}\n\n", self.measure.sentence()));
             text.push_str(
-                "\n## Mazes as they were walked\n\nMeans of all games.\n\n\
-                 | level | E | games | solved | steps | cells visited | seconds |\n|---|---|---|---|---|---|---|\n",
+                "| level | E | games | solved | steps | cells visited | seconds |\n|---|---|---|---|---|---|---|\n",
             );
             for Maze { name, difficulty, games, solved, steps, visited, seconds } in &self.mazes {
                 put(
@@ -163,6 +210,7 @@ impl Study {
         });
         let every = in_every_group(&self.groups);
         json!({
+            "measure": self.measure.json(),
             "same_order_in_every_group": every.map(|(same, people)| json!({ "people": people, "same_order": same })),
             "groups": groups.collect::<Vec<_>>(), "mazes": mazes.collect::<Vec<_>>(),
             "stages": stages.collect::<Vec<_>>(),
@@ -183,9 +231,9 @@ fn shared_levels(logs: &[Log]) -> Result<&[Level], String> {
 }
 
 impl RankedGroup {
-    fn of(group: &str, levels: &[Level], logs: &[Log]) -> Option<Self> {
+    fn of(group: &str, levels: &[Level], logs: &[Log], measure: Measure) -> Option<Self> {
         let members: Vec<&Level> = levels.iter().filter(|level| level.group == group).collect();
-        let difficulty: Option<Vec<u32>> = members.iter().map(|level| difficulty(level)).collect();
+        let difficulty: Option<Vec<u32>> = members.iter().map(|level| measure.of(level)).collect();
         let difficulty = difficulty?;
         let ranks: Vec<(String, Vec<u32>)> = logs
             .iter()
@@ -283,13 +331,6 @@ fn ranks_of(values: &[u32]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-fn difficulty(level: &Level) -> Option<u32> {
-    match &level.board {
-        Board::LockKey(level) => level.difficulty().ok().map(|figures| figures.plain),
-        Board::Match3(_) => None,
-    }
-}
-
 fn wilson(share: f64, n: f64) -> (f64, f64) {
     let z2 = QUANTILE_95 * QUANTILE_95;
     let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
@@ -298,7 +339,7 @@ fn wilson(share: f64, n: f64) -> (f64, f64) {
 }
 
 impl Maze {
-    fn of(index: usize, level: &Level, maze: &lockkey::Level, logs: &[Log]) -> Self {
+    fn of(index: usize, level: &Level, maze: &lockkey::Level, logs: &[Log], measure: Measure) -> Self {
         let games: Vec<_> =
             logs.iter().flat_map(|log| &log.games).filter(|game| game.level == index).collect();
         let mean = |value: &dyn Fn(&super::log::Played) -> f64| {
@@ -306,7 +347,7 @@ impl Maze {
         };
         Self {
             name: level.name.clone(),
-            difficulty: maze.difficulty().map_or(0, |figures| figures.plain),
+            difficulty: measure.of_maze(maze).unwrap_or(0),
             games: games.len(),
             solved: games.iter().filter(|game| game.passed).count(),
             steps: mean(&|game| game.moves as f64),
@@ -376,8 +417,11 @@ fn by_sessions(rating: Rating, sessions: &[Vec<f64>], pass: f64) -> Rating {
     });
     let share_error = error(&|score| f64::from(u8::from(score >= pass)) - passed);
     let alike = passed * (1.0 - passed) / (share_error * share_error);
-    let independent = if alike.is_nan() { games } else { alike.min(games) };
-    let independent = if sessions.len() == 1 { 1.0 } else { independent.max(sessions.len() as f64) };
+    let people = sessions.len() as f64;
+    // Where all games or none were passed, they show nothing of how much those of one person hang together: then a person
+    // counts once, which makes the interval rather too wide than too narrow.
+    let shows_dependence = sessions.len() > 1 && 0.0 < passed && passed < 1.0;
+    let independent = if shows_dependence { alike.min(games).max(people) } else { people };
     let is_known = deviation > 0.0 && sessions.len() > 1;
     Rating {
         error: if is_known { estimate_error } else { f64::NAN },
@@ -441,6 +485,13 @@ mod tests {
         let (_, once) = rate(&scores[..8].iter().map(|&score| vec![score]).collect::<Vec<_>>());
         assert!((over.error / once.error - 1.0).abs() < 0.1, "{once:?} {over:?}");
         assert!(over.error > 2.0 * naive.error && width(&over) > 1.8 * width(&naive), "{naive:?} {over:?}");
+        // Where everybody passed every game, or nobody any, five games of a person say no more than one.
+        for score in [20.0, 1.0] {
+            let certain: Vec<Vec<f64>> = (0..8).map(|_| vec![score; 5]).collect();
+            let (naive, over) = rate(&certain);
+            assert_eq!(over.interval, wilson(naive.passed, 8.0), "{naive:?} {over:?}");
+            assert!(width(&over) > 2.0 * width(&naive), "{naive:?} {over:?}");
+        }
         // One person alone gives no error, and an interval of a single game.
         let (_, alone) = rate(&[scores[..5].to_vec()]);
         assert!(alone.error.is_nan() && width(&alone) > 0.75, "{alone:?}");

@@ -122,6 +122,17 @@ impl<T: Memory> Core<T> {
         }
     }
 
+    /// Puts the best move of an unfinished depth before the lines of the last finished one. The move's own earlier line, or
+    /// the last line where it had none, makes room for it, so that no move has two lines and the former best keeps its own.
+    pub(super) fn promote_draft(&mut self) {
+        let Self { lines, drafts, .. } = self;
+        let [best, ..] = drafts.as_slice() else { return };
+        let own = lines.iter().position(|line| line.moves.first() == best.moves.first());
+        let place = own.unwrap_or(lines.len().saturating_sub(1));
+        lines[..=place].rotate_right(1);
+        lines[0].clone_from(best);
+    }
+
     /// True if searching deeper can't change anything: the end of the game is within the depth that was searched.
     pub(super) fn is_settled(&self, depth: u32) -> bool {
         let ends_within =

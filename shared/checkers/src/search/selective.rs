@@ -45,10 +45,8 @@ impl<E: Evaluator, T: Memory> Tree<'_, E, T> {
                 self.aspire(position, depth, searched > 0);
             }
             if self.stopped {
-                if self.unfinished
-                    && let [best, ..] = self.search.drafts.as_slice()
-                {
-                    self.search.lines[0].clone_from(best);
+                if self.unfinished {
+                    self.search.promote_draft();
                 }
                 break;
             }

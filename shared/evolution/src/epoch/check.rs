@@ -92,7 +92,28 @@ impl<P: Problem> World<P> {
         let sizes = if own.algorithm.is_archive() { 1 } else { least }..=own.algorithm.capacity();
         stretch.expect(sizes.contains(&count), "as many individuals as its algorithm keeps")?;
         stretch.expect(island.hall_len() <= self.problem.hall(), "a hall of fame of the usual size")?;
+        self.check_opponents(stretch, &island)?;
         Ok(island)
+    }
+
+    /// Whether the opponents are those that arrived with the task or, where none did, those of the state before.
+    fn check_opponents(&self, stretch: &Stretch<'_>, island: &Island<'_, P>) -> Result<(), EpochError> {
+        let task = stretch.task;
+        let mut groups = vec![];
+        for packet in &task.packets {
+            let [_, opponents] = self.unpack(task, packet)?;
+            groups.push(opponents);
+        }
+        let found = island.opponents().pack();
+        let is_expected = match (island.gather(&groups), &task.state) {
+            (Some(arrived), _) => found == arrived.pack(),
+            // Where islands send each other no opponents, there have never been any: the state need not be decoded.
+            (None, Some(state)) if !self.setting.opponents.is_empty() => {
+                found == decode::<IslandState<P::Gene>>(task, state)?.opponents
+            }
+            (None, _) => island.opponents().is_empty(),
+        };
+        stretch.expect(is_expected, "the opponents that it was given")
     }
 
     /// Whether the champion has the fitness that stopping rules look at. Where fitness is absolute, a new one is judged

@@ -3,8 +3,11 @@
 use crate::settings::{alike, for_reals, for_symbols, policies};
 use crate::worlds::{Bowl, Contest, Rugged};
 use evolution::algorithm::{Algorithm, Ga};
+use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Packet, World};
+use evolution::island::{IslandState, Setting};
 use evolution::migration::Policy;
+use evolution::population::PackedPopulation;
 use evolution::problem::Problem;
 use evolution::topology::Topology;
 use proptest::prelude::*;
@@ -46,6 +49,53 @@ fn second_tasks(world: &dyn Evolver, first: &[EpochOutcome]) -> Vec<EpochTask> {
             EpochTask { island, epoch: 1, until: 8, state, packets }
         })
         .collect()
+}
+
+/// An outcome as a worker would deliver it that claims other opponents.
+fn with_opponents(outcome: &EpochOutcome, opponents: PackedPopulation<u8>) -> EpochOutcome {
+    let state = IslandState { opponents, ..decode(&outcome.state) };
+    let state = codec::encode(&state).unwrap();
+    let statistics = codec::encode(&outcome.statistics).unwrap();
+    EpochOutcome::of_bytes(state.to_vec().into(), outcome.departure.clone(), &statistics).1.unwrap()
+}
+
+fn decode(state: &[u8]) -> IslandState<u8> {
+    codec::decode(state).unwrap()
+}
+
+#[test]
+fn delivered_opponents_are_those_that_arrived_or_those_before() {
+    let algorithm = Algorithm::Ga(Ga { population: 6, ..Ga::default() });
+    let ring = alike(4, 3, &Topology::Ring, &algorithm, &Policy::default());
+    let setting = Setting { opponents: ring.edges.clone(), ..ring.clone() };
+    let (world, quiet) = (World::new(Rugged::SMALL, setting), World::new(Rugged::SMALL, ring));
+    let outcomes = two_epochs(&world);
+    let mut tasks = second_tasks(&world, &outcomes[..3]);
+    // In a third epoch nobody arrives: the opponents of the state before stay.
+    let last = EpochTask {
+        epoch: 2,
+        until: 10,
+        state: Some(outcomes[3].state.clone()),
+        packets: vec![],
+        ..tasks[0].clone()
+    };
+    let stayed = epoch::run(&world, &last).unwrap();
+    tasks.push(last);
+    let none = decode(&outcomes[0].state).opponents;
+    for (task, outcome) in tasks.iter().zip(outcomes[3..].iter().chain([&stayed])) {
+        world.check(task, outcome).unwrap();
+        assert_ne!(decode(&outcome.state).opponents, none, "opponents have arrived");
+        let others = decode(&outcomes[3 + (task.island as usize + 1) % 3].state).opponents;
+        for forged in [none.clone(), others] {
+            let refused = world.check(task, &with_opponents(outcome, forged)).unwrap_err();
+            assert!(refused.to_string().contains("the opponents that it was given"), "{refused}");
+        }
+    }
+    // Where islands send each other none, there are none.
+    let alone = two_epochs(&quiet);
+    let task = &second_tasks(&quiet, &alone[..3])[0];
+    quiet.check(task, &alone[3]).unwrap();
+    assert!(quiet.check(task, &with_opponents(&alone[3], decode(&stayed.state).opponents)).is_err());
 }
 
 fn same_with_any_threads(world: &dyn Evolver) -> Result<(), TestCaseError> {

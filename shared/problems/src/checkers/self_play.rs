@@ -489,7 +489,6 @@ mod tests {
         assert_eq!(plain, digest(|keys| keys.ties = Ties::Order));
         for change in [
             |keys: &mut Checkers| keys.quiescence = false,
-            |keys: &mut Checkers| keys.openings = Openings::Sharp,
             |keys: &mut Checkers| {
                 keys.openings = Openings::Start;
                 keys.book = Some(BookKey::Named(NamedBook::Deck));
@@ -497,9 +496,18 @@ mod tests {
         ] {
             assert_ne!(plain, digest(change));
         }
+        let swapped = digest(|keys| keys.colours = Colours::Swapped);
+        let sharp = digest(|keys| (keys.colours, keys.openings) = (Colours::Swapped, Openings::Sharp));
+        assert_ne!(swapped, sharp);
         let bad = Checkers { book: Some(BookKey::Lines(vec!["11-15 1-2".to_owned()])), ..quick() };
         assert!(bad.problem().is_err());
         assert!(Checkers { adjudicate: 1, ..quick() }.problem().is_err());
+        // Sharp starts favour one side: played once, they would reward the colour.
+        let uneven = Checkers { openings: Openings::Sharp, ..quick() };
+        assert_eq!(uneven.colours, Colours::First);
+        let Err(refusal) = uneven.problem() else { panic!("uneven starts are played once") };
+        assert!(refusal.to_string().contains("swapped"), "{refusal}");
+        assert!(Checkers { colours: Colours::Swapped, ..uneven }.problem().is_ok());
     }
 
     #[test]
