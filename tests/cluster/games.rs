@@ -18,7 +18,7 @@ games = 2
 colours = "swapped"
 openings = "deck"
 draw = { moves = 40 }
-hall_of_fame = { size = 3, games = 1 }
+hall_of_fame = { size = 3, games = 1, choice = "hardest" }
 benchmark = { games = 1 }
 champion = { contenders = 3, pairs = 1 }
 
@@ -29,6 +29,7 @@ offspring = 4
 
 [islands]
 count = 4
+league = "fully-connected"
 
 [[islands.override]]
 islands = [1]
@@ -41,6 +42,7 @@ algorithm = { kind = "sep-cma", parents = 4, offspring = 8 }
 [[islands.override]]
 islands = [3]
 algorithm = { kind = "lm-ma", parents = 4, offspring = 8 }
+exploits = true
 "#;
 
 /// Two islands whose means learn: positions and moments travel with them.

@@ -219,6 +219,10 @@ fn what_no_machine_could_hold() {
         SMALL.replace(symbols, real).replace(ga, few),
         &["wrong.toml:3:", "at least 9 children, found `8`"],
     );
+    refused(
+        small_but("count = 3", "count = 3, league = \"ring\""),
+        &["wrong.toml:4:", "former champions, found none"],
+    );
     let numbers = "algorithm = { kind = \"sep-cma\" }";
     refused(small_but(ga, numbers), &["wrong.toml:3:", "expected an algorithm for symbols, found `sep-cma`"]);
 }

@@ -13,7 +13,8 @@ pub(crate) fn benches() -> Vec<Bench> {
 /// 4-symbol genomes of length 50, population 1000, tournament 2, one-point crossover 0.7, mutation 0.1.
 fn onemax50() -> Figure {
     let problem = OneMax { length: 50, symbols: 4, ..OneMax::default() };
-    let own = IslandSetting { algorithm: Algorithm::Ga(Ga::default()), policy: Policy::default() };
+    let own =
+        IslandSetting { algorithm: Algorithm::Ga(Ga::default()), policy: Policy::default(), exploits: false };
     let setting = Setting { seed: 1, islands: vec![own], edges: vec![], opponents: vec![] };
     let engine = rate(|| {
         let mut island = Island::found(&problem, &setting, 0);

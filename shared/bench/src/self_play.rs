@@ -28,7 +28,8 @@ fn self_play() -> Figure {
 
 /// The setting of Chellapilla and Fogel for one generation.
 fn games_a_second(threads: usize, seed: u64) -> f64 {
-    let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
+    let own =
+        IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default(), exploits: false };
     let setting = Setting { seed, islands: vec![own], edges: vec![], opponents: vec![] };
     let evolver = ProblemSpec::Checkers(Checkers { history: false, ..Checkers::default() })
         .evolver(setting)

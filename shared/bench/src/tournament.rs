@@ -49,7 +49,8 @@ fn rate(games: impl FnOnce() -> u64) -> f64 {
 }
 
 fn self_play(seed: u64) -> u64 {
-    let own = IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default() };
+    let own =
+        IslandSetting { algorithm: Algorithm::Es(Es::default()), policy: Policy::default(), exploits: false };
     let setting = Setting { seed, islands: vec![own], edges: vec![], opponents: vec![] };
     let evolver = ProblemSpec::Checkers(Checkers { history: false, ..Checkers::default() })
         .evolver(setting)

@@ -261,8 +261,10 @@ pub(crate) struct Coming<'a, P: Problem> {
     pub(crate) problem: &'a P,
     pub(crate) generation: u64,
     pub(crate) key: Key,
-    /// Former champions, as opponents.
+    /// Former champions of this island and of others, as opponents.
     pub(crate) hall: &'a Population<P::Gene>,
+    /// Whether these are the only opponents.
+    pub(crate) exploits: bool,
     /// Evaluations spent on it so far, and how many of them gave no number.
     pub(crate) tally: &'a mut Tally,
     /// What the island remembers of learning.
@@ -280,7 +282,7 @@ impl<P: Problem> Coming<'_, P> {
     /// Lets the problem judge the fresh individuals (all of them, where fitness is relative).
     pub(crate) fn judge(&mut self, population: &mut Population<P::Gene>, fresh: std::ops::Range<usize>) {
         let fresh = if self.problem.absolute() { fresh } else { 0..population.len() };
-        let judging = Judging::new(fresh, self.key);
+        let judging = Judging { exploits: self.exploits, ..Judging::new(fresh, self.key) };
         self.tally.judge_beside(self.hall, self.problem, population, judging, Some(self.memory));
     }
 }

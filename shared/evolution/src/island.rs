@@ -35,6 +35,9 @@ pub struct IslandSetting {
     pub algorithm: Algorithm,
     /// How it migrates.
     pub policy: Policy,
+    /// Whether its individuals are judged by the opponents of other islands alone, once there are any.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exploits: bool,
 }
 
 impl Setting {
@@ -57,6 +60,11 @@ impl Setting {
     pub fn senders(&self, island: u32) -> Vec<u32> {
         let arriving = self.all_edges().filter(|edge| edge.to == island);
         arriving.map(|edge| edge.from).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// How many islands may send opponents to an island.
+    pub fn opponents_senders(&self, island: u32) -> usize {
+        self.opponents.iter().filter(|edge| edge.to == island).count()
     }
 
     /// The islands that an island may send migrants or opponents to, in ascending order.
@@ -111,6 +119,23 @@ impl<G: Gene> IslandState<G> {
         let (generation, genome) = self.champion;
         Champion { genome, fitness: self.standing.best, generation }
     }
+}
+
+/// Who stands by when individuals are judged: the former champions of the island, and behind them those of others; or those
+/// of others alone.
+fn past<'a, G: Gene>(
+    hall: &'a Population<G>,
+    opponents: &'a Population<G>,
+    exploits: bool,
+) -> Cow<'a, Population<G>> {
+    if exploits {
+        return Cow::Borrowed(opponents);
+    }
+    let mut past = Cow::Borrowed(hall);
+    if !opponents.is_empty() {
+        past.to_mut().append(opponents);
+    }
+    past
 }
 
 /// How many of so many individuals in a state are residents; those behind them are in the hall of fame.
@@ -305,6 +330,11 @@ impl<'a, P: Problem> Island<'a, P> {
         Some(arrived)
     }
 
+    /// Whether its individuals are judged by opponents of other islands alone.
+    fn exploits(&self) -> bool {
+        self.own().exploits && !self.opponents.is_empty()
+    }
+
     fn with_hall(&self) -> Cow<'_, Population<P::Gene>> {
         let mut everybody = Cow::Borrowed(&self.population);
         if !self.hall.is_empty() {
@@ -332,8 +362,11 @@ impl<'a, P: Problem> Island<'a, P> {
 
     fn evolve(&mut self) {
         let (key, own) = (self.key(), self.own());
-        let Self { problem, generation, tally, population, hall, spare, private, adaptation, .. } = self;
-        let coming = Coming { problem: *problem, generation: *generation, key, hall, tally, memory: private };
+        let exploits = self.exploits();
+        let Self { problem, generation, tally, population, spare, private, adaptation, .. } = self;
+        let hall = &past(&self.hall, &self.opponents, exploits);
+        let generation = *generation;
+        let coming = Coming { problem: *problem, generation, key, hall, exploits, tally, memory: private };
         match &own.algorithm {
             Algorithm::Ga(ga) => ga.generation(coming, population, spare),
             Algorithm::Es(es) => es.generation(coming, population, spare),
@@ -388,7 +421,7 @@ impl<'a, P: Problem> Island<'a, P> {
         }
         let mut stream = self.key().stream(0, Purpose::Immigration);
         let departed = std::mem::take(&mut self.departed);
-        let IslandSetting { algorithm, policy } = self.own();
+        let IslandSetting { algorithm, policy, .. } = self.own();
         let (problem, population) = (self.problem, &mut self.population);
         let arrivals =
             migration::settle(problem, algorithm, policy, population, &departed, &immigrants, &mut stream);
@@ -407,8 +440,10 @@ impl<'a, P: Problem> Island<'a, P> {
         // A generation is judged with its own key; this judgement stands between two of them.
         let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 63);
         let everybody = 0..self.population.len();
-        let judging = Judging::new(everybody, key);
-        self.tally.judge_beside(&self.hall, self.problem, &mut self.population, judging, None);
+        let exploits = self.exploits();
+        let judging = Judging { exploits, ..Judging::new(everybody, key) };
+        let past = past(&self.hall, &self.opponents, exploits);
+        self.tally.judge_beside(&past, self.problem, &mut self.population, judging, None);
         let mut judged = residents;
         for group in immigrants {
             for index in 0..group.individuals.len() {

@@ -32,7 +32,7 @@
 //! }
 //!
 //! let algorithm = Algorithm::Ga(Ga { population: 100, ..Ga::default() });
-//! let own = IslandSetting { algorithm, policy: Policy::default() };
+//! let own = IslandSetting { algorithm, policy: Policy::default(), exploits: false };
 //! let setting = Setting { seed: 1, islands: vec![own], edges: vec![], opponents: vec![] };
 //! let mut island = Island::found(&Ones, &setting, 0);
 //! while island.champion().fitness < 20.0 {

@@ -135,13 +135,15 @@ pub struct Judging {
     pub fresh: Range<usize>,
     /// Former champions, who stand behind the individuals and are not judged themselves.
     pub hall: Range<usize>,
-    key: Key,
+    /// Whether only those count.
+    pub exploits: bool,
+    pub(crate) key: Key,
 }
 
 impl Judging {
     /// A judgement with the key of its generation.
     pub fn new(fresh: Range<usize>, key: Key) -> Self {
-        Self { hall: fresh.end..fresh.end, fresh, key }
+        Self { hall: fresh.end..fresh.end, fresh, exploits: false, key }
     }
 
     /// The same judgement with former champions in these places.

@@ -2,7 +2,7 @@
 
 use crate::document::{self, Document, Problem, Report};
 use crate::duration;
-use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override};
+use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override, TopologyKey};
 use evolution::algorithm::{Algorithm, Survival};
 use evolution::codec::MAX_ENCODED;
 use evolution::digest::Digest;
@@ -190,6 +190,7 @@ impl Findings<'_> {
         let setting = self.setting(&file)?;
         if let Some(traits) = &traits {
             self.check_islands(&file, &setting, traits);
+            self.check_league(&file, &setting, traits);
             self.check_relative(&file, traits);
         }
         Some(Experiment {
@@ -309,21 +310,55 @@ impl Findings<'_> {
 
     fn setting(&mut self, file: &ExperimentFile) -> Option<Setting> {
         let policy = file.migration.policy();
-        let common = IslandSetting { algorithm: file.algorithm.clone(), policy: policy.clone() };
+        let common =
+            IslandSetting { algorithm: file.algorithm.clone(), policy: policy.clone(), exploits: false };
         let mut islands = vec![common; file.islands.count as usize];
-        for Override { islands: which, algorithm, migration } in &file.islands.overrides {
+        for Override { islands: which, algorithm, migration, exploits } in &file.islands.overrides {
             for &island in which {
                 let Some(island) = islands.get_mut(island as usize) else { continue };
                 island.algorithm = algorithm.clone().unwrap_or_else(|| file.algorithm.clone());
                 island.policy = migration.clone().unwrap_or_default().over(&policy);
+                island.exploits = *exploits;
             }
         }
-        match file.islands.topology.topology().edges(file.islands.count, file.seed) {
-            Ok(edges) => Some(Setting { seed: file.seed, islands, edges, opponents: vec![] }),
-            Err(error) => {
-                self.add("islands.topology", error.to_string(), None);
-                None
+        let mut edges = |key: &str, topology: &TopologyKey| {
+            let edges = topology.topology().edges(file.islands.count, file.seed);
+            edges.map_err(|error| self.add(key, error.to_string(), None)).ok()
+        };
+        let migrants = edges("islands.topology", &file.islands.topology);
+        let opponents =
+            file.islands.league.as_ref().map_or(Some(vec![]), |league| edges("islands.league", league));
+        Some(Setting { seed: file.seed, islands, edges: migrants?, opponents: opponents? })
+    }
+
+    /// Whether opponents that are sent are met, and by islands that can hold them.
+    fn check_league(&mut self, file: &ExperimentFile, setting: &Setting, traits: &Traits) {
+        if file.islands.league.is_some() && traits.opponents == 0 {
+            let message = "expected a problem that plays against former champions, found none that does";
+            let help = "give `checkers` a hall of fame: `hall_of_fame = { size = 10, games = 2 }`";
+            self.add("islands.league", message.to_owned(), Some(help));
+        }
+        for (at, other) in file.islands.overrides.iter().enumerate().filter(|(_, other)| other.exploits) {
+            let receives = |island: &u32| setting.opponents.iter().any(|edge| edge.to == *island);
+            if let Some(island) = other.islands.iter().find(|island| !receives(island)) {
+                let message = format!("expected islands that opponents are sent to, found `{island}`");
+                let help = "set `league = \"fully-connected\"` in [islands]";
+                self.add(&format!("islands.override[{at}].exploits"), message, Some(help));
             }
+        }
+        let most = (0..file.islands.count).map(|island| setting.opponents_senders(island)).max();
+        let bytes = most.unwrap_or(0) as u128 * u128::from(traits.opponents) * (traits.bytes + 64) as u128;
+        if bytes > MAX_ENCODED as u128 {
+            let message = format!(
+                "expected at most {} MiB of opponents for an island, found up to {} MiB",
+                MAX_ENCODED >> 20,
+                bytes >> 20
+            );
+            self.add(
+                "islands.league",
+                message,
+                Some("choose a topology with fewer edges, or a smaller hall of fame"),
+            );
         }
     }
 
@@ -385,7 +420,7 @@ impl Findings<'_> {
     }
 
     fn check_island(&mut self, prefix: &str, own: &IslandSetting, isolated: bool, traits: &Traits) {
-        let IslandSetting { algorithm, policy } = own;
+        let IslandSetting { algorithm, policy, .. } = own;
         if traits.breeding.is_some() {
             self.check_operators(prefix, algorithm);
         }

@@ -109,6 +109,9 @@ pub struct Islands {
     pub count: u32,
     /// Who sends migrants to whom.
     pub topology: TopologyKey,
+    /// Who sends its former champions to whom, as opponents: a league.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub league: Option<TopologyKey>,
     /// Islands with other settings.
     #[serde(rename = "override", skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
@@ -116,7 +119,7 @@ pub struct Islands {
 
 impl Default for Islands {
     fn default() -> Self {
-        Self { count: 8, topology: TopologyKey::Named(TopologyName::Ring), overrides: vec![] }
+        Self { count: 8, topology: TopologyKey::Named(TopologyName::Ring), league: None, overrides: vec![] }
     }
 }
 
@@ -176,6 +179,10 @@ pub struct Override {
     /// Their migration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<PolicyOverride>,
+    /// Whether their individuals are judged by the opponents of the league alone: they look for weaknesses of the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
+    pub exploits: bool,
 }
 
 /// The parts of migration that an island may do differently: everything but the interval.

@@ -3,6 +3,7 @@
 mod arena;
 mod learning;
 mod memory;
+mod rivals;
 mod schedule;
 mod self_play;
 
@@ -364,16 +365,31 @@ impl Draw {
     }
 }
 
-/// Former champions of the island as further opponents.
+/// Former champions as further opponents: of the island, and of those that send it theirs (`islands.league`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HallOfFame {
     /// The champions that are remembered, one of each epoch, the newest.
     #[schemars(range(min = 0, max = 1000))]
     pub size: u32,
-    /// Encounters of each individual with random ones of them.
+    /// Encounters of each individual with some of them.
     #[schemars(range(min = 0, max = 10_000))]
     pub games: u32,
+    /// Which of them are met.
+    #[schemars(extend("default" = "random"))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub choice: Choice,
+}
+
+/// Which former champions are met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Any of them, equally often.
+    #[default]
+    Random,
+    /// More often those that the island lost to in the latest generations.
+    Hardest,
 }
 
 /// A player that does not evolve as a further opponent.
@@ -520,6 +536,11 @@ impl Checkers {
         (!knowledge.is_none()).then_some(knowledge)
     }
 
+    /// Whether former champions that win are met more often than others.
+    pub(crate) fn meets_the_hardest(&self) -> bool {
+        self.hall_of_fame.games > 0 && self.hall_of_fame.choice == Choice::Hardest
+    }
+
     /// Whether two players can play several games from one position.
     fn leaves_to_chance(&self) -> bool {
         self.ties == Ties::Random || self.book.is_some()
@@ -532,7 +553,7 @@ impl Checkers {
 
     /// The problem, if its keys fit together.
     pub(crate) fn problem(&self) -> Result<SelfPlay, ProblemError> {
-        let HallOfFame { size, games } = self.hall_of_fame;
+        let HallOfFame { size, games, .. } = self.hall_of_fame;
         if games > 0 && size == 0 {
             let message = "expected a hall of fame with at least 1 champion to play with, found `size = 0`";
             return Err(ProblemError::new("problem.hall_of_fame.size", &message));

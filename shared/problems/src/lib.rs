@@ -94,6 +94,8 @@ pub struct Traits {
     pub axes: Vec<Axis>,
     /// The most bytes that an island remembers of learning.
     pub memory: u64,
+    /// The most former champions of an island that its individuals play against.
+    pub opponents: u64,
     /// About how long one evaluation takes.
     pub cost: Cost,
     /// About how long a child takes, where the problem makes children by operators of its own.
@@ -123,6 +125,7 @@ impl Use for Describe {
             evaluations: problem.evaluations(),
             axes: problem.axes(),
             memory: problem.memory_bytes(),
+            opponents: problem.hall() as u64,
             cost: problem.cost(),
             breeding: problem.breeder().map(Breeder::cost),
         }

@@ -403,7 +403,7 @@ mod tests {
     /// The best of the founding population.
     fn founded(maze: Maze, population: u32) -> f64 {
         let algorithm = Algorithm::Ga(Ga { population, ..Ga::default() });
-        let own = IslandSetting { algorithm, policy: Policy::default() };
+        let own = IslandSetting { algorithm, policy: Policy::default(), exploits: false };
         let setting = Setting { seed: 1, islands: vec![own], edges: vec![], opponents: vec![] };
         let evolver = ProblemSpec::Maze(maze).evolver(setting).unwrap();
         let task = EpochTask { island: 0, epoch: 0, until: 0, state: None, packets: vec![] };

@@ -12,7 +12,7 @@ use problems::{Genome, LockKey, Match3, Plays, ProblemSpec};
 use std::sync::Arc;
 
 fn evolver(problem: &ProblemSpec, algorithm: Algorithm, seed: u64) -> Arc<dyn Evolver> {
-    let own = IslandSetting { algorithm, policy: Policy::default() };
+    let own = IslandSetting { algorithm, policy: Policy::default(), exploits: false };
     problem.evolver(Setting { seed, islands: vec![own], edges: vec![], opponents: vec![] }).unwrap()
 }
 

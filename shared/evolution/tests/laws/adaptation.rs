@@ -259,6 +259,7 @@ fn immigrants_are_learnt_from_once_and_with_a_bound() {
         let own = |sigma| IslandSetting {
             algorithm: kind(Cma { parents: 6, offspring: 12, sigma }),
             policy: policy.clone(),
+            exploits: false,
         };
         let edges = Topology::Ring.edges(2, 1).unwrap();
         let setting = Setting { seed: 1, islands: vec![own(1e-3), own(1e-3)], edges, opponents: vec![] };

@@ -63,7 +63,7 @@ impl Problem for Lineage {
 }
 
 fn after(algorithm: Algorithm, nanoseconds: u64, generations: usize) -> Vec<Vec<u8>> {
-    let own = IslandSetting { algorithm, policy: Policy::default() };
+    let own = IslandSetting { algorithm, policy: Policy::default(), exploits: false };
     let setting = Setting { seed: 5, islands: vec![own], edges: vec![], opponents: vec![] };
     let problem = Lineage { nanoseconds };
     let mut island = Island::found(&problem, &setting, 0);

@@ -6,6 +6,7 @@ mod adaptation;
 mod breeders;
 mod epochs;
 mod generations;
+mod league;
 mod migrations;
 mod references;
 mod settings;

@@ -148,7 +148,7 @@ pub(crate) fn alike(
     algorithm: &Algorithm,
     policy: &Policy,
 ) -> Setting {
-    let own = IslandSetting { algorithm: algorithm.clone(), policy: policy.clone() };
+    let own = IslandSetting { algorithm: algorithm.clone(), policy: policy.clone(), exploits: false };
     let edges = topology.edges(count, seed).expect("the topology fits");
     Setting { seed, islands: vec![own; count as usize], edges, opponents: vec![] }
 }

@@ -119,7 +119,8 @@ struct Plan {
 
 /// The best fitness, and the evaluations it took.
 fn evolve<P: Problem>(problem: P, plan: &Plan, seed: u64) -> (f64, u64) {
-    let own = IslandSetting { algorithm: plan.algorithm.clone(), policy: plan.policy.clone() };
+    let own =
+        IslandSetting { algorithm: plan.algorithm.clone(), policy: plan.policy.clone(), exploits: false };
     let edges = plan.topology.edges(plan.islands, seed).unwrap();
     let world = World::new(
         problem,
@@ -229,7 +230,7 @@ fn the_mean_of_all_parents_sees_through_noise() {
             survival,
             ..Es::default()
         };
-        let own = IslandSetting { algorithm: Algorithm::Es(es), policy: Policy::default() };
+        let own = IslandSetting { algorithm: Algorithm::Es(es), policy: Policy::default(), exploits: false };
         let setting = Setting { seed: 4, islands: vec![own], edges: vec![], opponents: vec![] };
         let problem = Noisy { deviation: 1.0 };
         let mut island = evolution::island::Island::found(&problem, &setting, 0);

@@ -43,12 +43,12 @@ pub(super) struct Schedule<'a> {
 }
 
 impl<'a> Schedule<'a> {
-    /// All games of a judgement.
-    pub(super) fn draw(keys: &'a Checkers, judging: &Judging) -> Vec<Pairing> {
+    /// All games of a judgement. `weights` are those of the former champions, if some are met more often than others.
+    pub(super) fn draw(keys: &'a Checkers, judging: &Judging, weights: Option<&[f64]>) -> Vec<Pairing> {
         let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![], first: 0 };
         match keys.opponents {
-            Opponents::Random => schedule.meet_random_others(judging),
-            Opponents::Panel => schedule.meet_a_panel(judging),
+            Opponents::Random => schedule.meet_random_others(judging, weights),
+            Opponents::Panel => schedule.meet_a_panel(judging, weights),
         }
         schedule.pairings
     }
@@ -72,40 +72,51 @@ impl<'a> Schedule<'a> {
     }
 
     /// Each individual has a stream of its own.
-    fn meet_random_others(&mut self, judging: &Judging) {
+    fn meet_random_others(&mut self, judging: &Judging, weights: Option<&[f64]>) {
         let count = judging.fresh.len();
         for one in 0..count {
             let mut stream = judging.stream(one);
-            for _ in 0..self.keys.games {
+            for _ in 0..self.among_residents(judging) {
                 // Alone on an island one plays against oneself.
                 let other = if count > 1 { (one + 1 + stream.below(count - 1)) % count } else { one };
                 self.meet(one, Side::Network(other), &mut stream, true);
             }
-            self.meet_the_past(one, judging, &mut stream);
+            self.meet_the_past(one, judging, weights, &mut stream);
         }
     }
 
     /// The opponents come from one stream, which starts anew for every individual.
-    fn meet_a_panel(&mut self, judging: &Judging) {
+    fn meet_a_panel(&mut self, judging: &Judging, weights: Option<&[f64]>) {
         let count = judging.fresh.len();
         for one in 0..count {
             let mut stream = judging.stream(0);
             self.first = self.pairings.len();
-            for _ in 0..self.keys.games {
+            for _ in 0..self.among_residents(judging) {
                 let drawn = stream.below(count);
                 // Who sits on the panel meets its neighbour rather than itself.
                 let other = if drawn == one { (drawn + 1) % count } else { drawn };
                 self.meet(one, Side::Network(other), &mut stream, false);
             }
-            self.meet_the_past(one, judging, &mut stream);
+            self.meet_the_past(one, judging, weights, &mut stream);
         }
     }
 
-    /// Encounters with former champions and with the benchmark.
-    fn meet_the_past(&mut self, one: usize, judging: &Judging, stream: &mut Stream) {
+    /// Encounters of each individual with others of its island.
+    fn among_residents(&self, judging: &Judging) -> u32 {
+        if judging.exploits { 0 } else { self.keys.games }
+    }
+
+    /// Encounters with former champions and with the benchmark. Where only former champions count, as many as otherwise
+    /// with all others.
+    fn meet_the_past(&mut self, one: usize, judging: &Judging, weights: Option<&[f64]>, stream: &mut Stream) {
         if !judging.hall.is_empty() {
-            for _ in 0..self.keys.hall_of_fame.games {
-                let champion = judging.hall.start + stream.below(judging.hall.len());
+            let instead = self.keys.games - self.among_residents(judging);
+            for _ in 0..self.keys.hall_of_fame.games + instead {
+                let place = match weights {
+                    None => stream.below(judging.hall.len()),
+                    Some(weights) => chosen(weights, stream),
+                };
+                let champion = judging.hall.start + place;
                 self.meet(one, Side::Network(champion), stream, false);
             }
         }
@@ -155,6 +166,18 @@ impl<'a> Schedule<'a> {
     }
 }
 
+/// A place, drawn in proportion to its weight.
+fn chosen(weights: &[f64], stream: &mut Stream) -> usize {
+    let mut left = stream.unit() * weights.iter().sum::<f64>();
+    for (place, weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left < 0.0 {
+            return place;
+        }
+    }
+    weights.len() - 1
+}
+
 /// Where games start that do not start at the initial position.
 fn starts(keys: &Checkers) -> &'static [Opening] {
     keys.openings.starts().unwrap_or(checkers::openings())
@@ -162,13 +185,13 @@ fn starts(keys: &Checkers) -> &'static [Opening] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BookKey, HallOfFame, NamedBook, Ties};
+    use super::super::{BookKey, Choice, HallOfFame, NamedBook, Ties};
     use super::*;
     use evolution::random::Key;
     use std::collections::BTreeSet;
 
     fn drawn(keys: &Checkers, individuals: usize) -> Vec<Pairing> {
-        Schedule::draw(keys, &Judging::new(0..individuals, Key::new(1, 2, 3)))
+        Schedule::draw(keys, &Judging::new(0..individuals, Key::new(1, 2, 3)), None)
     }
 
     #[test]
@@ -231,11 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn who_exploits_meets_former_champions_alone_and_the_hardest_most() {
+        let hall_of_fame = HallOfFame { size: 3, games: 2, choice: Choice::Hardest };
+        let keys = Checkers { games: 3, hall_of_fame, ..Checkers::default() };
+        let judging = Judging::new(0..200, Key::new(1, 2, 3));
+        let judging = Judging { hall: 200..203, exploits: true, ..judging };
+        let pairings = Schedule::draw(&keys, &judging, Some(&[0.75, 0.25, 0.0]));
+        let met = |place| pairings.iter().filter(|game| game.white == Side::Network(place)).count();
+        assert_eq!([met(200) + met(201), met(202)], [1000, 0], "five games each");
+        assert!((700..800).contains(&met(200)), "{}", met(200));
+    }
+
+    #[test]
     fn swapped_games_share_their_opening() {
         let keys = Checkers {
             colours: Colours::Swapped,
             openings: Openings::Deck,
-            hall_of_fame: HallOfFame { size: 1, games: 1 },
+            hall_of_fame: HallOfFame { size: 1, games: 1, choice: Choice::Random },
             ..Checkers::default()
         };
         let pairings = drawn(&keys, 7);

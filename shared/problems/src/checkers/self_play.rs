@@ -3,7 +3,8 @@
 use super::arena::Arena;
 use super::learning::{self, KING, Lessons};
 use super::memory::Memory;
-use super::schedule::{Pairing, Schedule};
+use super::rivals::Rivals;
+use super::schedule::{Pairing, Schedule, Side};
 use super::{Checkers, Colours, Distance, Learners, Learning};
 use checkers::{Labels, Lesson, Moments, Network, Outcome, Position};
 use evolution::activity::Activity;
@@ -79,11 +80,12 @@ impl SelfPlay {
     }
 
     /// Plays the games of a judgement and scores them; returns how many they were, with the networks that played and,
-    /// where there are labels, their lessons.
+    /// where there are labels, their lessons. Rivals decide who is met, and learn how that went.
     fn tournament(
         &self,
         population: &mut Population<f32>,
         judging: &Judging,
+        rivals: Option<&mut Rivals>,
         labels: Option<&Labels>,
     ) -> (u64, Vec<Arc<Network>>, Vec<Vec<Lesson>>) {
         // A worth that nothing moves stays what it was, whatever operators make of its gene.
@@ -93,9 +95,23 @@ impl SelfPlay {
             let king = population.genome_mut(index).last_mut().expect("a king's worth is the last gene");
             *king = fixed.unwrap_or(*king).clamp(KING.0, KING.1);
         }
-        let pairings = Schedule::draw(&self.keys, judging);
+        let weights = rivals.as_ref().map(|rivals| rivals.weights(judging.hall.len()));
+        let pairings = Schedule::draw(&self.keys, judging, weights.as_deref());
         let networks = self.networks(population);
         let (outcomes, games) = self.play(&networks, &pairings, labels);
+        if let Some(rivals) = rivals {
+            for (pairing, outcome) in pairings.iter().zip(&outcomes) {
+                let sides = [(pairing.black, checkers::Side::White), (pairing.white, checkers::Side::Black)];
+                for (player, other) in sides {
+                    if let Side::Network(place) = player
+                        && judging.hall.contains(&place)
+                    {
+                        let lost = f64::from(1 - outcome.points(other)) / 2.0;
+                        rivals.add(place - judging.hall.start, lost);
+                    }
+                }
+            }
+        }
         let scores = self.scores(population.len(), &pairings, outcomes);
         for index in judging.fresh.clone() {
             population.fitness_mut()[index] = scores[index];
@@ -155,9 +171,45 @@ impl SelfPlay {
         self.keys.learning.moments(self.keys.nodes.kind().weight_count())
     }
 
-    /// What an island remembers, if the bytes hold it.
-    fn memory(&self, bytes: &[u8]) -> Option<Memory> {
-        Memory::decode(bytes, self.moments())
+    /// Lets those learn who learn, from the lessons of these games, and appends what the island remembers of that.
+    fn learn(
+        &self,
+        population: &mut Population<f32>,
+        judging: &Judging,
+        (networks, games): (&[Arc<Network>], Vec<Vec<Lesson>>),
+        mut remembered: Memory,
+        after: &mut Vec<u8>,
+    ) {
+        let learning = &self.keys.learning;
+        let new = learning::collect(games);
+        remembered.add(&new, learning.memory as usize);
+        let lessons = if learning.memory > 0 { Lessons::Remembered(&remembered) } else { Lessons::New(&new) };
+        match learning.learners {
+            Learners::Each => {
+                self.teach_each(population, networks, (lessons, remembered.rounds), judging);
+            }
+            Learners::Mean => {
+                if let Some(moments) = self.teach_mean(population, lessons, &remembered, judging) {
+                    remembered.moments = Some(moments);
+                }
+            }
+        }
+        remembered.rounds += 1;
+        if self.learnt_bytes() > 0 {
+            after.extend(remembered.encode());
+        }
+    }
+
+    /// The most bytes that an island remembers of learning.
+    fn learnt_bytes(&self) -> u64 {
+        let Learning { positions, memory, half_life, .. } = self.keys.learning;
+        let needed = memory > 0 || half_life > 0 || self.moments().is_some();
+        if positions > 0 && needed { Memory::bytes(self.moments(), memory) } else { 0 }
+    }
+
+    /// What an island remembers of former champions, and behind it what it remembers of learning, if the bytes hold that.
+    fn rivals<'a>(&self, bytes: &'a [u8]) -> Option<(Rivals, &'a [u8])> {
+        if self.keys.meets_the_hardest() { Rivals::decode(bytes) } else { Some((Rivals::default(), bytes)) }
     }
 
     fn points(&self, result: i32) -> f64 {
@@ -191,7 +243,7 @@ impl Problem for SelfPlay {
     }
 
     fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
-        self.tournament(population, judging, None).0
+        self.tournament(population, judging, None, None).0
     }
 
     fn judge_and_learn(
@@ -201,39 +253,34 @@ impl Problem for SelfPlay {
         memory: &mut Vec<u8>,
     ) -> u64 {
         let learning = &self.keys.learning;
-        if learning.positions == 0 {
-            return self.judge(population, judging);
+        let (mut rivals, learnt) = self.rivals(memory).unwrap_or_default();
+        rivals.stand_by(population, judging.hall.clone());
+        let met = self.keys.meets_the_hardest().then_some(&mut rivals);
+        let labels = (learning.positions > 0).then(|| learning.labels());
+        let (count, networks, games) = self.tournament(population, judging, met, labels.as_ref());
+        let mut after = vec![];
+        if self.keys.meets_the_hardest() {
+            rivals.encode(&mut after);
         }
-        let (count, networks, games) = self.tournament(population, judging, Some(&learning.labels()));
-        let new = learning::collect(games);
-        let mut remembered = self.memory(memory).unwrap_or_else(|| Memory::new(self.moments()));
-        remembered.add(&new, learning.memory as usize);
-        let lessons = if learning.memory > 0 { Lessons::Remembered(&remembered) } else { Lessons::New(&new) };
-        match learning.learners {
-            Learners::Each => {
-                self.teach_each(population, &networks, (lessons, remembered.rounds), judging);
-            }
-            Learners::Mean => {
-                if let Some(moments) = self.teach_mean(population, lessons, &remembered, judging) {
-                    remembered.moments = Some(moments);
-                }
-            }
+        if learning.positions > 0 {
+            let learnt =
+                Memory::decode(learnt, self.moments()).unwrap_or_else(|| Memory::new(self.moments()));
+            self.learn(population, judging, (&networks, games), learnt, &mut after);
         }
-        remembered.rounds += 1;
-        if self.memory_bytes() > 0 {
-            *memory = remembered.encode();
-        }
+        *memory = after;
         count
     }
 
     fn memory_bytes(&self) -> u64 {
-        let Learning { positions, memory, half_life, .. } = self.keys.learning;
-        let needed = memory > 0 || half_life > 0 || self.moments().is_some();
-        if positions > 0 && needed { Memory::bytes(self.moments(), memory) } else { 0 }
+        let rivals = if self.keys.meets_the_hardest() { Rivals::BYTES } else { 0 };
+        rivals + self.learnt_bytes()
     }
 
     fn is_memory(&self, memory: &[u8]) -> bool {
-        memory.is_empty() || self.memory(memory).is_some()
+        let is_learnt = |learnt: &[u8]| {
+            learnt.is_empty() || self.learnt_bytes() > 0 && Memory::decode(learnt, self.moments()).is_some()
+        };
+        self.rivals(memory).is_some_and(|(_, learnt)| is_learnt(learnt))
     }
 
     fn evaluations(&self) -> u64 {
@@ -301,7 +348,7 @@ impl Problem for SelfPlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BookKey, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Ties};
+    use super::super::{BookKey, Choice, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Ties};
     use super::*;
     use crate::ProblemSpec;
     use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
@@ -320,7 +367,7 @@ mod tests {
     }
 
     fn evolver(keys: &Checkers, algorithm: Algorithm) -> Arc<dyn Evolver> {
-        let own = IslandSetting { algorithm, policy: Policy::default() };
+        let own = IslandSetting { algorithm, policy: Policy::default(), exploits: false };
         let setting = Setting { seed: 5, islands: vec![own], edges: vec![], opponents: vec![] };
         ProblemSpec::Checkers(keys.clone()).evolver(setting).unwrap()
     }
@@ -442,7 +489,7 @@ mod tests {
         let outcome = epochs(&*evolver(&keys, comma()), 2);
         let state: evolution::island::IslandState<f32> = codec::decode(&outcome.state).unwrap();
         assert_eq!(state.private.len() as u64, problem.memory_bytes(), "it is full by now");
-        let memory = problem.memory(&state.private).unwrap();
+        let memory = Memory::decode(&state.private, problem.moments()).unwrap();
         assert_eq!(memory.rounds, 5, "founders learn as well");
         let mut wrong = state;
         wrong.private.pop();
@@ -588,7 +635,7 @@ mod tests {
             let panel: Vec<usize> = (0..30)
                 .filter(|one| {
                     let sits = |game: &Pairing| game.white == super::super::schedule::Side::Network(*one);
-                    Schedule::draw(&keys, &judging).iter().any(sits)
+                    Schedule::draw(&keys, &judging, None).iter().any(sits)
                 })
                 .collect();
             for pair in (0..30).step_by(2).filter(|one| !panel.contains(one) && !panel.contains(&(one + 1))) {
@@ -601,7 +648,7 @@ mod tests {
     #[test]
     fn champions_enter_the_hall_of_fame_and_are_played_against() {
         let mut keys = quick();
-        keys.hall_of_fame = HallOfFame { size: 2, games: 3 };
+        keys.hall_of_fame = HallOfFame { size: 2, games: 3, choice: Choice::Random };
         let with_hall = evolver(&keys, es(4));
         // 2 games of 8 individuals in a generation, and 4 contenders at its end.
         let confirming = 6 * 2 * u64::from(keys.champion.pairs);
