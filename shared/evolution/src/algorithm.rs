@@ -282,7 +282,7 @@ impl<P: Problem> Coming<'_, P> {
     /// Lets the problem judge the fresh individuals (all of them, where fitness is relative).
     pub(crate) fn judge(&mut self, population: &mut Population<P::Gene>, fresh: std::ops::Range<usize>) {
         let fresh = if self.problem.absolute() { fresh } else { 0..population.len() };
-        let judging = Judging { exploits: self.exploits, ..Judging::new(fresh, self.key) };
+        let judging = Judging::new(fresh, self.key).exploiting(self.exploits);
         self.tally.judge_beside(self.hall, self.problem, population, judging, Some(self.memory));
     }
 }

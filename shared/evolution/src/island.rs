@@ -441,7 +441,7 @@ impl<'a, P: Problem> Island<'a, P> {
         let key = Key::new(self.setting.seed, self.number, self.generation | 1 << 63);
         let everybody = 0..self.population.len();
         let exploits = self.exploits();
-        let judging = Judging { exploits, ..Judging::new(everybody, key) };
+        let judging = Judging::new(everybody, key).exploiting(exploits);
         let past = past(&self.hall, &self.opponents, exploits);
         self.tally.judge_beside(&past, self.problem, &mut self.population, judging, None);
         let mut judged = residents;

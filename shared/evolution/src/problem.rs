@@ -137,13 +137,18 @@ pub struct Judging {
     pub hall: Range<usize>,
     /// Whether only those count.
     pub exploits: bool,
-    pub(crate) key: Key,
+    key: Key,
 }
 
 impl Judging {
     /// A judgement with the key of its generation.
     pub fn new(fresh: Range<usize>, key: Key) -> Self {
         Self { hall: fresh.end..fresh.end, fresh, exploits: false, key }
+    }
+
+    /// The same judgement in which only former champions count, or not.
+    pub(crate) fn exploiting(self, exploits: bool) -> Self {
+        Self { exploits, ..self }
     }
 
     /// The same judgement with former champions in these places.
