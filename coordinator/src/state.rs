@@ -133,14 +133,34 @@ pub(crate) struct RunEnding {
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     Nothing,
-    Pause { paused: bool, ticket: Ticket },
-    Prioritise { priority: i32, ticket: Ticket },
-    Cancel { ticket: Option<Ticket> },
-    Extend { budget: Box<BudgetKeys>, complete: u64, ticket: Ticket },
+    Pause { paused: bool, ticket: Option<Ticket> },
+    Prioritise { priority: i32, ticket: Option<Ticket> },
+    Cancel { at: u64, ticket: Option<Ticket> },
+    Extend { budget: Box<BudgetKeys>, complete: u64, ticket: Option<Ticket> },
     Decide(End),
     Fail { reason: String },
     Retract(Box<RunEvent>),
     Finish { digest: Digest, reason: String },
+}
+
+impl Then {
+    /// Whether it changes a run that goes on: such events are written one after the other.
+    fn is_change(&self) -> bool {
+        matches!(self, Self::Pause { .. } | Self::Prioritise { .. } | Self::Extend { .. } | Self::Decide(_))
+    }
+
+    /// The call that waits for it, to be answered by the caller.
+    fn take_ticket(&mut self) -> Option<Ticket> {
+        match self {
+            Self::Pause { ticket, .. }
+            | Self::Prioritise { ticket, .. }
+            | Self::Cancel { ticket, .. }
+            | Self::Extend { ticket, .. } => ticket.take(),
+            Self::Nothing | Self::Decide(_) | Self::Fail { .. } | Self::Retract(_) | Self::Finish { .. } => {
+                None
+            }
+        }
+    }
 }
 
 /// A plan that an operator submits.

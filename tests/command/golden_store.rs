@@ -9,6 +9,12 @@ const RUN: &str = "golden-aa062d6d";
 const DIGEST: &str = "66562b67bf514c7db1e873336dc59b2f1d585a382f64afe432f16e8c6d6ff4eb";
 const SWEEP: &str = "golden-sweep-802584f1";
 const TOURNAMENT: &str = "golden-games-50a88128";
+/// An asynchronous run of 4 generations that was extended to 6.
+const EXTENDED: (&str, &str) =
+    ("golden-async-be3ab68d", "3d290c514b3666a356ac8ec900dcdebaa59e0ecf44fcddc3792489b9d813c435");
+/// A study of two experiments, the second with guests of the first, and a tournament.
+const STUDY: (&str, &str) =
+    ("golden-study-48ac7fe6", "f815c2cc26b615b9fbf64a4a6187846f58ee351d28d24e4199cd81362182ffc9");
 
 fn store(version: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version)
@@ -39,8 +45,8 @@ fn a_stored_run_of_version_2_is_exported() {
 }
 
 #[test]
-fn a_stored_sweep_and_tournament_of_version_2_are_verified() {
-    for run in [SWEEP, TOURNAMENT] {
+fn every_kind_of_stored_run_of_version_2_is_verified() {
+    for run in [SWEEP, TOURNAMENT, EXTENDED.0, STUDY.0] {
         let found = json(&atoll(&["verify", run, "--json"], "store-v2"));
         assert_eq!(found["ok"], true, "{found}");
     }
@@ -79,6 +85,32 @@ fn a_reader_of_the_formats_page_finds_the_results_of_jobs() {
         assert_eq!((&found["state"], &found["jobs"]), (&"finished".into(), &jobs.into()));
         assert_eq!(found["digest"], found["records"], "{found}");
     }
+}
+
+#[test]
+fn a_reader_of_the_formats_page_finds_an_extended_run_and_what_arrived_out_of_step() {
+    let (run, digest) = EXTENDED;
+    let found = read(run);
+    assert_eq!((&found["state"], &found["digest"]), (&"finished".into(), &digest.into()));
+    assert_eq!(found["digest"], found["records"], "the records of both terms add up to it");
+    assert_eq!(found["generations"], serde_json::json!([6]));
+    for island in found["islands"].as_array().unwrap() {
+        assert_eq!(island["standing"]["generation"], 6);
+    }
+    let exported = json(&atoll(&["export", run, "--json"], "store-v2"));
+    assert_eq!(exported["digest"], digest);
+    let took = |island: &str| found["took"][island].as_array().unwrap().len();
+    assert_eq!([took("0"), took("1")], [3, 3], "each of the three epochs lists what it took");
+}
+
+#[test]
+fn a_reader_of_the_formats_page_finds_the_parts_of_a_study() {
+    let (run, digest) = STUDY;
+    let found = read(run);
+    assert_eq!((&found["state"], &found["digest"]), (&"finished".into(), &digest.into()));
+    assert_eq!(found["digest"], found["records"], "the digests of the parts add up to it");
+    assert_eq!(found["parts"], serde_json::json!(["first", "second", "tournament"]));
+    assert_eq!(found["guests"], serde_json::json!(["second"]));
 }
 
 #[test]

@@ -12,7 +12,7 @@ import tomllib
 
 from blake3 import blake3
 
-KINDS = {"events": 1, "commits": 2, "states": 3, "checkpoints": 4, "jobs": 5, "summaries": 6}
+KINDS = {"events": 1, "commits": 2, "states": 3, "checkpoints": 4, "jobs": 5, "summaries": 6, "artifacts": 7}
 GUESTS = 2**32 - 1
 
 
@@ -288,12 +288,55 @@ def read_plan(run, created, events, kind):
     }
 
 
+def parts_in_order(experiment):
+    """The names of a study's parts, in the order of its digest."""
+    waiting = {name: part.get("guests") for name, part in experiment["study"].items()}
+    names = []
+    while waiting:
+        ready = [name for name in sorted(waiting, key=str.encode) if waiting[name] in (None, *names)]
+        names.append(ready[0])
+        del waiting[ready[0]]
+    return names, ["tournament"] if "tournament" in experiment else []
+
+
+def read_guests(run, number, part):
+    """The guests of a part: what the study's job made of another part's states."""
+    value = Value(body(run / "artifacts" / f"job-{number:010}", KINDS["artifacts"]))
+    (made,) = value.list(value.bytes)
+    value.end()
+    guests = body(part / "artifacts" / "guests", KINDS["artifacts"])
+    key = tomllib.loads((part / "experiment.toml").read_text())["guests"]
+    assert guests == made and digest(guests).hex() == key, f"{part}: other guests than the job's"
+
+
+def read_study(run, experiment, events):
+    names, games = parts_in_order(experiment)
+    digests = {}
+    for name in names + games:
+        part = run.parent / f"{run.name}.{name}"
+        digests[name] = bytes.fromhex(read_run(part)["digest"])
+    guests = [name for name in names if "guests" in experiment["study"][name]]
+    for name in guests:
+        read_guests(run, names.index(name), run.parent / f"{run.name}.{name}")
+    finished = [event for kind, event in events if kind == "finished"]
+    return {
+        "run": run.name,
+        "state": "finished" if finished else "open",
+        "digest": finished[-1]["digest"].hex() if finished else None,
+        "records": parts("atoll study digest", *digests.values()).hex(),
+        "parts": list(digests),
+        "guests": guests,
+    }
+
+
 def read_run(run):
     text = (run / "experiment.toml").read_text()
     experiment = tomllib.loads(text)
     events, digests = read_journal(run)
     kind, created = events[0]
     assert kind == "created" and created["semantics"] == 2 and created["text"] == digest(text.encode())
+    if "study" in experiment:
+        return read_study(run, experiment, events)
     for plan in ("sweep", "tournament"):
         if plan in experiment:
             return read_plan(run, created, events, plan)
@@ -317,6 +360,9 @@ def read_run(run):
     finished = [event for kind, event in events if kind == "finished"]
     total = parts("atoll run digest", created["experiment"], *chains)
     for path in sorted((run / "summaries").iterdir()) if (run / "summaries").exists() else []:
+        # It counts as long as the run has not gone on since.
+        if int(path.name) < len(events):
+            continue
         value = Value(body(path, KINDS["summaries"]))
         assert value.number() == 0, path
         value.optional(value.standing)
@@ -330,6 +376,8 @@ def read_run(run):
         "digest": finished[-1]["digest"].hex() if finished else None,
         "records": total.hex(),
         "islands": told,
+        "generations": [json.loads(event["budget"])["generations"] for kind, event in events if kind == "extended"],
+        "took": {str(island): [record["took"] for _, record in sorted(records.items())] for island, records in islands.items()},
     }
 
 

@@ -122,12 +122,8 @@ impl Pool {
     /// Runs a job when a thread is free. `send` may block: the job then waits, rather than run ahead of what is kept.
     pub fn run(&self, job: EpochJob, send: impl Fn(Message) + Send + 'static) {
         self.spawn(move || {
-            let message = catch_unwind(AssertUnwindSafe(|| job.activity.watch(|| job.run(&send))))
-                .unwrap_or_else(|panic| {
-                    let reason = format!("it panicked: {}", panic_text(panic.as_ref()));
-                    Message::Failed { task: job.task.clone(), reason }
-                });
-            send(message);
+            let message = guarded(|| job.activity.watch(|| job.run(&send)));
+            send(message.unwrap_or_else(|reason| Message::Failed { task: job.task.clone(), reason }));
         });
     }
 
@@ -148,7 +144,13 @@ impl Pool {
     }
 }
 
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+/// Does a piece of work; a panic fails that piece, not the process.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|panic| format!("it panicked: {}", panic_text(panic.as_ref())))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no stated reason")
 }
@@ -211,5 +213,28 @@ impl Kept {
             // The epochs before this one are kept just as often: together they make the time that is allowed.
             CheckpointEvery::Time(time) => self.at.elapsed() >= time / 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_piece_that_panics_fails_and_its_thread_does_the_next_one() {
+        let pool = Pool::new(1).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..3 {
+            let sender = sender.clone();
+            pool.spawn(move || {
+                let compute = || if number == 1 { panic!("cell {number} on purpose") } else { number };
+                sender.send(guarded(compute)).unwrap();
+            });
+        }
+        drop(sender);
+        let mut done: Vec<Result<u32, String>> = receiver.iter().collect();
+        done.sort();
+        assert_eq!(done, [Ok(0), Ok(2), Err("it panicked: cell 1 on purpose".to_owned())]);
     }
 }

@@ -8,7 +8,7 @@ mod delivery;
 use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
-use crate::pool::{EpochJob, Message, Pool, PoolError, Stop, panic_text};
+use crate::pool::{EpochJob, Message, Pool, PoolError, Stop, guarded};
 use crate::supply::{Ready, Supply, SupplyError, Workshop};
 use archipelago::job::Job;
 use bytes::Bytes;
@@ -18,7 +18,6 @@ use proto::convert::Work;
 use proto::v1;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -436,10 +435,8 @@ impl Session {
     fn compute_job(&self, work: &Work, grant: u64, job: Job, inputs: Vec<Bytes>, activity: Activity) {
         let (reporter, work) = (self.reporter.clone(), work.clone());
         self.pool.spawn(move || {
-            let result = match catch_unwind(AssertUnwindSafe(|| activity.watch(|| job.compute(&inputs)))) {
-                Ok(result) => result.map_err(|error| error.to_string()),
-                Err(panic) => Err(format!("it panicked: {}", panic_text(panic.as_ref()))),
-            };
+            let result = guarded(|| activity.watch(|| job.compute(&inputs)));
+            let result = result.and_then(|result| result.map_err(|error| error.to_string()));
             let _ = reporter.send(Report::Job { work, grant, result });
         });
     }
@@ -457,10 +454,8 @@ impl Session {
         self.pool.spawn(move || {
             let Workshop { plan, contestants } = &*workshop;
             let compute = || activity.watch(|| plan.compute(number, contestants, || stop.is_asked()));
-            let result = match catch_unwind(AssertUnwindSafe(compute)) {
-                Ok(result) => result.map_err(|error| format!("cell {number}: {error}")),
-                Err(panic) => Err(format!("cell {number} panicked: {}", panic_text(panic.as_ref()))),
-            };
+            let result = guarded(compute).and_then(|result| result.map_err(|error| error.to_string()));
+            let result = result.map_err(|reason| format!("cell {number}: {reason}"));
             let _ = reporter.send(Report::Cell { work, grant, number, result });
         });
     }

@@ -260,7 +260,7 @@ impl ClusterState {
     /// What there is to do, and how many workers of the size of those that are there it would keep busy.
     pub(crate) fn demand(&self) -> Demand {
         let mut ready = self.leases.count_waiting();
-        for (run, _) in self.queue.all().filter(|(run, _)| self.is_active(run)) {
+        for run in self.queue.active_runs().filter(|run| self.is_active(run)) {
             ready += match self.runs.get(run).map(|run| &run.body) {
                 Some(Body::Evolution(evolution)) => evolution.ready_count(),
                 Some(Body::Cells(cells)) => cells.count_ready(),
@@ -268,7 +268,7 @@ impl ClusterState {
                 _ => 0,
             };
         }
-        let running: usize = self.queue.all().map(|(run, _)| self.leases.count(run)).sum();
+        let running: usize = self.queue.open_runs().map(|run| self.leases.count(run)).sum();
         let threads = self.workers.threads().checked_div(self.workers.count() as u64).unwrap_or(1).max(1);
         Demand { ready, running, workers: (ready + running).div_ceil(threads as usize) }
     }
@@ -276,7 +276,7 @@ impl ClusterState {
     /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.
     pub(crate) fn available(&self) -> usize {
         let mut available = self.leases.count_waiting();
-        for (run, _) in self.queue.all().filter(|(run, _)| self.is_active(run)) {
+        for run in self.queue.active_runs().filter(|run| self.is_active(run)) {
             available += match self.runs.get(run).map(|run| &run.body) {
                 Some(Body::Evolution(evolution)) => evolution.ready_count(),
                 Some(Body::Cells(cells)) => usize::from(cells.has_work()) * 256,
@@ -827,7 +827,7 @@ impl ClusterState {
         }
         if let Some(end) = self.evolution(run).and_then(|evolution| evolution.pass(time)) {
             let event = RunEvent::Decided { end: end.clone(), at: now.unix };
-            self.append(run, event, Then::Decide(end));
+            self.change(run, event, Then::Decide(end));
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A pure state machine beside the leases: it knows runs by name only, not what they compute.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// What a run is doing.
@@ -41,8 +42,13 @@ pub enum QueueError {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     runs: BTreeMap<String, Entry>,
+    /// The runs that have not ended, by their place: every call looks at them, and far more may have ended.
+    open: BTreeMap<Position, String>,
     submitted: u64,
 }
+
+/// Where a run stands: the highest priority first, then in the order of submission.
+type Position = (Reverse<i32>, u64);
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -51,20 +57,46 @@ struct Entry {
     state: RunState,
 }
 
+impl Entry {
+    fn position(&self) -> Position {
+        (Reverse(self.priority), self.number)
+    }
+}
+
 impl Queue {
     /// Adds a run after all others of its priority, or gives one that is there another state and priority.
     pub(crate) fn add(&mut self, run: &str, priority: i32, state: RunState) {
-        let number = self.runs.get(run).map_or(self.submitted, |known| known.number);
+        let known = self.runs.get(run).map(|known| (known.number, known.position()));
+        let number = known.map_or(self.submitted, |(number, _)| number);
         self.submitted = self.submitted.max(number + 1);
-        self.runs.insert(run.to_owned(), Entry { priority, number, state });
+        if let Some((_, position)) = known {
+            self.open.remove(&position);
+        }
+        let entry = Entry { priority, number, state };
+        if entry.state.is_open() {
+            self.open.insert(entry.position(), run.to_owned());
+        }
+        self.runs.insert(run.to_owned(), entry);
     }
 
     /// The active runs: the highest priority first, then in the order of their submission.
     pub(crate) fn active(&self) -> Vec<String> {
-        let mut active: Vec<(&String, &Entry)> =
-            self.runs.iter().filter(|(_, entry)| entry.state == RunState::Active).collect();
-        active.sort_by_key(|(_, entry)| (std::cmp::Reverse(entry.priority), entry.number));
-        active.into_iter().map(|(run, _)| run.clone()).collect()
+        self.active_runs().map(str::to_owned).collect()
+    }
+
+    /// The same, to be looked at.
+    pub(crate) fn active_runs(&self) -> impl Iterator<Item = &str> {
+        self.open_runs().filter(|run| self.state(run) == Some(&RunState::Active))
+    }
+
+    /// The runs that have not ended, in the same order.
+    pub(crate) fn open_runs(&self) -> impl Iterator<Item = &str> {
+        self.open.values().map(String::as_str)
+    }
+
+    /// How many runs have not ended.
+    pub(crate) fn count_open(&self) -> usize {
+        self.open.len()
     }
 
     /// What a run is doing.
@@ -79,12 +111,14 @@ impl Queue {
 
     /// The runs that have not ended, by name.
     pub(crate) fn open(&self) -> Vec<String> {
-        self.all().filter(|(_, state)| state.is_open()).map(|(run, _)| run.to_owned()).collect()
+        let mut open: Vec<String> = self.open_runs().map(str::to_owned).collect();
+        open.sort();
+        open
     }
 
     /// Whether there is anything left to do, now or later.
     pub(crate) fn has_open_runs(&self) -> bool {
-        self.runs.values().any(|entry| entry.state.is_open())
+        !self.open.is_empty()
     }
 
     /// The state of a run that has not ended, to be changed.
@@ -95,8 +129,8 @@ impl Queue {
 
     /// Gives a run another state.
     pub(crate) fn set(&mut self, run: &str, state: RunState) {
-        if let Some(entry) = self.runs.get_mut(run) {
-            entry.state = state;
+        if self.runs.contains_key(run) {
+            self.add(run, self.priority(run), state);
         }
     }
 
@@ -125,6 +159,23 @@ mod tests {
             ["urgent", "b", "a", "later"],
             "its place is that of its first submission"
         );
+    }
+
+    #[test]
+    fn runs_that_have_ended_are_not_looked_at() {
+        let mut queue = Queue::default();
+        for (run, priority) in [("a", 0), ("b", 3), ("c", 0)] {
+            queue.add(run, priority, RunState::Active);
+        }
+        queue.set("a", RunState::Cancelled);
+        queue.set("c", RunState::Paused);
+        assert_eq!((queue.open_runs().collect::<Vec<_>>(), queue.count_open()), (vec!["b", "c"], 2));
+        queue.add("a", 5, RunState::Active);
+        queue.add("b", -1, RunState::Active);
+        assert_eq!(queue.open_runs().collect::<Vec<_>>(), ["a", "c", "b"]);
+        assert_eq!(queue.active(), ["a", "b"]);
+        assert_eq!(queue.open(), ["a", "b", "c"], "by name");
+        assert_eq!(queue.all().count(), 3);
     }
 
     #[test]

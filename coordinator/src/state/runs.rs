@@ -20,6 +20,7 @@ use run::WriteBatch;
 use run::WriteError;
 use run::summary::{Outline, RunKind};
 use run::{JournalHead, Pruned, Pruning};
+use std::collections::VecDeque;
 use std::time::Duration;
 use store::StoreError;
 
@@ -31,8 +32,8 @@ pub(crate) struct Run {
     digest: Option<Digest>,
     /// The study that it is a part of.
     study: Option<String>,
-    /// Events of operators that are being written: until they are, the run does not end.
-    changing: u32,
+    /// What operators and time have decided, in order; the first is being written. Until all of it is, the run does not end.
+    changes: VecDeque<(RunEvent, Then)>,
     /// How many of its results could not be audited.
     pub(super) unaudited: u64,
     ending: Option<Ending>,
@@ -93,6 +94,12 @@ fn kind_of(kind: RunKind) -> Kind {
 /// Whether a change that was rejected may be accepted later.
 fn may_pass(rejection: &Rejection) -> bool {
     matches!(rejection, Rejection::Keep(RunError::Write(error)) if error.may_pass())
+}
+
+/// What an operator is answered whose change has to wait for the store.
+fn unwritten(run: &str, changed: &str, error: &dyn std::fmt::Display) -> Rejection {
+    let reason = format!("it is {changed} as soon as the store can write that down; now it cannot: {error}");
+    Rejection::Unsuitable { run: run.to_owned(), reason }
 }
 
 /// The name of the run of a plan. The players of a tournament must have been looked up.
@@ -162,7 +169,7 @@ impl ClusterState {
 
     /// Has a run opened, unless that is under way for another reason.
     fn open(&mut self, request: OpenRequest, ticket: Ticket) {
-        let open = self.queue.all().filter(|(_, state)| state.is_open()).count() + self.openings;
+        let open = self.queue.count_open() + self.openings;
         let most = self.rules.max_runs;
         if open >= most && !matches!(request, OpenRequest::List { .. }) {
             return self.answer(Some(ticket), Err(Rejection::TooMany { what: "unfinished runs", most }));
@@ -183,7 +190,7 @@ impl ClusterState {
             RunState::Active | RunState::Paused
                 if priority != self.queue.priority(name) && !self.is_ending(name) =>
             {
-                let event = RunEvent::Prioritised { priority, at: now.unix };
+                let (event, ticket) = (RunEvent::Prioritised { priority, at: now.unix }, Some(ticket));
                 self.change(name, event, Then::Prioritise { priority, ticket });
             }
             _ => self.answer(Some(ticket), Ok(name.to_owned())),
@@ -213,12 +220,65 @@ impl ClusterState {
         self.open(OpenRequest::List { id: id.clone() }, ticket);
     }
 
-    /// Appends an event of an operator: until it is written, the run does not end.
-    fn change(&mut self, name: &str, event: RunEvent, then: Then) {
-        if let Some(run) = self.runs.get_mut(name) {
-            run.changing += 1;
+    /// Appends what an operator or time has decided, after whatever was decided before: until it is written, the run does
+    /// not end.
+    pub(super) fn change(&mut self, name: &str, event: RunEvent, then: Then) {
+        let Some(run) = self.runs.get_mut(name) else { return };
+        run.changes.push_back((event, then));
+        if run.changes.len() == 1 {
+            self.write_change(name);
         }
-        self.append(name, event, then);
+    }
+
+    /// Has the first of a run's changes written.
+    fn write_change(&mut self, name: &str) {
+        let first = self.runs.get(name).and_then(|run| run.changes.front()).cloned();
+        if let Some((event, then)) = first {
+            self.append(name, event, then);
+        }
+    }
+
+    /// Goes on with the next of a run's changes. What ends, or begins anew from its journal, is not changed any more.
+    fn next_change(&mut self, name: &str) {
+        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written | Ending::Retracting));
+        if self.runs.get(name).is_some_and(is_over) {
+            self.drop_changes(name, "it is just ending: try again");
+        } else {
+            self.write_change(name);
+        }
+    }
+
+    /// Forgets the changes of a run that are not written.
+    fn drop_changes(&mut self, name: &str, reason: &str) {
+        let changes = self.runs.get_mut(name).map(|run| std::mem::take(&mut run.changes));
+        for (_, mut then) in changes.unwrap_or_default() {
+            let rejection = Rejection::Unsuitable { run: name.to_owned(), reason: reason.to_owned() };
+            self.answer(then.take_ticket(), Err(rejection));
+        }
+    }
+
+    /// Whether an event that could not be written may be in the journal all the same, or be there soon: then it is appended
+    /// again until that is known.
+    fn may_be_written(&self, name: &str, error: &Rejection) -> bool {
+        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written | Ending::Retracting));
+        may_pass(error) && !self.succeeded && !self.runs.get(name).is_some_and(is_over)
+    }
+
+    /// Keeps a change that may or may not be written, and appends it again. Were it withdrawn, the run might go on against
+    /// its own journal. Operators are answered at once.
+    fn change_again(&mut self, name: &str, error: Rejection, now: Moment) {
+        let changes = self.runs.get_mut(name).into_iter().flat_map(|run| &mut run.changes);
+        let tickets: Vec<Ticket> = changes.filter_map(|(_, then)| then.take_ticket()).collect();
+        for ticket in tickets {
+            self.answer(Some(ticket), Err(unwritten(name, "changed", &error)));
+        }
+        if let Rejection::Keep(error) = error {
+            self.note_trouble(name, Err(error), now);
+        }
+        // A coordinator that does not wait for its store ends now.
+        if self.rules.patient {
+            self.write_change(name);
+        }
     }
 
     /// Rejects a change of a run whose last event is being written; returns whether it did.
@@ -251,11 +311,10 @@ impl ClusterState {
         let name = match opened {
             Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
             Err((name, rejection)) => {
-                if let Some(name) = name.filter(|name| self.is_retracting(name)) {
-                    self.queue
-                        .set(&name, RunState::Failed(format!("it cannot be opened again: {rejection}")));
-                }
                 self.succeeded |= matches!(rejection, Rejection::Succeeded);
+                if let Some(name) = name.filter(|name| self.is_retracting(name)) {
+                    self.fail_to_reopen(&name, &rejection, now);
+                }
                 if let Some((study, part)) = part {
                     let part = self.part_name(&study, part);
                     self.fail(&study, &format!("{part}: {rejection}"), now);
@@ -282,6 +341,18 @@ impl ClusterState {
         self.reopened(&name, now);
         self.pump(&name, now);
         self.advance_study_of(&name, now);
+    }
+
+    /// Ends a run whose results were retracted, and that cannot be opened again.
+    fn fail_to_reopen(&mut self, name: &str, rejection: &Rejection, now: Moment) {
+        let reason = format!("it cannot be opened again: {rejection}");
+        tracing::error!(run = name, reason, "failed");
+        // Once another coordinator has the store, the run continues there.
+        if !self.succeeded {
+            self.note_unfinished(name, Unfinished::Failed(format!("run {name} failed: {reason}")));
+        }
+        self.close(name, RunState::Failed(reason), None);
+        self.advance_study_of(name, now);
     }
 
     /// Adds a run that was opened; returns its name.
@@ -313,7 +384,8 @@ impl ClusterState {
         self.unfinished.retain(|(run, _)| *run != name);
         let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
         let unaudited = self.runs.get(&name).map_or(0, |run| run.unaudited);
-        let mut run = Run { id, body, created, digest, study, changing: 0, unaudited, ending: None };
+        let mut run =
+            Run { id, body, created, digest, study, changes: VecDeque::new(), unaudited, ending: None };
         if !is_open {
             run.body = Body::Closed(run.outline());
         }
@@ -333,12 +405,15 @@ impl ClusterState {
         let wanted = if paused { RunState::Paused } else { RunState::Active };
         match self.queue.open_state(run).cloned() {
             Err(error) => self.answer(Some(ticket), Err(error.into())),
-            Ok(state) if state == wanted => self.answer(Some(ticket), Ok(run.to_owned())),
+            // What is decided already and not written yet comes first.
+            Ok(state) if state == wanted && !self.is_changing(run) => {
+                self.answer(Some(ticket), Ok(run.to_owned()));
+            }
             Ok(_) if self.reject_ending(run, Some(ticket)) => {}
             Ok(_) => {
                 let at = now.unix;
                 let event = if paused { RunEvent::Paused { at } } else { RunEvent::Continued { at } };
-                self.change(run, event, Then::Pause { paused, ticket });
+                self.change(run, event, Then::Pause { paused, ticket: Some(ticket) });
                 self.hurry(run);
                 self.pump(run, now);
             }
@@ -390,7 +465,8 @@ impl ClusterState {
         match evolution.extension(&budget, now.unix) {
             Err(error) => self.answer(Some(ticket), Err(error.into())),
             Ok((event, complete)) => {
-                self.change(name, event, Then::Extend { budget: Box::new(budget), complete, ticket });
+                let (budget, ticket) = (Box::new(budget), Some(ticket));
+                self.change(name, event, Then::Extend { budget, complete, ticket });
             }
         }
     }
@@ -409,10 +485,17 @@ impl ClusterState {
         result: Result<JournalHead, Rejection>,
         now: Moment,
     ) {
-        let is_change = matches!(then, Then::Pause { .. } | Then::Prioritise { .. } | Then::Extend { .. });
-        if let Some(run) = self.runs.get_mut(name).filter(|_| is_change) {
-            run.changing = run.changing.saturating_sub(1);
-        }
+        let is_change = then.is_change();
+        let result = match result {
+            Err(error) if is_change && self.may_be_written(name, &error) => {
+                self.change_again(name, error, now);
+                return self.pump(name, now);
+            }
+            result => result,
+        };
+        let change = self.runs.get_mut(name).filter(|_| is_change).and_then(|run| run.changes.pop_front());
+        // It may have been answered meanwhile.
+        let then = change.map_or(then, |(_, then)| then);
         match result {
             Ok(journal) => {
                 if let Some(evolution) = self.evolution(name) {
@@ -421,6 +504,9 @@ impl ClusterState {
                 self.act(name, then, now);
             }
             Err(error) => self.undo(name, then, error, now),
+        }
+        if is_change {
+            self.next_change(name);
         }
         self.pump(name, now);
     }
@@ -434,13 +520,13 @@ impl ClusterState {
                     tracing::info!(run = name, "{}", if paused { "paused" } else { "continued" });
                     self.queue.set(name, if paused { RunState::Paused } else { RunState::Active });
                 }
-                self.answer(Some(ticket), Ok(name.to_owned()));
+                self.answer(ticket, Ok(name.to_owned()));
             }
             Then::Prioritise { priority, ticket } => {
                 if let Some(state) = self.queue.state(name).cloned() {
                     self.queue.add(name, priority, state);
                 }
-                self.answer(Some(ticket), Ok(name.to_owned()));
+                self.answer(ticket, Ok(name.to_owned()));
             }
             Then::Extend { budget, complete, ticket } => {
                 let extended = self.evolution(name).map(|evolution| evolution.extended(&budget, complete));
@@ -451,14 +537,14 @@ impl ClusterState {
                 for piece in extended.unwrap_or_default() {
                     self.leases.remove(&Work { run: name.to_owned(), piece });
                 }
-                self.answer(Some(ticket), Ok(name.to_owned()));
+                self.answer(ticket, Ok(name.to_owned()));
             }
             Then::Decide(end) => {
                 if let Some(evolution) = self.evolution(name) {
                     evolution.decide(Some(end));
                 }
             }
-            Then::Cancel { ticket } => {
+            Then::Cancel { ticket, .. } => {
                 tracing::info!(run = name, "cancelled");
                 self.note_unfinished(name, Unfinished::Cancelled(format!("run {name} was cancelled")));
                 self.close(name, RunState::Cancelled, None);
@@ -478,7 +564,7 @@ impl ClusterState {
         }
     }
 
-    /// An event could not be written: what depends on it does not happen, for now.
+    /// An event could not be written, and never will be: what depends on it does not happen.
     fn undo(&mut self, name: &str, then: Then, error: Rejection, now: Moment) {
         let is_extension = matches!(then, Then::Extend { .. });
         match then {
@@ -505,7 +591,14 @@ impl ClusterState {
                     run.ending = None;
                 }
             }
-            Then::Cancel { ticket } => {
+            // It may be written all the same: nothing else happens to it before that is known.
+            Then::Cancel { at, ticket } if self.rules.patient && may_pass(&error) && !self.succeeded => {
+                self.counters.store_errors += 1;
+                tracing::error!(run = name, %error, "cannot be written; trying again");
+                self.answer(ticket, Err(unwritten(name, "cancelled", &error)));
+                return self.append(name, RunEvent::Cancelled { at }, Then::Cancel { at, ticket: None });
+            }
+            Then::Cancel { ticket, .. } => {
                 if let Some(run) = self.runs.get_mut(name) {
                     run.ending = None;
                 }
@@ -517,7 +610,7 @@ impl ClusterState {
                     evolution.withdraw_extension();
                 }
                 self.counters.store_errors += 1;
-                return self.answer(Some(ticket), Err(error));
+                return self.answer(ticket, Err(error));
             }
         }
         if let Rejection::Keep(error) = error {
@@ -580,9 +673,7 @@ impl ClusterState {
             Some(Ending::Cancelling(ticket)) => ticket.take(),
             Some(Ending::Written | Ending::Retracting) | None => None,
         };
-        let reason =
-            format!("it is cancelled as soon as the store can write that down; now it cannot: {error}");
-        self.answer(ticket, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
+        self.answer(ticket, Err(unwritten(name, "cancelled", error)));
     }
 
     /// Has the next things done for a run: written, deleted, ended.
@@ -642,11 +733,14 @@ impl ClusterState {
             Body::Closed(_) => return,
         };
         let cancelled = match &mut run.ending {
-            Some(Ending::Cancelling(ticket)) => is_written
-                .then(|| (RunEvent::Cancelled { at: now.unix }, Then::Cancel { ticket: ticket.take() })),
+            // What was decided before comes before it in the journal.
+            Some(Ending::Cancelling(ticket)) => (is_written && run.changes.is_empty()).then(|| {
+                let at = now.unix;
+                (RunEvent::Cancelled { at }, Then::Cancel { at, ticket: ticket.take() })
+            }),
             Some(Ending::Written | Ending::Retracting) | None => None,
         };
-        let is_ready = run.ending.is_none() && run.changing == 0;
+        let is_ready = run.ending.is_none() && run.changes.is_empty();
         let finished = finished.filter(|_| is_ready);
         if cancelled.is_some() || finished.is_some() {
             run.ending = Some(Ending::Written);
@@ -693,11 +787,11 @@ impl ClusterState {
             self.workers.settle(&receipt.worker, receipt.number);
         }
         self.authors.remove(name);
+        self.drop_changes(name, "it has just ended");
         let mut waiting = None;
         if let Some(run) = self.runs.get_mut(name) {
             run.body = Body::Closed(run.outline());
             run.digest = digest;
-            run.changing = 0;
             if let Some(Ending::Cancelling(ticket)) = run.ending.take() {
                 waiting = ticket;
             }
@@ -788,6 +882,11 @@ impl ClusterState {
     /// Whether results of a run are being taken back.
     pub(super) fn is_retracting(&self, name: &str) -> bool {
         self.runs.get(name).is_some_and(|run| matches!(run.ending, Some(Ending::Retracting)))
+    }
+
+    /// Whether something that was decided of a run is being written.
+    fn is_changing(&self, name: &str) -> bool {
+        self.runs.get(name).is_some_and(|run| !run.changes.is_empty())
     }
 
     /// Whether a run is about to end.

@@ -33,6 +33,17 @@ impl Script {
         }
     }
 
+    /// Has three workers fail at the same piece, until that the run failed is written.
+    async fn fail(&self) {
+        // Workers that were there before do not count as connected any more.
+        tokio::time::sleep(10 * Terms::default().lease).await;
+        for worker in ["a", "b", "c"] {
+            let grant = self.acquire(worker, 1).await.remove(0);
+            self.release(worker, grant).await;
+        }
+        self.until("the failure", || self.state() == State::Failed).await;
+    }
+
     fn generation(&self) -> u64 {
         self.cluster.status(&self.run).unwrap().standing.map_or(0, |standing| standing.generation)
     }
@@ -94,20 +105,127 @@ async fn what_comes_while_a_budget_is_written_does_not_lie_beyond_it() {
     }
 }
 
+/// What the store does with the next events of a run.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// It writes none for a while.
+    Refused,
+    /// It writes one, and the answer is lost.
+    Unacknowledged,
+}
+
+impl Trouble {
+    fn begin(self, slow: &SlowStore) {
+        match self {
+            Self::Refused => slow.fail(Some("events")),
+            Self::Unacknowledged => slow.leave_unacknowledged("events", 1),
+        }
+    }
+}
+
+impl Script {
+    /// Works until the run is finished. What it ended with is what its journal says.
+    async fn work_to_the_end(&self) {
+        for _ in 0..1000 {
+            if self.state() == State::Finished {
+                break;
+            }
+            self.work().await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let (status, run) = (self.cluster.status(&self.run).unwrap(), RunId::new(&self.run).unwrap());
+        assert_eq!(status.state(), State::Finished, "{}", status.reason);
+        let replayed = super::replay::replay(&self.store, &run).await.unwrap();
+        assert_eq!(&status.digest.unwrap()[..], &replayed.0[..], "as the journal says");
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn work_goes_on_if_a_budget_cannot_be_written() {
+async fn a_budget_that_is_not_acknowledged_is_written_again_and_counts() {
+    for trouble in [Trouble::Refused, Trouble::Unacknowledged] {
+        for generations in [2, 12, 30] {
+            let (mut script, slow) = Script::slow(&settings(1)).await;
+            script.submit(EXPERIMENT).await;
+            script.work().await;
+            trouble.begin(&slow);
+            let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
+            let asked = Instant::now();
+            let told = script.cluster.extend(&script.run, budget).await.unwrap_err().to_string();
+            assert!(told.contains("as soon as the store can write"), "{told}");
+            assert!(asked.elapsed() <= Duration::from_secs(2), "an operator does not wait for the store");
+            script.work().await;
+            slow.fail(None);
+            script.work_to_the_end().await;
+            assert_eq!(script.generation(), generations, "{trouble:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_whose_decision_is_not_acknowledged_is_the_end() {
     let (mut script, slow) = Script::slow(&settings(1)).await;
-    script.submit(EXPERIMENT).await;
-    script.work().await;
-    slow.fail(Some("events"));
-    let budget = BudgetKeys { generations: Some(2), ..BudgetKeys::default() };
-    script.cluster.extend(&script.run, budget).await.unwrap_err();
-    slow.fail(None);
-    for _ in 0..20 {
+    script.submit(&EXPERIMENT.replace("generations = 24", "generations = 24, wall_time = \"2s\"")).await;
+    for _ in 0..11 {
         script.work().await;
     }
-    script.until("the end", || script.state() == State::Finished).await;
-    assert_eq!(script.generation(), 24);
+    assert_eq!(script.generation(), 22);
+    let last = script.acquire("last", 3).await;
+    // The answer is lost between two ticks.
+    slow.delay_writes(Duration::from_millis(30));
+    slow.leave_unacknowledged("events", 1);
+    script.until("the decision", || slow.unacknowledged() == 0).await;
+    for _ in 0..200 {
+        for grant in &last {
+            script.deliver("last", grant).await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    script.work_to_the_end().await;
+    assert_eq!(script.generation(), 22, "it ends where the journal first said");
+}
+
+#[tokio::test(start_paused = true)]
+async fn operators_change_a_run_in_the_order_in_which_they_asked() {
+    for trouble in [Trouble::Refused, Trouble::Unacknowledged] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(EXPERIMENT).await;
+        trouble.begin(&slow);
+        script.cluster.pause(&script.run, true).await.unwrap_err();
+        let (cluster, run) = (script.cluster.clone(), script.run.clone());
+        let continuing = tokio::spawn(async move { cluster.pause(&run, false).await });
+        tokio::task::yield_now().await;
+        slow.fail(None);
+        drop(continuing.await.unwrap());
+        script.until("both", || script.state() != State::Paused).await;
+        let changes = script.events().await.into_iter().filter_map(|event| match event {
+            RunEvent::Paused { .. } => Some("paused"),
+            RunEvent::Continued { .. } => Some("continued"),
+            _ => None,
+        });
+        assert_eq!(changes.collect::<Vec<_>>(), ["paused", "continued"]);
+        script.work_to_the_end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_cancellation_is_not_acknowledged_is_cancelled() {
+    for trouble in [Trouble::Refused, Trouble::Unacknowledged] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(EXPERIMENT).await;
+        script.work().await;
+        script.cluster.pause(&script.run, true).await.unwrap();
+        script.cluster.pause(&script.run, false).await.unwrap();
+        trouble.begin(&slow);
+        let told = timeout(LONG, script.cluster.cancel(&script.run)).await.expect("it is answered");
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains("as soon as the store can write"), "{told}");
+        assert!(script.acquire("a", 5).await.is_empty(), "nothing of it is handed out any more");
+        slow.fail(None);
+        script.until("the end", || script.state() == State::Cancelled).await;
+        let events = script.events().await;
+        let last = events.last().unwrap();
+        assert!(matches!(last, RunEvent::Cancelled { .. }), "{last:?}");
+    }
 }
 
 const PLAYERS: &str = r#"
@@ -278,6 +396,23 @@ async fn a_run_fails_if_its_results_cannot_be_retracted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_study_fails_if_a_part_that_is_retracted_cannot_be_opened_again() {
+    let (mut script, slow) = Script::slow(&audited()).await;
+    script.submit(RETRACTED).await;
+    let part = format!("{}.first", script.run);
+    script.until("the part", || script.cluster.status(&part).is_ok()).await;
+    slow.delay_writes(Duration::from_secs(1));
+    quarantine(&script, &first_part(RETRACTED)).await;
+    slow.delay_writes(Duration::ZERO);
+    script.store.delete(&run::Place::Experiment.in_run(&RunId::new(&part).unwrap())).await.unwrap();
+    script.until("the failure", || script.state() == State::Failed).await;
+    let [study, part] = [&script.run, &part].map(|run| script.cluster.status(run).unwrap());
+    assert_eq!(part.state(), State::Failed);
+    assert!(part.reason.starts_with("it cannot be opened again: "), "{}", part.reason);
+    assert_eq!(study.reason, format!("first: {}", part.reason));
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_are_woken_when_a_study_continues() {
     let (mut script, _) = Script::slow(&settings(1)).await;
     script.submit(GUESTS).await;
@@ -335,6 +470,124 @@ async fn what_a_cancelled_run_held_is_freed() {
     assert!(!state.is_unique(), "its neighbours may need it");
     script.cluster.cancel(&script.run).await.unwrap();
     script.until("its memory", || state.is_unique()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_run_held_is_freed() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    let grant = script.acquire("z", 1).await.remove(0);
+    let (head, bodies) = computed("z", &grant);
+    let state = bodies[0].clone();
+    script.cluster.complete(head, bodies).await.unwrap();
+    assert!(!state.is_unique(), "its neighbours may need it");
+    script.fail().await;
+    script.until("its memory", || state.is_unique()).await;
+    let status = script.cluster.status(&script.run).unwrap();
+    assert_eq!((status.state(), status.leases), (State::Failed, 0));
+}
+
+/// Counts how often a task is woken.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl std::task::Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_wakes_no_worker_that_waits_for_work() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    let grants = script.acquire("busy", 10).await;
+    assert_eq!(grants.len(), 3);
+    script.join("idle").await;
+    let (cluster, worker) = (script.cluster.clone(), "idle".to_owned());
+    let request = v1::AcquireRequest { worker, slots: 1, holding: vec![], wait_milliseconds: 20_000 };
+    let mut waiting = std::pin::pin!(cluster.acquire(request));
+    let wakes = Arc::new(Wakes::default());
+    let waker = std::task::Waker::from(wakes.clone());
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(waiting.as_mut().poll(&mut context).is_pending(), "everything is handed out");
+    for _ in 0..100 {
+        script.renew("busy", &grants[0]).await;
+    }
+    assert_eq!(wakes.0.load(SeqCst), 0, "a renewal brings no work");
+    for grant in &grants {
+        script.deliver("busy", grant).await;
+    }
+    assert!(wakes.0.load(SeqCst) > 0, "a delivery does");
+    assert!(waiting.as_mut().poll(&mut context).is_ready());
+}
+
+/// What is logged by this thread: the text of each event.
+#[derive(Clone, Default)]
+struct Logged(Arc<std::sync::Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Logged {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        use std::fmt::Write;
+        struct Text(String);
+        impl tracing::field::Visit for Text {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                let _ = write!(self.0, "{}={value:?} ", field.name());
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        self.0.lock().unwrap().push(text.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_piece_that_stands_still_is_named_and_ends_normally_all_the_same() {
+    let logged = Logged::default();
+    let _logging = tracing::subscriber::set_default(logged.clone());
+    let stall = Duration::from_mins(1);
+    let rules = Settings { terms: Terms { stall, ..Terms::default() }, ..settings(1) };
+    let (mut script, _) = Script::slow(&rules).await;
+    script.submit(EXPERIMENT).await;
+    let grants = script.acquire("still", 10).await;
+    // One generation takes longer than the limit: its worker renews, and counts nothing.
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(script.renew("still", &grants[0]).await.lost, [0; 0], "a lease lasts while it is renewed");
+    }
+    let status = script.cluster.status(&script.run).unwrap();
+    assert_eq!(status.reason, "island 0, epoch 0 makes no progress on worker still");
+    let lines = logged.0.lock().unwrap().clone();
+    let named = |line: &&String| line.contains("no progress") && line.contains("worker=still");
+    assert!(lines.iter().any(|line| named(&line)), "{lines:?}");
+    assert_eq!(script.deliver("still", &grants[0]).await.fate(), Fate::Accepted);
+    script.work_to_the_end().await;
+    assert_eq!(script.cluster.status(&script.run).unwrap().reason, "all generations are done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_failed_and_is_submitted_again_ends_as_an_undisturbed_one() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    script.work_to_the_end().await;
+    let undisturbed = script.cluster.status(&script.run).unwrap().digest;
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    script.work().await;
+    script.fail().await;
+    script.submit(EXPERIMENT).await;
+    script.work_to_the_end().await;
+    assert_eq!(script.cluster.status(&script.run).unwrap().digest, undisturbed);
 }
 
 #[tokio::test(start_paused = true)]

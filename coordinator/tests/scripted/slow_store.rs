@@ -29,6 +29,8 @@ struct Manner {
     calls: u64,
     /// Calls for paths with this text fail.
     failing: Option<String>,
+    /// So many writes of paths with this text are done, and return an error.
+    unacknowledged: Option<(String, u32)>,
 }
 
 impl SlowStore {
@@ -58,6 +60,26 @@ impl SlowStore {
         self.manner().failing = text.map(str::to_owned);
     }
 
+    /// The next writes of paths with this text, so many of them, are done and return an error, as after a timeout.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn leave_unacknowledged(&self, text: &str, count: u32) {
+        self.manner().unacknowledged = Some((text.to_owned(), count));
+    }
+
+    /// How many of these writes are still to come.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn unacknowledged(&self) -> u32 {
+        self.manner().unacknowledged.as_ref().map_or(0, |(_, count)| *count)
+    }
+
+    /// Whether the answer to a write is lost.
+    fn is_unacknowledged(&self, path: &Path) -> bool {
+        let mut manner = self.manner();
+        let next = manner.unacknowledged.as_mut();
+        let next = next.filter(|(text, count)| *count > 0 && path.as_ref().contains(text.as_str()));
+        next.map(|(_, count)| *count -= 1).is_some()
+    }
+
     async fn call(&self, path: Option<&Path>, is_write: bool) -> Result<()> {
         let (time, fails) = {
             let mut manner = self.manner();
@@ -74,12 +96,13 @@ impl SlowStore {
         if !time.is_zero() {
             tokio::time::sleep(time).await;
         }
-        if fails {
-            let source = std::io::Error::other("on purpose").into();
-            return Err(object_store::Error::Generic { store: "slow", source });
-        }
-        Ok(())
+        if fails { failure() } else { Ok(()) }
     }
+}
+
+fn failure<T>() -> Result<T> {
+    let source = std::io::Error::other("on purpose").into();
+    Err(object_store::Error::Generic { store: "slow", source })
 }
 
 impl fmt::Display for SlowStore {
@@ -92,7 +115,8 @@ impl fmt::Display for SlowStore {
 impl ObjectStore for SlowStore {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         self.call(Some(path), true).await?;
-        self.objects.put_opts(path, payload, options).await
+        let put = self.objects.put_opts(path, payload, options).await?;
+        if self.is_unacknowledged(path) { failure() } else { Ok(put) }
     }
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
