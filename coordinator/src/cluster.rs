@@ -8,8 +8,8 @@ use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
 use crate::state::workers::shown;
 use crate::state::{
-    ClusterState, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal, Rules, Submission,
-    Ticket, Unfinished,
+    ClusterState, DeliveredCells, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal,
+    Rules, Submission, Ticket, Unfinished,
 };
 use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
@@ -468,10 +468,12 @@ impl Cluster {
             }
             What::Cells(_) => {
                 let plan = self.apply_quietly(|state, now| state.cell_plan(&worker, &work, now))?;
+                let examined = plan.clone();
                 let check = move || check_cells(plan.as_deref(), &bodies);
                 let results = self.compute(if direct { 0 } else { LARGE }, check).await??;
+                let delivered = DeliveredCells { results, examined, is_trusted: direct };
                 self.apply(|state, now| {
-                    let (fate, delivery) = state.complete_cells(&worker, &work, results, direct, now)?;
+                    let (fate, delivery) = state.complete_cells(&worker, &work, delivered, now)?;
                     Ok::<_, Rejection>(more(state, now, fate, delivery))
                 })?
             }

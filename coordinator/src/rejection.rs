@@ -140,7 +140,7 @@ impl From<Rejection> for Status {
             | Rejection::Keep(RunError::Budget { .. } | RunError::Busy { .. } | RunError::Kind { .. }) => {
                 Self::failed_precondition(text)
             }
-            Rejection::Worker(WorkerError::Name(_))
+            Rejection::Worker(WorkerError::Name(_) | WorkerError::Id(_))
             | Rejection::Wire(_)
             | Rejection::Codec(_)
             | Rejection::Report(_)

@@ -25,7 +25,7 @@ pub(crate) mod workers;
 
 pub use audit::AuditTerms;
 pub(crate) use audit::{Accepted, Answer, Audits, Author, Authors, Handed, Place, Settled, Truth, UNKNOWN};
-pub(crate) use calls::{Delivery, Fate, Instruction, Lack, Renewal};
+pub(crate) use calls::{DeliveredCells, Delivery, Fate, Instruction, Lack, Renewal};
 pub(crate) use cells::{Cells, Received};
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
@@ -38,6 +38,7 @@ use archipelago::End;
 use archipelago::cell::{CellPlan, CellResult};
 use archipelago::job::{Job, JobResult};
 use bytes::Bytes;
+use calls::Lost;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
 use leases::{Leases, Terms, Token};
@@ -405,6 +406,8 @@ pub(crate) struct ClusterState {
     /// Whether another coordinator has the store by now: nothing that comes here would be written any more.
     pub(crate) succeeded: bool,
     ticked: Duration,
+    /// What workers have lost of each run since then.
+    lost: BTreeMap<String, Lost>,
     effects: Vec<Effect>,
 }
 
@@ -427,6 +430,7 @@ impl ClusterState {
             trouble: None,
             succeeded: false,
             ticked: now.elapsed,
+            lost: BTreeMap::new(),
             effects: vec![],
         }
     }
@@ -500,6 +504,7 @@ impl ClusterState {
 
     /// Has everything written now.
     pub(crate) fn write_everything(&mut self, now: Moment) {
+        self.write_losses(now);
         for run in self.queue.open() {
             self.hurry(&run);
             self.pump(&run, now);

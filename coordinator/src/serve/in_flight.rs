@@ -23,6 +23,11 @@ use tower::{Layer, Service};
 pub(crate) const OF_ONE_PEER: u64 = 64 << 20;
 /// Bytes on their way from all addresses.
 pub(crate) const OF_ALL: u64 = 256 << 20;
+/// One part in so many of both is for small calls only, so that a flood of large bodies leaves room for renewals, leases
+/// and the calls of operators.
+const RESERVED: u64 = 8;
+/// A call is small as long as its head and what has come of its body are not longer than this.
+const SMALL_CALL: u64 = 16 << 10;
 /// What a call costs before anything of its body has come.
 const OF_A_CALL: u64 = 4 << 10;
 /// The longest body of a call that delivers nothing: lists of leases, and names.
@@ -62,10 +67,11 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    fn take(&self, peer: Option<IpAddr>, bytes: u64) -> bool {
+    fn take(&self, peer: Option<IpAddr>, bytes: u64, is_small: bool) -> bool {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_peer = peer.map_or(0, |peer| counts.of_peers.get(&peer).copied().unwrap_or(0));
-        if counts.all + bytes > self.of_all || of_peer + bytes > self.of_one_peer {
+        let open = |limit: u64| if is_small { limit } else { limit - limit / RESERVED };
+        if counts.all + bytes > open(self.of_all) || of_peer + bytes > open(self.of_one_peer) {
             return false;
         }
         counts.all += bytes;
@@ -94,17 +100,20 @@ impl InFlight {
 pub(crate) struct CallBytes {
     in_flight: Arc<InFlight>,
     peer: Option<IpAddr>,
+    /// Up to this many bytes it is small: none, if it delivers something.
+    small: u64,
     taken: AtomicU64,
 }
 
 impl CallBytes {
-    fn begin(in_flight: &Arc<InFlight>, peer: Option<IpAddr>, bytes: u64) -> Option<Arc<Self>> {
-        let begins = in_flight.take(peer, bytes);
-        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, taken: bytes.into() }))
+    fn begin(in_flight: &Arc<InFlight>, peer: Option<IpAddr>, small: u64, bytes: u64) -> Option<Arc<Self>> {
+        let begins = in_flight.take(peer, bytes, bytes <= small);
+        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, small, taken: bytes.into() }))
     }
 
     fn take(&self, bytes: u64) -> bool {
-        let is_taken = self.in_flight.take(self.peer, bytes);
+        let is_small = self.taken.load(Ordering::Relaxed) + bytes <= self.small;
+        let is_taken = self.in_flight.take(self.peer, bytes, is_small);
         if is_taken {
             self.taken.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -187,11 +196,12 @@ where
         let peer = peer(&request);
         let head: usize =
             request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        let Some(call) = CallBytes::begin(&self.in_flight, peer, OF_A_CALL + head as u64) else {
+        let delivers = DELIVERING.contains(&request.uri().path());
+        let (longest, small) = if delivers { (u64::MAX, 0) } else { (SMALL_BODY, SMALL_CALL) };
+        let Some(call) = CallBytes::begin(&self.in_flight, peer, small, OF_A_CALL + head as u64) else {
             drop(request);
             return Either::Left(Box::pin(refuse()));
         };
-        let longest = if DELIVERING.contains(&request.uri().path()) { u64::MAX } else { SMALL_BODY };
         let timer = self.times.begin(request.uri().path());
         request.extensions_mut().insert(call.clone());
         if LOOKING.contains(&request.uri().path()) {
@@ -293,7 +303,7 @@ mod tests {
     fn bytes_are_bounded_and_given_back() {
         let in_flight = Arc::new(InFlight { of_one_peer: 100, of_all: 150, counts: Mutex::default() });
         let [one, other] = [1, 2].map(|n| Some(IpAddr::from([10, 0, 0, n])));
-        let begin = |peer, bytes| CallBytes::begin(&in_flight, peer, bytes);
+        let begin = |peer, bytes| CallBytes::begin(&in_flight, peer, u64::MAX, bytes);
         let first = begin(one, 60).unwrap();
         assert!(begin(one, 60).is_none(), "of one address 100");
         let second = begin(other, 60).unwrap();
@@ -305,5 +315,25 @@ mod tests {
         drop((first, second));
         let counts = in_flight.counts.lock().unwrap();
         assert!(counts.all == 0 && counts.of_peers.is_empty(), "{counts:?}");
+    }
+    #[test]
+    fn small_calls_are_let_in_while_deliveries_hold_everything_that_they_may() {
+        let in_flight = Arc::new(InFlight { of_one_peer: 160, of_all: 240, counts: Mutex::default() });
+        let [one, other] = [1, 2].map(|n| Some(IpAddr::from([10, 0, 0, n])));
+        let deliver = |peer, bytes| CallBytes::begin(&in_flight, peer, 0, bytes);
+        let ask = |peer, bytes| CallBytes::begin(&in_flight, peer, 10, bytes);
+        let delivery = deliver(one, 100).unwrap();
+        assert!(!delivery.take(41) && delivery.take(40), "of one address 160 - 160 / 8");
+        assert!(deliver(one, 1).is_none(), "the rest is for small calls");
+        let small = ask(one, 6).unwrap();
+        assert!(small.take(4) && !small.take(1), "it is small no more");
+        let second = ask(one, 10).unwrap();
+        assert!(ask(one, 1).is_none(), "of one address 160");
+        assert!(deliver(other, 51).is_none(), "of all 240 - 240 / 8");
+        let of_other = deliver(other, 50).unwrap();
+        assert!(deliver(other, 1).is_none());
+        assert!(ask(other, 10).is_some());
+        drop((delivery, small, second, of_other));
+        assert!(deliver(one, 140).is_some() && in_flight.counts.lock().unwrap().all == 0);
     }
 }

@@ -279,6 +279,10 @@ impl ClusterState {
         let Some(cuts) = cuts.filter(|_| self.is_open(name) && !self.succeeded) else { return };
         if self.is_ending(name) {
             tracing::error!(run = name, principal, "it ends with results of a quarantined worker: verify it");
+            // If its end cannot be written, there is still time to take them back.
+            if let Some(authors) = self.authors.get_mut(name) {
+                authors.note_liar(principal);
+            }
             return;
         }
         tracing::error!(run = name, principal, ?cuts, "results are taken back and computed again");
@@ -321,9 +325,19 @@ impl ClusterState {
                 self.leases.offer(&work_at(name, place));
             }
         }
+        self.retract_noted(name, now);
+    }
+
+    /// Takes back what could not be taken back when its liars were found, because the run was about to end or was opened
+    /// again.
+    pub(super) fn retract_noted(&mut self, name: &str, now: Moment) {
         let liars = self.authors.get_mut(name).map(super::Authors::take_liars);
         for principal in liars.unwrap_or_default() {
             self.retract(name, &principal, now);
+        }
+        let wrong = self.cells(name).map(super::Cells::take_wrong);
+        for (reason, cells) in wrong.unwrap_or_default() {
+            self.retract_cells(name, &cells, reason, now);
         }
     }
 }

@@ -35,6 +35,29 @@ const WAITED_FOR_LEASES: u32 = 4;
 /// stood still: no worker could renew.
 const PAUSED: Duration = Duration::from_millis(500);
 
+/// The most epochs that are written down as lost in one tick.
+const MOST_LOSSES: usize = 256;
+/// The most reasons for that, each of which is an event of its own. Others are written down together.
+const MOST_REASONS: usize = 4;
+
+/// Why an epoch is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// Its worker is not heard of any more.
+    Silence,
+    /// Its worker reports that it failed.
+    Failure,
+}
+
+/// Epochs of a run that workers have lost since the last tick.
+#[derive(Default)]
+pub(super) struct Lost {
+    /// By the cause, and what is known of it.
+    losses: BTreeMap<(Cause, String), Vec<Loss>>,
+    count: usize,
+    principals: BTreeSet<String>,
+}
+
 /// What became of something that was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -53,6 +76,16 @@ pub(crate) struct Delivery {
     pub(crate) outcome: Result<EpochOutcome, String>,
     /// Whether that was compared with the task.
     pub(crate) is_examined: bool,
+    /// Whether the worker belongs to the same process, and need not be audited.
+    pub(crate) is_trusted: bool,
+}
+
+/// Cells as they were delivered.
+pub(crate) struct DeliveredCells {
+    /// The results, or the number of one that cannot be right.
+    pub(crate) results: Result<Vec<(u32, CellResult)>, u32>,
+    /// The plan that they were compared with, if the run was open then.
+    pub(crate) examined: Option<Arc<CellPlan>>,
     /// Whether the worker belongs to the same process, and need not be audited.
     pub(crate) is_trusted: bool,
 }
@@ -516,17 +549,16 @@ impl ClusterState {
         Ok(self.cells(&work.run).map(|cells| cells.plan()))
     }
 
-    /// Takes results of cells, to be stored. An unsound one was found by whoever looked at them. A worker of the same
-    /// process need not be audited.
+    /// Takes results of cells, to be stored.
     pub(crate) fn complete_cells(
         &mut self,
         worker: &str,
         work: &Work,
-        results: Result<Vec<(u32, CellResult)>, u32>,
-        is_trusted: bool,
+        delivered: DeliveredCells,
         now: Moment,
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
+        let DeliveredCells { results, examined, is_trusted } = delivered;
         let results = match results {
             Ok(results) => results,
             Err(number) => {
@@ -541,6 +573,10 @@ impl ClusterState {
             return Ok((self.count(Fate::Unneeded), 0));
         };
         let plan = cells.plan();
+        // The run was opened since the results were looked at: they are sent again, and compared with its plan then.
+        if !examined.is_some_and(|examined| Arc::ptr_eq(&examined, &plan)) {
+            return Err(Rejection::Unexamined);
+        }
         let Received { wanted, fate, audited, disputed } =
             cells.receive(results, author.as_ref(), now.elapsed);
         let mut number = 0;
@@ -698,11 +734,8 @@ impl ClusterState {
             reason,
             "failed"
         );
-        if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed)
-            && let Some(Loss { island, epoch, worker, held }) = self.loss(work, worker, held)
-        {
-            let event = RunEvent::Lost { island, epoch, worker, held, reason: reason.clone(), at: now.unix };
-            self.append(&work.run.clone(), event, Then::Nothing);
+        if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
+            self.note_lost((work, worker, held), (Cause::Failure, &reason), now);
         }
         let party = self.workers.party(worker);
         if self.leases.fail(work, party, token, &reason, now.elapsed) {
@@ -759,6 +792,7 @@ impl ClusterState {
             self.leases.postpone(passed);
         }
         self.expire(now);
+        self.write_losses(now);
         for Stalled { work, worker, for_how_long } in self.leases.find_stalled(now.elapsed) {
             self.counters.stalled += 1;
             tracing::warn!(
@@ -785,7 +819,6 @@ impl ClusterState {
 
     fn expire(&mut self, now: Moment) {
         let reason = "it was not renewed in time: its worker is gone, stands still or is cut off";
-        let mut losses: BTreeMap<String, Vec<Loss>> = BTreeMap::new();
         let mut vanished = BTreeSet::new();
         for Expired { work, worker, token, held } in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
@@ -798,27 +831,78 @@ impl ClusterState {
                 reason,
                 "lease expired"
             );
-            if let Some(loss) = self.loss(&work, &worker, held) {
-                losses.entry(work.run.clone()).or_default().push(loss);
-            }
+            self.note_lost((&work, &worker, held), (Cause::Silence, reason), now);
             let granted = now.elapsed.saturating_sub(held);
             self.leases.vanished(&work, self.workers.party(&worker), granted);
             vanished.insert(work);
-        }
-        // However many workers are lost at once, it is one event for each run.
-        for (run, losses) in losses {
-            let event = RunEvent::Expired { losses, reason: reason.to_owned(), at: now.unix };
-            self.append(&run, event, Then::Nothing);
         }
         for work in vanished {
             self.judge(&work, now);
         }
     }
 
-    /// An epoch that was held in vain.
-    fn loss(&self, work: &Work, worker: &str, held: Duration) -> Option<Loss> {
-        let Piece::Epoch { island, epoch } = work.piece else { return None };
-        Some(Loss { island, epoch, worker: self.workers.name(worker), held: held.as_millis() as u64 })
+    /// Notes that a worker held an epoch in vain: the next tick writes it down. A principal that only fails is heard ever
+    /// less often, because workers must not be able to make a journal as long as they like.
+    fn note_lost(
+        &mut self,
+        (work, worker, held): (&Work, &str, Duration),
+        (cause, reason): (Cause, &str),
+        now: Moment,
+    ) {
+        let Piece::Epoch { island, epoch } = work.piece else { return };
+        let principal = self.workers.party(worker).principal.to_owned();
+        if self.workers.is_ignored(&principal, now.elapsed) {
+            return;
+        }
+        let loss = Loss { island, epoch, worker: self.workers.name(worker), held: held.as_millis() as u64 };
+        let lost = self.lost.entry(work.run.clone()).or_default();
+        if lost.count < MOST_LOSSES {
+            lost.count += 1;
+            lost.principals.insert(principal);
+            let mut kind = (cause, reason.to_owned());
+            if lost.losses.len() >= MOST_REASONS && !lost.losses.contains_key(&kind) {
+                kind = (Cause::Failure, "they failed for other reasons".to_owned());
+            }
+            lost.losses.entry(kind).or_default().push(loss);
+        }
+    }
+
+    /// Writes down what workers have lost since the last tick.
+    pub(super) fn write_losses(&mut self, now: Moment) {
+        let lost = std::mem::take(&mut self.lost);
+        let principals: BTreeSet<&String> = lost.values().flat_map(|lost| &lost.principals).collect();
+        for principal in principals {
+            self.workers.note_losses(principal, now.elapsed);
+        }
+        for (run, lost) in lost {
+            self.append_losses(&run, lost, now);
+        }
+    }
+
+    /// Writes down what workers have lost of a run, before it ends because of that.
+    pub(super) fn write_losses_of(&mut self, run: &str, now: Moment) {
+        if let Some(lost) = self.lost.remove(run) {
+            self.append_losses(run, lost, now);
+        }
+    }
+
+    fn append_losses(&mut self, run: &str, lost: Lost, now: Moment) {
+        // Nothing is written after the last event of a run.
+        if !self.is_open(run) || self.is_ending(run) {
+            return;
+        }
+        let at = now.unix;
+        for ((cause, reason), losses) in lost.losses {
+            // However many epochs are lost at once, it is one event.
+            let event = match <[Loss; 1]>::try_from(losses) {
+                Ok([Loss { island, epoch, worker, held }]) if cause == Cause::Failure => {
+                    RunEvent::Lost { island, epoch, worker, held, reason, at }
+                }
+                Ok([loss]) => RunEvent::Expired { losses: vec![loss], reason, at },
+                Err(losses) => RunEvent::Expired { losses, reason, at },
+            };
+            self.append(run, event, Then::Nothing);
+        }
     }
 
     fn pass(&mut self, run: &str, time: Duration, now: Moment) {

@@ -134,12 +134,16 @@ impl ClusterState {
         }
     }
 
-    fn retract_cells(&mut self, run: &str, cells: &[u32], reason: String, now: Moment) {
+    pub(super) fn retract_cells(&mut self, run: &str, cells: &[u32], reason: String, now: Moment) {
         if !self.is_open(run) || self.succeeded {
             return;
         }
         if self.is_ending(run) {
             tracing::error!(run, reason, "it ends with results of a quarantined worker: verify it");
+            // If its end cannot be written, there is still time to take them back.
+            if let Some(known) = self.cells(run) {
+                known.note_wrong(reason, cells);
+            }
             return;
         }
         let cells = self.cells(run).map(|known| known.begin_retracting(cells)).unwrap_or_default();

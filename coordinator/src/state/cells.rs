@@ -84,6 +84,8 @@ pub(crate) struct Cells {
     is_final: bool,
     /// Cells whose results are being taken back.
     retracting: BTreeSet<u32>,
+    /// Cells whose results are to be taken back if the run does not end, and why.
+    wrong: BTreeMap<String, Vec<u32>>,
     worked: Duration,
 }
 
@@ -107,6 +109,7 @@ impl Cells {
             audits: BTreeMap::new(),
             is_final: false,
             retracting: BTreeSet::new(),
+            wrong: BTreeMap::new(),
             worked: Duration::ZERO,
         }
     }
@@ -348,6 +351,16 @@ impl Cells {
     pub(crate) fn unaudited_of(&self, principal: &str) -> Vec<u32> {
         let own = self.authors.iter().filter(|(_, author)| author.principal == principal);
         own.map(|(&number, _)| number).collect()
+    }
+
+    /// Notes results that are to be taken back if the run does not end now.
+    pub(crate) fn note_wrong(&mut self, reason: String, numbers: &[u32]) {
+        self.wrong.entry(reason).or_default().extend(numbers);
+    }
+
+    /// What was noted as wrong.
+    pub(crate) fn take_wrong(&mut self) -> BTreeMap<String, Vec<u32>> {
+        std::mem::take(&mut self.wrong)
     }
 
     /// Begins to take results back; returns those that are not being taken back already.

@@ -590,6 +590,9 @@ impl ClusterState {
                 if let Some(run) = self.runs.get_mut(name) {
                     run.ending = None;
                 }
+                if may_pass(&error) {
+                    self.retract_noted(name, now);
+                }
             }
             // It may be written all the same: nothing else happens to it before that is known.
             Then::Cancel { at, ticket } if self.rules.patient && may_pass(&error) && !self.succeeded => {
@@ -601,6 +604,9 @@ impl ClusterState {
             Then::Cancel { ticket, .. } => {
                 if let Some(run) = self.runs.get_mut(name) {
                     run.ending = None;
+                }
+                if may_pass(&error) {
+                    self.retract_noted(name, now);
                 }
                 self.counters.store_errors += 1;
                 return self.answer(ticket, Err(error));
@@ -764,6 +770,7 @@ impl ClusterState {
             return;
         }
         tracing::error!(run = name, reason, "failed");
+        self.write_losses_of(name, now);
         self.note_unfinished(name, Unfinished::Failed(format!("run {name} failed: {reason}")));
         for part in self.parts_of(name) {
             if self.is_open(&part) {

@@ -14,6 +14,8 @@ const WATCHED: u64 = 500;
 const LONGEST_WATCHED: u64 = 1 << 20;
 /// A worker that fails so often in a row, whatever it is given, rests for a while.
 const TIRED_AFTER: u32 = 3;
+/// So often in a row losses of a principal are written down as they come, before they are written ever less often.
+const HEARD: u32 = 8;
 
 /// Why a worker is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +52,9 @@ pub enum WorkerError {
     /// Not a name.
     #[error("expected a worker id and a name of 1 to 100 characters, found {0}")]
     Name(usize),
+    /// Not an id: only the coordinator makes such ones, of workers of different principals with the same id.
+    #[error("expected a worker id without `@`, found `{0}`")]
+    Id(String),
 }
 
 /// All workers.
@@ -60,6 +65,19 @@ pub(crate) struct Workers {
     banned: BTreeMap<String, String>,
     /// Principals of which workers were quarantined: how many deliveries are audited at the next time, and now.
     watched: BTreeMap<String, (u64, u64)>,
+    /// Principals whose workers have failed since a delivery of any of them was accepted.
+    failing: BTreeMap<String, Failing>,
+}
+
+/// What has failed of a principal in a row. A worker that leaves and joins under another id begins where it left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failing {
+    /// How often the worst of its workers has failed, and until when that rests.
+    times: u32,
+    resting: Duration,
+    /// How often its losses were written down, and until when they are not.
+    heard: u32,
+    ignored: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -118,6 +136,9 @@ impl Workers {
         if let Some(bad) = [worker, name].iter().map(|text| text.len()).find(|l| !(1..=100).contains(l)) {
             return Err(WorkerError::Name(bad));
         }
+        if worker.contains('@') {
+            return Err(WorkerError::Id(shown(worker)));
+        }
         if let Some(reason) = self.banned.get(principal) {
             return Err(WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
         }
@@ -129,6 +150,8 @@ impl Workers {
         if self.is_full() {
             return Err(WorkerError::TooMany);
         }
+        let Failing { times: failing, resting, .. } =
+            self.failing.get(principal).copied().unwrap_or_default();
         let joined = Joined {
             name: shown(name),
             version: shown(version),
@@ -139,8 +162,8 @@ impl Workers {
             last_error: None,
             rates: BTreeMap::new(),
             seen: now,
-            failing: 0,
-            resting: Duration::ZERO,
+            failing,
+            resting,
             quarantined: None,
             knows_the_end: false,
             deliveries: 0,
@@ -153,9 +176,10 @@ impl Workers {
     /// What a worker is known by that calls itself so: an id is self-chosen, and nobody can speak for a worker of another
     /// principal by it.
     pub(crate) fn key(&self, worker: &str, principal: &str) -> String {
-        let own = format!("{worker}@{:.8}", Digest::of(principal.as_bytes()).to_string());
-        let is_of_another = |joined: &Joined| joined.principal != principal;
-        if self.joined.contains_key(&own) || self.joined.get(worker).is_some_and(is_of_another) {
+        let own = format!("{worker}@{:.16}", Digest::of(principal.as_bytes()).to_string());
+        let is_own = |joined: &Joined| joined.principal == principal;
+        let has_own = self.joined.get(&own).is_some_and(is_own);
+        if has_own || self.joined.get(worker).is_some_and(|joined| !is_own(joined)) {
             return own;
         }
         worker.to_owned()
@@ -267,7 +291,7 @@ impl Workers {
 
     /// All workers as others see them, by id. One that was not heard of since then is silent.
     pub(crate) fn views(&self, since: Duration, now: Duration) -> Vec<WorkerView> {
-        let fleet = self.fleet();
+        let fleet = self.fleet(since);
         self.joined
             .iter()
             .map(|(worker, joined)| WorkerView {
@@ -286,10 +310,12 @@ impl Workers {
             .collect()
     }
 
-    /// The usual rate in each run that several workers compute.
-    fn fleet(&self) -> BTreeMap<&str, f64> {
+    /// The usual rate in each run that several workers compute which are there and may take part. Rates follow from what
+    /// workers report of themselves: those of a liar must not make others look slow.
+    fn fleet(&self, since: Duration) -> BTreeMap<&str, f64> {
         let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for (run, rate) in self.joined.values().flat_map(|joined| &joined.rates) {
+        let counts = |joined: &&Joined| joined.quarantined.is_none() && joined.seen >= since;
+        for (run, rate) in self.joined.values().filter(counts).flat_map(|joined| &joined.rates) {
             rates.entry(run).or_default().push(rate.per_second());
         }
         let several = rates.into_iter().filter(|(_, rates)| rates.len() > 1);
@@ -307,6 +333,35 @@ impl Workers {
             if let Some(times) = joined.failing.checked_sub(TIRED_AFTER) {
                 joined.resting = now + back_off(times + 1);
             }
+            let (times, resting, principal) = (joined.failing, joined.resting, joined.principal.clone());
+            if let Some(failing) = self.failing_of(&principal, now) {
+                failing.times = failing.times.max(times);
+                failing.resting = failing.resting.max(resting);
+            }
+        }
+    }
+
+    /// What has failed of a principal. Of ten thousand others, those that are over are forgotten.
+    fn failing_of(&mut self, principal: &str, now: Duration) -> Option<&mut Failing> {
+        if self.failing.len() >= MOST && !self.failing.contains_key(principal) {
+            self.failing.retain(|_, failing| failing.resting.max(failing.ignored) > now);
+        }
+        let has_room = self.failing.len() < MOST || self.failing.contains_key(principal);
+        has_room.then(|| self.failing.entry(principal.to_owned()).or_default())
+    }
+
+    /// Whether losses of a principal are not written down for now, because it has lost so much and delivered nothing.
+    pub(crate) fn is_ignored(&self, principal: &str, now: Duration) -> bool {
+        self.failing.get(principal).is_some_and(|failing| failing.ignored > now)
+    }
+
+    /// Notes that losses of a principal are written down.
+    pub(crate) fn note_losses(&mut self, principal: &str, now: Duration) {
+        if let Some(failing) = self.failing_of(principal, now) {
+            failing.heard = failing.heard.saturating_add(1);
+            if let Some(times) = failing.heard.checked_sub(HEARD) {
+                failing.ignored = now + back_off(times + 1);
+            }
         }
     }
 
@@ -314,6 +369,7 @@ impl Workers {
     pub(crate) fn note_success(&mut self, worker: &str) {
         if let Some(joined) = self.joined.get_mut(worker) {
             (joined.failing, joined.resting) = (0, Duration::ZERO);
+            self.failing.remove(&joined.principal);
         }
     }
 
@@ -493,6 +549,62 @@ mod tests {
     }
 
     #[test]
+    fn who_knows_a_principal_cannot_take_the_id_that_its_worker_would_be_given() {
+        let mut workers = Workers::default();
+        let join = |workers: &mut Workers, worker: &str, principal: &str| {
+            workers.join(worker, principal, ("a", "1"), 1, Duration::ZERO)
+        };
+        join(&mut workers, "a", "stranger").unwrap();
+        let of_victim = workers.key("a", "victim");
+        let squatted = join(&mut workers, &of_victim, "squatter");
+        assert_eq!(squatted, Err(WorkerError::Id(of_victim.clone())));
+        join(&mut workers, "a", "victim").unwrap();
+        workers.quarantine(&workers.key(&of_victim, "squatter"), "squatter", "it lies");
+        assert!(workers.see(&workers.key("a", "victim"), Duration::ZERO).is_ok());
+    }
+
+    #[test]
+    fn a_worker_that_fails_does_not_begin_anew_under_another_id() {
+        let mut workers = Workers::default();
+        let join = |workers: &mut Workers, worker: &str, principal: &str| {
+            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO).unwrap();
+        };
+        join(&mut workers, "a", "one");
+        for _ in 0..TIRED_AFTER {
+            workers.note_failure("a", Duration::ZERO);
+        }
+        workers.leave("a");
+        join(&mut workers, "b", "one");
+        join(&mut workers, "c", "two");
+        assert!(workers.is_resting("b", Duration::ZERO) && !workers.is_resting("c", Duration::ZERO));
+        workers.note_failure("b", Duration::from_secs(1));
+        assert!(workers.is_resting("b", Duration::from_secs(2)), "twice as long");
+        workers.note_success("b");
+        join(&mut workers, "d", "one");
+        assert!(!workers.is_resting("d", Duration::ZERO));
+    }
+
+    #[test]
+    fn losses_of_a_principal_are_written_down_ever_less_often_until_it_delivers_something() {
+        let mut workers = Workers::default();
+        workers.join("a", "one", ("a", "1"), 1, Duration::ZERO).unwrap();
+        let mut heard = 0;
+        for second in 0..3600 {
+            let now = Duration::from_secs(second);
+            if !workers.is_ignored("one", now) {
+                workers.note_losses("one", now);
+                heard += 1;
+            }
+        }
+        assert!((60..80).contains(&heard), "{heard} in an hour");
+        let now = Duration::from_secs(3600);
+        workers.note_losses("one", now);
+        assert!(workers.is_ignored("one", now) && !workers.is_ignored("two", now));
+        workers.note_success("a");
+        assert!(!workers.is_ignored("one", now));
+    }
+
+    #[test]
     fn a_slow_worker_is_told_from_the_fleet_in_the_runs_that_they_share() {
         let mut workers = Workers::default();
         for worker in ["a", "b", "c", "d"] {
@@ -509,6 +621,15 @@ mod tests {
             workers.note_work("c", "shared", 1000, 1000);
         }
         assert!((paces(&workers)[2] - 1.0).abs() < 0.01, "what it does now counts");
+        for liar in ["c", "d"] {
+            workers.note_work(liar, "shared", 1_000_000_000, 1);
+            workers.quarantine(liar, liar, "it lies");
+        }
+        assert!(paces(&workers)[0] > 0.9, "what a liar reports of itself is no measure");
+        workers.join("e", "e", ("e", "1"), 1, Duration::from_secs(9)).unwrap();
+        workers.note_work("e", "shared", 1000, 1000);
+        let views = workers.views(Duration::from_secs(9), Duration::from_secs(9));
+        assert!(views.iter().all(|view| view.pace.is_none()), "silent ones are none either");
         workers.forget_run("shared");
         assert!(workers.views(Duration::ZERO, Duration::ZERO).iter().all(|view| view.pace.is_none()));
     }

@@ -1,11 +1,13 @@
 //! Workers that lie about cells, jobs and checkpoints, and who is blamed for it: never a worker that told the truth.
 
+use super::slow_store::SlowStore;
 use super::untrusted::{refusal, true_digest};
 use super::*;
 use archipelago::Progress;
 use archipelago::job::JobResult;
 use coordinator::{AuditTerms, Elsewhere};
 use evolution::epoch::Evolver;
+use futures::FutureExt;
 use run::jobs::StoredJobs;
 
 fn audited(share: f64) -> Settings {
@@ -462,4 +464,112 @@ async fn a_late_delivery_that_differs_finds_a_liar() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
+}
+
+/// Has the store fail to write the end of the run, during which a worker is found to lie by what cannot be.
+async fn find_while_the_end_is_written(script: &Script, slow: &SlowStore, liar: &str, grant: &v1::Grant) {
+    script.until("the end is written", || slow.is_writing("events")).await;
+    let garbage = vec![Bytes::from_static(b"garbage")];
+    let rejected = script.elsewhere(liar).complete(computed_head(liar, grant), garbage).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
+    assert_ne!(script.state(), State::Finished);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    slow.fail(None);
+    slow.delay_writes(Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_liar_that_is_found_while_the_end_cannot_be_written_is_taken_back() {
+    let (mut script, slow) = Script::slow(&audited(1e-9)).await;
+    script.submit(EXPERIMENT).await;
+    let lie = script.acquire_elsewhere("liar", 1).await.remove(0);
+    script.lie("liar", &lie, 4).await.unwrap();
+    // Its last delivery is true: that one alone is audited before the end.
+    let true_one = script.acquire_elsewhere("liar", 1).await.remove(0);
+    let (head, bodies) = computed("liar", &true_one);
+    script.elsewhere("liar").complete(head, bodies).await.unwrap();
+    let mut is_last = false;
+    while !is_last {
+        for grant in script.acquire_elsewhere("honest", 3).await {
+            is_last |= task_of(&grant).until == 24;
+            let (head, bodies) = computed("honest", &grant);
+            if is_last {
+                slow.delay_writes(Duration::from_secs(1));
+                slow.fail(Some("events"));
+            }
+            script.elsewhere("honest").complete(head, bodies).await.unwrap();
+        }
+    }
+    let rest = async {
+        while script.state() != State::Finished {
+            for grant in script.acquire_elsewhere("honest", 3).await {
+                let (head, bodies) = computed("honest", &grant);
+                script.elsewhere("honest").complete(head, bodies).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::join!(rest, find_while_the_end_is_written(&script, &slow, "liar", &lie));
+    assert_eq!(script.digest(), true_digest());
+    assert!(script.events().await.iter().any(|event| matches!(event, RunEvent::Retracted { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cells_of_a_liar_that_is_found_while_the_end_cannot_be_written_are_taken_back() {
+    let (mut script, slow) = Script::slow(&audited(1e-9)).await;
+    script.submit(EXPERIMENT).await;
+    let grant = script.acquire_elsewhere("liar", 1).await.remove(0);
+    script.cluster.cancel(&script.run).await.unwrap();
+    script.submit(SWEEP).await;
+    // The last cell alone is audited before the end, by another worker that is there.
+    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    let (results, truth) = swept_wrongly(0);
+    script.deliver_cells_of("liar", &results).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    slow.delay_writes(Duration::from_secs(1));
+    slow.fail(Some("events"));
+    let grant = v1::Grant {
+        piece: Some(v1::Piece { run: script.run.clone(), ..grant.piece.clone().unwrap() }),
+        ..grant
+    };
+    script.deliver_cells_of("honest", &swept()[2..]).await;
+    find_while_the_end_is_written(&script, &slow, "liar", &grant).await;
+    assert_eq!(finish(&script, "honest").await, truth);
+    assert_eq!(script.stored_cells().await.progress.digest().unwrap().0.to_vec(), truth);
+}
+
+/// The run is not open when its cells are looked at, and open when they are taken.
+#[test]
+fn cells_are_compared_with_the_plan_that_accepts_them() {
+    // Its only thread for other work is kept busy, so that the look takes as long as it should.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
+    runtime.unwrap().block_on(deliver_cells_while_their_run_is_opened());
+}
+
+async fn deliver_cells_while_their_run_is_opened() {
+    let mut script = Script::with(SWEEP, &Settings { inline: false, ..settings(1) }).await;
+    script.cluster.cancel(&script.run).await.unwrap();
+    let mut results = swept();
+    results[0].0 = 99;
+    let calls = script.elsewhere("careless");
+    calls.join(join_request("careless")).await.unwrap();
+    let (head, bodies) = cells_delivery(&script, "careless", &results);
+    {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || released.recv());
+        let mut delivering = std::pin::pin!(calls.complete(head.clone(), bodies.clone()));
+        assert!(delivering.as_mut().now_or_never().is_none(), "they are looked at elsewhere");
+        script.cluster.submit(parse(SWEEP), vec![], 0, false).await.unwrap();
+        drop(release);
+        drop(busy.await);
+        let rejected = delivering.await.unwrap_err();
+        assert_eq!(rejected.code(), Code::Unavailable, "{rejected}");
+    }
+    let rejected = calls.complete(head, bodies).await.unwrap_err();
+    assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
+    deliver_cells(&script, "honest", &swept()).await.unwrap();
+    script.until("the end", || script.state() == State::Finished).await;
+    script.restart().await;
+    assert_eq!(script.state(), State::Finished);
+    script.stored_cells().await;
 }

@@ -13,14 +13,14 @@ const LONG: Duration = Duration::from_mins(1);
 
 impl Script {
     /// A cluster over a slow store, without a run.
-    async fn slow(settings: &Settings) -> (Self, SlowStore) {
+    pub(super) async fn slow(settings: &Settings) -> (Self, SlowStore) {
         let slow = SlowStore::default();
         let store = slow.store();
         let (cluster, background) = coordinator::start(store.clone(), settings, || 0).await.unwrap();
         (Self { store, cluster, background: Some(background), run: String::new(), lives: 1 }, slow)
     }
 
-    async fn submit(&mut self, text: &str) {
+    pub(super) async fn submit(&mut self, text: &str) {
         self.run = self.cluster.submit(parse(text), vec![], 0, false).await.unwrap();
     }
 

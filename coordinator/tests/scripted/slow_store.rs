@@ -31,6 +31,8 @@ struct Manner {
     failing: Option<String>,
     /// So many writes of paths with this text are done, and return an error.
     unacknowledged: Option<(String, u32)>,
+    /// The path of the last write that has begun since calls began to fail, or ceased to.
+    last_write: String,
 }
 
 impl SlowStore {
@@ -57,7 +59,15 @@ impl SlowStore {
     /// From now on calls for paths with this text fail, or none.
     #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
     pub(crate) fn fail(&self, text: Option<&str>) {
-        self.manner().failing = text.map(str::to_owned);
+        let mut manner = self.manner();
+        manner.failing = text.map(str::to_owned);
+        manner.last_write.clear();
+    }
+
+    /// Whether the last write since calls began to fail, or ceased to, is of a path with this text.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn is_writing(&self, text: &str) -> bool {
+        self.manner().last_write.contains(text)
     }
 
     /// The next writes of paths with this text, so many of them, are done and return an error, as after a timeout.
@@ -84,6 +94,9 @@ impl SlowStore {
         let (time, fails) = {
             let mut manner = self.manner();
             manner.calls += 1;
+            if let Some(path) = path.filter(|_| is_write) {
+                path.as_ref().clone_into(&mut manner.last_write);
+            }
             let number = manner.calls.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let jitter = manner.jitter.map_or(Duration::ZERO, |(seed, longest)| {
                 let dice = (number ^ seed.wrapping_mul(0xd6e8_feb8_6659_fd93)) >> 40;

@@ -243,3 +243,36 @@ async fn a_coordinator_that_stood_still_takes_no_lease_away() {
     let events = script.events().await;
     assert!(!events.iter().any(|event| matches!(event, RunEvent::Expired { .. })), "{events:?}");
 }
+
+/// A principal that joins under ever other ids, takes what it can get, and reports that it failed.
+#[tokio::test(start_paused = true)]
+async fn workers_that_only_fail_do_not_fill_the_journal() {
+    let script = Script::new(EXPERIMENT).await;
+    let honest = script.acquire_elsewhere("honest", 1).await;
+    let calls = script.elsewhere("mallory");
+    let ids: Vec<String> = (0..200).map(|number| format!("mallory-{number}")).collect();
+    // All of them are there before the first one has failed.
+    for id in &ids {
+        calls.join(join_request(id)).await.unwrap();
+    }
+    let mut failures = 0;
+    for id in &ids {
+        let request =
+            v1::AcquireRequest { worker: id.clone(), slots: 3, holding: vec![], wait_milliseconds: 0 };
+        for grant in calls.acquire(request).await.unwrap().grants {
+            calls.release(refusal(id, &grant, &format!("broken {failures}"), false)).await.unwrap();
+            failures += 1;
+        }
+        calls.leave(v1::LeaveRequest { worker: id.clone(), reason: String::new() }).await.unwrap();
+        script.renew("honest", &honest[0]).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert!(failures >= 400, "{failures}");
+    let is_loss = |event: &&RunEvent| matches!(event, RunEvent::Lost { .. } | RunEvent::Expired { .. });
+    let losses = script.events().await.iter().filter(is_loss).count();
+    assert!((8..40).contains(&losses), "{losses} events of {failures} failures in 40 s");
+    let (head, bodies) = computed("honest", &honest[0]);
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}

@@ -97,7 +97,7 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// A worker held an epoch and could not deliver it: somebody does it again.
+    /// A worker held an epoch and could not deliver it: another one computes it again.
     Lost {
         /// The island.
         island: u32,
@@ -112,7 +112,7 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// Workers held epochs and were not heard of any more: somebody does them again.
+    /// Workers lost several epochs at once, or were not heard of any more while they held some: others compute them again.
     Expired {
         /// Which, and who.
         losses: Vec<Loss>,
