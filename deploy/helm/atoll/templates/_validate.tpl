@@ -44,6 +44,9 @@
 {{- $mistakes = append $mistakes (printf "%s.podAnnotations: expected annotations of your own, found `checksum/config`, by which the chart restarts the pod" $pod) -}}
 {{- end -}}
 {{- end -}}
+{{- if not (regexMatch "^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$" $values.batch.queueName) -}}
+{{- $mistakes = append $mistakes (printf "batch.queueName: expected the name of a LocalQueue (at most 63 of a-z, 0-9 and -), found `%s`" $values.batch.queueName) -}}
+{{- end -}}
 {{- if lt (int $values.workers.autoscaling.maxReplicas) (int $values.workers.autoscaling.minReplicas) -}}
 {{- $mistakes = append $mistakes "workers.autoscaling.maxReplicas: expected at least minReplicas, found fewer" -}}
 {{- end -}}
