@@ -13,7 +13,8 @@ use crate::store_argument::{self, StoreArgument};
 use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{AuditTerms, Ending, First, Limits, Permissions, Reload, Settings as Office};
+use coordinator::{AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as Office};
+use futures::future::BoxFuture;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -241,14 +242,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Tells the workers of a batch job that a setting cannot be used, if its certificates can: without them, or with a file that
-/// is no TOML, workers hear nothing and wait for `give_up_after`.
+/// Tells the workers of a batch job that a setting cannot be used. Without certificates that can be used it does so in plain
+/// text: a worker that expects TLS ends because of that. With a file that is no TOML there is no address to do it at, and
+/// workers wait for `give_up_after`.
 async fn refuse(settings: &Settings, failure: Failure) -> Failure {
     let prepare = || -> Result<Office, Failure> {
         Ok(Office {
             exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
             linger: settings.time("linger")?,
-            tls: protection::tls(settings)?,
+            tls: protection::tls(settings).unwrap_or_default(),
             permissions: protection::permissions(settings).unwrap_or_default(),
             ..Office::new(Nonce(rand::random()), env!("CARGO_PKG_VERSION"))
         })
@@ -376,6 +378,7 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     let store = match prepared {
         Ok((store, first)) => {
             office.first = first;
+            office.finish = finish(settings)?;
             store
         }
         Err(failure) => {
@@ -388,10 +391,9 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     let asked = Box::pin(signals.asked());
     let limits = leave_descriptors(limits);
     let ending =
-        coordinator::serve_listener(listener, limits, http, store.clone(), office, clock::now, asked).await?;
+        coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
     match ending {
         Ending::Done => {
-            export(settings, &store).await?;
             termination::write("all runs are finished");
             Ok(ExitCode::SUCCESS)
         }
@@ -419,15 +421,22 @@ fn announce(listener: &TcpListener, http: Option<&TcpListener>, office: &Office)
 }
 
 /// Writes the results of what it began with, if that is asked for.
-async fn export(settings: &Settings, store: &Store) -> Result<(), Failure> {
+fn finish(settings: &Settings) -> Result<Option<Finish>, Failure> {
     let (folder, file) = (settings.text("export")?, settings.text("run")?);
     if folder.is_empty() || file.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let place = StoreArgument::at(settings.text("store")?.into());
-    let written = results::write(folder.as_ref(), store, &place, &file).await;
-    // The command line was right, and so was the run: a restart may succeed.
-    written.map_err(|failure| Failure::Other(format!("the results cannot be exported: {failure}")))
+    let export = move |store: Store| -> BoxFuture<'static, Result<(), String>> {
+        let (folder, file, place) = (folder.clone(), file.clone(), place.clone());
+        Box::pin(async move {
+            tracing::info!(folder, "exporting the results");
+            let written = results::write(folder.as_ref(), &store, &place, &file).await;
+            // The command line was right, and so was the run: a restart may succeed.
+            written.map_err(|failure| format!("the results cannot be exported: {failure}"))
+        })
+    };
+    Ok(Some(Finish(Arc::new(export))))
 }
 
 /// Checks what to begin with, and opens the store.

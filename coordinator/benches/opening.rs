@@ -40,6 +40,7 @@ fn settings() -> Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 100,
         first: None,
         trial: None,

@@ -35,8 +35,8 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Ending, Families, First, Limits, Notify, Permissions, Protection, Reload, ServeError, Settings, Tls,
-    TlsError, TokenError, Tokens, answers, refuse_listener, run, serve_listener, serve_metrics, start,
+    Ending, Families, Finish, First, Limits, Notify, Permissions, Protection, Reload, ServeError, Settings,
+    Tls, TlsError, TokenError, Tokens, answers, refuse_listener, run, serve_listener, serve_metrics, start,
     start_local,
 };
 pub use state::leases;

@@ -260,6 +260,7 @@ fn settings(life: u64) -> Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 100,
         first: None,
         trial: None,

@@ -59,6 +59,7 @@ fn settings(life: u128) -> Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 5,
         first: None,
         trial: None,

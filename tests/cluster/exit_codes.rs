@@ -91,6 +91,28 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
 }
 
 #[test]
+fn a_coordinator_whose_certificates_cannot_be_read_ends_its_workers_with_78() {
+    let folder = Folder::new();
+    let good = folder.file("good.toml", EXPERIMENT);
+    assert!(folder.atoll(&["certs", "--to", "secrets"]).status.success());
+    let authority = folder.path().join("secrets/ca.pem").display().to_string();
+    let broken = folder.file("broken.pem", "none");
+    for certificate in ["absent.pem", &broken] {
+        let key = ["--tls-cert", certificate, "--tls-key", "secrets/coordinator-key.pem", "--linger", "2s"];
+        let mut coordinator = folder.coordinator(&[&job(&good)[..], &key].concat());
+        assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "{certificate}");
+        let url = format!("https://{}", coordinator.address);
+        let mut worker = worker(&url, &["--tls-ca", &authority, &log_of(&folder, "worker.end")]);
+        assert_eq!(worker.ended(), Some(78), "{certificate}");
+        assert_eq!(coordinator.process.ended(), Some(78), "{certificate}");
+        let reason = message(&folder, "coordinator.end");
+        assert!(reason.starts_with("tls_cert (flag --tls-cert): "), "{reason}");
+        let told = message(&folder, "worker.end");
+        assert!(told.contains("it does not speak TLS"), "{told}");
+    }
+}
+
+#[test]
 fn a_coordinator_whose_workers_can_never_work_is_78_and_one_without_workers_is_6() {
     let folder = Folder::new();
     let file = folder.file("faults.toml", EXPERIMENT);
@@ -160,6 +182,36 @@ fn the_results_of_every_kind_of_run_are_exported() {
     assert_eq!(worker.ended(), Some(0));
     assert_eq!(coordinator.process.ended(), Some(1), "another pod may succeed");
     assert!(message(&folder, "coordinator.end").starts_with("the results cannot be exported: "));
+}
+
+#[test]
+fn probes_are_answered_while_results_are_exported_and_a_stop_is_obeyed() {
+    let folder = Folder::new();
+    let file = folder.file("quick.toml", &EXPERIMENT.replace("3000", "300"));
+    let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--export", "results"]].concat());
+    let mut run = String::new();
+    wait_until("the run", || {
+        let listed = json(&coordinator.command(&["runs", "--json"]));
+        run = listed[0]["run"].as_str().unwrap_or_default().to_owned();
+        !run.is_empty()
+    });
+    // A disk that takes nothing: to open a pipe for writing is to wait for a reader.
+    let results = folder.path().join("results").join(&run);
+    std::fs::create_dir_all(&results).unwrap();
+    let pipe = results.join("champions.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut worker = coordinator.worker(&[]);
+    assert_eq!(worker.ended(), Some(0));
+    wait_until("the export", || coordinator.said().contains("exporting the results"));
+    assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "it lives");
+    assert!(coordinator.page("/readyz").starts_with("HTTP/1.1 503"), "no worker is sent to it");
+    assert_eq!(terminated(&mut coordinator.process), Some(143), "a Job does not count it");
+    assert_eq!(message(&folder, "coordinator.end"), "stopped by SIGTERM; nothing is lost\n");
+
+    std::fs::remove_file(&pipe).unwrap();
+    let mut again = coordinator.again();
+    assert_eq!(again.process.ended(), Some(0), "the next pod exports: {}", again.said());
+    assert!(pipe.is_file() && results.join("report.html").is_file());
 }
 
 #[test]

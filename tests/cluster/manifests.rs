@@ -358,6 +358,25 @@ fn a_batch_that_is_cancelled_or_misconfigured_fails_on_both_sides() {
 }
 
 #[test]
+fn a_batch_whose_run_fails_or_whose_volume_cannot_be_written_fails_on_both_sides() {
+    // No worker has the engine, so that every one of them fails.
+    let plan = "name = \"engines\"\n[tournament]\nformat = \"gauntlet\"\nopenings = 1\ndepth = 1\n\
+                [[tournament.players]]\nname = \"gambler\"\nplayer = \"random\"\n\
+                [[tournament.players]]\nname = \"other\"\nengine = \"absent\"\n";
+    let release = Release::render(plan, &[]);
+    let (mut coordinator, mut worker, _) = release.both();
+    release.both_end((&mut coordinator, &mut worker), 4, "FailJob", "absent");
+
+    // A volume that the user of the pod cannot write: root is stopped by no permission, so it is one of the system.
+    let release = Release::render(QUICK, &[]);
+    let volume = release.place("coordinator", "/var/lib/atoll");
+    std::fs::create_dir_all(volume.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/proc/self/fdinfo", &volume).unwrap();
+    let (mut coordinator, mut worker, _) = release.both();
+    release.both_end((&mut coordinator, &mut worker), 78, "FailJob", "/var/lib/atoll");
+}
+
+#[test]
 fn a_batch_that_is_preempted_or_left_alone_ends_as_its_jobs_expect() {
     let release = Release::render(&endless(), &["workers.giveUpAfter=300ms"]);
     let (mut coordinator, mut worker, _) = release.both();

@@ -2,9 +2,10 @@
 //! is ever said.
 
 use crate::process::{Coordinator, EXPERIMENT, Folder, Process, Variables, atoll, json, text, wait_until};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::process::{Output, Stdio};
+use std::process::{ChildStderr, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A cluster's secrets, made by `atoll certs`, and another cluster's.
@@ -249,6 +250,31 @@ fn tokens_are_changed_one_after_the_other() {
     assert!(metrics.starts_with("HTTP/1.1 401") && !metrics.contains("atoll_workers"), "{metrics}");
 }
 
+/// Collects what a process says.
+fn read_along(stderr: ChildStderr) -> Arc<Mutex<String>> {
+    let said = Arc::new(Mutex::new(String::new()));
+    let log = said.clone();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            log.lock().unwrap().extend([&line, "\n"]);
+        }
+    });
+    said
+}
+
+/// A metric of the worker that has said in this log where its metrics are.
+fn worker_metric(log: &Mutex<String>, name: &str) -> u64 {
+    let said = log.lock().unwrap().clone();
+    let address = said.lines().find_map(|line| line.split_once("health and metrics at http://"));
+    let (_, address) = address.unwrap_or_else(|| panic!("no address in {said}"));
+    let mut stream = TcpStream::connect(address.trim()).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+}
+
 #[test]
 fn tokens_and_certificates_are_rotated_while_workers_work() {
     let secrets = Secrets::new();
@@ -256,8 +282,10 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
         let text: Vec<String> = parts.iter().map(|part| secrets.secret(part)).collect();
         secrets.folder.file(name, &(text.join("\n") + "\n"))
     };
-    // At first everything is of this cluster, in the end of the other one. Both workers trust both authorities.
-    write("authorities.pem", &["own/ca.pem", "other/ca.pem"]);
+    // At first everything is of this cluster, in the end of the other one.
+    for worker in ["honest", "revoked"] {
+        write(&format!("{worker}-authorities.pem"), &["own/ca.pem"]);
+    }
     write("clients.pem", &["own/ca.pem"]);
     write("tokens", &["own/worker.token"]);
     for (file, from) in [("cert", "coordinator"), ("key", "coordinator-key")] {
@@ -282,22 +310,27 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     let start = |name: &str| {
         let mut command = atoll();
         command.args(["worker", "--threads", "1", "--coordinator", &coordinator.url()]);
+        command.args(["--name", name, "--http", "127.0.0.1:0"]);
         command.args([
-            "--name",
-            name,
             "--tls-ca",
-            "authorities.pem",
+            &format!("{name}-authorities.pem"),
             "--token-file",
             &format!("{name}.token"),
         ]);
         command.args(["--tls-cert", &format!("{name}.pem"), "--tls-key", &format!("{name}-key.pem")]);
         command.env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info").stderr(Stdio::piped());
-        Process(command.current_dir(secrets.folder.path()).spawn().unwrap())
+        let mut process = Process(command.current_dir(secrets.folder.path()).spawn().unwrap());
+        let log = read_along(process.0.stderr.take().unwrap());
+        (process, log)
     };
     let said = |count: usize, words: &str| {
         wait_until(words, || coordinator.said().matches(words).count() >= count);
     };
-    let (mut honest, revoked) = (start("honest"), start("revoked"));
+    let ((mut honest, log), (revoked, _)) = (start("honest"), start("revoked"));
+    let replaced = |count: usize| {
+        let words = "token or certificates were replaced";
+        wait_until(words, || log.lock().unwrap().matches(words).count() >= count);
+    };
     said(2, "joined");
 
     secrets.folder.file("tokens", "short");
@@ -305,20 +338,32 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     write("tokens", &["other/worker.token", "own/worker.token"]);
     said(1, "tokens were replaced");
     write("honest.token", &["other/worker.token"]);
+    replaced(1);
+    write("honest-authorities.pem", &["own/ca.pem", "other/ca.pem"]);
+    replaced(2);
     write("clients.pem", &["own/ca.pem", "other/ca.pem"]);
     said(1, "certificates were replaced");
-    write("honest.pem", &["other/client.pem"]);
-    write("honest-key.pem", &["other/client-key.pem"]);
     write("cert.pem", &["other/coordinator.pem"]);
     write("key.pem", &["other/coordinator-key.pem"]);
     said(2, "certificates were replaced");
-    // The honest worker reads its files within the next tenths of a second.
-    std::thread::sleep(Duration::from_secs(1));
+    // From here on the worker shakes hands anew, with the new certificates of both sides.
+    write("honest.pem", &["other/client.pem"]);
+    write("honest-key.pem", &["other/client-key.pem"]);
+    replaced(3);
+    let granted = worker_metric(&log, "atoll_worker_grants_total");
+    wait_until("work over the new connection", || {
+        worker_metric(&log, "atoll_worker_grants_total") >= granted + 2
+    });
     assert!(!coordinator.said().contains("call refused"), "{}", coordinator.said());
     write("tokens", &["other/worker.token"]);
     said(1, "call refused");
     write("clients.pem", &["other/ca.pem"]);
     said(3, "certificates were replaced");
+    let granted = worker_metric(&log, "atoll_worker_grants_total");
+    wait_until("work after the revocation", || {
+        worker_metric(&log, "atoll_worker_grants_total") >= granted + 2
+    });
+    assert_eq!(worker_metric(&log, "atoll_worker_calls_failed_total"), 0, "{}", log.lock().unwrap());
 
     let operator = with(&[
         &["--tls-ca", "other/ca.pem", "--tls-cert", "other/client.pem", "--tls-key", "other/client-key.pem"],
@@ -330,9 +375,7 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     assert!(cancelled.status.success(), "{}", text(&cancelled.stderr));
     assert_eq!(honest.ended(), Some(5));
     assert_eq!(coordinator.process.ended(), Some(5));
-    let mut log = String::new();
-    honest.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-    assert!(log.contains("token or certificates were replaced"), "{log}");
+    let log = log.lock().unwrap();
     assert!(!log.contains("refused"), "{log}");
     revoked.kill();
 }

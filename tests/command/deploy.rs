@@ -216,6 +216,23 @@ fn a_jobset_is_one_as_published_and_waits_in_its_queue() {
 }
 
 #[test]
+fn the_documented_queue_is_one_as_published() {
+    let docs = std::fs::read_to_string(root().join("docs/operations.md")).unwrap();
+    let (_, block) = docs.split_once("```yaml\napiVersion: kueue").unwrap();
+    let block = format!("apiVersion: kueue{}", block.split("```").next().unwrap());
+    let mut referee = Command::new(REFEREES.join("operators/bin/python"));
+    referee.arg(root().join("tests/referees/kueue.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = referee.stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), block.as_bytes()).unwrap();
+    let names = expect_success(&child.wait_with_output().unwrap());
+    let names: serde_json::Value = serde_json::from_str(&names).unwrap();
+    let queue = format!("batch.queueName={}", names["LocalQueue"].as_str().unwrap());
+    assert!(docs.contains(&format!("`--set {queue}`")), "{names}");
+    let label = queue.replace("batch.queueName=", "kueue.x-k8s.io/queue-name: ");
+    assert!(render(&["batch.kind=JobSet", &queue]).contains(&label));
+}
+
+#[test]
 fn workers_of_a_batch_reach_a_coordinator_that_is_not_ready() {
     let flag = "publishNotReadyAddresses: true";
     assert!(render(&["mode=batch"]).contains(flag), "it tells them why it cannot start");
@@ -241,10 +258,44 @@ fn a_standby_may_ask_the_active_coordinator_and_holds_up_neither_drains_nor_upgr
         "one is never ready"
     );
     assert!(document("StatefulSet", "coordinator").contains("updateStrategy: { type: OnDelete }"));
+    let restricted = render(&[
+        "mode=service",
+        "store.location=s3://bucket/prefix",
+        "coordinator.replicas=2",
+        "networkPolicy.coordinatorEgress[0].ports[0].port=443",
+    ]);
+    validate(&restricted);
+    let policy = restricted.split("\n---\n").find(|text| {
+        text.contains("name: release-atoll-coordinator\n") && text.contains("kind: NetworkPolicy")
+    });
+    let (_, egress) = policy.unwrap().split_once("  egress:").unwrap();
+    for needed in ["app.kubernetes.io/component: coordinator", "port: 7440", "port: 53", "port: 443"] {
+        assert!(egress.contains(needed), "{needed}: {egress}");
+    }
     let alone = render(&["mode=service"]);
     assert!(!alone.contains("OnDelete") && alone.contains("maxUnavailable: 1"));
     let fixed = render(&["mode=service", "workers.autoscaling.enabled=false"]);
     assert!(alone.contains("HorizontalPodAutoscaler") && !fixed.contains("HorizontalPodAutoscaler"));
+}
+
+/// The pod templates of Jobs and the names of `ConfigMap`s, neither of which a cluster changes in place.
+fn fixed_parts(manifests: &str) -> (Vec<&str>, Vec<&str>) {
+    let templates = manifests.split(" template:\n").skip(1);
+    let maps = manifests.split("kind: ConfigMap\nmetadata:\n  name: ").skip(1);
+    (templates.collect(), maps.map(|rest| rest.lines().next().unwrap()).collect())
+}
+
+#[test]
+fn another_experiment_is_another_template_also_where_nothing_can_be_looked_up() {
+    let s3 = "store.location=s3://bucket/x";
+    for values in [&["batch.kind=Jobs"][..], &["batch.kind=JobSet"], &["batch.kind=Job", s3]] {
+        let other = [values, &["experiment=name = \"other\""]].concat();
+        let (first, same, other) = (render(values), render(values), render(&other));
+        assert_eq!(fixed_parts(&first), fixed_parts(&same), "{values:?}");
+        // A template that changes is refused by the API server, and the pods of the old one keep their experiment.
+        assert_ne!(fixed_parts(&first).0, fixed_parts(&other).0, "{values:?}");
+        assert_ne!(fixed_parts(&first).1, fixed_parts(&other).1, "{values:?}");
+    }
 }
 
 /// An API server that knows these objects, and helm that asks it.
@@ -321,6 +372,29 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
     {
         explains(&server, &[change], "This batch exists with another experiment, image or settings");
     }
+    // A claim that exists may grow, and stays after its release is uninstalled.
+    let claim = batch.replace("  accessModes: [", "  storageClassName: fast\n  accessModes: [");
+    let claim = claim.split("\n---\n").find(|text| text.contains("kind: PersistentVolumeClaim")).unwrap();
+    for objects in
+        [batch.replace("  accessModes: [", "  storageClassName: fast\n  accessModes: ["), claim.to_owned()]
+    {
+        let server = ApiServer::start(&objects, false);
+        for change in ["store.volume.size=11Gi", "store.volume.size=1Ti", "store.volume.storageClass=fast"] {
+            expect_success(&server.upgrade(&[change]));
+        }
+        assert!(
+            expect_success(&server.upgrade(&["mode=batch"])).contains("storageClassName: fast"),
+            "it stays"
+        );
+        for (change, said) in [
+            ("store.volume.size=9Gi", "store.volume.size: expected at least 10Gi, found 9Gi"),
+            ("store.volume.size=10239Mi", "store.volume.size: expected at least 10Gi, found 10239Mi"),
+            ("store.volume.storageClass=slow", "store.volume.storageClass: expected fast, found slow"),
+        ] {
+            explains(&server, &[change], said);
+            explains(&server, &[change], "delete pvc release-atoll-state");
+        }
+    }
     // The controller was installed later: the batch stays what it is.
     let later = ApiServer::start(&batch, true);
     assert!(!expect_success(&later.upgrade(&["mode=batch"])).contains("kind: JobSet"));
@@ -338,6 +412,25 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
         &["mode=service", "store.volume.size=20Gi"],
         "cannot change the volume of a StatefulSet",
     );
+}
+
+#[test]
+fn an_upgrade_leaves_a_batch_in_a_queue_as_the_queue_has_it() {
+    for values in
+        [["batch.kind=JobSet", "store.volume.keep=true"], ["batch.kind=Job", "store.location=s3://bucket/x"]]
+    {
+        let values = [&values[..], &["batch.queueName=team"]].concat();
+        let queued = render(&values);
+        assert_eq!(queued.matches("\n  suspend: true\n").count(), 1, "{values:?}");
+        let admitted = queued.replace("\n  suspend: true\n", "\n  suspend: false\n");
+        for (objects, suspended) in [(&queued, true), (&admitted, false)] {
+            let server = ApiServer::start(objects, true);
+            let upgraded = expect_success(&server.upgrade(&values));
+            assert!(upgraded.contains(&format!("\n  suspend: {suspended}\n")), "{values:?}: {suspended}");
+            let stopped = expect_success(&server.upgrade(&[&values[..], &["batch.suspend=true"]].concat()));
+            assert!(stopped.contains("\n  suspend: true\n"), "{values:?}: an operator may suspend it");
+        }
+    }
 }
 
 #[test]
@@ -687,11 +780,20 @@ fn mistakes_in_values_are_refused() {
             "batch.queueName=team,batch.kind=Jobs",
             "batch.queueName: expected batch.kind JobSet or Job, found Jobs",
         ),
+        ("batch.queueName=Team_A,batch.kind=JobSet", "batch.queueName: expected the name of a LocalQueue"),
         ("batch.kind=Job", "batch.kind: expected a store in S3"),
         ("batch.queueName=team", "found Auto, but no JobSet controller"),
         (
             "tls.existingSecret=mine,tls.clientAuth=true,tls.issuerRef.name=ca",
             "tls.existingClientSecret: expected a Secret",
+        ),
+        (
+            "workers.podLabels.app\\.kubernetes\\.io/component=x",
+            "workers.podLabels: expected labels of your own, found `app.kubernetes.io/component`",
+        ),
+        (
+            "coordinator.podAnnotations.checksum/config=x",
+            "coordinator.podAnnotations: expected annotations of your own, found `checksum/config`",
         ),
         ("coordinator.settings.lease=9s", "Additional property lease is not allowed"),
         ("workers.settings.thread=2", "Additional property thread is not allowed"),
@@ -718,6 +820,33 @@ fn the_plain_manifests_are_those_of_the_chart() {
         let kustomization = std::fs::read_to_string(file.with_file_name("kustomization.yaml")).unwrap();
         assert!(kustomization.contains("- manifests.yaml"), "{kustomization}");
         assert!(kustomization.contains("app.kubernetes.io/managed-by: kustomize"), "{kustomization}");
+    }
+}
+
+#[test]
+fn the_kustomizations_build_to_valid_objects() {
+    for (mode, pods) in [("batch", 2), ("service", 2)] {
+        let folder = root().join("deploy/kustomize").join(mode);
+        let mut referee = Command::new(REFEREES.join("operators/bin/python"));
+        referee.arg(root().join("tests/referees/kustomize.py")).arg(&folder);
+        // Our own small renderer is compared with kustomize itself where that is installed, as a part of kubectl.
+        let temporary = tempfile::tempdir().unwrap();
+        let built = Command::new("kubectl").arg("kustomize").arg(&folder).output();
+        if let Ok(built) = built.as_ref().map(expect_success) {
+            let file = temporary.path().join("built.yaml");
+            std::fs::write(&file, built).unwrap();
+            referee.arg(file);
+        }
+        let objects = expect_success(&output(&mut referee));
+        validate(&objects);
+        let count = objects.matches("\nkind: ").count();
+        assert_eq!(objects.matches("\n  namespace: atoll\n").count(), count, "all of them: {objects}");
+        assert_eq!(objects.matches("    app.kubernetes.io/managed-by: kustomize\n").count(), count);
+        assert_eq!(
+            objects.matches("image: atoll:0.1.0\n").count(),
+            pods,
+            "the tag is that of the kustomization"
+        );
     }
 }
 

@@ -188,6 +188,7 @@ fn settings() -> coordinator::Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 10,
         permissions: coordinator::Permissions::default(),
         tls: None,

@@ -109,6 +109,7 @@ pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 10,
         permissions: Permissions::default(),
         tls: None,

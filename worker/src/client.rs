@@ -19,6 +19,9 @@ use tonic::{Code, Status};
 const AGAIN: Duration = Duration::from_mins(2);
 /// How long a token may be refused that was accepted before: files of secrets reach machines at different times.
 const ROTATION: Duration = Duration::from_mins(2);
+/// How long one may be refused that was never accepted: long enough for the coordinator to see that it is no stranger who
+/// calls once.
+const REFUSED: Duration = Duration::from_secs(3);
 /// How much of a body may be on its way.
 const WINDOW: u32 = 4 << 20;
 
@@ -277,6 +280,7 @@ impl Client {
         C: Fn(Calls) -> F,
     {
         let mut backoff = Backoff::new(self.identity.seed);
+        let mut refused: Option<(Instant, String)> = None;
         loop {
             if joins {
                 drop(self.joining.lock().await);
@@ -300,7 +304,13 @@ impl Client {
                 Code::Unauthenticated if self.was_heard_within(ROTATION) => {
                     tracing::warn!(reason = status.message(), "token refused; trying again");
                 }
-                Code::Unauthenticated => return Err(CallError::Token(status.message().to_owned())),
+                Code::Unauthenticated => {
+                    let reason = || (Instant::now(), status.message().to_owned());
+                    let (since, reason) = refused.get_or_insert_with(reason);
+                    if since.elapsed() >= REFUSED {
+                        return Err(CallError::Token(reason.clone()));
+                    }
+                }
                 Code::PermissionDenied => return Err(CallError::Refused(status.message().to_owned())),
                 Code::FailedPrecondition => {
                     return Err(CallError::Incompatible(status.message().to_owned()));
@@ -309,6 +319,10 @@ impl Client {
                     return Err(CallError::Rejected(status.message().to_owned()));
                 }
                 _ => {
+                    // A coordinator that has refused its workers ends.
+                    if let Some((_, reason)) = refused {
+                        return Err(CallError::Token(reason));
+                    }
                     self.check_trust().await?;
                     self.check_patience(&status)?;
                 }

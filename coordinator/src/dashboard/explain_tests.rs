@@ -37,6 +37,7 @@ fn settings() -> Settings {
         address: String::new(),
         takeover_after: None,
         reload: None,
+        finish: None,
         max_runs: 5,
         first: None,
         trial: None,

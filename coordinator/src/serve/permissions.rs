@@ -9,7 +9,7 @@ use super::log_limit::LogLimit;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::service::Interceptor;
@@ -219,21 +219,66 @@ pub(crate) struct Gate {
     logged: Arc<LogLimit>,
 }
 
-/// Why a worker was last refused for its token.
+/// How long a worker may take to repeat a call that was refused: a first one is forgotten then.
+const REPEATED_WITHIN: Duration = Duration::from_secs(10);
+/// How far apart the calls of a worker are at least that does not believe the first refusal.
+const REPEATED_AFTER: Duration = Duration::from_secs(1);
+
+/// Whether workers were refused for their tokens, and why. A worker repeats its call for some seconds, in case that secrets
+/// are just being replaced; one call of a stranger is no worker.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<Option<String>>);
+pub(crate) struct Refusals(Mutex<Option<Refusal>>);
+
+#[derive(Clone, Debug)]
+struct Refusal {
+    reason: String,
+    first: Instant,
+    last: Instant,
+}
+
+impl Refusal {
+    fn is_repeated(&self) -> bool {
+        self.last - self.first >= REPEATED_AFTER
+    }
+
+    fn is_old(&self) -> bool {
+        !self.is_repeated() && self.last.elapsed() >= REPEATED_WITHIN
+    }
+}
+
+/// What refusals say about the workers that come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RefusedWorkers {
+    /// None was refused.
+    No,
+    /// A call was refused that a worker would repeat.
+    Once,
+    /// A worker was refused, and this is why.
+    Again(String),
+}
 
 impl Refusals {
-    pub(crate) fn last(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn look(&self) -> RefusedWorkers {
+        match &*self.lock() {
+            Some(refusal) if refusal.is_repeated() => RefusedWorkers::Again(refusal.reason.clone()),
+            Some(refusal) if !refusal.is_old() => RefusedWorkers::Once,
+            _ => RefusedWorkers::No,
+        }
     }
 
     pub(crate) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock() = None;
     }
 
     fn note(&self, reason: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        let last = Instant::now();
+        let mut known = self.lock();
+        let first = known.as_ref().filter(|known| !known.is_old()).map_or(last, |known| known.first);
+        *known = Some(Refusal { reason, first, last });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Refusal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -318,6 +363,33 @@ mod tests {
     const OPERATOR: &str = "operator-token-01";
     const METRICS: &str = "metrics-token-001";
     const VIEWER: &str = "viewer-token-0001";
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_of_a_stranger_is_forgotten_and_a_worker_repeats_its_own() {
+        let refusals = Refusals::default();
+        assert_eq!(refusals.look(), RefusedWorkers::No);
+        for _ in 0..3 {
+            refusals.note("a scanner".to_owned());
+            // Several calls over one connection come at once.
+            refusals.note("a scanner".to_owned());
+            assert_eq!(refusals.look(), RefusedWorkers::Once);
+            tokio::time::advance(Duration::from_secs(9)).await;
+            assert_eq!(refusals.look(), RefusedWorkers::Once);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert_eq!(refusals.look(), RefusedWorkers::No, "it does not come back");
+        }
+        refusals.note("a worker".to_owned());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        refusals.note("a worker".to_owned());
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(
+            refusals.look(),
+            RefusedWorkers::Again("a worker".to_owned()),
+            "its Job has failed by now"
+        );
+        refusals.forget();
+        assert_eq!(refusals.look(), RefusedWorkers::No);
+    }
 
     fn guard() -> Permissions {
         Permissions {

@@ -7,7 +7,7 @@ use super::http;
 use super::in_flight::CountLayer;
 use super::notify::Notifier;
 use super::operator_api::OperatorApi;
-use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, Right};
+use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, RefusedWorkers, Right};
 use super::standby;
 use super::tls::{LiveTls, Tls};
 use super::worker_api::{Front, WorkerApi};
@@ -31,6 +31,7 @@ use store::promises::{self, BrokenPromise, Trial};
 use store::{Claim, Nonce, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::Stream;
@@ -102,6 +103,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// How both are read again, if they may change.
     pub reload: Option<Reload>,
+    /// What is left to do once all runs are finished.
+    pub finish: Option<Finish>,
     /// How much of what workers deliver is computed again.
     pub audit: AuditTerms,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
@@ -129,6 +132,7 @@ impl Settings {
             permissions: Permissions::default(),
             tls: None,
             reload: None,
+            finish: None,
             audit: AuditTerms::default(),
             inline: false,
             dashboard: DashboardSettings::default(),
@@ -154,6 +158,20 @@ impl fmt::Debug for Reload {
     }
 }
 
+/// What is done with a store whose runs are all finished, while probes are still answered: it may take minutes, and a process
+/// that does not answer is killed. A stop that is asked for meanwhile is obeyed at once.
+#[derive(Clone)]
+pub struct Finish(pub FinishStore);
+
+/// Takes the store; an error is the reason why a restart may help.
+type FinishStore = Arc<dyn Fn(Store) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+impl fmt::Debug for Finish {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Finish(…)")
+    }
+}
+
 /// An experiment, a sweep, a study or a tournament that a coordinator begins with.
 #[derive(Clone, Debug)]
 pub struct First {
@@ -175,6 +193,9 @@ pub enum ServeError {
     /// The network.
     #[error("the coordinator cannot serve: {0}")]
     Serve(String),
+    /// What was left to do in the end.
+    #[error("{0}")]
+    Finish(String),
 }
 
 impl ServeError {
@@ -184,7 +205,7 @@ impl ServeError {
             Self::Promise(BrokenPromise::Store(error)) => error.is_permanent(),
             Self::Promise(_) => true,
             Self::Open(rejection) => rejection.is_permanent(),
-            Self::Serve(_) => false,
+            Self::Serve(_) | Self::Finish(_) => false,
         }
     }
 }
@@ -304,7 +325,7 @@ where
     let mut server = serve(router, incoming, closing);
     let mut shutdown = std::pin::pin!(shutdown);
     let (cluster, background) = tokio::select! {
-        opened = Box::pin(open(store, &settings, clock, Some(&front))) => match opened {
+        opened = Box::pin(open(store.clone(), &settings, clock, Some(&front))) => match opened {
             Err(error) if settings.exit_when_done && error.is_permanent() => {
                 front.refuse(error.to_string());
                 let _ = tokio::time::timeout(settings.linger, shutdown).await;
@@ -347,11 +368,23 @@ where
     if !cluster.stop(background, WRITING_UP).await {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
     }
-    Ok(match cluster.look(|state| state.unfinished().cloned()) {
-        Some(Unfinished::Failed(reason)) if ending == Ending::Done => Ending::Failed(reason),
-        Some(Unfinished::Cancelled(reason)) if ending == Ending::Done => Ending::Cancelled(reason),
-        _ => ending,
-    })
+    match (ending, cluster.look(|state| state.unfinished().cloned())) {
+        (Ending::Done, Some(Unfinished::Failed(reason))) => Ok(Ending::Failed(reason)),
+        (Ending::Done, Some(Unfinished::Cancelled(reason))) => Ok(Ending::Cancelled(reason)),
+        (Ending::Done, None) => tokio::select! {
+            finished = finish(&settings, store) => finished.map(|()| Ending::Done),
+            () = &mut shutdown => Ok(Ending::Stopped),
+        },
+        (ending, _) => Ok(ending),
+    }
+}
+
+/// Does what is left to do, on a thread of its own: it may compute for long, and others answer probes meanwhile.
+async fn finish(settings: &Settings, store: Store) -> Result<(), ServeError> {
+    let Some(Finish(finish)) = &settings.finish else { return Ok(()) };
+    let (runtime, finishing) = (Handle::current(), finish(store));
+    let finished = tokio::task::spawn_blocking(move || runtime.block_on(finishing)).await;
+    finished.map_err(|error| ServeError::Finish(error.to_string()))?.map_err(ServeError::Finish)
 }
 
 /// Serves health, metrics and the dashboard.
@@ -521,7 +554,9 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
             if refused.is_some() {
                 cluster.apply(|state, _| state.refused = None);
             }
-        } else if let Some(ending) = alone.ending(refused.or_else(|| refusals.last())) {
+        } else if let Some(ending) =
+            alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
+        {
             return ending;
         }
     }
@@ -536,11 +571,14 @@ struct Alone {
 
 impl Alone {
     /// How it ends by now, if a worker was refused since it is alone, or none was.
-    fn ending(&self, refused: Option<String>) -> Option<Ending> {
+    fn ending(&self, refused: RefusedWorkers) -> Option<Ending> {
         let limit = self.give_up_after.unwrap_or(Duration::MAX);
         match refused {
-            Some(reason) if self.since.elapsed() >= limit.min(REFUSED) => Some(Ending::Refused(reason)),
-            None if self.since.elapsed() >= limit => Some(Ending::Abandoned(limit)),
+            RefusedWorkers::Again(reason) if self.since.elapsed() >= limit.min(REFUSED) => {
+                Some(Ending::Refused(reason))
+            }
+            RefusedWorkers::No if self.since.elapsed() >= limit => Some(Ending::Abandoned(limit)),
+            // Seconds later it is known whether that was a worker.
             _ => None,
         }
     }
@@ -699,14 +737,22 @@ mod tests {
         let since = tokio::time::Instant::now();
         let [patient, impatient] =
             [None, Some(Duration::from_mins(10))].map(|give_up_after| Alone { since, give_up_after });
-        let refused = || Some("a token".to_owned());
+        let refused = || RefusedWorkers::Again("a token".to_owned());
         tokio::time::advance(Duration::from_secs(29)).await;
         assert_eq!([patient.ending(refused()), impatient.ending(refused())], [None, None]);
         tokio::time::advance(Duration::from_secs(1)).await;
         let ending = Some(Ending::Refused("a token".to_owned()));
         assert_eq!([patient.ending(refused()), impatient.ending(refused())], [ending.clone(), ending]);
+        assert_eq!(
+            [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
+            [None, None]
+        );
         tokio::time::advance(Duration::from_mins(10)).await;
+        assert_eq!(
+            [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
+            [None, None]
+        );
         let gone = Some(Ending::Abandoned(Duration::from_mins(10)));
-        assert_eq!([patient.ending(None), impatient.ending(None)], [None, gone]);
+        assert_eq!([patient.ending(RefusedWorkers::No), impatient.ending(RefusedWorkers::No)], [None, gone]);
     }
 }

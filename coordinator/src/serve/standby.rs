@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::crypto::CryptoProvider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{self, ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -114,7 +114,8 @@ impl Greeter {
                 if !self.is_told.swap(true, SeqCst) {
                     tracing::warn!(
                         "the owner of the store rejects this coordinator's certificate: where `tls_client_ca` is set, it \
-                         needs the usage `client auth`; until then, whatever speaks TLS at that address counts as the owner"
+                         needs the usage `client auth`; until then, a server at that address that rejects it counts as \
+                         the owner"
                     );
                 }
                 true
@@ -141,18 +142,34 @@ impl Greeter {
     }
 }
 
-/// Whether a server wants another certificate than ours.
+/// Whether a server wants another certificate than ours. Other alerts say that something speaks TLS there, and not that it is
+/// the owner.
 fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let alert = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        if matches!(alert, Some(rustls::Error::AlertReceived(_))) {
-            return true;
+        if let Some(rustls::Error::AlertReceived(alert)) = alert {
+            return is_about_certificates(*alert);
         }
         next = error.source();
     }
     false
+}
+
+fn is_about_certificates(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::CertificateRequired
+            | Alert::BadCertificate
+            | Alert::UnknownCA
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateExpired
+            | Alert::CertificateRevoked
+            | Alert::CertificateUnknown
+            | Alert::DecryptError
+    )
 }
 
 /// How a coordinator calls another. The name in the other's certificate is not compared, as it is asked by its address: it
@@ -253,6 +270,39 @@ mod tests {
         wait(&store, "own", &greeter, AFTER).await.unwrap();
         assert!(start.elapsed() >= AFTER);
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn only_alerts_about_certificates_come_from_an_owner_that_cannot_be_asked() {
+        let is_refused = |alert| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::AlertReceived(alert));
+            is_certificate_refused(&error)
+        };
+        use AlertDescription as Alert;
+        for alert in [
+            Alert::CertificateRequired,
+            Alert::BadCertificate,
+            Alert::UnknownCA,
+            Alert::UnsupportedCertificate,
+            Alert::CertificateExpired,
+            Alert::CertificateRevoked,
+            Alert::CertificateUnknown,
+            Alert::DecryptError,
+        ] {
+            assert!(is_refused(alert), "{alert:?}");
+        }
+        // A proxy without a process behind it, or a server of something else.
+        for alert in [
+            Alert::CloseNotify,
+            Alert::HandshakeFailure,
+            Alert::ProtocolVersion,
+            Alert::InternalError,
+            Alert::UnrecognisedName,
+            Alert::NoApplicationProtocol,
+        ] {
+            assert!(!is_refused(alert), "{alert:?}");
+        }
+        assert!(!is_certificate_refused(&io::Error::from(io::ErrorKind::ConnectionReset)));
     }
 
     #[tokio::test]

@@ -245,11 +245,13 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<IO> {
 mod tests {
     use super::*;
     use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-    use tokio::io::AsyncReadExt;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, DuplexStream};
     use tokio_rustls::TlsConnector;
     use tokio_rustls::rustls::ClientConfig;
 
     type Authority = CertifiedIssuer<'static, KeyPair>;
+    type ClientSide = tokio_rustls::client::TlsStream<DuplexStream>;
 
     fn authority() -> Authority {
         let mut params = CertificateParams::default();
@@ -269,11 +271,9 @@ mod tests {
         Tls::new(certificate, key, Some(of_clients.pem().into_bytes())).unwrap()
     }
 
-    #[tokio::test]
-    async fn a_caller_whose_authority_is_removed_during_its_handshake_is_not_admitted() {
-        let (old, new) = (authority(), authority());
-        let (server, client) = (signed(&old), signed(&old));
-        let live = LiveTls::new(tls(&server, &old));
+    /// A caller that is connected over the certificates that are in force, and the server's side of the connection.
+    async fn connected(live: &LiveTls, old: &Authority) -> (ClientSide, TlsStream<DuplexStream>) {
+        let client = signed(old);
         let mut roots = RootCertStore::empty();
         roots.add(old.der().clone()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(client.1.serialize_pem().as_bytes()).unwrap();
@@ -281,20 +281,49 @@ mod tests {
             .with_root_certificates(roots)
             .with_client_auth_cert(vec![client.0.der().clone()], key)
             .unwrap();
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let name = "localhost".to_owned().try_into().unwrap();
         let connector = TlsConnector::from(Arc::new(config));
+        let shaken = tokio::join!(connector.connect(name, near), live.call_acceptor().accept(far));
+        (shaken.0.unwrap(), shaken.1.unwrap())
+    }
+
+    fn is_aborted(read: &io::Result<usize>) -> bool {
+        read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionAborted)
+    }
+
+    #[tokio::test]
+    async fn a_caller_whose_authority_is_removed_during_its_handshake_is_not_admitted() {
+        let (old, new) = (authority(), authority());
+        let server = signed(&old);
+        let live = LiveTls::new(tls(&server, &old));
         for is_removed in [false, true] {
-            let (near, far) = tokio::io::duplex(1 << 16);
-            let name = "localhost".to_owned().try_into().unwrap();
-            let shaken = tokio::join!(connector.connect(name, near), live.call_acceptor().accept(far));
-            let (calling, accepted) = (shaken.0.unwrap(), shaken.1.unwrap());
+            let (calling, accepted) = connected(&live, &old).await;
             if is_removed {
                 assert!(live.replace(&tls(&server, &new)));
             }
             let mut admitted = live.admit(accepted);
             drop(calling);
-            let read = admitted.read(&mut [0]).await;
-            let is_aborted = read.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionAborted);
-            assert_eq!(is_aborted, is_removed);
+            assert_eq!(is_aborted(&admitted.read(&mut [0]).await), is_removed);
         }
+    }
+
+    #[tokio::test]
+    async fn an_open_connection_that_waits_is_closed_when_its_authority_is_removed() {
+        let (old, new) = (authority(), authority());
+        let server = signed(&old);
+        let live = LiveTls::new(tls(&server, &old));
+        let (_calling, accepted) = connected(&live, &old).await;
+        let mut admitted = live.admit(accepted);
+        let reading = tokio::spawn(async move { admitted.read(&mut [0]).await });
+        // On one thread, the reader goes as far as it can before this goes on.
+        tokio::task::yield_now().await;
+        // Another certificate of the same authority changes nothing for it.
+        assert!(live.replace(&tls(&signed(&old), &old)));
+        tokio::task::yield_now().await;
+        assert!(!reading.is_finished(), "nothing has come");
+        assert!(live.replace(&tls(&server, &new)));
+        let read = tokio::time::timeout(Duration::from_mins(1), reading).await;
+        assert!(is_aborted(&read.expect("it is woken").unwrap()));
     }
 }

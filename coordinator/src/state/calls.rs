@@ -109,6 +109,15 @@ pub(crate) struct Demand {
     pub(crate) workers: usize,
 }
 
+impl Demand {
+    /// For workers that have so many threads together. While there is none, one of one thread is assumed: it comes, and then
+    /// the size of workers is known.
+    fn new(ready: usize, running: usize, threads: u64, workers: usize) -> Self {
+        let threads = threads.checked_div(workers as u64).unwrap_or(1).max(1);
+        Self { ready, running, workers: (ready + running).div_ceil(threads as usize) }
+    }
+}
+
 /// What a worker lacks for a piece: that is no failure, others may have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
@@ -302,8 +311,7 @@ impl ClusterState {
             };
         }
         let running: usize = self.queue.open_runs().map(|run| self.leases.count(run)).sum();
-        let threads = self.workers.threads().checked_div(self.workers.count() as u64).unwrap_or(1).max(1);
-        Demand { ready, running, workers: (ready + running).div_ceil(threads as usize) }
+        Demand::new(ready, running, self.workers.threads(), self.workers.count())
     }
 
     /// How many pieces could be handed out now, up to a few hundred: as many waiting workers are woken.
@@ -912,6 +920,31 @@ impl ClusterState {
         if let Some(end) = self.evolution(run).and_then(|evolution| evolution.pass(time)) {
             let event = RunEvent::Decided { end: end.clone(), at: now.unix };
             self.change(run, event, Then::Decide(end));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_workers_are_wanted_as_the_pieces_keep_busy() {
+        for ((ready, running), (threads, workers), wanted) in [
+            ((0, 0), (0, 0), 0),
+            // Without a worker, each piece is one.
+            ((7, 0), (0, 0), 7),
+            ((7, 0), (1, 1), 7),
+            ((3, 4), (4, 1), 2),
+            ((0, 8), (8, 2), 2),
+            ((1, 8), (8, 2), 3),
+            // Workers of different sizes: 9 threads of 2 workers are 4 of each.
+            ((8, 0), (9, 2), 2),
+            ((9, 0), (9, 2), 3),
+            ((0, 0), (64, 16), 0),
+        ] {
+            let demand = Demand::new(ready, running, threads, workers);
+            assert_eq!(demand, Demand { ready, running, workers: wanted }, "{threads} threads of {workers}");
         }
     }
 }

@@ -91,8 +91,14 @@ app.kubernetes.io/component: coordinator
 app.kubernetes.io/component: {{ if include "atoll.isOneJob" . }}batch{{ else }}worker{{ end }}
 {{- end }}
 
+{{- /* A batch in a queue is created suspended. Kueue starts and stops it from then on, so an upgrade keeps what it decided. */ -}}
 {{- define "atoll.suspend" -}}
-{{ or .Values.batch.suspend (ne .Values.batch.queueName "") }}
+{{- $live := dict -}}
+{{- if .Values.batch.queueName -}}
+{{- $type := ternary "jobset.x-k8s.io/v1alpha2 JobSet" "batch/v1 Job" (eq (include "atoll.batchKind" .) "JobSet") | splitList " " -}}
+{{- $live = lookup (first $type) (last $type) .Release.Namespace (include "atoll.name" .) | default dict -}}
+{{- end -}}
+{{ or .Values.batch.suspend (dig "spec" "suspend" (ne .Values.batch.queueName "") $live) }}
 {{- end }}
 
 {{- define "atoll.queueLabel" -}}
@@ -167,7 +173,7 @@ labels:
   {{- toYaml . | nindent 2 }}
   {{- end }}
 annotations:
-  checksum/config: {{ include "atoll.coordinatorConfig" . | sha256sum }}
+  checksum/config: {{ include "atoll.coordinatorChecksum" . }}
   {{- with .Values.coordinator.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -256,7 +262,7 @@ containers:
       {{- end }}
 volumes:
   - name: config
-    configMap: { name: {{ include "atoll.name" . }}-coordinator }
+    configMap: { name: {{ include "atoll.coordinatorConfigMap" . }} }
   {{- if include "atoll.hasTokens" . }}
   - name: tokens
     secret: { secretName: {{ include "atoll.tokensSecret" . }}, defaultMode: 288 }
@@ -372,7 +378,7 @@ containers:
       {{- end }}
 volumes:
   - name: coordinator
-    configMap: { name: {{ include "atoll.name" . }}-coordinator }
+    configMap: { name: {{ include "atoll.coordinatorConfigMap" . }} }
   - name: worker
     configMap: { name: {{ include "atoll.name" . }}-worker }
   - name: state
@@ -433,6 +439,17 @@ export = "/var/lib/atoll/export"
 {{- include "atoll.settings" .Values.coordinator.settings }}
 {{- end }}
 
+{{- /* The experiment of a batch is one of its files. */ -}}
+{{- define "atoll.coordinatorChecksum" -}}
+{{ printf "%s\n%s" (include "atoll.coordinatorConfig" .) (ternary .Values.experiment "" (eq .Values.mode "batch")) | sha256sum }}
+{{- end }}
+
+{{- /* Of a batch, its name follows from what is in it: tools that render without a cluster then add another one beside it, and a pod that is started again finds the experiment that its batch was created with. */ -}}
+{{- define "atoll.coordinatorConfigMap" -}}
+{{ include "atoll.name" . }}-coordinator
+{{- if eq .Values.mode "batch" }}-{{ include "atoll.coordinatorChecksum" . | trunc 10 }}{{ end }}
+{{- end }}
+
 {{- define "atoll.workerConfig" -}}
 coordinator = "{{ include "atoll.scheme" . }}://{{ include "atoll.name" . }}-coordinator:7440"
 log_format = {{ .Values.coordinator.logFormat | quote }}
@@ -478,6 +495,33 @@ give_up_after = {{ .Values.workers.giveUpAfter | quote }}
 {{- $found := dig "metadata" "annotations" "atoll/checksum" "" $old -}}
 {{- if and $found (ne $found (include "atoll.volumeChecksum" .)) -}}
 {{- fail (printf "\n\nThe coordinator exists with another volume (store.volume.size, store.volume.storageClass or store.location), and Kubernetes cannot change the volume of a StatefulSet. To enlarge it: change the claim (`kubectl -n %s edit pvc state-%s-0`), delete the StatefulSet without its pods (`kubectl -n %s delete statefulset %s --cascade=orphan`), and upgrade again. For anything else: install it under another release name, and copy the store with `atoll backup` and `atoll restore`." .Release.Namespace $name .Release.Namespace $name) -}}
+{{- end -}}
+{{- end }}
+
+{{- /* A size in MiB; nothing for one that is written in other units. */ -}}
+{{- define "atoll.mebibytes" -}}
+{{- if regexMatch "^[0-9]+(Mi|Gi|Ti)$" . -}}
+{{ mul (regexFind "^[0-9]+" . | int64) (get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576) (regexFind "[A-Z]i$" .)) }}
+{{- end -}}
+{{- end }}
+
+{{- /* A claim that exists may grow. Helm keeps claims over `helm uninstall`, so it may be that of an earlier release. */ -}}
+{{- define "atoll.refuseClaimChange" -}}
+{{- $name := printf "%s-%s" (include "atoll.name" (index . 0)) (index . 1) -}}
+{{- with index . 0 -}}
+{{- $old := lookup "v1" "PersistentVolumeClaim" .Release.Namespace $name | default dict -}}
+{{- $class := dig "spec" "storageClassName" "" $old -}}
+{{- $size := dig "spec" "resources" "requests" "storage" "" $old -}}
+{{- $wanted := index $ 2 -}}
+{{- $change := "" -}}
+{{- if and $class .Values.store.volume.storageClass (ne $class .Values.store.volume.storageClass) -}}
+{{- $change = printf "store.volume.storageClass: expected %s, found %s" $class .Values.store.volume.storageClass -}}
+{{- else if lt (include "atoll.mebibytes" $wanted | int64) (include "atoll.mebibytes" $size | int64) -}}
+{{- $change = printf "%s: expected at least %s, found %s" (ternary "store.volume.size" "batch.export.size" (eq (index $ 1) "state")) $size $wanted -}}
+{{- end -}}
+{{- if $change -}}
+{{- fail (printf "\n\nThe claim %s exists with another volume, and Kubernetes can only enlarge it.\n- %s\nTo use the volume, set what it has. For another volume: install the batch under another release name, and copy the store with `atoll backup` and `atoll restore`. To start with an empty volume, delete the claim: `kubectl -n %s delete pvc %s` deletes its runs and results." $name $change .Release.Namespace $name) -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 

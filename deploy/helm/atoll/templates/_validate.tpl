@@ -34,6 +34,19 @@
 {{- if and (eq $values.mode "batch") $values.batch.queueName (eq (include "atoll.batchKind" .) "Jobs") -}}
 {{- $mistakes = append $mistakes (printf "batch.queueName: expected batch.kind JobSet or Job, found %s: a queue admits two Jobs one by one, and one could wait for the other without end" (ternary "Jobs" "Auto, but no JobSet controller (jobset.x-k8s.io/v1alpha2)" (eq $values.batch.kind "Jobs"))) -}}
 {{- end -}}
+{{- range $pod := list "coordinator" "workers" -}}
+{{- range $label := list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" -}}
+{{- if hasKey (index $values $pod "podLabels") $label -}}
+{{- $mistakes = append $mistakes (printf "%s.podLabels: expected labels of your own, found `%s`, by which Services and policies of the chart find the pod" $pod $label) -}}
+{{- end -}}
+{{- end -}}
+{{- if hasKey (index $values $pod "podAnnotations") "checksum/config" -}}
+{{- $mistakes = append $mistakes (printf "%s.podAnnotations: expected annotations of your own, found `checksum/config`, by which the chart restarts the pod" $pod) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (regexMatch "^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$" $values.batch.queueName) -}}
+{{- $mistakes = append $mistakes (printf "batch.queueName: expected the name of a LocalQueue (at most 63 of a-z, 0-9 and -), found `%s`" $values.batch.queueName) -}}
+{{- end -}}
 {{- if lt (int $values.workers.autoscaling.maxReplicas) (int $values.workers.autoscaling.minReplicas) -}}
 {{- $mistakes = append $mistakes "workers.autoscaling.maxReplicas: expected at least minReplicas, found fewer" -}}
 {{- end -}}
