@@ -32,7 +32,9 @@ trap 'rm -rf "$work"' EXIT
 
 fetch() {
     case "$release" in
-        https://* | http://127.0.0.1:*) curl --fail --silent --show-error --location -o "$work/$1" "$release/$1" ;;
+        # A redirect may not lead to an address without encryption: SHA256SUMS comes from there as well.
+        https://*) curl --proto '=https' --fail --silent --show-error --location -o "$work/$1" "$release/$1" ;;
+        http://127.0.0.1:*) curl --fail --silent --show-error --location -o "$work/$1" "$release/$1" ;;
         http://*) fail "expected https://, found $release" ;;
         *) cp "$release/$1" "$work/$1" ;;
     esac || fail "cannot get $1 from $release"

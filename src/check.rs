@@ -8,10 +8,6 @@ use crate::trial::Trials;
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
-
-/// How many combinations of a sweep are tried, at most: each trial takes a fraction of a second.
-const MOST_TRIALS: usize = 8;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -20,7 +16,7 @@ pub(crate) struct Arguments {
     /// One JSON object on stdout
     #[arg(long)]
     json: bool,
-    /// Estimate without a trial on this machine, which takes about 2 seconds
+    /// Skip the trial of about 2 seconds that measures this machine
     #[arg(long)]
     no_trial: bool,
 }
@@ -40,30 +36,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             (describe(experiment), experiment.run_id(), trials.calibrated(experiment, threads))
         }
         Plan::Sweep(sweep) => {
-            // Repeats of one combination follow each other, and cost the same.
-            let repeats = sweep.repeats as usize;
-            // Of many combinations some are tried, evenly spread.
-            let combinations = sweep.len() as usize / repeats.max(1);
-            let every = combinations.div_ceil(MOST_TRIALS).max(1);
-            let mut slower = 1.0;
-            let cells = (0..sweep.len()).step_by(repeats).enumerate().flat_map(|(number, cell)| {
-                let experiment = sweep.cell(cell).experiment;
-                let mut estimate = experiment.estimate(1);
-                if number % every == 0 {
-                    let tried = trials.calibrated(&experiment, 1);
-                    let ratio = tried
-                        .time
-                        .zip(estimate.time)
-                        .map(|(a, b)| a.as_secs_f64() / b.as_secs_f64().max(1e-9));
-                    slower = ratio.unwrap_or(slower);
-                }
-                estimate.time = estimate.time.map(|time| {
-                    Duration::try_from_secs_f64(time.as_secs_f64() * slower).unwrap_or(Duration::MAX)
-                });
-                std::iter::repeat_n(estimate, repeats)
-            });
             let what = format!("a sweep of {} cells over {}", sweep.len(), sweep.keys.join(", "));
-            (what, sweep.run_id(), shared(together(cells), threads))
+            (what, sweep.run_id(), shared(together(trials.calibrated_cells(sweep)), threads))
         }
         Plan::Study(study) => {
             let parts: Vec<&Experiment> = study.parts.iter().map(|part| &part.experiment).collect();
@@ -76,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let (players, schedule) = (games.players().len(), games.schedule());
             let (pairings, count) = (schedule.pairings().len(), schedule.games());
             let what = format!("a tournament of {players} players, {pairings} pairings and {count} games");
-            // Whoever is looked up is part of the run's name.
+            // The players that are looked up are part of the run's name.
             let run = if games.is_resolved() { games.run_id() } else { games.name().to_owned() };
             (what, run, games.estimate(threads))
         }

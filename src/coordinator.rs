@@ -37,61 +37,61 @@ pub(crate) struct Arguments {
     settings: SettingsArguments,
     #[command(flatten)]
     termination: TerminationArguments,
-    /// The address for workers and operators; port 0 takes any that is free
+    /// Address for workers and operators; port 0 selects a free port [default: 127.0.0.1:7440]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// The address for the dashboard, health checks and metrics, or `off`
+    /// Address for the dashboard, health checks and metrics, or `off` [default: 127.0.0.1:7441]
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<String>,
-    /// The folder that holds the runs, or `s3://BUCKET/PREFIX`
+    /// Folder that holds the runs, or `s3://BUCKET/PREFIX` [default: atoll-store]
     #[arg(long, value_name = "PLACE")]
     store: Option<String>,
-    /// How long a lease lasts without a renewal
+    /// Time after which a lease expires unless it is renewed [default: 15s]
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
-    /// The coordinator's certificate, and its intermediate certificates
+    /// Certificate of the coordinator, and its intermediate certificates
     #[arg(long, value_name = "FILE")]
     tls_cert: Option<String>,
     /// Private key of the certificate
     #[arg(long, value_name = "FILE")]
     tls_key: Option<String>,
-    /// The certificate authority of workers and operators, who must then show a certificate
+    /// Certificate authority of workers and operators, which must then present a certificate
     #[arg(long, value_name = "FILE")]
     tls_client_ca: Option<String>,
-    /// The tokens of workers; also in `ATOLL_WORKER_TOKENS`
+    /// File with the tokens of workers; also in `ATOLL_WORKER_TOKENS`
     #[arg(long, value_name = "FILE")]
     worker_token_file: Option<String>,
-    /// The tokens of operators; also in `ATOLL_OPERATOR_TOKENS`
+    /// File with the tokens of operators; also in `ATOLL_OPERATOR_TOKENS`
     #[arg(long, value_name = "FILE")]
     operator_token_file: Option<String>,
-    /// The tokens of those who may only read the metrics; also in `ATOLL_METRICS_TOKENS`
+    /// File with the tokens that may only read metrics; also in `ATOLL_METRICS_TOKENS`
     #[arg(long, value_name = "FILE")]
     metrics_token_file: Option<String>,
-    /// The tokens of those who may only look at the dashboard; also in `ATOLL_VIEWER_TOKENS`
+    /// File with the tokens that may only view the dashboard; also in `ATOLL_VIEWER_TOKENS`
     #[arg(long, value_name = "FILE")]
     viewer_token_file: Option<String>,
-    /// Names by which browsers reach the dashboard, between commas; addresses and `localhost` need no name
+    /// Names by which browsers reach the dashboard, separated by commas; not needed for addresses and `localhost`
     #[arg(long, value_name = "NAMES")]
     http_hosts: Option<String>,
     /// Command to run (by `sh`) when a run has ended, with the run as JSON on its stdin
     #[arg(long, value_name = "COMMAND")]
     notify_command: Option<String>,
-    /// Listen on addresses that others can reach, without any protection
+    /// Listen without protection on addresses that other machines can reach
     #[arg(long)]
     insecure: bool,
-    /// End once all runs have ended, and tell the workers to leave
+    /// Exit once all runs have ended, and stop the workers
     #[arg(long)]
     exit_when_done: bool,
-    /// An experiment, a sweep or a study to begin with, or to go on with
+    /// Experiment, sweep or study to start or resume at once
     #[arg(long, value_name = "FILE")]
     run: Option<String>,
-    /// Where other coordinators reach this one; the address of --listen unless given
+    /// Address at which other coordinators reach this one [default: that of --listen]
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// Stand by: take the store over only when the coordinator that has it is silent
+    /// Stand by: take over the store only when the active coordinator is silent
     #[arg(long)]
     standby: bool,
-    /// With --standby: how long that one must be silent
+    /// With --standby: take over after the active coordinator has been silent for this long [default: 5s]
     #[arg(long, value_name = "TIME")]
     takeover_after: Option<String>,
     /// Continue the run of `--run` even if it has failed or was cancelled
@@ -100,10 +100,10 @@ pub(crate) struct Arguments {
     /// With --exit-when-done: write the results of a finished run into this folder
     #[arg(long, value_name = "DIR")]
     export: Option<String>,
-    /// With --exit-when-done: exit when no worker has been there for this long; never unless given
+    /// With --exit-when-done: exit (code 6) when no worker has been connected for this long [default: never]
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
-    /// How long to stay at least once all runs have ended, so that workers who come late hear of it
+    /// Keep answering for this long after all runs have ended, so that late workers learn of it [default: 0s]
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
 }
@@ -276,7 +276,7 @@ async fn refuse_all(
     office: Office,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    tracing::error!(reason = %failure, "cannot start; workers are told for as long as `linger`");
+    tracing::error!(reason = %failure, "cannot start; workers are informed during `linger`");
     let mut signals = Signals::listen()?;
     let (limits, asked) = (leave_descriptors(limits), Box::pin(signals.asked()));
     coordinator::refuse_listener(listener, limits, http, office, failure.to_string(), asked).await?;

@@ -55,7 +55,8 @@ pub(crate) struct Driven {
     pub(crate) ending: Ending,
     /// How long it took this time.
     pub(crate) time: Duration,
-    /// How long it was worked on in all.
+    /// How long it was worked on in all, as far as that is recorded: plans of cells record the sessions that ended
+    /// them.
     pub(crate) elapsed: Duration,
     /// The evaluations before this time.
     pub(crate) before: u64,

@@ -5,7 +5,7 @@ mod screen;
 use crate::clock;
 use crate::drive;
 use crate::failure::Failure;
-use crate::progress::{Progress, number};
+use crate::progress::Progress;
 use crate::protection::Credentials;
 use crate::remote::{self, CoordinatorArgument, Remote};
 use crate::run_name;
@@ -15,7 +15,7 @@ use crate::terminal::out;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
-use report::text::{moment, shortened, time};
+use report::text::{moment, number, shortened, time};
 use run::{Lock, RunId, listing};
 use screen::{Model, Screen, draw};
 use serde::de::DeserializeOwned;
@@ -325,7 +325,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
     if has_screen(json)
         && !watch_on_screen(&mut Found::Local(store.clone(), run.clone()), &mut signals).await?
     {
-        eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+        eprintln!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     }
     let ends = drive::ends(store, run).await;

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use proto::convert;
 use proto::v1;
 use proto::v1::run_status::Kind;
+use report::text::number;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -146,19 +147,6 @@ fn bar(generations: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).expect("the template is a constant"))
 }
 
-/// A fitness with as many digits as tell it from its neighbours.
-pub(crate) fn number(number: f64) -> String {
-    if !number.is_finite() {
-        "-".to_owned()
-    } else if number.fract() == 0.0 && number.abs() < 1e15 {
-        format!("{number}")
-    } else if number.abs() >= 1e-3 && number.abs() < 1e9 {
-        format!("{number:.6}").trim_end_matches('0').to_owned()
-    } else {
-        format!("{number:.3e}")
-    }
-}
-
 /// A count in few characters: `12.3 M`.
 pub(crate) fn short(count: f64) -> String {
     match count {
@@ -206,8 +194,8 @@ mod tests {
                 LINE_EVERY,
             )
         };
-        assert_eq!(of(Kind::Sweep), "0/12 cells, best -, 0 evaluations/s");
+        assert_eq!(of(Kind::Sweep), "0/12 cells, best –, 0 evaluations/s");
         assert_eq!(of(Kind::Tournament), "0/12 batches, 0 games");
-        assert_eq!(of(Kind::Evolution), "generation 0/12, best -, 0 evaluations/s, 12 islands");
+        assert_eq!(of(Kind::Evolution), "generation 0/12, best –, 0 evaluations/s, 12 islands");
     }
 }

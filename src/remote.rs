@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::export::write_all;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress, number};
+use crate::progress::{Ends, Progress};
 use crate::protection::Credentials;
 use crate::run_name::{Choice, Known, choose, refusal};
 use crate::runs::Reached;
@@ -20,6 +20,7 @@ use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
+use report::text::number;
 use run::summary::RunKind;
 use run::{Lock, RunId};
 use serde::de::DeserializeOwned;
@@ -436,7 +437,7 @@ async fn watch_remote(
     if look::has_screen(json) {
         let shown = Remote::connect(url, credentials).await?;
         if !look::watch_remote(shown, run, &mut signals).await? {
-            eprintln!("stopped watching; the run goes on: `atoll watch {run}`");
+            eprintln!("stopped watching; the run continues: `atoll watch {run}`");
             return Ok(ExitCode::from(signals.exit_code()));
         }
     }

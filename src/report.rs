@@ -70,7 +70,7 @@ struct Report {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let store = arguments.store.open().await?;
+    let store = sources::open(&arguments.store, &arguments.sources).await?;
     let present = sources::present(&store, &arguments.sources).await?;
     if arguments.json {
         out!("{}", Report::of(&store, &present, &arguments.store).await?.object);

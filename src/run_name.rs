@@ -52,7 +52,12 @@ pub(crate) fn choose<'a>(text: &str, runs: &'a [Known]) -> Choice<'a> {
         return Choice::One(&latest.id);
     }
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-    let begin: Vec<&str> = ids.iter().copied().filter(|id| id.starts_with(text)).collect();
+    // The parts of a study begin like the study itself: they are meant only where no other run begins so.
+    let beginning = |is_part: bool| {
+        let runs = runs.iter().filter(move |run| run.is_part == is_part && run.id.starts_with(text));
+        runs.map(|run| run.id.as_str()).collect::<Vec<_>>()
+    };
+    let begin = Some(beginning(false)).filter(|runs| !runs.is_empty()).unwrap_or_else(|| beginning(true));
     // Of `maze` and `maze-large` the shorter is meant by its whole name.
     let has_name = |run: &&Known| !run.is_part && name_of(&run.id) == text;
     let named: Vec<&str> = runs.iter().filter(has_name).map(|run| run.id.as_str()).collect();
@@ -162,6 +167,12 @@ mod tests {
         assert_eq!(found("sw"), Choice::One("sweep-22222222"));
         assert_eq!(found("latest"), Choice::One("maze-large-11111111"), "parts of a study are not meant");
         assert_eq!(found("study"), Choice::One("study-33333333"), "a study, not its parts");
+        assert_eq!(found("stu"), Choice::One("study-33333333"), "by a prefix, which its parts share");
+        assert_eq!(found("study-33333333.f"), Choice::One("study-33333333.first-33333333"));
+        assert_eq!(
+            found("study-33333333."),
+            Choice::Several(vec!["study-33333333.first-33333333", "study-33333333.7"])
+        );
         assert_eq!(found("anew"), Choice::Several(vec!["anew-44444444", "anew-44444444.2"]));
         assert_eq!(found("games"), Choice::Several(vec!["games-1", "games-2"]));
         assert_eq!(found("maze-0a1b2c3e"), Choice::None(Some("maze-0a1b2c3d")));

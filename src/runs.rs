@@ -3,7 +3,6 @@
 use crate::check::bytes;
 use crate::clock;
 use crate::failure::Failure;
-use crate::progress::number;
 use crate::protection::Credentials;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
@@ -11,7 +10,7 @@ use crate::tournament::Outcome;
 use crate::{remote, summary};
 use archipelago::Progress;
 use codec::Standing;
-use report::text::shortened;
+use report::text::{number, shortened};
 use run::epochs::total;
 use run::{Damage, Lock, Recorded, RunId, Status, StoredRun, layout};
 use std::process::ExitCode;

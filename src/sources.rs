@@ -2,12 +2,16 @@
 
 use crate::failure::Failure;
 use crate::run_name;
-use crate::store_argument::run_id;
+use crate::store_argument::{StoreArgument, run_id};
 use crate::tournament;
+use experiment::document::nearest;
 use experiment::{Plan, Study};
 use run::{Place, RunId};
 use std::path::Path;
-use store::Store;
+use store::{Store, StoreError};
+
+/// How many files of a folder are compared with a name.
+const MOST_FILES: usize = 10_000;
 
 /// A run that is meant.
 struct Meant {
@@ -74,7 +78,7 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
     for source in sources {
         match plan(source)? {
             None => {
-                let run = run_name::find(store, source).await?;
+                let run = run_name::find(store, source).await.map_err(|failure| or_file(failure, source))?;
                 match run::stored::read_plan(store, &run).await {
                     Ok((Plan::Study(study), _)) => runs.extend(parts(&run, &study)?),
                     // What cannot be read is told by whoever reads it.
@@ -84,9 +88,10 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
             Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
             Some(Plan::Study(study)) => runs.extend(parts(&run_id(&study.run_id())?, &study)?),
+            Some(Plan::Tournament(games)) if games.is_resolved() => runs.push(alone(&games.run_id())?),
             Some(Plan::Tournament(_)) => {
                 let message = format!(
-                    "expected an experiment, a sweep or a study, found the tournament `{source}`: name its run, as \
+                    "the tournament `{source}` takes players from runs, which are part of its run id: name the run, as \
                      in `atoll report RUN`; `atoll runs` lists them"
                 );
                 return Err(Failure::Usage(message));
@@ -114,6 +119,47 @@ pub(crate) async fn levels(store: &Store, sources: &[String]) -> Result<Present,
         }
     }
     present(store, sources).await
+}
+
+/// The store for a command that reads runs by their names or files. Where there is none, the files may be meant that are
+/// still to be run.
+pub(crate) async fn open(place: &StoreArgument, sources: &[String]) -> Result<Store, Failure> {
+    place.open().await.map_err(|failure| match sources {
+        [source] => or_file(failure, source),
+        _ => failure,
+    })
+}
+
+/// A failure to find a run, with the file that was probably meant.
+fn or_file(failure: Failure, source: &str) -> Failure {
+    let missing = match &failure {
+        Failure::Store(StoreError::NoSuchFolder { .. }) => failure.to_string(),
+        Failure::Other(message) if !message.contains("did you mean") => message.clone(),
+        _ => return failure,
+    };
+    match near_file(source) {
+        Some(file) => Failure::Other(format!("{missing}; did you mean the file `{file}`?")),
+        None => failure,
+    }
+}
+
+/// The experiment file here or in `examples` whose name is like this one's, with or without its ending.
+fn near_file(source: &str) -> Option<String> {
+    let path = Path::new(source);
+    let named = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folders = named.map_or_else(|| vec![Path::new(""), Path::new("examples")], |folder| vec![folder]);
+    let stem = path.file_name()?.to_str()?.trim_end_matches(".toml");
+    folders.into_iter().find_map(|folder| {
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let entries = std::fs::read_dir(here).ok()?.take(MOST_FILES).filter_map(Result::ok);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut stems: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)).collect();
+        stems.sort();
+        let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
+        let near = nearest(stem, &stems)?;
+        Some(folder.join(format!("{near}.toml")).display().to_string())
+    })
 }
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {

@@ -1,13 +1,13 @@
 //! Studies: what their experiments and their tournament came to, as tables.
 
 use crate::failure::Failure;
-use crate::progress::number;
 use crate::run::How;
 use crate::summary;
 use crate::terminal::{out, write_out};
 use crate::tournament::PlayedTournament;
 use evolution::digest::Digest;
 use experiment::Study;
+use report::text::number;
 use run::{FinishedRun, RunId};
 use std::process::ExitCode;
 use store::Store;

@@ -2,10 +2,11 @@
 
 use crate::drive::Driven;
 use crate::failure::Failure;
-use crate::progress::{number, short};
+use crate::progress::short;
 use crate::run::How;
 use crate::terminal::out;
 use evolution::epoch::Standing;
+use report::text::number;
 use run::FinishedRun;
 
 /// Prints the summary of a finished run: one JSON object, or a few lines.

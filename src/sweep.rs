@@ -4,13 +4,13 @@ use crate::drive::Driven;
 use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
-use crate::progress::number;
 use crate::run::How;
 use crate::terminal::out;
 use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep};
+use report::text::number;
 use run::RunId;
 use run::jobs::StoredJobs;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn report(run: &RunId, plan: &Sweep, results: &[Evolved], how: &How) -> Result<O
 }
 
 fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, driven: &Driven) {
-    let seconds = driven.time.as_secs_f64();
+    let session = driven.time.as_secs_f64();
     let evaluations: u64 = results.iter().map(|result| result.evaluations).sum();
     let best = results.iter().map(|result| result.best).fold(f64::NEG_INFINITY, f64::max);
     let cells: Vec<serde_json::Value> = results
@@ -77,8 +77,8 @@ fn print_json(run: &RunId, plan: &Sweep, results: &[Evolved], digest: &Digest, d
     let object = serde_json::json!({
         "run": run.as_str(), "digest": digest.to_string(), "best_fitness": crate::summary::finite(best),
         "generations": results.iter().map(|result| result.generations).max(), "evaluations": evaluations,
-        "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / seconds.max(1e-9),
-        "seconds": seconds, "cells": cells,
+        "evaluations_per_second": evaluations.saturating_sub(driven.before) as f64 / session.max(1e-9),
+        "seconds": driven.total().as_secs_f64(), "session_seconds": session, "cells": cells,
     });
     out!("{object}");
 }

@@ -246,7 +246,8 @@ impl PlayedTournament {
         let outcome = outcome(&self.progress);
         if how.json {
             let mut object = self.object();
-            object["seconds"] = json!(driven.time.as_secs_f64());
+            object["seconds"] = json!(driven.total().as_secs_f64());
+            object["session_seconds"] = json!(driven.time.as_secs_f64());
             out!("{object}");
             return ExitCode::SUCCESS;
         }

@@ -3,7 +3,7 @@
 use archipelago::solo;
 use evolution::activity::Activity;
 use experiment::file::BudgetKeys;
-use experiment::{Estimate, Experiment};
+use experiment::{Estimate, Experiment, Sweep};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const ENOUGH: Duration = Duration::from_millis(150);
 /// All trials of one command together end after this time, or when the evaluations that have begun then are done.
 const LONGEST: Duration = Duration::from_secs(2);
+/// How many combinations of a sweep are tried, at most: each trial takes a fraction of a second.
+const MOST_TRIALS: usize = 8;
 /// How long such an evaluation is waited for.
 const LAST_EVALUATION: Duration = Duration::from_secs(1);
 
@@ -59,6 +61,27 @@ impl Trials {
         with_time(experiment, threads, self.measure(experiment, self.deadline).map(Measured::each))
     }
 
+    /// The estimates of all cells of a sweep, each on one thread. Of many combinations some are tried, evenly spread; the
+    /// others, and those that the trials have no time left for, are as much slower or faster than expected as the last one
+    /// that was tried.
+    pub(crate) fn calibrated_cells<'a>(&'a self, sweep: &'a Sweep) -> impl Iterator<Item = Estimate> + 'a {
+        // Repeats of one combination follow each other, and cost the same.
+        let repeats = sweep.repeats.max(1) as usize;
+        let every = (sweep.len() as usize / repeats).div_ceil(MOST_TRIALS).max(1);
+        let mut slower = None;
+        (0..sweep.len()).step_by(repeats).enumerate().flat_map(move |(number, cell)| {
+            let experiment = sweep.cell(cell).experiment;
+            let expected = expected(&experiment);
+            if number.is_multiple_of(every)
+                && let Some(found) = self.measure(&experiment, self.deadline)
+            {
+                slower = Some(found.each() / expected);
+            }
+            let estimate = with_time(&experiment, 1, slower.map(|slower| slower * expected));
+            std::iter::repeat_n(estimate, repeats)
+        })
+    }
+
     /// The estimates of the parts of a study, which share the time of the trials. Where a part's generation does not fit in
     /// its share, the first evaluations of all such parts are taken together: single ones may take far longer than others.
     pub(crate) fn calibrated_parts(&self, parts: &[&Experiment], threads: usize) -> Vec<Estimate> {
@@ -68,7 +91,6 @@ impl Trials {
             .zip(left)
             .map(|(part, left)| self.measure(part, Instant::now() + self.left() / left))
             .collect();
-        let expected = |part: &Experiment| part.traits().cost.nanoseconds.max(1) as f64 / 1e9;
         let some = || parts.iter().zip(&measured).filter_map(|(part, found)| Some((part, (*found)?)));
         let pooled = |is_whole: bool| {
             let chosen = || some().filter(|(_, found)| found.is_whole == is_whole);
@@ -120,6 +142,11 @@ impl Trials {
             }
         }
     }
+}
+
+/// Seconds of one evaluation by the problem's own estimate.
+fn expected(experiment: &Experiment) -> f64 {
+    experiment.traits().cost.nanoseconds.max(1) as f64 / 1e9
 }
 
 /// An estimate with a measured time of one evaluation, in seconds.
@@ -243,6 +270,29 @@ mod tests {
         let expected: f64 = estimates.iter().map(|estimate| estimate.time.unwrap().as_secs_f64()).sum();
         assert!((0.5..2.0).contains(&(expected / found)), "{expected} s expected, {found} s found");
         assert!(!trials.is_stuck.get(), "every trial ends with the evaluation that it is at");
+    }
+
+    #[test]
+    fn cells_of_a_sweep_stay_calibrated_once_the_time_of_the_trials_is_spent() {
+        let text = "name = \"trial\"\nalgorithm = { kind = \"ga\", population = 40 }\nislands = { count = 1 }\n\
+                    budget = { generations = 2 }\n[problem]\nkind = \"match3\"\ntargets = [0.7]\n\
+                    plays = { least = 2000, most = 2000, worth = 0.0, precision = 0.0 }\n\
+                    [sweep]\nrepeats = 2\n[[sweep.axis]]\nkeys = [\"algorithm.population\"]\nvalues = [40, 50, 60]\n";
+        let Plan::Sweep(sweep) = experiment::parse("trial.toml", text, None).unwrap() else {
+            panic!("expected a sweep")
+        };
+        let ratios = |trials: &Trials| -> Vec<f64> {
+            let cells = trials.calibrated_cells(&sweep);
+            let seconds = cells.map(|cell| cell.time.unwrap().as_secs_f64());
+            let untried = (0..sweep.len()).map(|cell| sweep.cell(cell).experiment.estimate(1).time.unwrap());
+            seconds.zip(untried).map(|(tried, untried)| tried / untried.as_secs_f64()).collect()
+        };
+        // No generation fits into this: the first trial takes all of it.
+        let tried = ratios(&Trials::within(Duration::from_millis(50)));
+        assert_eq!(tried.len(), 6);
+        assert!((tried[0] - 1.0).abs() > 0.01, "this machine is not the one of the estimate: {tried:?}");
+        assert!(tried.iter().all(|ratio| (ratio / tried[0] - 1.0).abs() < 0.01), "{tried:?}");
+        assert!(ratios(&Trials::none()).iter().all(|ratio| (ratio - 1.0).abs() < 1e-9));
     }
 
     #[test]

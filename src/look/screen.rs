@@ -68,7 +68,7 @@ pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String
     section(&mut lines, "EVENTS", events.collect());
     lines.truncate(height.saturating_sub(2));
     lines.push(String::new());
-    lines.push("Ctrl-C stops watching; the run goes on.".to_owned());
+    lines.push("Ctrl-C stops watching; the run continues.".to_owned());
     lines.into_iter().map(|line| cut(&line, width)).collect()
 }
 

@@ -8,7 +8,7 @@ use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
-use report::text::count;
+use report::text::{count, number};
 use report::{Block, Figure, Gallery, Table};
 use run::reader::Reader;
 use species::{Dbscan, Distances, Noise, Projection};
@@ -21,6 +21,8 @@ const DEPTH: u32 = 4;
 const PAIRS: usize = 24;
 const MILESTONES: usize = 6;
 const GAMES: usize = 3;
+/// Differences in Elo that are drawn, at most.
+const MOST_ELO: f64 = 800.0;
 /// Champions that play each other, and pairs of games of each two.
 const CROSSED: usize = 6;
 const CROSS_PAIRS: usize = 6;
@@ -189,32 +191,57 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
     if milestones.len() < 2 {
         return Some(Block::Table(table));
     }
-    let points = milestones.iter().map(|each| (each.generation as f64, each.tally.score())).collect();
-    let band = milestones.iter().map(|each| {
-        let Interval { low, high } = each.tally.interval();
-        (low, high)
-    });
-    let series = vec![Series { band: band.collect(), ..Series::curve("score", 0, points) }];
-    let chart = Lines {
-        name: "milestones",
-        title: "Champions against a player that never changes",
-        description: &format!("The last one scores {:.3}.", last.tally.score()),
-        across: "generation",
-        up: "score",
-        stretch: Stretch::Linear,
-        size: Size::Wide,
-        series,
-        reach: [vec![], vec![0.0, 1.0]],
+    let curve = |name, title, up, value: &dyn Fn(f64) -> f64, reach: Vec<f64>| {
+        let points =
+            milestones.iter().map(|each| (each.generation as f64, value(each.tally.score()))).collect();
+        let band = milestones.iter().map(|each| {
+            let Interval { low, high } = each.tally.interval();
+            (value(low), value(high))
+        });
+        let series = Series { band: band.collect(), ends: true, ..Series::curve(up, 0, points) };
+        let description = format!("The last one has {}.", number(value(last.tally.score())));
+        let chart = Lines {
+            name,
+            title,
+            description: &description,
+            across: "generation",
+            up,
+            stretch: Stretch::Linear,
+            size: Size::Half,
+            series: vec![series],
+            reach: [vec![], reach],
+        };
+        chart.draw()
     };
+    let score = curve(
+        "milestones",
+        "Score of the champions against material",
+        "score",
+        &|score| score,
+        vec![0.0, 1.0],
+    );
+    let rating = curve("elo", "Elo of the champions above material", "Elo", &elo_within, vec![0.0]);
     let caption = format!(
-        "Points for each game, a draw counting half, of {} games each; the band is the interval of 95 % confidence. Keep \
-         more milestones (`retention.milestones`) for a finer curve, and play more games with `atoll checkers match`.",
+        "Points for each game, a draw counting half, of {} games each; the band is the 95 % confidence interval.",
         2 * PAIRS
     );
-    Some(Block::Figure(Figure { picture: chart.draw(), caption, numbers: Some(table) }))
+    let score = Figure { picture: score, caption, numbers: Some(table) };
+    let caption = format!(
+        "The same as Elo, at most {MOST_ELO:.0} either way. For a finer curve keep more milestones \
+         (`retention.milestones`); for a narrower band play more games with `atoll checkers match`."
+    );
+    let rating = Figure { picture: rating, caption, numbers: None };
+    Some(Block::Beside(Box::new([Block::Figure(rating), Block::Figure(score)])))
 }
 
-/// The difference in Elo that a score stands for.
+/// The difference in Elo of a score, within what so few games can show.
+fn elo_within(score: f64) -> f64 {
+    // Without a loss, or without a win, the difference has no bound.
+    let share = score.clamp(1e-9, 1.0 - 1e-9);
+    (400.0 * (share / (1.0 - share)).log10()).clamp(-MOST_ELO, MOST_ELO)
+}
+
+/// The difference in Elo of a score, for people.
 fn elo(score: f64) -> String {
     match score {
         score if score <= 0.0 => "below −800".to_owned(),

@@ -37,16 +37,18 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Sh
         blocks.push(Block::Text("There is no walk to draw yet.".to_owned()));
         return Ok(Shown { lead, blocks });
     }
-    blocks.push(Block::Gallery(Gallery {
-        title: "The best walks".to_owned(),
-        caption: "From the ring to the dot, a cell a turn; the darker a cell, the more points. Equal walks of several \
-                  islands are drawn once."
-            .to_owned(),
-        legend: vec![],
-        pictures,
-        numbers: None,
-        folded: false,
-    }));
+    let others = pictures.split_off(1);
+    let gallery = |title: &str, caption: &str, pictures| {
+        let (title, caption) = (title.to_owned(), caption.to_owned());
+        Block::Gallery(Gallery { title, caption, legend: vec![], pictures, numbers: None, folded: false })
+    };
+    // Alone, so that the curve of the fitness can stand beside it.
+    let caption = "From the ring to the dot, a cell a turn; the darker a cell, the more points.";
+    blocks.push(gallery("The best walk", caption, pictures));
+    if !others.is_empty() {
+        let caption = "The best of other islands; equal walks are drawn once.";
+        blocks.push(gallery("Other walks", caption, others));
+    }
     Ok(Shown { lead, blocks })
 }
 

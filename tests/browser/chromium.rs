@@ -230,6 +230,25 @@ impl Page<'_> {
         decoded(answer["data"].as_str().unwrap_or(""))
     }
 
+    /// A picture of a part of the page, in PNG: from the top of what an expression answers, over its width, at most so high.
+    pub(crate) fn photograph_part(&mut self, element: &str, most: f64) -> Vec<u8> {
+        let place = format!(
+            "(() => {{ const {{ x, y, width, height }} = ({element}).getBoundingClientRect(); \
+             return [x + scrollX, y + scrollY, width, height]; }})()"
+        );
+        let place = self.evaluate(&place);
+        let [x, y, width, height] = [0, 1, 2, 3].map(|at| place[at].as_f64().unwrap_or(0.0));
+        let clip = json!({ "x": x, "y": y, "width": width, "height": height.min(most), "scale": 1 });
+        let params = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
+        let answer = self.call("Page.captureScreenshot", &params);
+        decoded(answer["data"].as_str().unwrap_or(""))
+    }
+
+    /// Shows the page as it is printed.
+    pub(crate) fn show_print(&mut self) {
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    }
+
     /// A PDF of the page, as a printer would get it.
     pub(crate) fn print(&mut self) -> usize {
         let answer = self.call("Page.printToPDF", &json!({ "printBackground": true }));

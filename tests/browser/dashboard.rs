@@ -20,7 +20,7 @@ checkpoint = { every = "1s" }
 "#;
 
 /// A process that ends with its test.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -29,7 +29,7 @@ impl Drop for Process {
     }
 }
 
-fn start(place: &Place, arguments: &[&str]) -> Process {
+pub(crate) fn start(place: &Place, arguments: &[&str]) -> Process {
     let mut command = place.command(arguments);
     Process(
         command.stdout(Stdio::null()).stderr(Stdio::piped()).env_remove("ATOLL_COORDINATOR").spawn().unwrap(),
@@ -37,7 +37,7 @@ fn start(place: &Place, arguments: &[&str]) -> Process {
 }
 
 /// What a line on stderr says after these words.
-fn said(lines: &mut impl Iterator<Item = std::io::Result<String>>, words: &str) -> String {
+pub(crate) fn said(lines: &mut impl Iterator<Item = std::io::Result<String>>, words: &str) -> String {
     let line = lines.next().unwrap().unwrap();
     line.strip_prefix(words).unwrap_or_else(|| panic!("{line}")).to_owned()
 }

@@ -6,6 +6,7 @@
 mod chromium;
 mod dashboard;
 mod levels;
+mod reports;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -211,12 +212,10 @@ fn faults_at(
         page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
         let mut own = found(&mut page, OVERFLOWING);
         own.extend(found(&mut page, CROWDED));
-        if view.width == LIGHT.width {
-            page.evaluate(&format!("{axe}; 0"));
-            // In the dark only colours differ.
-            let rules = if view.dark { r#"["color-contrast"]"# } else { "null" };
-            own.extend(found(&mut page, &SERIOUS.replace("RULES", rules)));
-        }
+        page.evaluate(&format!("{axe}; 0"));
+        // In the dark only colours differ.
+        let rules = if view.dark { r#"["color-contrast"]"# } else { "null" };
+        own.extend(found(&mut page, &SERIOUS.replace("RULES", rules)));
         own.extend(page.complaints());
         let requests = page.requests();
         if !may_request(&requests) {

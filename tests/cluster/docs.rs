@@ -18,7 +18,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Runs a script as a shell does, with this binary; all that it printed, stdout first.
+/// Runs a script as a shell does, with this binary, and expects that it succeeds; all that it printed, stdout first.
 fn run(folder: &Folder, script: &str) -> [String; 2] {
     // What is left running ends with the shell.
     let script = format!("trap 'kill $(jobs -p)' EXIT\n{script}");
@@ -31,7 +31,9 @@ fn run(folder: &Folder, script: &str) -> [String; 2] {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    [text(&output.stdout), text(&output.stderr)]
+    let printed = [text(&output.stdout), text(&output.stderr)];
+    assert!(output.status.success(), "{}: {printed:?}", output.status);
+    printed
 }
 
 #[test]

@@ -261,6 +261,13 @@ fn a_sweep_goes_on_after_a_crash() {
     assert!(!resumed.stderr.contains("12 cells, 0 done"), "{resumed:?}");
     assert_eq!(resumed.json()["digest"], expected["digest"]);
     assert_eq!(resumed.json()["cells"], expected["cells"]);
+    let seconds = |object: &serde_json::Value| {
+        ["seconds", "session_seconds"].map(|key| object[key].as_f64().expect("a number"))
+    };
+    let [total, session] = seconds(&calm.json(&["run", "sweep.toml", "--json"]));
+    assert!(total > session, "nothing was left to do in this session: {total} s, {session} s");
+    let [total, session] = seconds(&expected);
+    assert!((total - session).abs() < 1e-9, "all of it was done in that session: {total} s, {session} s");
     let rows = place.run(&["runs"]);
     assert!(rows.expect(0).stdout.contains(" sweep       finished         12/12 cells "), "{rows:?}");
     // A cell is a run like any other.

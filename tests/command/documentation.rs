@@ -102,6 +102,19 @@ fn commands_that_are_not_run_are_marked_and_exist() {
     assert!(marked > 10, "only {marked} commands are marked");
 }
 
+/// The long flags in a text, whole: `--token-file` is not `--to`.
+fn flags(text: &str) -> Vec<&str> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let words = text.split(|letter: char| !is_part(letter));
+    words.filter(|word| word.len() > 2 && word.starts_with("--")).collect()
+}
+
+#[test]
+fn flags_are_compared_as_a_whole() {
+    assert_eq!(flags("  -t, --token-file <FILE>, `--to DIR`"), ["--token-file", "--to"]);
+    assert_eq!(flags("--to=DIR -- --"), ["--to"]);
+}
+
 /// Whether the command of a line exists and knows the flags.
 fn check_flags(folder: &Path, line: &str, place: &str) {
     let line = line.split(" #").next().unwrap();
@@ -111,8 +124,9 @@ fn check_flags(folder: &Path, line: &str, place: &str) {
     let help = atoll(folder, &[&words[..length], &["--help"]].concat());
     assert!(help.status.success(), "{place}");
     let help = String::from_utf8(help.stdout).unwrap();
-    for flag in words.iter().filter(|word| word.starts_with("--")) {
-        assert!(help.contains(flag), "{place}: {flag} is no flag");
+    let known = flags(&help);
+    for flag in flags(line) {
+        assert!(known.contains(&flag), "{place}: {flag} is no flag");
     }
 }
 

@@ -293,11 +293,39 @@ fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
 }
 
 #[test]
+fn without_a_store_a_report_names_the_file_and_the_command() {
+    let place = Place::new();
+    place.run(&["report", "maze"]).expect_error(1, &["no store in", "start a run with `atoll run FILE`"]);
+    std::fs::create_dir(place.path().join("examples")).unwrap();
+    place.write("examples/quickstart.toml", MAZE);
+    for name in ["qickstart", "qickstart.toml", "examples/qickstart.toml"] {
+        let meant = "did you mean the file `examples/quickstart.toml`?";
+        place.run(&["report", name]).expect_error(1, &["no store in", meant]);
+    }
+}
+
+#[test]
+fn a_tournament_is_reported_by_the_file_that_was_run() {
+    let place = Place::new();
+    let text = "name = \"games\"\nseed = 1\n[tournament]\nopenings = 2\ndepth = 1\n\
+                [[tournament.players]]\nname = \"material\"\nplayer = \"material\"\n\
+                [[tournament.players]]\nname = \"other\"\nplayer = \"random\"\n";
+    place.write("games.toml", text);
+    let played = place.json(&["run", "games.toml", "--json"]);
+    let object = place.json(&["report", "games.toml", "--json"]);
+    assert_eq!((&object["run"], &object["digest"]), (&played["run"], &played["digest"]));
+    place.write("champions.toml", text.replace("\"random\"", "\"some-run/0\""));
+    place.run(&["report", "champions.toml"]).expect_error(2, &["takes players from runs", "atoll runs"]);
+}
+
+#[test]
 fn what_cannot_be_reported_is_said() {
     let place = Place::new();
     maze(&place);
     place.run(&["report", "no-such-run"]).expect_error(1, &["no run `no-such-run`", "atoll runs"]);
     place.run(&["report"]).expect_error(2, &["RUN|FILE"]);
+    place.write("quickstart.toml", MAZE);
+    place.run(&["report", "qickstart"]).expect_error(1, &["did you mean the file `quickstart.toml`?"]);
     let run = place.only_run();
     let mut command = place.command(&["report", &run, "--open"]);
     let finished = crate::support::finish(command.env("BROWSER", "/no/such/browser"));

@@ -87,6 +87,18 @@ pub enum Block {
     Gallery(Gallery),
     /// A game to step through.
     Game(Box<Game>),
+    /// Two of these side by side where there is room, otherwise below each other.
+    Beside(Box<[Block; 2]>),
+}
+
+impl Block {
+    /// The block, or the two that it holds.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Self> {
+        match self {
+            Self::Beside(two) => two.iter(),
+            one => std::slice::from_ref(one).iter(),
+        }
+    }
 }
 
 /// A command and what it is for.

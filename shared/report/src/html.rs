@@ -47,7 +47,7 @@ pub fn render(document: &Document) -> String {
 }
 
 fn has_games(document: &Document) -> bool {
-    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks).flat_map(Block::each);
     blocks.any(|block| matches!(block, Block::Game(_)))
 }
 
@@ -122,6 +122,17 @@ pub(crate) fn block(page: &mut String, block: &Block) {
         Block::Figure(picture) => figure(page, picture),
         Block::Gallery(pictures) => gallery(page, pictures),
         Block::Game(played) => page.push_str(&game::html(played)),
+        Block::Beside(two) => {
+            // A board is square, a curve is wide; two curves are alike.
+            let is_even = two.iter().all(|part| matches!(part, Block::Figure(_)));
+            put!(page, "<div class=\"beside{}\">\n", if is_even { " even" } else { "" });
+            for part in two.iter() {
+                page.push_str("<div>\n");
+                self::block(page, part);
+                page.push_str("</div>\n");
+            }
+            page.push_str("</div>\n");
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn render(document: &Document) -> String {
 
 /// The pictures that the Markdown shows, by file name.
 pub fn pictures(document: &Document) -> Vec<(String, String)> {
-    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks).flat_map(Block::each);
     let figures = blocks.filter_map(|block| match block {
         Block::Figure(figure) => Some(&figure.picture),
         _ => None,
@@ -97,6 +97,7 @@ fn block(text: &mut String, block: &Block) {
             put!(text, "\n**{title}**: {black} (black) against {white} (white): {result}\n\n");
             put!(text, "{}\n", game::markdown(played));
         }
+        Block::Beside(two) => two.iter().for_each(|part| self::block(text, part)),
     }
 }
 

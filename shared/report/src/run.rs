@@ -184,7 +184,7 @@ impl Run {
             found.map_or(String::new(), |champion| format!(", generation {}", count(champion.generation)));
         let flow = migration::total(self);
         let rate = self.evaluations() as f64 * 1000.0 / self.elapsed.max(1) as f64;
-        vec![
+        let mut tiles = vec![
             Tile::new("Best fitness", number(fitness), format!("island {island}{found}")),
             Tile::new("Generations", count(self.generations()), format!("{} epochs", count(self.epochs()))),
             Tile::new("Evaluations", count(self.evaluations()), format!("{} a second", count(rate as u64))),
@@ -195,7 +195,12 @@ impl Run {
                 percent(flow.accepted, flow.offered),
                 format!("{} beat the best of their island", count(flow.better)),
             ),
-        ]
+        ];
+        if !self.absolute {
+            // Relative fitness does not show strength, which the headline states: it comes last.
+            tiles.rotate_left(1);
+        }
+        tiles
     }
 
     fn damage(&self) -> Option<Section> {
@@ -217,11 +222,24 @@ impl Run {
     }
 }
 
+/// Puts the curve of the best fitness beside the picture of the best that was found, if a problem shows that alone.
+fn put_beside(sections: &mut [Section], run: &Run) -> bool {
+    let found = sections.iter_mut().filter(|section| section.id == "found");
+    let is_best =
+        |block: &&mut Block| matches!(block, Block::Gallery(all) if all.pictures.len() == 1 && !all.folded);
+    let best = found.flat_map(|section| &mut section.blocks).find(is_best);
+    let Some((best, curve)) = best.zip(course::fitness_beside(run)) else { return false };
+    let picture = std::mem::replace(best, Block::Text(String::new()));
+    *best = Block::Beside(Box::new([picture, curve]));
+    true
+}
+
 /// How a run went so far: fitness, diversity, migration and work, after what is missing.
 pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
     let mut sections: Vec<Section> = run.damage().into_iter().chain(shown).collect();
     // Relative fitness does not show strength: it comes after what does.
-    let (fitness, diversity) = (course::fitness(run), course::diversity(run));
+    let is_drawn = run.absolute && put_beside(&mut sections, run);
+    let (fitness, diversity) = (course::fitness(run, is_drawn), course::diversity(run));
     if run.absolute {
         sections.extend(fitness.into_iter().chain(diversity));
     } else {

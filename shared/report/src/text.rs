@@ -157,6 +157,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([number(359.0), number(0.5), number(-1e-9)], ["359", "0.5", "-1.000e-9"]);
+        assert_eq!([number(0.999_999_96), number(-0.5)], ["1", "-0.5"], "no point without digits behind it");
         assert_eq!(number(0.999_994), "0.999994", "nearly all is not all");
         assert_eq!([number(1234.5678), number(f64::NEG_INFINITY), number(-0.0)], ["1234.6", "–", "0"]);
         assert_eq!(

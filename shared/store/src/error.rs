@@ -18,7 +18,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// A store that should exist does not.
-    #[error("expected a store in `{}`, found nothing; check the path", folder.display())]
+    #[error("no store in `{}`: start a run with `atoll run FILE`, or name another store with `--store`", folder.display())]
     NoSuchFolder {
         /// The path as given.
         folder: PathBuf,

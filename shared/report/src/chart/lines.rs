@@ -33,6 +33,8 @@ pub struct Lines<'a> {
 pub enum Size {
     /// As wide as a page; pages on narrow screens show it drawn anew for them.
     Wide,
+    /// Beside something else; drawn anew for narrow screens as well.
+    Half,
     /// As wide as a telephone.
     Narrow,
     /// One of several side by side, with axes.
@@ -87,6 +89,7 @@ impl Size {
     fn sheet(self) -> (f64, f64) {
         match self {
             Self::Wide => (860.0, 320.0),
+            Self::Half => (560.0, 320.0),
             Self::Narrow => (340.0, 260.0),
             Self::Small => (280.0, 190.0),
             Self::Tiny => (130.0, 70.0),
@@ -96,6 +99,7 @@ impl Size {
     fn ticks(self) -> (usize, usize) {
         match self {
             Self::Wide => (8, 5),
+            Self::Half => (6, 5),
             Self::Narrow => (4, 4),
             Self::Small => (3, 3),
             Self::Tiny => (0, 0),
@@ -104,10 +108,10 @@ impl Size {
 }
 
 impl Lines<'_> {
-    /// The chart; a wide one with a drawing for narrow screens.
+    /// The chart; one that may be too wide with a drawing for narrow screens.
     pub fn draw(&self) -> Picture {
         let picture = self.drawn();
-        if self.size != Size::Wide {
+        if !matches!(self.size, Size::Wide | Size::Half) {
             return picture;
         }
         let narrow = Lines { size: Size::Narrow, ..self.clone() }.drawn().svg;
@@ -148,7 +152,7 @@ impl Lines<'_> {
 
     /// Whether it stands alone on a page, with a legend of its own.
     fn is_alone(&self) -> bool {
-        matches!(self.size, Size::Wide | Size::Narrow)
+        matches!(self.size, Size::Wide | Size::Half | Size::Narrow)
     }
 
     /// The axis upwards: with some room above the highest value, unless the caller says how far it reaches.

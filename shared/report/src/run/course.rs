@@ -62,7 +62,14 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-pub(super) fn fitness(run: &Run) -> Option<Section> {
+/// The best fitness over the generations, to stand beside a picture of what was found.
+pub(super) fn fitness_beside(run: &Run) -> Option<Block> {
+    run.best()?;
+    Some(Block::Figure(best_figure(run, Size::Half)))
+}
+
+/// How fitness went; `is_drawn` if its curve stands elsewhere already.
+pub(super) fn fitness(run: &Run, is_drawn: bool) -> Option<Section> {
     run.best()?;
     let mut blocks = vec![];
     if !run.absolute {
@@ -72,7 +79,9 @@ pub(super) fn fitness(run: &Run) -> Option<Section> {
                 .to_owned(),
         ));
     }
-    blocks.push(Block::Figure(best_figure(run)));
+    if !is_drawn {
+        blocks.push(Block::Figure(best_figure(run, Size::Wide)));
+    }
     if run.islands.len() > CURVES {
         blocks.extend(strip(
             run,
@@ -85,7 +94,7 @@ pub(super) fn fitness(run: &Run) -> Option<Section> {
     Some(Section::new("fitness", "Fitness", blocks))
 }
 
-fn best_figure(run: &Run) -> Figure {
+fn best_figure(run: &Run, size: Size) -> Figure {
     let best = moments(run, POINTS, |row| row.best);
     let series = if run.islands.len() <= CURVES {
         run.islands.iter().enumerate().map(|(at, island)| curve(at, island, |row| row.best)).collect()
@@ -109,7 +118,7 @@ fn best_figure(run: &Run) -> Figure {
         across: "generation",
         up: "fitness",
         stretch: Stretch::Linear,
-        size: Size::Wide,
+        size,
         series,
         reach: [vec![], vec![]],
     };
