@@ -22,7 +22,8 @@ impl Experiment {
     pub fn epoch_memory(&self, island: u32) -> u64 {
         let individual = self.traits().bytes as u64 + 4 * self.traits().axes.len() as u64 + 8;
         let algorithm = self.setting().islands.get(island as usize).map(|island| &island.algorithm);
-        let people = algorithm.map_or(0, |algorithm| algorithm.capacity()).saturating_mul(individual);
+        let people =
+            algorithm.map_or(0, evolution::algorithm::Algorithm::capacity).saturating_mul(individual);
         let private = algorithm.map_or(0, |algorithm| algorithm.private_bytes(self.traits().length));
         people
             .saturating_add(private)

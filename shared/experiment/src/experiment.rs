@@ -336,7 +336,7 @@ impl Findings<'_> {
         if file.islands.league.is_some() && traits.opponents == 0 {
             let message = "expected a problem that plays against former champions, found none that does";
             let help = "give `checkers` a hall of fame: `hall_of_fame = { size = 10, games = 2 }`";
-            self.add("islands.league", message.to_owned(), Some(help));
+            self.add("islands.league", message, Some(help));
         }
         for (at, other) in file.islands.overrides.iter().enumerate().filter(|(_, other)| other.exploits) {
             let receives = |island: &u32| setting.opponents.iter().any(|edge| edge.to == *island);
