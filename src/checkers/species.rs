@@ -187,13 +187,19 @@ impl Population {
             let path = Path::new(source);
             if path.is_dir() {
                 population.add_folder(path)?;
-            } else if path.is_file() || is_player_file(path) {
+            } else if Self::is_of_files(source) {
                 population.add_file(path)?;
             } else {
                 population.add_run(&contender::reference(source)?, store).await?;
             }
         }
         Ok(population)
+    }
+
+    /// Whether a source is a file or a folder of this machine, and no run.
+    pub(crate) fn is_of_files(source: &str) -> bool {
+        let path = Path::new(source);
+        path.is_dir() || path.is_file() || is_player_file(path)
     }
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {

@@ -1,42 +1,55 @@
-//! Players by the names that a tournament gives them: looked up once, before the first game.
+//! Players by the names that a tournament gives them: looked up once, before the first game. What a run of the store
+//! holds is made by the same jobs as in a cluster; only files and folders of this machine are read here.
 
 use crate::checkers::species::Population;
 use crate::contender;
 use crate::failure::Failure;
 use crate::run::How;
-use archipelago::job::speciation_settings;
+use crate::run_name;
+use archipelago::job::{self, JobResult, LookUp};
 use bytes::Bytes;
-use checkers::{Ensemble, Network, PlayerFile};
-use ensembles::Speciation;
+use checkers::PlayerFile;
 use evolution::digest::Digest;
 use experiment::Tournament;
-use experiment::tournament::{PlayerKeys, SpeciesKeys};
-use run::players::PlayerFiles;
+use run::players::{LookUpError, PlayerFiles};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-/// Looks players up in files and in the store, and finds the species of populations.
-pub(crate) struct LookUp<'a> {
-    how: &'a How,
-    species: SpeciesKeys,
-    files: PlayerFiles,
-    /// The best of each species of populations that have been looked at.
-    representatives: BTreeMap<String, Vec<Arc<Network>>>,
-}
-
-/// Looks up everybody who plays in a tournament.
+/// Looks up every player of a tournament.
 pub(crate) async fn look_up(
     tournament: &Tournament,
     how: &How,
 ) -> Result<(Tournament, PlayerFiles), Failure> {
-    let (species, files) = (tournament.keys().species, PlayerFiles::new());
-    let mut look_up = LookUp { how, species, files, representatives: BTreeMap::new() };
-    let mut players = vec![];
-    for player in tournament.players() {
-        players.extend(look_up.player(player).await?);
+    let (tournament, mut files) = take_files_along(tournament)?;
+    let mut found = BTreeMap::new();
+    for look_up in job::look_ups(&tournament) {
+        let result = find(&tournament, &look_up, how).await?;
+        found.insert(look_up, result);
     }
-    Ok((tournament.with_players(players)?, look_up.files))
+    let (tournament, looked_up) = job::resolve(&tournament, &found).map_err(|report| *report)?;
+    files.extend(looked_up);
+    Ok((tournament, files))
+}
+
+/// What a look-up comes to.
+async fn find(tournament: &Tournament, look_up: &LookUp, how: &How) -> Result<JobResult, Failure> {
+    let refused = |error: job::JobError| {
+        let (reference, reason) = (look_up.reference.clone(), error.to_string());
+        Failure::from(LookUpError::Job { reference, reason })
+    };
+    if look_up.species && Population::is_of_files(&look_up.reference) {
+        let networks = Population::of(std::slice::from_ref(&look_up.reference), &how.store).await?.networks;
+        let wants_ensemble = job::wants_ensemble(tournament, look_up);
+        let species = || job::species(&networks, &tournament.keys().species, wants_ensemble);
+        return how.pool()?.install(species).map_err(refused);
+    }
+    let store = how.store.open().await?;
+    let text = &look_up.reference;
+    let run = run_name::complete(&store, contender::reference(text)?).await?.run;
+    let rest = &text[text.find(['/', '@']).unwrap_or(text.len())..];
+    let (job, inputs) =
+        coordinator::read_player_inputs(&store, tournament, look_up, format!("{run}{rest}")).await?;
+    how.pool()?.install(|| job.compute(&inputs)).map_err(refused)
 }
 
 /// Takes the player files of this machine along: a coordinator elsewhere does not have them.
@@ -56,59 +69,4 @@ pub(crate) fn take_files_along(tournament: &Tournament) -> Result<(Tournament, P
 fn read_file(path: &str) -> Result<Bytes, Failure> {
     let file = PlayerFile::load(Path::new(path));
     Ok(file.map_err(|error| Failure::Config(format!("{path}: {error}")))?.to_bytes().into())
-}
-
-impl LookUp<'_> {
-    /// Who a player is, or several.
-    async fn player(&mut self, player: &PlayerKeys) -> Result<Vec<PlayerKeys>, Failure> {
-        if !player.is_looked_up() || player.digest.is_some() {
-            return Ok(vec![player.clone()]);
-        }
-        let PlayerKeys { representatives, ensemble, player: named, .. } = player;
-        if let Some(source) = representatives {
-            let networks = self.representatives(source).await?;
-            let each = networks.iter().zip(1..).map(|(network, number)| PlayerKeys {
-                name: format!("{}.{number}", player.name),
-                team: Some(player.team().to_owned()),
-                ..self.known(player, network.to_player_file().into())
-            });
-            return Ok(each.collect());
-        }
-        let bytes = match (ensemble, named) {
-            (Some(source), _) => {
-                let ensemble = Ensemble::new(self.representatives(source).await?);
-                let refused = |error| Failure::Config(format!("player {}: {error}", player.name));
-                ensemble.map_err(refused)?.to_player_file().into()
-            }
-            (None, Some(path)) if Path::new(path).is_file() => read_file(path)?,
-            (None, Some(text)) => {
-                let reference = contender::reference(text)?;
-                reference.champion(&self.how.store.open().await?).await?
-            }
-            (None, None) => unreachable!("a player is of some kind"),
-        };
-        Ok(vec![self.known(player, bytes)])
-    }
-
-    /// A player whose file is known from now on.
-    fn known(&mut self, player: &PlayerKeys, bytes: Bytes) -> PlayerKeys {
-        let digest = Digest::of(&bytes);
-        self.files.insert(digest, bytes);
-        PlayerKeys { digest: Some(digest.to_string()), ..player.clone() }
-    }
-
-    /// The best of each species of a population.
-    async fn representatives(&mut self, source: &str) -> Result<Vec<Arc<Network>>, Failure> {
-        if let Some(known) = self.representatives.get(source) {
-            return Ok(known.clone());
-        }
-        let networks = Population::of(&[source.to_owned()], &self.how.store).await?.networks;
-        let settings = speciation_settings(&self.species);
-        let found = self.how.pool()?.install(|| Speciation::of(&networks, &settings));
-        let found = found.map_err(|error| Failure::Config(format!("the species of {source}: {error}")))?;
-        let best: Vec<_> = found.representatives().into_iter().map(|best| networks[best].clone()).collect();
-        eprintln!("{source}: {} players, {} species", networks.len(), best.len());
-        self.representatives.insert(source.to_owned(), best.clone());
-        Ok(best)
-    }
 }

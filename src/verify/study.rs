@@ -128,14 +128,10 @@ async fn check_players(
         let part = study.parts.iter().position(|part| part.name == name);
         let source = part
             .map_or_else(|| Ok(name.to_owned()), |at| part_run(run, study, at).map(|run| run.to_string()))?;
-        let species = look_up.species.then(|| {
-            let settings = serde_json::json!(games.keys().species).to_string();
-            (settings, job::wants_ensemble(games, &look_up))
-        });
-        let read = coordinator::read_player_inputs(store, format!("{source}{rest}"), species).await;
-        match read {
+        let reference = format!("{source}{rest}");
+        match coordinator::read_player_inputs(store, games, &look_up, reference.clone()).await {
             Ok((job, states)) => compare(number, stored, &job, &states, findings),
-            Err(reason) => findings.problems.push(format!("job {number}: {reason}")),
+            Err(reason) => findings.problems.push(format!("job {number}: {reference}: {reason}")),
         }
     }
     Ok(())

@@ -536,18 +536,17 @@ pub(crate) fn why_unread(source: &Source, rejection: &Rejection) -> String {
     }
 }
 
-/// The job that looks up players for a study, and its inputs: the champion that a reference names, or species by these
-/// settings, with an ensemble or not.
+/// The job of a tournament's look-up, and its inputs; the reference may be called otherwise in the store.
 ///
 /// # Errors
 /// If there are no such states.
 pub async fn read_player_inputs(
     store: &Store,
+    tournament: &Tournament,
+    look_up: &LookUp,
     reference: String,
-    species: Option<(String, bool)>,
-) -> Result<(Job, Vec<Bytes>), String> {
-    let source = Source::Players { reference, species };
-    read_inputs(store, &source).await.map_err(|rejection| why_unread(&source, &rejection))
+) -> Result<(Job, Vec<Bytes>), Rejection> {
+    read_inputs(store, &Source::of(tournament, look_up, reference)).await
 }
 
 /// The states that a reference names: of one island, or of all where species are looked for.

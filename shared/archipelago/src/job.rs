@@ -84,20 +84,27 @@ impl Job {
             Self::Species { experiment, islands, settings, ensemble } => {
                 let networks = population(&single(experiment)?, islands, inputs)?;
                 let keys: SpeciesKeys = serde_json::from_str(settings).map_err(wrong)?;
-                let activity = Activity::current();
-                let count = |done| activity.iter().for_each(|activity| activity.add(done));
-                let found = Speciation::counted(&networks, &speciation_settings(&keys), &count);
-                let found = found.map_err(wrong)?;
-                let best: Vec<Arc<Network>> =
-                    found.representatives().into_iter().map(|best| networks[best].clone()).collect();
-                let mut files: JobResult = best.iter().map(|network| network.to_player_file()).collect();
-                if *ensemble {
-                    files.push(Ensemble::new(best).map_err(wrong)?.to_player_file());
-                }
-                Ok(files)
+                species(&networks, &keys, *ensemble)
             }
         }
     }
+}
+
+/// The player file of the best of each species of a population; then, if it is wanted, that of their ensemble.
+///
+/// # Errors
+/// If no species can be told apart, or there are too many for an ensemble.
+pub fn species(networks: &[Arc<Network>], keys: &SpeciesKeys, ensemble: bool) -> Result<JobResult, JobError> {
+    let activity = Activity::current();
+    let count = |done| activity.iter().for_each(|activity| activity.add(done));
+    let found = Speciation::counted(networks, &speciation_settings(keys), &count).map_err(wrong)?;
+    let best: Vec<Arc<Network>> =
+        found.representatives().into_iter().map(|best| networks[best].clone()).collect();
+    let mut files: JobResult = best.iter().map(|network| network.to_player_file()).collect();
+    if ensemble {
+        files.push(Ensemble::new(best).map_err(wrong)?.to_player_file());
+    }
+    Ok(files)
 }
 
 fn single(text: &str) -> Result<Experiment, JobError> {
@@ -133,7 +140,7 @@ fn population(
 }
 
 /// How species are told apart.
-pub fn speciation_settings(keys: &SpeciesKeys) -> Settings {
+fn speciation_settings(keys: &SpeciesKeys) -> Settings {
     Settings {
         distance: match keys.distance {
             DistanceKey::Weights => Distance::Weights,
