@@ -454,14 +454,17 @@ async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure>
 /// How much is computed again: where workers need tokens, 2 percent unless told otherwise.
 fn audit(settings: &Settings, permissions: &Permissions) -> Result<AuditTerms, Failure> {
     let share = match settings.text("audit")?.as_str() {
-        "auto" if permissions.wants_tokens() => AUDITED,
-        "auto" => 0.0,
+        "auto" => automatic_share(permissions),
         _ => settings.parsed("audit", "`auto`, or a share from 0 to 1")?,
     };
     if !(0.0..=1.0).contains(&share) {
         return Err(settings.bad("audit", "expected `auto`, or a share from 0 to 1"));
     }
     Ok(AuditTerms { share, secret: rand::random() })
+}
+
+fn automatic_share(permissions: &Permissions) -> f64 {
+    if permissions.wants_tokens() { AUDITED } else { 0.0 }
 }
 
 /// What to begin with.
@@ -520,4 +523,18 @@ async fn listen(settings: &Settings, key: &str, office: &Office) -> Result<TcpLi
     protection::check_address(settings, key, &addresses, (&office.permissions, office.tls.as_ref()))?;
     let listener = TcpListener::bind(&addresses[..]).await;
     listener.map_err(|error| Failure::Other(format!("cannot listen on {text} ({key}): {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coordinator::Tokens;
+
+    #[test]
+    fn two_percent_are_audited_where_workers_need_tokens_and_nothing_elsewhere() {
+        assert_eq!(automatic_share(&Permissions::default()).to_bits(), 0.0_f64.to_bits());
+        let workers = Tokens::parse("0123456789abcdef0123456789abcdef").unwrap();
+        let share = automatic_share(&Permissions { workers, ..Permissions::default() });
+        assert_eq!(share.to_bits(), 0.02_f64.to_bits());
+    }
 }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::run::opening;
 use crate::run_name;
+use crate::served;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use run::{Repair, RunError, RunId};
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
+    if arguments.yes {
+        check_idle(&store, &run).await?;
+    }
     let parts = plan_parts(&store, &run).await?;
     let repair = Repair::plan(&store, &run).await?;
     let is_needed = repair.is_needed();
@@ -37,6 +41,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let is_agreed =
         is_needed && (arguments.yes || !arguments.json && asks_and_hears_yes("Repair it? [y/N] ")?);
     if is_agreed {
+        // A coordinator may have started while the question was asked.
+        check_idle(&store, &run).await?;
         for part in parts.iter().filter(|part| part.is_needed()) {
             part.carry_out(&store, &opening()).await?;
         }
@@ -54,6 +60,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         eprintln!("nothing was changed; repair it with `atoll repair {run} --yes{}`", arguments.store.flag());
     }
     Ok(if is_needed && !is_agreed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Rejects a run that a coordinator works on, or a part of it. In a folder the locks of the runs show that too.
+async fn check_idle(store: &Store, run: &RunId) -> Result<(), Failure> {
+    served::check_idle(store, run).await?;
+    for part in run::study::stored_parts(store, run).await? {
+        served::check_idle(store, &part).await?;
+    }
+    Ok(())
 }
 
 /// The repairs of a study's parts: those that are missing are computed again when the study is resumed.

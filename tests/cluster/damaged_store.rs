@@ -83,6 +83,28 @@ fn damaged_runs_are_set_aside_and_others_continue() {
     assert_eq!(folder.atoll(&["repair", &altered, "--yes"]).status.code(), Some(1));
 }
 
+#[test]
+fn swapped_states_of_a_finished_run_are_named() {
+    let folder = Folder::new();
+    let file = folder.file("short.toml", &SHORT.replace("2000", "40"));
+    let finished = json(&folder.atoll(&["run", &file, "--json"]));
+    let run = finished["run"].as_str().unwrap();
+    let states = folder.path().join("atoll-store/runs").join(run).join("states");
+    let [one, other] = ["0", "1"].map(|island| last(&states.join(format!("{island:0>20}"))));
+    let kept = std::fs::read(&one).unwrap();
+    std::fs::copy(&other, &one).unwrap();
+    std::fs::write(&other, kept).unwrap();
+    for command in ["verify", "resume", "export"] {
+        let output = folder.atoll(&[command, run]);
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains("state") && !said.contains("panicked"), "{command}: {said}");
+    }
+    assert_eq!(json(&folder.atoll(&["repair", run, "--yes", "--json"]))["repaired"], true);
+    let again = json(&folder.atoll(&["resume", run, "--json"]));
+    assert_eq!(again["digest"], finished["digest"]);
+}
+
 /// A store with a finished run, sweep and tournament.
 fn golden(folder: &Folder) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/store-v2");
@@ -153,8 +175,16 @@ fn a_live_run_is_backed_up_and_a_plain_copy_is_told_from_a_whole_one() {
     let run = coordinator.submit(SHORT);
     let _worker = coordinator.worker(&[]);
     coordinator.wait_for("atoll_results_accepted_total", 20.0);
+    let generations = |store: &str| {
+        let listed = json(&folder.atoll(&["runs", "--json", "--store", store]));
+        let listed = listed.as_array().unwrap().iter().find(|listed| listed["run"] == *run);
+        listed.unwrap()["generations"].as_u64()
+    };
+    let mut durable = 0;
     for number in 0..2 {
         let to = format!("backup-{number}");
+        // What is listed while it is written may look damaged; then nothing is known of it.
+        durable = generations("atoll-store").unwrap_or(durable);
         let copied = json(&folder.atoll(&["backup", &to, "--json"]));
         assert_eq!(copied["ok"], true, "{copied}");
         let mut plain = std::process::Command::new("cp");
@@ -171,6 +201,8 @@ fn a_live_run_is_backed_up_and_a_plain_copy_is_told_from_a_whole_one() {
         Some(2),
         "it is not empty"
     );
+    let held = generations(target).unwrap();
+    assert!(held >= durable, "{held} of {durable} generations that were durable when it began");
     let finished = json(&folder.atoll(&["resume", &run, "--store", target, "--json"]));
     assert_eq!(finished["digest"], calm);
     for number in 0..2 {

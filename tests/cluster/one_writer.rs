@@ -107,6 +107,7 @@ fn resuming_a_run_in_a_bucket_beside_a_live_coordinator_is_refused() {
     for arguments in [
         &["resume", &run][..],
         &["extend", &run, "--generations", "200000000"],
+        &["repair", &run, "--yes"],
         &["run", &file],
         &["run", &other, "--workers", "1"],
     ] {

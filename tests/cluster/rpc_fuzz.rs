@@ -7,6 +7,7 @@
 use crate::mutate::{Mutator, corpus, rounds};
 use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder, json};
 use archipelago::cell::CellPlan;
+use archipelago::job::Job;
 use bytes::Bytes;
 use evolution::epoch::{self, EpochTask};
 use experiment::Plan;
@@ -38,6 +39,17 @@ islands = { count = 2 }
 migration = { interval = 2, count = 1 }
 budget = { generations = 4 }
 sweep = { repeats = 100, axis = [{ keys = ["algorithm.population"], values = [6, 8] }] }
+"#;
+
+/// Two experiments of one epoch each, of which one takes the champions of the other: a job lies between them.
+const STUDY: &str = r#"
+name = "fuzz-study"
+problem = { kind = "onemax", length = 20 }
+algorithm = { kind = "ga", population = 8 }
+budget = { generations = 2 }
+[study.first]
+[study.second]
+guests = "first"
 "#;
 
 /// A call: its name, and its messages, of which a stream has several.
@@ -84,6 +96,8 @@ fn calls(worker: &str, run: &str) -> Vec<Call> {
         ("Operator/Status", status.encode_to_vec()),
         ("Operator/Extend", extend.encode_to_vec()),
         ("Operator/View", view.encode_to_vec()),
+        ("Operator/Drain", v1::DrainRequest { worker: worker(), drain: false }.encode_to_vec()),
+        ("Operator/Pause", v1::PauseRequest { run: run.clone(), paused: false }.encode_to_vec()),
         ("Operator/Export", v1::ExportRequest { run }.encode_to_vec()),
     ]
     .map(|(name, message)| (name, vec![message]))
@@ -155,7 +169,9 @@ impl Fuzzer {
 
     async fn submit(&self, text: &str, seed: u64) -> String {
         let (file, text) = ("fuzz.toml".to_owned(), text.to_owned());
-        let request = v1::SubmitRequest { file, text, seed: Some(seed), ..Default::default() };
+        // The newest comes first: what is left of earlier runs holds up none of their jobs.
+        let (seed, priority) = (Some(seed), seed as i32);
+        let request = v1::SubmitRequest { file, text, seed, priority, ..Default::default() };
         self.ask::<v1::SubmitReply>("Operator/Submit", &request).await.run
     }
 
@@ -163,9 +179,14 @@ impl Fuzzer {
     async fn begin_span(&self, span: u64) -> Vec<Call> {
         let worker = format!("fuzz-{span}");
         self.ask::<v1::JoinReply>("Worker/Join", &join(&worker)).await;
-        let text = if span.is_multiple_of(3) { SWEEP } else { SMALL };
+        let text = [SWEEP, SMALL, SMALL, STUDY][(span % 4) as usize];
         let run = self.submit(text, span).await;
         assert!(!run.is_empty(), "a run is submitted in span {span}");
+        if text == STUDY {
+            let mut calls = calls(&worker, &run);
+            calls.push(self.begin_job(&worker).await);
+            return calls;
+        }
         // Pieces of earlier runs, whose workers were quarantined, come first.
         let acquire =
             v1::AcquireRequest { worker: worker.clone(), slots: 64, holding: vec![], wait_milliseconds: 500 };
@@ -177,6 +198,32 @@ impl Fuzzer {
             calls.extend(deliveries(&worker, &plan, grant));
         }
         calls
+    }
+
+    /// Computes what comes before the job of a study; returns a delivery of that job.
+    async fn begin_job(&self, worker: &str) -> Call {
+        let acquire = v1::AcquireRequest {
+            worker: worker.to_owned(),
+            slots: 1,
+            holding: vec![],
+            wait_milliseconds: 500,
+        };
+        for _ in 0..100 {
+            for grant in self.ask::<v1::AcquireReply>("Worker/Acquire", &acquire).await.grants {
+                let piece = grant.piece.clone().unwrap();
+                if let Some(task) = &grant.job {
+                    return job_call(worker, piece, task);
+                }
+                let request = v1::PlanRequest { worker: worker.to_owned(), run: piece.run };
+                let text = self.ask::<v1::PlanReply>("Worker/Plan", &request).await.text;
+                // A run that was cancelled meanwhile has no plan any more.
+                let Ok(plan) = experiment::parse("fuzz.toml", &text, None) else { continue };
+                if let Some((name, messages)) = deliveries(worker, &plan, &grant).first() {
+                    self.call(name, messages).await;
+                }
+            }
+        }
+        panic!("no job is handed out to {worker}");
     }
 
     /// One of some calls, with mistakes.
@@ -245,6 +292,22 @@ fn deliveries(worker: &str, plan: &Plan, grant: &v1::Grant) -> Vec<Call> {
     }
 }
 
+/// The delivery of a job.
+fn job_call(worker: &str, piece: v1::Piece, task: &v1::JobTask) -> Call {
+    let job: Job = codec::decode(&task.job).unwrap();
+    let inputs: Vec<Bytes> = task.inputs.iter().map(|input| input.inline.clone().unwrap()).collect();
+    let body = codec::encode(&job.compute(&inputs).unwrap()).unwrap();
+    let result = v1::JobResult { inputs: task.inputs_digest.clone(), length: body.len() as u64 };
+    let head = v1::CompleteHead {
+        worker: worker.to_owned(),
+        piece: Some(piece),
+        milliseconds: 1,
+        what: Some(v1::complete_head::What::Job(result)),
+        slots: 1,
+    };
+    complete_call(head, &body)
+}
+
 fn complete_call(head: v1::CompleteHead, body: &[u8]) -> Call {
     let chunk = v1::Chunk { bytes: Bytes::copy_from_slice(body) };
     let parts = [v1::complete_part::Part::Head(head), v1::complete_part::Part::Chunk(chunk)];
@@ -302,7 +365,11 @@ fn reworked(name: &str, head: &[u8], body: &[u8], mutator: &mut Mutator) -> Opti
             result.length = body.len() as u64;
             body
         }
-        v1::complete_head::What::Job(_) => return None,
+        v1::complete_head::What::Job(result) => {
+            let body = mutator.mutated(&[whole]);
+            result.length = body.len() as u64;
+            body
+        }
     };
     Some(complete_call(head, &body).1)
 }
@@ -330,7 +397,7 @@ fn calls_and_requests_of_any_bytes() {
     assert!(!coordinator.said().contains("panicked"), "{}", coordinator.said());
     let coordinator = coordinator.restart();
     let file = folder.file("honest.toml", EXPERIMENT);
-    let submitted = json(&coordinator.command(&["submit", &file, "--priority", "100", "--json"]));
+    let submitted = json(&coordinator.command(&["submit", &file, "--priority", "1000000", "--json"]));
     let _worker = coordinator.worker(&[]);
     assert_eq!(coordinator.digest(submitted["run"].as_str().unwrap()), *DIGEST, "{}", coordinator.said());
 }
