@@ -314,6 +314,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         permissions,
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
+        finish: finish(settings)?,
         inline: false,
         dashboard: DashboardSettings {
             hosts: hosts(settings)?,
@@ -378,7 +379,6 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     let store = match prepared {
         Ok((store, first)) => {
             office.first = first;
-            office.finish = finish(settings)?;
             store
         }
         Err(failure) => {
