@@ -461,3 +461,36 @@ fn save(path: &Path, game: &PdnGame) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     writeln!(file, "{game}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_run_for_their_own_side_and_last_for_a_game() {
+        for text in ["5", "0.01", "3+2"] {
+            let (time, increment) = parse_clock(text).expect("a clock");
+            let mut clocks = Clocks { left: [time; 2], increment };
+            for number in 0..300 {
+                let (share, left) = (clocks.share(Side::Black), clocks.left[Side::Black as usize]);
+                assert!(share <= left.mul_f64(0.8), "{text}, move {number}: {share:?} of {left:?}");
+                assert!(clocks.spend(Side::Black, share));
+                assert_eq!(clocks.left[Side::Black as usize], left.saturating_sub(share) + increment);
+            }
+            assert_eq!(clocks.left[Side::White as usize], time, "the other clock stands");
+        }
+        for bad in ["0", "-1", "5+", "x", "99999", "3+-2"] {
+            assert!(parse_clock(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_move_that_takes_longer_than_what_is_left_loses_on_time() {
+        let (time, increment) = (Duration::from_secs(2), Duration::from_secs(1));
+        let mut clocks = Clocks { left: [time; 2], increment };
+        assert!(clocks.spend(Side::White, time), "the whole time may be used");
+        assert_eq!(clocks.left[Side::White as usize], increment);
+        assert!(!clocks.spend(Side::White, increment + Duration::from_nanos(1)));
+        assert_eq!(clocks.left[Side::White as usize], Duration::ZERO, "and no increment comes after that");
+    }
+}

@@ -47,7 +47,7 @@ def main():
             if len(rows) > 1:
                 middle, before, margin = rows[(len(rows) - 1) // 2]
                 gain, error = score - before, (half ** 2 + margin ** 2) ** 0.5
-                rises = "still rises" if gain > error else "is not shown to rise any more"
+                rises = "still rises" if gain > error else "falls" if gain < -error else "is not shown to rise any more"
                 verdicts.append(f"  From generation {middle} on: {gain:+.3f} ± {error:.3f}: strength {rises}.")
     print("## The target\n")
     print("\n".join(verdicts))

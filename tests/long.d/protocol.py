@@ -132,7 +132,7 @@ def header(atoll, title, name, protocol):
 
 def cluster(atoll, seed, generations, experiments):
     """Each experiment alone and with two worker processes: one digest. Experiments are texts by name."""
-    lines = ["## On a cluster", "", f"{generations} generations, seed {seed}, in one process and with two worker processes:", ""]
+    lines = ["## On a cluster", "", f"{generations} generation{'s' if generations > 1 else ''}, seed {seed}, in one process and with two worker processes:", ""]
     store = atoll.store
     for name, text in experiments.items():
         found = []

@@ -137,3 +137,50 @@ fn it_wins_what_the_database_knows_and_does_not_go_round_in_circles() {
     let outcome = game.play_out(&mut *winner, &mut *loser);
     assert_eq!(outcome, checkers::Outcome::Win(checkers::Side::Black), "{:?}", game.moves());
 }
+
+/// A draw is worth what contempt says: men below zero to the side that searches.
+#[test]
+fn contempt_decides_whether_a_repetition_is_played() {
+    let mut game = Game::from_position("B:WK32:BK1".parse().unwrap(), DrawRules::default());
+    for text in ["1-6", "32-28", "6-1"] {
+        let mv = game.position().parse_move(text).unwrap();
+        game.play(mv).unwrap();
+    }
+    // White may step back into the position that the game began with, or away from it.
+    let back = game.position().parse_move("28-32").unwrap();
+    let limits = Limits { lines: 2, ..Limits::depth(5) };
+    for contempt in [1.0_f32, -1.0] {
+        let settings = PlaySettings { contempt, ..PlaySettings::default() };
+        let mut search = PlayingSearch::new(settings, Style { history: true, ..Style::default() });
+        search.follow(&game);
+        let mut evaluator = Material { seed: 1 };
+        let man = search.man(&mut evaluator);
+        let found = run(&mut search, &mut evaluator, game.position(), &limits).unwrap();
+        assert_eq!(search.lines().len(), 2);
+        let line = search.lines().iter().find(|line| line.moves[0] == back).unwrap();
+        let due = -contempt * man;
+        assert!(
+            (line.score.value() - due).abs() < 1e-3,
+            "{contempt}: {} instead of {due}",
+            line.score.value()
+        );
+        assert_eq!(found.best == back, contempt < 0.0, "{contempt}: {found:?}");
+    }
+}
+
+/// Nodes to a depth from the start, against the search that players used before, with its table of 2^14 entries.
+/// `ATOLL_SEARCH_DEPTH=16` looks further, as `./tests/long checkers-search` does.
+#[test]
+fn a_depth_takes_the_playing_search_at_most_half_the_nodes() {
+    let depth = std::env::var("ATOLL_SEARCH_DEPTH").map_or(11, |depth| depth.parse().unwrap());
+    let limits = Limits::depth(depth);
+    let mut start = Instant::now();
+    let mut seconds = || std::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
+    let mut exact = Search::new(Search::SMALL_TABLE, Reuse::EqualDepth);
+    let before = exact.run(&mut Material { seed: 1 }, &Position::START, &limits).unwrap();
+    println!("search: | exact, two plies at a time, 2^14 entries | {} | {:.2} |", before.nodes, seconds());
+    let now = run(&mut playing(1), &mut Material { seed: 1 }, &Position::START, &limits).unwrap();
+    println!("search: | playing, a table by the depth | {} | {:.2} |", now.nodes, seconds());
+    assert_eq!((before.depth, now.depth), (depth, depth));
+    assert!(2 * now.nodes <= before.nodes, "{} of {}", now.nodes, before.nodes);
+}

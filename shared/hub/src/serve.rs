@@ -421,3 +421,31 @@ fn read_game(line: &Line) -> Result<Game, String> {
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_takes_a_fair_share_of_the_clock() {
+        let share = |level: &str| share_of_clock(&Line::parse(&format!("level {level}")));
+        let is = |level: &str, due: f64| {
+            let found = share(level).unwrap_or(f64::NAN);
+            assert!((found - due).abs() < 1e-9, "{level}: {found} instead of {due}");
+        };
+        is("time=31", 1.0);
+        is("time=31 inc=1", 1.8);
+        is("time=31 moves=9", 3.1);
+        // Never more than most of what is left, and never nothing.
+        is("time=1 moves=1 inc=10", 0.8);
+        is("time=0", 0.001);
+        assert_eq!(share("depth=3"), None);
+        // A game of any length is played without running out of time.
+        let mut left = 60.0;
+        for number in 0..300 {
+            let spent = share(&format!("time={left} inc=0.1")).expect("a share");
+            assert!(spent < left, "move {number}: {spent} of {left}");
+            left += 0.1 - spent;
+        }
+    }
+}

@@ -75,6 +75,39 @@ fn it_stops_when_it_is_told_to() {
 }
 
 #[test]
+fn pondering_answers_for_the_position_that_was_expected() {
+    // The driver sends the game with the expected move in it; a hit is answered as if it had asked then.
+    let expected = "new-game\npos moves=\"11-15 23-19\"\n";
+    let mut game = Game::new(DrawRules::default());
+    for text in ["11-15", "23-19"] {
+        let mv = game.position().parse_move(text).unwrap();
+        game.play(mv).unwrap();
+    }
+    for level in ["depth=5", "nodes=400", "move-time=0.02"] {
+        let said = answers(&format!("level {level}\n{expected}go ponder\nponder-hit\nping\n"));
+        let mv = game.position().parse_move(done(&said)).unwrap();
+        assert_eq!(said.last().unwrap(), "pong", "the engine is free again: {said:?}");
+        // The answer names the reply that it expects, which can be played.
+        let line = said.iter().find(|line| line.starts_with("done move=")).unwrap();
+        let reply = line.split_once(" ponder=").unwrap().1;
+        let replies = game.position().play(&mv).legal_moves();
+        assert!(replies.iter().any(|mv| move_text(mv) == reply), "{line}");
+    }
+    let asked = answers(&format!("level depth=5\n{expected}go think\n"));
+    let pondered = answers(&format!("level depth=5\n{expected}go ponder\nponder-hit\n"));
+    assert_eq!(done(&pondered), done(&asked), "a search to a depth finds the same");
+    // The opponent played another move: the driver stops, ignores that answer, and asks about the position on the board.
+    let missed =
+        answers(&format!("level depth=5\n{expected}go ponder\nstop\npos moves=\"11-15 22-18\"\ngo think\n"));
+    let moves: Vec<&str> = missed.iter().filter_map(|line| line.strip_prefix("done move=")).collect();
+    assert_eq!(moves.len(), 2, "one answer to `stop`, and one to the real question: {missed:?}");
+    assert!(moves[1].starts_with("15x22"), "it must capture after 22-18: {missed:?}");
+    // While the opponent thinks, nothing is told.
+    let quiet = answers(&format!("level depth=5\n{expected}go ponder\nstop\n"));
+    assert!(quiet.iter().all(|line| !line.starts_with("info")), "{quiet:?}");
+}
+
+#[test]
 fn no_depth_is_too_deep() {
     let two_pieces = format!("pos pos=WB{}w", "e".repeat(30));
     let said = answers(&format!("level depth=99999999 move-time=0.3\n{two_pieces}\ngo think\n"));

@@ -355,6 +355,7 @@ mod tests {
     use evolution::epoch::{EpochOutcome, EpochTask, Evolver, run};
     use evolution::island::{IslandSetting, Setting};
     use evolution::migration::Policy;
+    use evolution::random::Key;
 
     fn quick() -> Checkers {
         let mut keys = Checkers { depth: 1, games: 2, openings: Openings::Deck, ..Checkers::default() };
@@ -555,6 +556,58 @@ mod tests {
         let Err(refusal) = uneven.problem() else { panic!("uneven starts are played once") };
         assert!(refusal.to_string().contains("swapped"), "{refusal}");
         assert!(Checkers { colours: Colours::Swapped, ..uneven }.problem().is_ok());
+    }
+
+    /// The share of drawn games among those that an evolved population would play in its next generation.
+    fn share_of_draws(keys: &Checkers, generations: u64) -> f64 {
+        let evolver = evolver(keys, Algorithm::Es(Es { parents: 4, offspring: 8, ..Es::default() }));
+        let task = EpochTask { island: 0, epoch: 0, until: generations, state: None, packets: vec![] };
+        let residents = evolver.residents(0, &run(&*evolver, &task).unwrap().state).unwrap();
+        // The same games, but more of them.
+        let problem = Checkers { games: 60, ..keys.clone() }.problem().unwrap();
+        let mut population = Population::new(problem.shape(), 0);
+        population.resize(residents.len());
+        for (index, resident) in residents.iter().enumerate() {
+            for (gene, weight) in population.genome_mut(index).iter_mut().zip(&resident.genome) {
+                *gene = *weight as f32;
+            }
+        }
+        let judging = Judging::new(0..residents.len(), Key::new(5, 0, generations + 1));
+        let pairings = Schedule::draw(&problem.keys, &judging);
+        let (outcomes, _) = problem.play(&problem.networks(&population), &pairings, None);
+        let drawn = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Draw(_))).count();
+        drawn as f64 / outcomes.len() as f64
+    }
+
+    /// Games are decided with the keys that were made for it. `ATOLL_DRAWS_DEPTH=4` and `ATOLL_DRAWS_GENERATIONS=40` look
+    /// further, as `./tests/long checkers-draws` does.
+    #[test]
+    fn history_database_and_adjudication_decide_games_of_evolution() {
+        let number = |name: &str, default: u32| {
+            std::env::var(name).map_or(default, |number| number.parse().expect("a number"))
+        };
+        let (depth, generations) = (number("ATOLL_DRAWS_DEPTH", 2), number("ATOLL_DRAWS_GENERATIONS", 10));
+        let old = Checkers {
+            depth,
+            games: 5,
+            colours: Colours::Swapped,
+            openings: Openings::Deck,
+            history: false,
+            ..Checkers::default()
+        };
+        let endgame = Endgame { pieces: 4, consult: Consult::Always, ..Endgame::default() };
+        let history = Checkers { history: true, ..old.clone() };
+        let database = Checkers { endgame, adjudicate: 4, ..history.clone() };
+        let [old, history, database] =
+            [("neither", old), ("history", history), ("history, database and adjudication", database)].map(
+                |(name, keys)| {
+                    let share = share_of_draws(&keys, generations.into());
+                    println!("draws: | {name} | {depth} | {generations} | {:.1} % |", 100.0 * share);
+                    share
+                },
+            );
+        // Populations evolve apart, so the two new ones differ by chance; both are far from the old one.
+        assert!(history.max(database) < 0.6 * old, "{old:.3}, {history:.3}, {database:.3}");
     }
 
     #[test]
