@@ -14,7 +14,6 @@ use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as Office};
-use futures::future::BoxFuture;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,6 +23,7 @@ use std::sync::Arc;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 
 /// The share of results that is audited where workers need tokens.
 const AUDITED: f64 = 0.02;
@@ -427,14 +427,12 @@ fn finish(settings: &Settings) -> Result<Option<Finish>, Failure> {
         return Ok(None);
     }
     let place = StoreArgument::at(settings.text("store")?.into());
-    let export = move |store: Store| -> BoxFuture<'static, Result<(), String>> {
-        let (folder, file, place) = (folder.clone(), file.clone(), place.clone());
-        Box::pin(async move {
-            tracing::info!(folder, "exporting the results");
-            let written = results::write(folder.as_ref(), &store, &place, &file).await;
-            // The command line was right, and so was the run: a restart may succeed.
-            written.map_err(|failure| format!("the results cannot be exported: {failure}"))
-        })
+    let export = move |store: Store| {
+        tracing::info!(folder, "exporting the results");
+        let writing = results::write(folder.as_ref(), &store, &place, &file);
+        // The command line was right, and so was the run: a restart may succeed.
+        let written = Handle::current().block_on(writing);
+        written.map_err(|failure| format!("the results cannot be exported: {failure}"))
     };
     Ok(Some(Finish(Arc::new(export))))
 }

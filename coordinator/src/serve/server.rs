@@ -31,7 +31,6 @@ use store::promises::{self, BrokenPromise, Trial};
 use store::{Claim, Nonce, Store};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::Stream;
@@ -163,8 +162,8 @@ impl fmt::Debug for Reload {
 #[derive(Clone)]
 pub struct Finish(pub FinishStore);
 
-/// Takes the store; an error is the reason why a restart may help.
-type FinishStore = Arc<dyn Fn(Store) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+/// Takes the store, on a thread that may wait; an error is the reason why a restart may help.
+type FinishStore = Arc<dyn Fn(Store) -> Result<(), String> + Send + Sync>;
 
 impl fmt::Debug for Finish {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -382,8 +381,8 @@ where
 /// Does what is left to do, on a thread of its own: it may compute for long, and others answer probes meanwhile.
 async fn finish(settings: &Settings, store: Store) -> Result<(), ServeError> {
     let Some(Finish(finish)) = &settings.finish else { return Ok(()) };
-    let (runtime, finishing) = (Handle::current(), finish(store));
-    let finished = tokio::task::spawn_blocking(move || runtime.block_on(finishing)).await;
+    let finish = finish.clone();
+    let finished = tokio::task::spawn_blocking(move || finish(store)).await;
     finished.map_err(|error| ServeError::Finish(error.to_string()))?.map_err(ServeError::Finish)
 }
 
