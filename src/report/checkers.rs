@@ -292,12 +292,11 @@ fn weights(champion: &Network, island: u32) -> [Block; 2] {
         .collect();
     let each = views.iter().map(|view| (format!("{size} × {size}", size = view.size), squares(view)));
     let each: Vec<(String, Weighed)> = each.collect();
-    let title = format!("What the champion of island {island} looks at");
-    let caption = "Mean weight of each square in the nodes that see the board, by the size of what they see, for the player \
-                   at the top: blue counts for it, orange against it, the stronger the more.";
+    let title = format!("Weights of the champion of island {island}");
+    let caption = "Mean weight of each square in the first layer, by sub-board size, seen by the player at the top. Blue: positive; orange: negative.";
     [
         board_gallery(&title, caption, &together, false),
-        board_gallery("Each of these nodes", "The weights of the first layer, node by node.", &each, true),
+        board_gallery("Each node", "The weights of the first layer, node by node.", &each, true),
     ]
 }
 
