@@ -217,7 +217,7 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
         "milestones",
         "Score of the champions against material",
         "score",
-        &|score| score,
+        &|score| (score * 1000.0).round() / 1000.0,
         vec![0.0, 1.0],
     );
     let rating = curve("elo", "Elo of the champions above material", "Elo", &elo_within, vec![0.0]);
@@ -234,11 +234,11 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
     Some(Block::Beside(Box::new([Block::Figure(rating), Block::Figure(score)])))
 }
 
-/// The difference in Elo of a score, within what so few games can show.
+/// The difference in Elo of a score, rounded, within what these few games can show.
 fn elo_within(score: f64) -> f64 {
     // Without a loss, or without a win, the difference has no bound.
     let share = score.clamp(1e-9, 1.0 - 1e-9);
-    (400.0 * (share / (1.0 - share)).log10()).clamp(-MOST_ELO, MOST_ELO)
+    (400.0 * (share / (1.0 - share)).log10()).clamp(-MOST_ELO, MOST_ELO).round()
 }
 
 /// The difference in Elo of a score, for people.

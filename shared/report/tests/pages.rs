@@ -188,7 +188,7 @@ fn figures_that_stand_out_are_told() {
     assert!(
         !told(&run, "nearly alike")
             && !told(&run, "were accepted: migrate")
-            && !told(&run, "no number as fitness")
+            && !told(&run, "no valid fitness")
     );
     run.islands[0].champion = Some(Champion { fitness: 99.0, generation: 195, genome: String::new() });
     assert!(told(&run, "fitness was still rising"));
@@ -208,9 +208,9 @@ fn figures_that_stand_out_are_told() {
     }
     for said in [
         "nearly alike",
-        "Only 1.0 % of all migrants",
+        "Only 1.0 % of the migrants",
         "more workers or threads",
-        "6 evaluations had no number",
+        "6 evaluations returned no valid fitness",
     ] {
         assert!(told(&run, said), "{said}");
     }
