@@ -17,7 +17,7 @@ const DAY: u64 = 86_400_000;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder to write to; nothing in it is overwritten
+    /// Folder to write to; existing files are never overwritten
     #[arg(long, value_name = "DIR", default_value = "atoll-certs")]
     to: PathBuf,
     /// Host name or address of the coordinator; may be repeated

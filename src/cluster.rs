@@ -1,7 +1,7 @@
 //! `atoll run --workers N`: a coordinator in this process, and workers as processes of their own, on loopback.
 //!
 //! When the run has ended they are gone, and what they made is in the store as if it had been made here: the command
-//! goes on as it does without workers, and finds everything done.
+//! continues as it does without workers, and finds everything done.
 
 use crate::clock;
 use crate::dashboard;
@@ -159,7 +159,7 @@ fn gone_early(ending: Ending) -> Failure {
             "another coordinator has taken this store over, and continues its runs".to_owned()
         }
         Ending::Done | Ending::Stopped | Ending::Abandoned(_) => {
-            "the coordinator ended before the run had begun".to_owned()
+            "the coordinator exited before the run started".to_owned()
         }
     })
 }

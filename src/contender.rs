@@ -58,7 +58,7 @@ pub(crate) async fn stored(name: &str, depth: u32, store: &Store) -> Result<Play
     }
 }
 
-/// Somebody by the run it comes from.
+/// A player, named by its run.
 pub(crate) fn reference(text: &str) -> Result<Reference, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("expected {HELP}, found `{text}`")))
 }

@@ -21,7 +21,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// Less room than this on the disk ends a run soon.
 const LITTLE: u64 = 100 << 20;
-/// Less room than this is worth a word.
+/// Warn below this much free space.
 const SOME: u64 = 1 << 30;
 /// A clock that is further off than this has its requests refused by S3.
 const FAR_OFF: f64 = 300.0;

@@ -49,7 +49,7 @@ pub(crate) enum Ending {
     Stopped,
 }
 
-/// What driving a run came to.
+/// The result of driving a run.
 pub(crate) struct Driven {
     pub(crate) run: RunId,
     pub(crate) ending: Ending,

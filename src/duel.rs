@@ -37,10 +37,7 @@ pub(crate) struct Arguments {
     /// Seed of the players' random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    #[command(
-        flatten,
-        next_help_heading = "What the player knows beside its own judgement, not the opponent"
-    )]
+    #[command(flatten, next_help_heading = "Knowledge of the player (not of the opponent)")]
     knowledge: KnowledgeArguments,
     #[command(flatten, next_help_heading = "Options")]
     store: StoreArgument,

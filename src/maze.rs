@@ -80,9 +80,9 @@ enum Algorithm {
     Random,
     /// The best next move
     Greedy,
-    /// Beam search, as the study ran it unless told otherwise
+    /// Beam search, by default with the settings of the study
     Beam,
-    /// Chokudai search, as the study ran it unless told otherwise
+    /// Chokudai search, by default with the settings of the study
     Chokudai,
     /// The study's genetic algorithm; steps over the edge become the nearest possible ones
     GaR1,
@@ -138,13 +138,13 @@ struct Options {
     /// chokudai: beams sent out
     #[arg(long, default_value_t = 2)]
     beams: usize,
-    /// beam, chokudai: search once rather than before every move
+    /// beam, chokudai: search once instead of before every move
     #[arg(long)]
     plan_once: bool,
     /// beam, chokudai: enter equal states only once
     #[arg(long)]
     distinct: bool,
-    /// beam, chokudai: look up to the end of the game or always as far as it is long [default: full for beam,
+    /// beam, chokudai: look ahead to the end of the game (`remaining`) or the full length (`full`) [default: full for beam,
     /// remaining for chokudai]
     #[arg(long, value_enum)]
     horizon: Option<HorizonName>,

@@ -64,7 +64,7 @@ enum Colour {
     White,
 }
 
-/// Nobody says more than this at once.
+/// The longest accepted input line.
 const LONGEST_LINE: u64 = 1 << 10;
 
 const HELP: &str = "\
@@ -367,8 +367,8 @@ impl Table<'_> {
     fn evaluate(&mut self, output: &mut impl Write) -> io::Result<()> {
         let thought = self.player.think(&self.game, &self.limits);
         match thought.as_ref().and_then(|thought| thought.score) {
-            Some(score) => writeln!(output, "For you the position is worth {score}."),
-            None => writeln!(output, "This player judges no positions."),
+            Some(score) => writeln!(output, "Evaluation for your side: {score}"),
+            None => writeln!(output, "This player does not evaluate positions."),
         }
     }
 
@@ -429,7 +429,7 @@ fn result_text(outcome: Outcome, person: Side, resigned: bool) -> String {
         Outcome::Win(_) => "Atoll wins.",
         Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.",
         Outcome::Draw(DrawReason::NoProgress) => "Draw: nothing was captured and no man moved for too long.",
-        Outcome::Draw(DrawReason::TooLong) => "Draw: the game lasted too long.",
+        Outcome::Draw(DrawReason::TooLong) => "Draw (move limit).",
         Outcome::Draw(DrawReason::Adjudicated) => "Draw: nobody can win.",
     };
     text.to_owned()

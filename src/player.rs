@@ -54,8 +54,7 @@ pub(crate) struct KnowledgeArguments {
     /// When to query the endgame database
     #[arg(long, value_enum, default_value_t = When::Unsure)]
     consult: When,
-    /// What counts as unsure: the player's own value lies between these, whoever it favours; each man of lead is 0.25 for
-    /// `material`
+    /// The player is unsure while its evaluation is between these values, for either side (one man is 0.25 for `material`)
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], default_values_t = [0.25, 0.75])]
     unsure: Vec<f32>,
     #[command(flatten)]

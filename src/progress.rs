@@ -46,7 +46,7 @@ struct Reached {
     elapsed: Duration,
 }
 
-/// What people see while a run goes on. Everything goes to stderr.
+/// What people see during a run. Everything goes to stderr.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     kind: Kind,

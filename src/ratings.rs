@@ -302,11 +302,11 @@ impl Progressed {
         let Self { island, from, to, gain, after } = self;
         if from == to {
             return format!(
-                "island {island}: no champion is stronger than that of epoch {from} beyond doubt"
+                "island {island}: no later champion is significantly stronger than that of epoch {from}"
             );
         }
         let since = match after {
-            0 => "and may go on".to_owned(),
+            0 => "and may continue".to_owned(),
             1 => "and one milestone since then shows no more".to_owned(),
             more => format!("and {more} milestones since then show no more"),
         };

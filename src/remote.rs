@@ -474,7 +474,7 @@ async fn local(place: &StoreArgument, run: &str) -> Result<Local, Failure> {
     }
 }
 
-/// Watches a run until it has ended, and tells how by the exit code. The run goes on if we are stopped.
+/// Watches a run until it has ended, and reports how by the exit code. The run continues if this command is stopped.
 async fn follow(
     remote: &mut Remote,
     (run, ends): (&str, Ends),

@@ -133,7 +133,9 @@ fn object(removed: &Removed) -> serde_json::Value {
 
 fn show(removed: &Removed, json: bool) {
     for run in &removed.changed {
-        eprintln!("{run}: it was worked on since its removal was recorded, and is left as it is");
+        eprintln!(
+            "{run}: it changed after its removal was recorded, so it was kept; remove it with `atoll rm {run}`"
+        );
     }
     if json {
         out!("{}", object(removed));

@@ -1,4 +1,4 @@
-//! `atoll report`: what a run brought, as one page, as Markdown and as CSV.
+//! `atoll report`: writes the report of a run as HTML, Markdown and CSV.
 
 mod archive;
 mod browser;

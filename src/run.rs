@@ -205,7 +205,7 @@ async fn conclude(
         Plan::Single(experiment) => {
             let finished = FinishedRun::read(store, run).await?;
             if finished.experiment.file() != experiment.file() {
-                eprintln!("the run keeps the checkpoints and retention it was begun with");
+                eprintln!("the run keeps the checkpoint and retention settings it was started with");
             }
             summary::print(&finished, driven, how)?;
             Ok(ExitCode::SUCCESS)

@@ -41,7 +41,7 @@ pub(crate) fn of(plan: &Plan) -> Result<RunId, Failure> {
     })
 }
 
-/// The run that a text stands for.
+/// Resolves the name of a run.
 pub(crate) fn choose<'a>(text: &str, runs: &'a [Known]) -> Choice<'a> {
     if let Some(exact) = runs.iter().find(|run| run.id == text) {
         return Choice::One(&exact.id);

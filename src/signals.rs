@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The number of SIGXFSZ on every system that has it.
 const OUTGROWN: i32 = 25;
 
-/// As long as the answer lives, writing past a limit on file sizes is an error like a full disk, and does not kill.
+/// While the returned guard lives, exceeding a file-size limit is an I/O error instead of a fatal signal.
 pub(crate) fn outlive_file_size_limits() -> Result<Signal, Failure> {
     listen(SignalKind::from_raw(OUTGROWN))
 }

@@ -37,7 +37,7 @@ pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present
     for Meant { run, part } in &meant {
         let is_there = store.size(&Place::Experiment.in_run(run)).await.is_ok();
         match part {
-            Some(part) if !is_there => missing.push(format!("The experiment `{part}` has not been begun.")),
+            Some(part) if !is_there => missing.push(format!("The experiment `{part}` has not started.")),
             _ => present.push(run.clone()),
         }
     }

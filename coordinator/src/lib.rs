@@ -1,5 +1,5 @@
-//! The coordinator: it keeps runs, and hands their work out to workers. What has been done and decided is written down
-//! before anything relies on it.
+//! The coordinator stores runs and leases their work to workers. What has been done and decided is written down before
+//! anything relies on it.
 //!
 //! `state` is everything a coordinator knows, as a pure state machine with effects; `write` carries the effects out;
 //! [`Cluster`] joins the two and is what workers of the same process call; `serve` puts gRPC, HTTP, TLS and permissions

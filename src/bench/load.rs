@@ -214,7 +214,7 @@ struct Tally {
     accepted: u64,
     /// Epochs that a reply called durable, by island.
     durable: Vec<(u32, u64)>,
-    /// Calls for work that brought none, though there is some for everybody.
+    /// Calls for work that returned none although work was ready.
     empty: u64,
     /// Epochs that somebody else had delivered, or that nobody needed.
     doubled: u64,

@@ -217,7 +217,7 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
         "milestones",
         "Score of the champions against material",
         "score",
-        &|score| score,
+        &|score| (score * 1000.0).round() / 1000.0,
         vec![0.0, 1.0],
     );
     let rating = curve("elo", "Elo of the champions above material", "Elo", &elo_within, vec![0.0]);
@@ -234,11 +234,11 @@ fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
     Some(Block::Beside(Box::new([Block::Figure(rating), Block::Figure(score)])))
 }
 
-/// The difference in Elo of a score, within what so few games can show.
+/// The difference in Elo of a score, rounded, within what these few games can show.
 fn elo_within(score: f64) -> f64 {
     // Without a loss, or without a win, the difference has no bound.
     let share = score.clamp(1e-9, 1.0 - 1e-9);
-    (400.0 * (share / (1.0 - share)).log10()).clamp(-MOST_ELO, MOST_ELO)
+    (400.0 * (share / (1.0 - share)).log10()).clamp(-MOST_ELO, MOST_ELO).round()
 }
 
 /// The difference in Elo of a score, for people.
@@ -292,12 +292,11 @@ fn weights(champion: &Network, island: u32) -> [Block; 2] {
         .collect();
     let each = views.iter().map(|view| (format!("{size} × {size}", size = view.size), squares(view)));
     let each: Vec<(String, Weighed)> = each.collect();
-    let title = format!("What the champion of island {island} looks at");
-    let caption = "Mean weight of each square in the nodes that see the board, by the size of what they see, for the player \
-                   at the top: blue counts for it, orange against it, the stronger the more.";
+    let title = format!("Weights of the champion of island {island}");
+    let caption = "Mean weight of each square in the first layer, by sub-board size, seen by the player at the top. Blue: positive; orange: negative.";
     [
         board_gallery(&title, caption, &together, false),
-        board_gallery("Each of these nodes", "The weights of the first layer, node by node.", &each, true),
+        board_gallery("Each node", "The weights of the first layer, node by node.", &each, true),
     ]
 }
 

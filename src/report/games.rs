@@ -28,7 +28,7 @@ fn result(game: &GameRecord) -> &'static str {
     match (game.ending, game.result()) {
         (Ending::Repetition, _) => "drawn by repetition",
         (Ending::NoProgress, _) => "draw (no progress)",
-        (Ending::TooLong, _) => "drawn, as it lasted too long",
+        (Ending::TooLong, _) => "draw (move limit)",
         (_, PdnResult::BlackWon) => "black wins",
         (_, _) => "white wins",
     }

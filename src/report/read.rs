@@ -89,21 +89,21 @@ pub(super) fn fittest(champions: &[Option<ChampionView>]) -> Vec<(u32, &Champion
 
 fn reproduce(run: &RunId, events: &[RunEvent], has_guests: bool) -> Vec<Step> {
     if has_guests {
-        let what = "It began with the champions of another run as guests; this computes its epochs again:";
+        let what =
+            "The run started from champions of another run (guests); `atoll verify` recomputes its epochs:";
         return vec![Step::new(what, format!("atoll verify {run}"))];
     }
-    let what = "In a store of its own, from `experiment.toml` beside this report:";
+    let what = "In a new store, from `experiment.toml` next to this report:";
     let mut steps = vec![Step::new(what, "atoll run experiment.toml --store again")];
     for event in events {
         if let RunEvent::Extended { budget, .. } = event {
-            let what = "Its budget was changed on the way:";
+            let what = "Its budget was changed during the run:";
             steps.push(Step::new(what, format!("atoll extend {run} --store again{}", flags(budget))));
         }
     }
     let timed = events.iter().any(|event| matches!(event, RunEvent::Decided { .. }));
     if timed {
-        let what =
-            "It ended by the clock, which runs differently every time; this computes its epochs again:";
+        let what = "The run ended at its wall-time limit, which is not reproducible; `atoll verify` recomputes its epochs:";
         steps.push(Step::new(what, format!("atoll verify {run}")));
     }
     steps
@@ -132,7 +132,7 @@ fn next_steps(run: &Run, (problem, best): (&ProblemSpec, u32), flag: &str) -> Ve
     match problem {
         ProblemSpec::Checkers(_) => {
             steps.push(Step::new("Play against its champion:", format!("atoll play {id}/{best}{flag}")));
-            let what = "Let it play many games against a player that never changes:";
+            let what = "Play a match against `material`:";
             steps.push(Step::new(what, format!("atoll checkers match {id}/{best} material{flag}")));
             let what = "Find the species of its players:";
             steps.push(Step::new(what, format!("atoll checkers species {id}{flag}")));

@@ -36,7 +36,7 @@ pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str)
         config: plan.text.clone(),
         next: vec![
             Step::new(
-                "In a store of its own, from `experiment.toml` beside this report:",
+                "In a new store, from `experiment.toml` next to this report:",
                 "atoll run experiment.toml --store again",
             ),
             Step::new("Check every cell, and compute some again:", format!("atoll verify {run}{flag}")),

@@ -84,7 +84,7 @@ fn reports_hold_on_every_screen_and_on_paper() {
     let mut page = chromium.open(&pages[2].1, WIDE);
     let first = page.evaluate("document.querySelector('.tile dt').textContent");
     assert_eq!(first, "Generations", "fitness against each other is no strength");
-    let elo = "document.querySelector('[aria-label^=\"Elo of the champions\"] path.curve').getAttribute('d').split('L').length";
+    let elo = "Math.max(...[...document.querySelectorAll('[aria-label^=\"Elo of the champions\"] path.curve')].map((path) => path.getAttribute('d').split('L').length))";
     assert!(page.evaluate(elo).as_u64().unwrap() > 2, "a curve over several epochs");
 }
 
@@ -111,7 +111,7 @@ fn photograph(chromium: &mut Chromium, name: &str, file: &Path) {
         part("gallery", "document.querySelector('#found .gallery')", 900.0);
     }
     if name == "checkers" {
-        part("game", "document.querySelector('.game')", 900.0);
+        part("curves", "document.querySelector('.beside')", 900.0);
     }
 }
 

@@ -125,7 +125,7 @@ fn wrong_certificates_are_refused_for_good() {
             with(&[&other_authority, &WITH_CERTIFICATE, &token]),
             "not signed by the authority in `tls_ca`",
         ),
-        (&url, with(&[&TRUSTING, &token]), "it wants to see a certificate"),
+        (&url, with(&[&TRUSTING, &token]), "it requires a client certificate"),
         (&url, with(&[&TRUSTING, &other_certificate, &token]), "another authority has signed it"),
         (&url, with(&[&TRUSTING, &servers_certificate, &token]), "it was not made for clients"),
         (
@@ -192,7 +192,7 @@ fn a_certificate_for_another_host_is_refused() {
     let coordinator =
         secrets.coordinator(&["--tls-cert", "far/coordinator.pem", "--tls-key", "far/coordinator-key.pem"]);
     let worker = secrets.refused_worker(&coordinator.url(), &["--tls-ca", "far/ca.pem"], &vec![]);
-    expect(&worker, "its certificate is for another host");
+    expect(&worker, "its certificate is not valid for this host");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn wrong_tokens_are_refused_for_good() {
     expect(&worker, "expected a worker's token, found one with another right");
     let insecure =
         secrets.refused_worker("http://192.0.2.1:7440", &["--token-file", "own/worker.token"], &vec![]);
-    expect(&insecure, "everybody on the way could read the token");
+    expect(&insecure, "the token would be sent unencrypted");
 
     let file = secrets.folder.file("quick.toml", EXPERIMENT);
     let with_workers_token = with(&[&TRUSTING, &["--token-file", "own/worker.token"]]);

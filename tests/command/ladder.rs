@@ -114,7 +114,7 @@ fn an_unfinished_study_shows_what_there_is() {
     std::fs::remove_dir_all(&second[0]).unwrap();
     let shown = place.run(&["level", "ladder", "half.toml", "--plays", "1000"]);
     shown.expect(0);
-    assert!(shown.stderr.contains("note: The experiment `second` has not been begun."), "{}", shown.stderr);
+    assert!(shown.stderr.contains("note: The experiment `second` has not started."), "{}", shown.stderr);
     assert!(shown.stdout.contains("target 0.6 passed") && shown.stdout.contains(" ± "), "{}", shown.stdout);
     let level = &levels(&place.path().join("levels"))[0];
     assert_eq!(level["found"]["target"], serde_json::json!({ "passed": 0.6 }));

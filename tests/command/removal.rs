@@ -86,7 +86,7 @@ fn an_interrupted_removal_is_completed() {
     std::fs::remove_file(place.store().join("removals/00000000000000000000/done")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     started(&place, "ones.toml");
-    place.run(&["gc"]).expect_error(1, &["it was worked on since its removal was recorded"]);
+    place.run(&["gc"]).expect_error(1, &["it changed after its removal was recorded"]);
     assert_eq!(names(&place), [run]);
 }
 

@@ -204,7 +204,7 @@ fn a_study_that_was_begun_is_reported_as_far_as_it_goes() {
     assert_eq!(object["runs"].as_array().unwrap().len(), 2);
     assert!(object["missing"][0].as_str().unwrap().contains("`three`"), "{object}");
     let page = read(&place, &written(&place.run(&["report", "study.toml"]))[0]);
-    assert!(page.contains("What is missing") && page.contains("<code>three</code> has not been begun"));
+    assert!(page.contains("What is missing") && page.contains("<code>three</code> has not started"));
     // A finished study whose part is gone is damaged: nothing is recomputed before it was repaired.
     place.run(&["run", "study.toml"]).expect_error(1, &["atoll repair"]);
     place.run(&["repair", &id, "--yes"]).expect(0);

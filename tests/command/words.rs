@@ -7,6 +7,11 @@ use std::process::Command;
 
 /// One phrase a line; the file itself is not searched.
 const PHRASES: &str = "tests/data/words.txt";
+/// Words that texts for users do without: they hide a person or a thing that has a name.
+const WORDS: &str = "tests/data/words-docs.txt";
+/// The texts for users, beside those in `docs`.
+const TEXTS: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "SECURITY.md", "deploy/README.md", "deploy/helm/atoll/README.md"];
 
 #[test]
 fn no_text_uses_the_phrases_that_were_given_up() {
@@ -55,5 +60,66 @@ fn phrases_are_found_across_lines() {
     ];
     for text in texts {
         assert!(joined(text).contains("plain words"), "{text}: {}", joined(text));
+    }
+}
+
+#[test]
+fn documentation_and_help_name_what_they_mean() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let words = fs::read_to_string(root.join(WORDS)).unwrap();
+    let words: Vec<&str> = words.lines().filter(|line| !line.is_empty()).collect();
+    assert!(words.len() >= 10, "{} words", words.len());
+    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let files = TEXTS.iter().map(|name| root.join(name)).chain(docs);
+    let mut texts: Vec<(String, String)> =
+        files.map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap())).collect();
+    let documents = texts.len();
+    help(&[], &mut texts);
+    assert!(documents > 15 && texts.len() > documents + 40, "{documents} documents, {} texts", texts.len());
+    let found = |(name, text): &(String, String)| {
+        let text = prose(text);
+        let found = words.iter().filter(|word| text.contains(&format!(" {word} ")));
+        found.map(|word| format!("{name}: {word}")).collect::<Vec<_>>()
+    };
+    let found: Vec<String> = texts.iter().flat_map(found).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The help of a command and of all commands below it.
+fn help(words: &[&str], texts: &mut Vec<(String, String)>) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_atoll")).args(words).arg("--help").output().expect("atoll starts");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let commands = text.split_once("Commands:\n").map_or("", |(_, rest)| rest);
+    let names = commands.lines().take_while(|line| line.starts_with("  "));
+    let names = names.filter(|line| line.chars().nth(2).is_some_and(char::is_alphabetic));
+    for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        help(&[words, &[name]].concat(), texts);
+    }
+    texts.push((format!("atoll {} --help", words.join(" ")), text));
+}
+
+/// The words of a text outside code, in small letters, with one space before and after each.
+fn prose(text: &str) -> String {
+    let mut prose = " ".to_owned();
+    // Every second part stands between backticks: a span, or a block behind its fence.
+    for part in text.replace("```", "`").split('`').step_by(2) {
+        let words = part.split(|letter: char| !letter.is_alphanumeric() && letter != '\'');
+        for word in words.filter(|word| !word.is_empty()) {
+            prose.push_str(&word.to_lowercase());
+            prose.push(' ');
+        }
+        // What stands on both sides of code is no phrase.
+        prose.push_str(". ");
+    }
+    prose
+}
+
+#[test]
+fn words_are_found_outside_code() {
+    let text = prose("Nobody\ngoes *on*. `so many` so\n```sh\nwhoever\n```\nmany");
+    for (word, is_found) in [("nobody", true), ("goes on", true), ("so many", false), ("whoever", false)] {
+        assert_eq!(text.contains(&format!(" {word} ")), is_found, "{word}: {text}");
     }
 }

@@ -28,7 +28,7 @@ pub enum CredentialError {
     )]
     Plain(String),
     /// A secret would be sent in the clear.
-    #[error("expected https:// with a token, found `{0}`: everybody on the way could read the token")]
+    #[error("expected https:// with a token, found `{0}`: the token would be sent unencrypted")]
     TokenInTheClear(String),
     /// Certificates that are none.
     #[error("expected certificates and a key in PEM (`tls_ca`, `tls_cert`, `tls_key`), found others: {0}")]

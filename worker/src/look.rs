@@ -131,10 +131,10 @@ fn reason(error: &io::Error) -> Option<String> {
         }
         TlsError::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => format!("its certificate is for another host: {error}"),
+        ) => format!("its certificate is not valid for this host: {error}"),
         TlsError::InvalidCertificate(_) => format!("its certificate cannot be accepted: {error}"),
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
-            "it wants to see a certificate: set `tls_cert` and `tls_key`".to_owned()
+            "it requires a client certificate: set `tls_cert` and `tls_key`".to_owned()
         }
         TlsError::AlertReceived(alert) => refused(*alert),
         TlsError::InvalidMessage(_) => {
@@ -152,9 +152,9 @@ fn refused(alert: AlertDescription) -> String {
         AlertDescription::CertificateExpired => "it is not valid today",
         AlertDescription::CertificateRevoked => "it was revoked",
         AlertDescription::UnsupportedCertificate => "it was not made for clients",
-        _ => "it told no reason that is known",
+        _ => "unknown TLS error",
     };
-    format!("it does not accept our certificate (`tls_cert`): {why} ({alert:?})")
+    format!("it rejected the client certificate (`tls_cert`): {why} ({alert:?})")
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl Drop for CallBytes {
 }
 
 fn exhausted() -> Status {
-    Status::resource_exhausted("too much is on its way to this coordinator at once: try again")
+    Status::resource_exhausted("the coordinator has too many unfinished calls: retry")
 }
 
 /// Counts the bytes of every call, and times it.

@@ -45,7 +45,7 @@ impl Families {
             ("atoll_leases_expired", "Leases that ran out", counters.expired),
             ("atoll_results_accepted", "Results that were kept", counters.accepted),
             ("atoll_results_repeated", "Results that were there already", counters.repeated),
-            ("atoll_results_unneeded", "Results that nobody needed", counters.unneeded),
+            ("atoll_results_unneeded", "Results that arrived after they were needed", counters.unneeded),
             ("atoll_failures", "Pieces that a worker could not do", counters.failures),
             ("atoll_workers_quarantined", "Workers whose results cannot be trusted", counters.quarantined),
             ("atoll_checkpoints", "Checkpoints inside epochs", counters.checkpoints),

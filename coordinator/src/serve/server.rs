@@ -502,7 +502,9 @@ async fn succeeded(cluster: &Cluster) {
         match stands {
             Ok(true) => {}
             Ok(false) => return,
-            Err(error) => tracing::warn!(%error, "cannot see whether another coordinator has begun"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot check whether another coordinator has claimed the store");
+            }
         }
     }
 }

@@ -188,7 +188,7 @@ pub enum CrossoverKind {
     Uniform,
 }
 
-/// How genes change by themselves.
+/// Mutation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mutation {
@@ -234,7 +234,7 @@ pub struct FallingRate {
     /// The rate in the first generation.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub from: f64,
-    /// The rate in the last generation, and ever after.
+    /// The rate in the last generation and after it.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub to: f64,
     /// Number of generations over which it changes; by default those of the budget.

@@ -44,7 +44,7 @@ pub enum Emigrants {
     Best,
     /// Winners of tournaments of two among those that have not been chosen yet.
     Tournament,
-    /// Anybody.
+    /// A random individual.
     Random,
     /// The fittest, then always the one farthest from all that were chosen before.
     MostDiverse,
@@ -58,7 +58,7 @@ pub enum Replacement {
     Worst,
     /// The least fit, if the immigrant is better.
     WorstIfBetter,
-    /// Anybody.
+    /// A random individual.
     Random,
     /// The most similar individual, if the immigrant is at least as good.
     MostSimilar,

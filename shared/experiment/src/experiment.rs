@@ -246,8 +246,7 @@ impl Findings<'_> {
         }
         let certain = keys.generations.is_some() || keys.evaluations.is_some() || keys.wall_time.is_some();
         if !certain && keys.stagnation.is_none() {
-            let message =
-                "expected something that is sure to end the run beside `target_fitness`, found nothing";
+            let message = "expected another limit beside `target_fitness`, such as `generations`, found none";
             self.add(
                 "budget.target_fitness",
                 message,
@@ -482,7 +481,11 @@ impl Findings<'_> {
         if !isolated && policy.count > founders {
             let message =
                 format!("expected at most {founders}, the size of an island, found `{}`", policy.count);
-            self.add(&format!("{prefix}migration.count"), message, Some("nobody can emigrate twice at once"));
+            self.add(
+                &format!("{prefix}migration.count"),
+                message,
+                Some("an individual can emigrate only once per migration"),
+            );
         }
         // Step sizes take another four bytes for each gene.
         let bytes = u128::from(algorithm.crowd()) * (traits.bytes + 4 * traits.length + 64) as u128;

@@ -28,7 +28,7 @@ pub struct ExperimentFile {
     /// The number of islands and their topology.
     #[serde(default)]
     pub islands: Islands,
-    /// Who goes from island to island, and when.
+    /// Which individuals migrate, and when.
     #[serde(default)]
     pub migration: Migration,
     /// When the run ends: at the limit that is reached first.
@@ -216,7 +216,7 @@ impl PolicyOverride {
     }
 }
 
-/// Who goes from island to island, and when.
+/// Which individuals migrate, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Migration {

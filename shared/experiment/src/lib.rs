@@ -1,7 +1,7 @@
 //! Experiment, sweep and study files: parsed, checked and expanded.
 //!
-//! One TOML file is one experiment, or a sweep over some of its keys, or a study of several experiments, or a tournament
-//! of players. All checking happens here, and everything that is wrong is told at once with its place in the file; what comes out
+//! One TOML file is one experiment, or a sweep over some of its keys, or a study of several experiments, or a tournament of
+//! players. All checking happens here, and all errors are reported at once, each with its line and column; what comes out
 //! needs no further check. The crate deliberately runs nothing and stores nothing.
 //!
 //! ```

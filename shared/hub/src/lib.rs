@@ -1,7 +1,7 @@
 //! Hub, the protocol by which draughts programs drive engines, for English checkers.
 //!
-//! [`serve`] lets such a program drive one of our players; [`HubEngine`] drives the engine of somebody else, with time
-//! limits, so that one that hangs, crashes or plays what it may not is an error and nothing worse.
+//! [`serve`] exposes a player to a draughts program; [`HubEngine`] runs a third-party engine, with time limits, so that one
+//! that hangs, crashes or plays what it may not is an error and nothing worse.
 //!
 //! It deliberately knows no other variant and no graphical interface, decides no game, and never ponders: on the
 //! opponent's time an engine served here waits.

@@ -22,7 +22,7 @@ pub enum Player {
         /// Moves thought ahead, 1 to 3.
         depth: u8,
     },
-    /// Greedy with probability `skill`, random otherwise, decided anew at each move.
+    /// Greedy with probability `skill`, random otherwise, decided at each move.
     Mixture {
         /// From 0 (random) to 1 (greedy).
         skill: f64,

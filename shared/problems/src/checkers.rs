@@ -27,7 +27,7 @@ pub struct Checkers {
     /// Encounters that each individual begins in a generation; others begin further ones with it.
     #[schemars(range(min = 1, max = 10_000))]
     pub games: u32,
-    /// Whom it meets in them.
+    /// Opponents in these encounters.
     pub opponents: Opponents,
     /// Who has which colour in an encounter.
     pub colours: Colours,
@@ -47,7 +47,7 @@ pub struct Checkers {
     pub weights: Weights,
     /// How far players are apart, for crowding and for policies that look at similarity.
     pub distance: Distance,
-    /// What those who evolve know of endings.
+    /// Endgame database of the evolving players.
     #[serde(skip_serializing_if = "Endgame::is_none")]
     pub endgame: Endgame,
     /// Whether the search knows the game so far: a position that stood on the board since the last capture or man's move
@@ -60,7 +60,7 @@ pub struct Checkers {
     /// A book of their own for those who evolve: they play from it as long as it has moves, the benchmark does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub book: Option<BookKey>,
-    /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
+    /// End a game with the endgame database's result when this many pieces are left (0 to 4; 0: never).
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 4), extend("default" = 0))]
     pub adjudicate: u32,
@@ -89,7 +89,7 @@ pub struct Learning {
     /// The share of what a position should be worth that comes from the search in the game; the rest is the result.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub search: f64,
-    /// Who learns.
+    /// Which individuals learn.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "each"))]
     pub learners: Learners,
@@ -106,7 +106,7 @@ pub struct Learning {
     #[serde(skip_serializing_if = "is_one")]
     #[schemars(range(min = 0.5, max = 1.0), extend("default" = 1.0))]
     pub discount: f64,
-    /// Positions more than so many plies after the last capture or man's move are no lessons; 0 for no limit.
+    /// Exclude positions more than this many plies after the last capture or man's move; 0: no limit.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1000), extend("default" = 0))]
     pub quiet: u32,
@@ -116,11 +116,11 @@ pub struct Learning {
     pub king: bool,
 }
 
-/// Who learns in a generation.
+/// Which individuals learn in a generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Learners {
-    /// Every individual by itself, with an optimiser that starts anew in every generation.
+    /// Each individual on its own, with a new optimiser in every generation.
     #[default]
     Each,
     /// The mean of all individuals, with one optimiser for the whole run. All of them move as the mean does, and the first
@@ -222,10 +222,10 @@ impl Nodes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opponents {
-    /// Random others, each its own; both sides score.
+    /// Random individuals, different ones for each; both sides score.
     Random,
-    /// The same random few for everybody, from the same openings; only who begins the encounter scores. Parents and
-    /// children are compared in the same games.
+    /// The same few random individuals for all, from the same openings; only the individual that starts the encounter
+    /// scores. Parents and children are compared in the same games.
     Panel,
 }
 
@@ -245,7 +245,7 @@ pub enum Colours {
 pub enum Openings {
     /// At the initial position.
     Start,
-    /// After a random one of the 156 three-move openings, which is drawn anew for each encounter.
+    /// After a random one of the 156 three-move openings, drawn for each encounter.
     Deck,
     /// At a random one of the sharp starts: 11 men on each side, from which few games are drawn. They favour one side, so
     /// `colours` must be `swapped`.
@@ -342,10 +342,10 @@ pub struct Draw {
     /// game that came to a position again would never end.
     #[schemars(range(min = 0, max = 1000))]
     pub repetitions: u32,
-    /// After so many moves of each side.
+    /// Draw after this many moves of each side.
     #[schemars(range(min = 1, max = 10_000))]
     pub moves: u32,
-    /// After so many plies without a capture or a man's move; 0 for never.
+    /// Draw after this many plies without a capture or a man's move; 0: never.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1000), extend("default" = 0))]
     pub quiet: u32,
@@ -413,7 +413,7 @@ impl Default for Benchmark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BenchmarkPlayer {
-    /// Counts pieces as many plies ahead as everybody looks.
+    /// Counts pieces, at the search depth of all players.
     Material,
     /// Plays any move.
     Random,
@@ -470,19 +470,19 @@ pub enum Distance {
     Behaviour,
 }
 
-/// What those who evolve know of endings: the database of who wins, in their search too.
+/// Endgame database of the evolving players, also used in their search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Endgame {
-    /// With so many pieces left the database knows who wins, 4 at most; 0 for no database.
+    /// Largest number of pieces in the database (0 to 4; 0: no database).
     #[schemars(range(min = 0, max = 4))]
     pub pieces: u32,
     /// When it is asked.
     pub consult: Consult,
-    /// Who is unsure has a value above this, whoever it favours,
+    /// Lower end of the range of evaluations in which a player is unsure.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub from: f32,
-    /// and below this.
+    /// Upper end of that range.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub to: f32,
 }

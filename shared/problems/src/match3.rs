@@ -51,10 +51,10 @@ pub struct BoardOperators {
     /// The share of children that have anything of it.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub cross: f64,
-    /// At most so many cells of a child get a random colour.
+    /// Largest number of cells of a child that get a random colour.
     #[schemars(range(min = 0, max = 128))]
     pub recolour: u32,
-    /// At most so many pairs of cells of a child change places.
+    /// Largest number of pairs of cells of a child that are swapped.
     #[schemars(range(min = 0, max = 128))]
     pub swap: u32,
 }
@@ -72,11 +72,11 @@ pub enum Crossing {
 }
 
 /// How often a board is played: less if it is hopeless, more if it comes near a target. Each board meets moves of its own,
-/// always the same ones: it has one fitness, whoever judges it and when, and a search cannot adapt boards to the moves.
+/// always the same ones: it has one fitness on every worker at any time, and a search cannot adapt boards to the moves.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plays {
-    /// Every board is played so often.
+    /// Every board is played at least this many times.
     #[schemars(range(min = 2, max = 10_000_000))]
     pub least: u32,
     /// No board is played more often.

@@ -31,8 +31,7 @@ pub struct Maze {
     /// The percentage of cells that become walls.
     #[schemars(range(min = 0, max = 90))]
     pub walls: u8,
-    /// A board of one's own in place of those four: a character for each cell, a digit, `#` for a wall or `@` for the
-    /// start; or as JSON.
+    /// A board given as text, instead of the four keys above: a digit, `#` (wall) or `@` (start) for each cell; or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
     /// Turns of a game, and so genes of a genome.

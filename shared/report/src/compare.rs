@@ -175,7 +175,7 @@ fn figures(runs: &[Run]) -> Table {
     let columns = std::iter::once("figure".to_owned()).chain(names).collect();
     let row =
         |(name, fact): &Fact| std::iter::once((*name).to_owned()).chain(runs.iter().map(fact)).collect();
-    Table { caption: "What came of them".to_owned(), columns, rows: facts.iter().map(row).collect() }
+    Table { caption: "Results".to_owned(), columns, rows: facts.iter().map(row).collect() }
 }
 
 /// The keys whose values are not the same in all runs.

@@ -1,4 +1,4 @@
-//! What a run brought, as one page that people look at in the morning.
+//! Reports of runs: HTML pages, Markdown and CSV from plain data.
 //!
 //! Plain data goes in, text comes out: a [`Run`](run::Run) (or [several to compare](compare), or a
 //! [sweep](sweep::Sweep)) becomes a [`Document`] of sections, tables and [charts](chart), and that becomes

@@ -209,15 +209,14 @@ impl Run {
             return None;
         }
         let mut lines = vec![format!(
-            "{} of the run's objects could not be read. What is shown is what the others tell; curves and strips have \
-             gaps where something is missing.",
+            "{} of the run's objects could not be read. The report shows the rest; charts have gaps where data is missing.",
             count(self.damage.len() as u64)
         )];
         lines.extend(self.damage.iter().take(MOST).cloned());
         if self.damage.len() > MOST {
             lines.push(format!("… and {} more", count((self.damage.len() - MOST) as u64)));
         }
-        lines.push(format!("`atoll verify {}` tells more.", self.id));
+        lines.push(format!("`atoll verify {}` lists the details.", self.id));
         Some(Section::new("missing", "What is missing", vec![Block::Notice(lines)]))
     }
 }

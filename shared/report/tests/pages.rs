@@ -187,13 +187,13 @@ fn figures_that_stand_out_are_told() {
     assert!(told(&run, "generation 10 of 200, and nothing better after it"));
     assert!(
         !told(&run, "nearly alike")
-            && !told(&run, "found a place: rarer")
-            && !told(&run, "no number as fitness")
+            && !told(&run, "were accepted: migrate")
+            && !told(&run, "no valid fitness")
     );
     run.islands[0].champion = Some(Champion { fitness: 99.0, generation: 195, genome: String::new() });
-    assert!(told(&run, "it was still rising"));
+    assert!(told(&run, "fitness was still rising"));
     let relative = Run { absolute: false, ..run.clone() };
-    assert!(!told(&relative, "it was still rising"));
+    assert!(!told(&relative, "fitness was still rising"));
     for epoch in run.islands.iter_mut().flat_map(|island| &mut island.epochs) {
         epoch.statistics.unjudgeable = 2;
         epoch.elapsed *= 1_000_000;
@@ -208,9 +208,9 @@ fn figures_that_stand_out_are_told() {
     }
     for said in [
         "nearly alike",
-        "Only 1.0 % of all migrants",
+        "Only 1.0 % of the migrants",
         "more workers or threads",
-        "6 evaluations had no number",
+        "6 evaluations returned no valid fitness",
     ] {
         assert!(told(&run, said), "{said}");
     }

@@ -140,7 +140,7 @@ fn told(event: &RunEvent) -> Option<(String, String)> {
 pub fn view(number: u64, event: &RunEvent) -> EventView {
     let (at, kind, text) = match event {
         RunEvent::Created { version, semantics, at, .. } => {
-            (at, "created", format!("begun by version {version}, semantics {semantics}"))
+            (at, "created", format!("created by version {version}, semantics {semantics}"))
         }
         RunEvent::Opened { owner, at, .. } => {
             (at, "opened", format!("opened by {owner}, version {}", owner.version))
@@ -167,7 +167,7 @@ pub fn view(number: u64, event: &RunEvent) -> EventView {
             (at, "prioritised", format!("its priority became {priority}"))
         }
         RunEvent::Paused { at } => (at, "paused", "paused".to_owned()),
-        RunEvent::Continued { at } => (at, "continued", "went on".to_owned()),
+        RunEvent::Continued { at } => (at, "continued", "resumed".to_owned()),
         RunEvent::Cancelled { at } => (at, "cancelled", "cancelled".to_owned()),
         RunEvent::Failed { reason, at } => (at, "failed", format!("failed: {reason}")),
         RunEvent::Lost { island, epoch, worker, reason, at, .. } => {

@@ -262,7 +262,7 @@ impl Repair {
         let (journal, events) = Journal::open::<RunEvent>(store, run, opening.nonce).await?;
         let mut journal = journal.locked(Some(lock));
         if events.len() != self.events {
-            let owner = "another process, which has changed it meanwhile".to_owned();
+            let owner = "another process, which changed the run during the repair".to_owned();
             return Err(RunError::Busy { run: run.clone(), owner });
         }
         let at = opening.now;

@@ -1,4 +1,4 @@
-//! Games of checkers in pairs with colours swapped, and what they prove.
+//! Checkers games in colour-swapped pairs, and statistics of their results.
 //!
 //! Two games of a pair start from the same opening, so whatever the opening favours evens out; what is uncertain about a
 //! score is therefore judged by pairs, not by games. A [`Match`] plays pairs; a [`Schedule`] says who meets whom, in

@@ -20,10 +20,10 @@ pub struct Crowding {
     pub population: u32,
     /// How two parents' genes are mixed.
     pub crossover: Crossover,
-    /// How genes change by themselves.
+    /// Mutation.
     pub mutation: Mutation,
-    /// Of how many at random the most similar is the mate. With 1 everybody mates with everybody, and the population
-    /// stays one species; with more, kinds mate among themselves and drift apart.
+    /// Number of random individuals of which the most similar one becomes the mate. 1: any individual, and the population
+    /// stays one species; with more, it splits into species.
     #[schemars(range(min = 1, max = 10_000_000), extend("default" = 1))]
     #[serde(skip_serializing_if = "is_one")]
     pub mates: u32,

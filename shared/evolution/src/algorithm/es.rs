@@ -37,7 +37,7 @@ pub struct Es {
     #[schemars(extend("default" = "plus"))]
     #[serde(skip_serializing_if = "is_default")]
     pub survival: Survival,
-    /// Whether children come in pairs that step in opposite directions: what a direction is worth shows sooner.
+    /// Create children in pairs with opposite steps; shows sooner which direction is better.
     #[schemars(extend("default" = false))]
     #[serde(skip_serializing_if = "is_default")]
     pub mirrored: bool,
@@ -76,9 +76,9 @@ pub enum Recombination {
     None,
     /// Each gene from one of two parents; step sizes are the geometric mean of both.
     Discrete,
-    /// Each gene is the mean of all parents, and step sizes their geometric mean: what chance brought to one of them
-    /// is evened out, where fitness is noisy and genes are many. The first child is the mean itself. Founders have
-    /// nothing in common, so the first generation has one parent, the best founder.
+    /// Each gene is the mean of all parents, and step sizes their geometric mean: this averages out chance, where fitness
+    /// is noisy and there are many genes. The first child is the mean itself. Founders have nothing in common, so the first
+    /// generation has one parent, the best founder.
     Intermediate,
 }
 

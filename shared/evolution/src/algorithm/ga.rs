@@ -20,7 +20,7 @@ pub struct Ga {
     pub tournament: u32,
     /// How two parents' genes are mixed.
     pub crossover: Crossover,
-    /// How genes change by themselves.
+    /// Mutation.
     pub mutation: Mutation,
     /// The share of the population that is carried over unchanged.
     #[schemars(range(min = 0.0, max = 0.9))]

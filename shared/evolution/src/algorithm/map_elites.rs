@@ -24,7 +24,7 @@ pub struct MapElites {
     pub batch: u32,
     /// How two parents' genes are mixed.
     pub crossover: Crossover,
-    /// How genes change by themselves.
+    /// Mutation.
     pub mutation: Mutation,
 }
 

@@ -11,8 +11,8 @@ pub struct TournamentKeys {
     /// Who meets whom.
     #[serde(default)]
     pub format: FormatKey,
-    /// The openings that each two play with both colours: the whole deck of 156, or so many from all over it, drawn by
-    /// the seed.
+    /// The openings that each two play with both colours: the whole deck of 156, or this many spread over it, drawn by the
+    /// seed.
     #[serde(default = "whole_deck")]
     #[schemars(range(min = 1, max = 156))]
     pub openings: u32,
@@ -44,20 +44,20 @@ pub struct TournamentKeys {
     /// When a game is drawn.
     #[serde(default)]
     pub draw: DrawKeys,
-    /// Games end with the verdict of the endgame database as soon as so many pieces are left, 4 at most; 0 for never.
+    /// End a game with the endgame database's result when this many pieces are left (0 to 4; 0: never).
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 4), extend("default" = 0))]
     pub adjudicate: u32,
     /// A sequential test by which two players stop when enough has been played; without one they play all games.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sprt: Option<SprtKeys>,
-    /// How `representatives` and `ensemble` tell species apart.
+    /// How `representatives` and `ensemble` group players into species.
     #[serde(default)]
     pub species: SpeciesKeys,
     /// Who plays.
     #[schemars(length(min = 1, max = 256))]
     pub players: Vec<PlayerKeys>,
-    /// Figures of somebody else, to stand beside those of two teams.
+    /// Published results, shown next to those of two teams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub published: Vec<PublishedKeys>,
@@ -130,10 +130,10 @@ impl DeckKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FormatKey {
-    /// Everybody meets everybody who is not of the same team.
+    /// Every player plays all players of other teams.
     #[default]
     RoundRobin,
-    /// The first player, and whoever is of its team, meets all others.
+    /// The first player, and its team, play all others.
     Gauntlet,
     /// The n-th player of a team meets the n-th of every other team, such as champions of the same generation.
     Paired,
@@ -146,10 +146,10 @@ pub struct DrawKeys {
     /// When a position stands on the board for this many times; 0 for never.
     #[schemars(range(min = 0, max = 1000))]
     pub repetitions: u32,
-    /// After so many plies in a row without a capture or a man's move; 0 for never.
+    /// Draw after this many plies without a capture or a man's move; 0: never.
     #[schemars(range(min = 0, max = 10_000))]
     pub quiet_plies: u32,
-    /// After so many plies of the whole game.
+    /// Draw after this many plies.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_plies: u32,
 }
@@ -164,16 +164,16 @@ impl Default for DrawKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SprtKeys {
-    /// By how much Elo the first player is stronger in the one opinion.
+    /// Elo difference of the first hypothesis.
     #[schemars(range(min = -2000.0, max = 2000.0))]
     pub elo0: f64,
-    /// By how much in the other, which must be more.
+    /// Elo difference of the second hypothesis, which must be larger.
     #[schemars(range(min = -2000.0, max = 2000.0))]
     pub elo1: f64,
-    /// How often the second opinion may be accepted although the first is true.
+    /// Probability of accepting `elo1` although `elo0` is true (alpha).
     #[schemars(range(min = 0.0001, max = 0.4999))]
     pub alpha: f64,
-    /// How often the first may be accepted although the second is true.
+    /// Probability of accepting `elo0` although `elo1` is true (beta).
     #[schemars(range(min = 0.0001, max = 0.4999))]
     pub beta: f64,
 }
@@ -184,7 +184,7 @@ impl Default for SprtKeys {
     }
 }
 
-/// How species are told apart.
+/// How players are grouped into species.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpeciesKeys {
@@ -309,7 +309,7 @@ pub struct PlayerKeys {
     /// When it asks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consult: Option<ConsultKey>,
-    /// Between which values it is unsure, whoever they favour: `[0.25, 0.75]` unless given.
+    /// The player is unsure while its evaluation lies between these values, for either side; `[0.25, 0.75]` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 2), inner(range(min = 0.0, max = 1.0)))]
     pub unsure: Option<Vec<f64>>,
@@ -340,7 +340,7 @@ pub enum ConsultKey {
     Always,
 }
 
-/// What somebody else found between two teams, as the first saw it.
+/// Published result of one team against another, from the first team's side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedKeys {

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathOperators {
-    /// The share of children that go on as their second parent does from a cell where both come by.
+    /// The share of children that follow their second parent from a cell that both parents visit.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub cross: f64,
-    /// The share of children whose moves are planned anew from a random turn on, by a narrow beam.
+    /// The share of children whose moves from a random turn on are planned again, by a narrow beam search.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub replan: f64,
     /// The share of those plans that look at what the rest of the board may still give, rather than at points alone.

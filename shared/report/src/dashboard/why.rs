@@ -209,11 +209,9 @@ pub fn why(situation: &Situation) -> Why {
 fn of_phase(situation: &Situation) -> Option<Why> {
     Some(match &situation.phase {
         Phase::Active => return None,
-        Phase::Paused => Why::new(
-            Cause::Paused,
-            "The run is paused: its work is held back.",
-            "Resume it with `atoll pause RUN --off`.",
-        ),
+        Phase::Paused => {
+            Why::new(Cause::Paused, "The run is paused.", "Resume it with `atoll pause RUN --off`.")
+        }
         Phase::Finished(reason) => Why::new(Cause::Ended, format!("The run is finished: {reason}."), ""),
         Phase::Cancelled => {
             Why::new(Cause::Ended, "The run was cancelled.", "Submit it again to continue it.")
@@ -354,7 +352,7 @@ fn of_unfit_workers(situation: &Situation) -> Option<Why> {
     }
     let WorkerCounts { connected, draining, resting, .. } = situation.workers;
     if resting > 0 && resting + draining >= connected {
-        let text = "All connected workers have failed too often, and rest for a while.";
+        let text = "All connected workers failed repeatedly and are backing off.";
         return Some(Why::new(Cause::BackingOff, text, "Look at the logs of the workers."));
     }
     None

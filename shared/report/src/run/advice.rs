@@ -19,12 +19,11 @@ fn progress(run: &Run) -> Option<String> {
     let (shown, of) = (count(found), count(all));
     if all >= 20 && found <= all / 2 {
         return Some(format!(
-            "The best was found in generation {shown} of {of}, and nothing better after it: with `budget.stagnation` such a \
-             run ends earlier, and another seed or more diversity may bring more."
+            "The best was found in generation {shown} of {of}, and nothing better after it: `budget.stagnation` ends such a run earlier, and another seed or more diversity may find more."
         ));
     }
     (all >= 20 && found >= all - all / 10)
-        .then(|| format!("The best was found in generation {shown} of {of}: it was still rising, so extending the run may pay."))
+        .then(|| format!("The best was found in generation {shown} of {of}: fitness was still rising at the end, so extend the run."))
 }
 
 fn diversity(run: &Run) -> Option<String> {
@@ -43,7 +42,7 @@ fn migrants(run: &Run) -> Option<String> {
     }
     let share = percent(flow.accepted, flow.offered);
     Some(format!(
-        "Only {share} of all migrants found a place: rarer or fewer of them would cost less and bring as much."
+        "Only {share} of the migrants were accepted: migrate less often, or send fewer, at no loss."
     ))
 }
 
@@ -51,7 +50,7 @@ fn waiting(run: &Run) -> Option<String> {
     let (waited, computed) = (work::waiting(run), work::computing(run));
     (waited > computed && waited > 60_000).then(|| {
         format!(
-            "Islands stood ready for {} in all, and were computed for {}: more workers or threads would shorten the run.",
+            "Islands waited {} in total and computed {}: more workers or threads would shorten the run.",
             time(waited),
             time(computed)
         )
@@ -61,7 +60,5 @@ fn waiting(run: &Run) -> Option<String> {
 fn unjudgeable(run: &Run) -> Option<String> {
     let epochs = run.islands.iter().filter_map(|island| island.epochs.last());
     let most = epochs.map(|epoch| epoch.statistics.unjudgeable).sum::<u64>();
-    (most > 0).then(|| {
-        format!("{} evaluations had no number as fitness, and counted as the worst there is.", count(most))
-    })
+    (most > 0).then(|| format!("{} evaluations returned no valid fitness and were ranked last.", count(most)))
 }

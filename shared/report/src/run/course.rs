@@ -297,7 +297,7 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
         kinds: levels(low, high),
         cells: cells.collect(),
     };
-    let caption = "Bright is much. Gaps are epochs that are not known.".to_owned();
+    let caption = "Brighter: higher. Gaps: missing epochs.".to_owned();
     Some(Block::Figure(Figure { picture: grid.draw(), caption, numbers: None }))
 }
 

@@ -100,7 +100,7 @@ fn bars(run: &Run) -> Option<Figure> {
         let better = flow.better.min(flow.accepted);
         [better, flow.accepted - better, flow.offered.saturating_sub(flow.accepted)]
     };
-    let columns = ["from epoch", "better than the best", "found a place", "turned away"];
+    let columns = ["from epoch", "better than the best", "accepted", "rejected"];
     let mut table = Table::new("What became of migrants", &columns);
     let mut stacks = vec![];
     for (at, flow) in sums.iter().enumerate() {
@@ -117,12 +117,12 @@ fn bars(run: &Run) -> Option<Figure> {
         up: "migrants",
         parts: vec![
             ("f1", "better than the best of the island"),
-            ("f0", "found a place"),
-            ("f7 pale", "turned away"),
+            ("f0", "accepted"),
+            ("f7 pale", "rejected"),
         ],
         stacks,
     };
-    let several = if each > 1 { format!(" A bar stands for {each} epochs.") } else { String::new() };
+    let several = if each > 1 { format!(" Each bar covers {each} epochs.") } else { String::new() };
     let caption = format!("Migrants that arrived at the start of each epoch, on all islands.{several}");
     Some(Figure { picture: chart.draw(), caption, numbers: Some(table) })
 }
@@ -147,7 +147,7 @@ fn topology(run: &Run, flows: &[Flow]) -> Figure {
     let caption = if is_small {
         "Thicker arrows: more migrants accepted."
     } else {
-        "A row for each receiver, a column for each sender: the brighter, the more of its migrants found a place."
+        "Rows: receiving islands; columns: sending islands. Brighter: more migrants accepted."
     };
     let caption = format!("Topology: {}. {caption}", run.topology.0);
     Figure { picture, caption, numbers: Some(ways(flows)) }
@@ -195,10 +195,8 @@ fn ways(flows: &[Flow]) -> Table {
     } else {
         "All edges, most accepted migrants first".to_owned()
     };
-    let mut table = Table::new(
-        caption,
-        &["from", "to", "arrived", "found a place", "better than the best of the island"],
-    );
+    let mut table =
+        Table::new(caption, &["from", "to", "arrived", "accepted", "better than the best of the island"]);
     for Flow { from, to, offered, accepted, better } in flows.into_iter().take(LISTED) {
         let places = format!("{} ({})", count(accepted), percent(accepted, offered));
         table.push(vec![from.to_string(), to.to_string(), count(offered), places, count(better)]);

@@ -51,7 +51,7 @@ pub(super) fn what_was_run(run: &Run) -> Section {
         ("versions".to_owned(), named(&run.versions)),
     ];
     facts.extend(run.reason.iter().map(|reason| ("end".to_owned(), reason.clone())));
-    let mut journal = Table::new("What happened to it", &["when (UTC)", "what"]);
+    let mut journal = Table::new("Events", &["when (UTC)", "what"]);
     run.events.iter().for_each(|(at, what)| journal.push(vec![at.clone(), what.clone()]));
     let config =
         Block::Code { title: "The experiment, every key of it".to_owned(), text: run.config.clone() };

@@ -188,7 +188,7 @@ fn workers_table(workers: &[Worker<'_>]) -> Table {
 fn losses(run: &Run) -> Table {
     let rest = if run.losses.len() > LISTED { format!("; the last {LISTED}") } else { String::new() };
     let columns = ["when (UTC)", "work", "worker", "held for", "why"];
-    let mut table = Table::new(format!("Work that was begun and had to be done again{rest}"), &columns);
+    let mut table = Table::new(format!("Lost work, which was recomputed{rest}"), &columns);
     for loss in run.losses.iter().skip(run.losses.len().saturating_sub(LISTED)) {
         let (worker, reason) = (code(&loss.worker), shortened(&loss.reason, 200));
         table.push(vec![loss.at.clone(), loss.work.clone(), worker, time(loss.milliseconds), reason]);
