@@ -86,7 +86,8 @@ fn pondering_answers_for_the_position_that_was_expected() {
     for level in ["depth=5", "nodes=400", "move-time=0.02"] {
         let said = answers(&format!("level {level}\n{expected}go ponder\nponder-hit\nping\n"));
         let mv = game.position().parse_move(done(&said)).unwrap();
-        assert_eq!(said.last().unwrap(), "pong", "the engine is free again: {said:?}");
+        // By time it still thinks after the hit, and answers meanwhile; otherwise afterwards.
+        assert_eq!(said.iter().filter(|line| *line == "pong").count(), 1, "{said:?}");
         // The answer names the reply that it expects, which can be played.
         let line = said.iter().find(|line| line.starts_with("done move=")).unwrap();
         let reply = line.split_once(" ponder=").unwrap().1;
