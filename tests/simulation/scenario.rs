@@ -100,12 +100,18 @@ impl Scenario {
         Self { text, trouble, lasting, store, byzantine, poison, audit, lease }
     }
 
-    /// The same with a store that lies, of a run that has one digest.
+    /// The same with a store that lies: three in five are synchronous evolutions, one is asynchronous, and one is a sweep or a
+    /// tournament.
     pub(crate) fn with_lying_store(seed: u64) -> Self {
         let mut dice = Dice(seed ^ 0x11e5);
         dice.roll(2);
         let text = experiment(&mut |count| dice.roll(count as u64) as usize, 1);
-        let text = text.replace("\"asynchronous\"", "\"synchronous\"");
+        let text = match seed % 10 {
+            3 => SWEEP.to_owned(),
+            8 => TOURNAMENT.to_owned(),
+            4 | 9 => text.replace("\"synchronous\"", "\"asynchronous\""),
+            _ => text.replace("\"asynchronous\"", "\"synchronous\""),
+        };
         let random = Self::random(seed);
         Self { text, store: StoreTrouble::Lies, byzantine: vec![], poison: None, lasting: FAULTS, ..random }
     }

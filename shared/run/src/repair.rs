@@ -93,6 +93,7 @@ impl Repair {
             }
         }
         repair.look_at_summaries(store, &events).await?;
+        repair.look_at_names(store).await?;
         Ok(repair)
     }
 
@@ -236,6 +237,25 @@ impl Repair {
                 Ok(_) => "the journal does not explain it".to_owned(),
             };
             self.moved.push((path, reason));
+        }
+        Ok(())
+    }
+
+    /// Moves objects whose names no object of a run has: a store may have misdirected a write.
+    async fn look_at_names(&mut self, store: &Store) -> Result<(), RunError> {
+        let dropped = self.run.dropped();
+        for path in store.list(&self.run.folder()).await? {
+            if path.prefix_matches(&dropped) || Place::of(&path).is_some() {
+                continue;
+            }
+            // What another version wrote is named otherwise: it stays where that version finds it.
+            let is_of_another_version = matches!(
+                store.read(&path, Kind::Event).await,
+                Err(StoreError::Damaged { damage: store::Damage::UnknownVersion { .. }, .. })
+            );
+            if !is_of_another_version {
+                self.moved.push((path, "no object of a run has such a name".to_owned()));
+            }
         }
         Ok(())
     }

@@ -74,6 +74,25 @@ fn a_repaired_run_comes_to_the_same_digest_and_loses_no_object() {
     });
 }
 
+/// As a store leaves it that has written an object to another place.
+#[test]
+fn an_object_with_an_unknown_name_is_moved_out_of_the_way() {
+    block_on(async {
+        let store = interrupted("synchronous").await;
+        let path = places(&store, |place| matches!(place, Place::Commit { .. })).await.pop().unwrap();
+        let stray = Path::from(format!("{path}9"));
+        store.create_text(&stray, "misdirected").await.unwrap();
+        let repair = Repair::plan(&store, &id()).await.unwrap();
+        assert_eq!(repair.moved, [(stray.clone(), "no object of a run has such a name".to_owned())]);
+        repair.carry_out(&store, &opening(8)).await.unwrap();
+        assert!(!objects(&store).await.contains(&stray));
+        assert!(!Repair::plan(&store, &id()).await.unwrap().is_needed());
+        let (_, calm) = play(&experiment("synchronous"), vec![]).await;
+        let mut process = Process::start(&store, &experiment("synchronous"), 9).await;
+        assert_eq!(process.finish().await, calm);
+    });
+}
+
 #[test]
 fn a_run_that_is_whole_is_left_alone() {
     block_on(async {
