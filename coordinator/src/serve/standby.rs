@@ -274,11 +274,11 @@ mod tests {
 
     #[test]
     fn only_alerts_about_certificates_come_from_an_owner_that_cannot_be_asked() {
+        use AlertDescription as Alert;
         let is_refused = |alert| {
             let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::AlertReceived(alert));
             is_certificate_refused(&error)
         };
-        use AlertDescription as Alert;
         for alert in [
             Alert::CertificateRequired,
             Alert::BadCertificate,
