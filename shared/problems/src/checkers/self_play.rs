@@ -573,7 +573,7 @@ mod tests {
             }
         }
         let judging = Judging::new(0..residents.len(), Key::new(5, 0, generations + 1));
-        let pairings = Schedule::draw(&problem.keys, &judging);
+        let pairings = Schedule::draw(&problem.keys, &judging, None);
         let (outcomes, _) = problem.play(&problem.networks(&population), &pairings, None);
         let drawn = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Draw(_))).count();
         drawn as f64 / outcomes.len() as f64
