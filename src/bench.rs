@@ -47,8 +47,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn wanted(name: &str) -> Vec<Bench> {
     let all = all();
     let is_named = all.iter().any(|(key, _)| *key == name);
-    let is_wanted =
-        |key: &str| if is_named { key == name } else { key.contains(name) && key != load::LARGE_KEY };
+    let is_wanted = |key: &str| {
+        if is_named { key == name } else { key.contains(name) && !load::LONG_KEYS.contains(&key) }
+    };
     all.into_iter().filter(|(key, _)| is_wanted(key)).collect()
 }
 

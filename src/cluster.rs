@@ -7,7 +7,6 @@ use crate::clock;
 use crate::dashboard;
 use crate::drive::{self, Driven};
 use crate::failure::Failure;
-use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::remote::{Remote, SILENCE};
 use crate::report::{Games, exhibit};
@@ -42,7 +41,6 @@ pub(crate) async fn work_off(
     how: &How,
     workers: u16,
     signals: &mut Signals,
-    ends: Ends,
 ) -> Result<Option<Driven>, Failure> {
     let start = Instant::now();
     if let Some(server) = Lock::server(store)? {
@@ -101,7 +99,7 @@ pub(crate) async fn work_off(
     };
     let mut done = Done { start, before, after: None };
     let mut children = start_workers(&url, how, workers)?;
-    let mut watched = std::pin::pin!(remote.watch(&run, ends, SILENCE));
+    let mut watched = std::pin::pin!(remote.watch(&run, SILENCE));
     loop {
         tokio::select! {
             status = &mut watched, if done.after.is_none() => done.after = Some(status?),

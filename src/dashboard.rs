@@ -37,7 +37,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let place = format!("store {}", arguments.store.folder().display());
     let asked = Box::pin(signals.asked());
-    let offers = Offers { exhibit: Some(exhibit(Games::Played)), table: Some(table(&store)) };
+    let offers =
+        Offers { exhibit: Some(exhibit(Games::Played)), table: Some(table(&store)), ..Offers::default() };
     serve_store(listener, (store, place), offers, clock::now, asked).await;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use crate::cells;
 use crate::clock;
 use crate::dashboard;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress};
+use crate::progress::Progress;
 use crate::report::{Games, exhibit};
 use crate::run::How;
 use crate::signals::Signals;
@@ -17,7 +17,7 @@ use experiment::file::BudgetKeys;
 use experiment::{Plan, duration};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
-use run::{RunHead, RunId};
+use run::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Nonce, Store};
@@ -218,7 +218,7 @@ async fn work(
     let calls = Arc::new(cluster.clone());
     let mut working = tokio::spawn(worker::run(config, calls, how.pool()?, shutdown));
     let status = cluster.status(run.as_str())?;
-    let mut progress = Progress::new(&status, ends(store, run).await);
+    let mut progress = Progress::new(&status);
     let mut stop = Some(stop);
     let ended = loop {
         tokio::select! {
@@ -254,10 +254,4 @@ fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {
     if let Ok(status) = cluster.status(run.as_str()) {
         progress.show(&status);
     }
-}
-
-/// What may end a run, as far as it is evolution.
-pub(crate) async fn ends(store: &Store, run: &RunId) -> Ends {
-    let head = RunHead::read(store, run).await;
-    head.map_or_else(|_| Ends::default(), |head| Ends::of_budget(&head.budget()))
 }

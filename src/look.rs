@@ -3,15 +3,15 @@
 mod screen;
 
 use crate::clock;
-use crate::drive;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::protection::Credentials;
-use crate::remote::{self, CoordinatorArgument, Remote};
+use crate::remote::{self, CoordinatorArgument, NO_ANSWER, Remote, SILENCE, Silence};
 use crate::run_name;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
+use coordinator::dashboard::StoreView;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
@@ -86,8 +86,8 @@ pub(crate) struct DrainArguments {
 
 /// A run, and how to ask for what the dashboard shows of it.
 enum Found {
-    Remote(Box<Remote>, String),
-    Local(Store, RunId),
+    Remote { remote: Box<Remote>, run: String, patience: Duration, silence: Silence },
+    Local { store: Store, stored: StoreView, run: RunId },
 }
 
 impl Found {
@@ -95,63 +95,83 @@ impl Found {
         if let Some(url) = remote::chosen(source.coordinator.as_ref(), &source.store) {
             let mut remote = Remote::connect(&url, &source.credentials).await?;
             let run = remote.find(run).await?;
-            return Ok(Self::Remote(Box::new(remote), run));
+            return Ok(Self::remote(remote, &run, SILENCE));
         }
         let store = source.store.open().await?;
         let run = run_name::find(&store, run).await?;
-        Ok(Self::Local(store, run))
+        Ok(Self::local(&store, &run))
+    }
+
+    fn remote(remote: Remote, run: &str, patience: Duration) -> Self {
+        let (remote, run) = (Box::new(remote), run.to_owned());
+        Self::Remote { remote, run, patience, silence: Silence::default() }
+    }
+
+    fn local(store: &Store, run: &RunId) -> Self {
+        let stored = StoreView::new(store.clone(), clock::now);
+        Self::Local { store: store.clone(), stored, run: run.clone() }
     }
 
     fn run(&self) -> &str {
         match self {
-            Self::Remote(_, run) => run,
-            Self::Local(_, run) => run.as_str(),
+            Self::Remote { run, .. } => run,
+            Self::Local { run, .. } => run.as_str(),
         }
     }
 
-    /// Looks at the run once more.
+    /// Looks at the run once more. While no coordinator answers, what was seen last stays.
     async fn look(&mut self, model: &mut Model) -> Result<(), Failure> {
-        match self {
-            Self::Remote(remote, run) => {
-                model.view = remote.view(&format!("runs/{run}")).await?;
-                model.workers = remote.view::<WorkersPage>("workers").await?.workers;
-            }
-            Self::Local(store, run) => {
-                let gone = || Failure::Other(format!("run {run} is not in this store any more"));
-                model.view.row = listing::row(store, run).await.ok_or_else(gone)?;
-                model.view.why = self.view("/explain").await?;
-            }
-        }
-        model.events = self.view("/events").await?;
+        let Some(view) = self.view_or_wait("").await? else {
+            model.is_silent = true;
+            return Ok(());
+        };
+        model.view = view;
         model.bests.extend(model.view.row.best);
+        if let Self::Remote { remote, silence, patience, .. } = self {
+            let page: Option<WorkersPage> = remote.view_or_wait("workers", (silence, *patience)).await?;
+            model.workers = page.map_or_else(|| std::mem::take(&mut model.workers), |page| page.workers);
+        }
+        if let Some(events) = self.view_or_wait("/events").await? {
+            model.events = events;
+        }
+        model.is_silent = false;
         Ok(())
     }
 
     /// Whether no process works on the run, as far as that can be seen.
     fn is_left(&self) -> bool {
-        matches!(self, Self::Local(store, run) if !is_worked_on(store, run))
-    }
-
-    /// How the run stands, in a word.
-    async fn state(&mut self) -> Result<String, Failure> {
-        match self {
-            Self::Remote(..) => Ok(self.view::<RunView>("").await?.row.state),
-            Self::Local(store, run) => {
-                Ok(listing::row(store, run).await.map_or_else(String::new, |row| row.state))
-            }
-        }
+        matches!(self, Self::Local { store, run, .. } if !is_worked_on(store, run))
     }
 
     /// What the API returns for a path below that of the run.
     async fn view<T: DeserializeOwned>(&mut self, what: &str) -> Result<T, Failure> {
         let path = format!("runs/{}{what}", self.run());
         match self {
-            Self::Remote(remote, _) => remote.view(&path).await,
-            Self::Local(store, _) => {
-                let value = coordinator::dashboard::view_store(store, &path, clock::now).await;
-                let value = value.map_err(Failure::Other)?;
+            Self::Remote { remote, .. } => remote.view(&path).await,
+            Self::Local { stored, .. } => {
+                let value = stored.view(&path).await.map_err(Failure::Other)?;
                 serde_json::from_value(value).map_err(|error| Failure::Other(error.to_string()))
             }
+        }
+    }
+
+    /// The same; nothing while no coordinator answers, until patience is over.
+    async fn view_or_wait<T: DeserializeOwned>(&mut self, what: &str) -> Result<Option<T>, Failure> {
+        let path = format!("runs/{}{what}", self.run());
+        match self {
+            Self::Remote { remote, patience, silence, .. } => {
+                remote.view_or_wait(&path, (silence, *patience)).await
+            }
+            Self::Local { .. } => self.view(what).await.map(Some),
+        }
+    }
+
+    /// Says that no coordinator answers, the first time and now and then.
+    fn say_silent(&mut self) {
+        if let Self::Remote { silence, .. } = self
+            && silence.is_worth_a_word()
+        {
+            eprintln!("{NO_ANSWER}");
         }
     }
 }
@@ -176,7 +196,14 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
     let mut signals = Signals::listen()?;
     let mut next = 0;
     loop {
-        let events: Vec<EventView> = found.view("/events").await?;
+        let Some((events, state)) = followed(&mut found, arguments.follow).await? else {
+            found.say_silent();
+            tokio::select! {
+                () = signals.asked() => return Ok(ExitCode::from(signals.exit_code())),
+                () = tokio::time::sleep(AGAIN) => {}
+            }
+            continue;
+        };
         for event in events.iter().filter(|event| event.number >= next) {
             print_event(event, arguments.json);
         }
@@ -185,8 +212,6 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         if !arguments.follow {
             return Ok(ExitCode::SUCCESS);
         }
-        // By the state rather than the last event: a failed run may have been retried, a stopped one leaves no event.
-        let state = found.state().await?;
         if is_quiet && is_over(&state) {
             if state == "stopped" {
                 let run = found.run();
@@ -194,10 +219,8 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
             }
             return Ok(ExitCode::SUCCESS);
         }
-        if let Found::Local(store, run) = &found
-            && !is_worked_on(store, run)
-        {
-            eprintln!("no process works on {run}: nothing will happen until it is resumed");
+        if found.is_left() {
+            eprintln!("no process works on {}: nothing will happen until it is resumed", found.run());
             return Ok(ExitCode::SUCCESS);
         }
         tokio::select! {
@@ -207,7 +230,18 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
     }
 }
 
-/// Whether nothing more happens in this state, unless somebody asks for it.
+/// The events of a run, and its state if they are followed; nothing while no coordinator answers.
+async fn followed(found: &mut Found, follow: bool) -> Result<Option<(Vec<EventView>, String)>, Failure> {
+    if !follow {
+        return Ok(Some((found.view("/events").await?, String::new())));
+    }
+    let Some(events) = found.view_or_wait("/events").await? else { return Ok(None) };
+    // By the state rather than the last event: a failed run may have been retried, a stopped one leaves no event.
+    let view: Option<RunView> = found.view_or_wait("").await?;
+    Ok(view.map(|view| (events, view.row.state)))
+}
+
+/// Whether nothing more happens in this state, unless it is asked for.
 fn is_over(state: &str) -> bool {
     !matches!(state, "running" | "paused" | "unfinished" | "waiting")
 }
@@ -290,9 +324,14 @@ async fn watch_on_screen(found: &mut Found, signals: &mut Signals) -> Result<boo
     let mut model = Model::default();
     let mut size = (usize::from(width), usize::from(height));
     loop {
-        found.look(&mut model).await?;
-        let state = model.view.row.state.as_str();
-        if !matches!(state, "running" | "paused" | "unfinished" | "waiting") || found.is_left() {
+        let looked = tokio::select! {
+            looked = found.look(&mut model) => looked,
+            () = signals.asked() => return Ok(false),
+        };
+        looked?;
+        // Before the first answer there is no state.
+        let is_known = !model.view.row.run.is_empty();
+        if is_known && is_over(&model.view.row.state) || found.is_left() {
             return Ok(true);
         }
         if let Some((terminal_size::Width(width), terminal_size::Height(height))) =
@@ -309,8 +348,13 @@ async fn watch_on_screen(found: &mut Found, signals: &mut Signals) -> Result<boo
 }
 
 /// The same for a run of a coordinator.
-pub(crate) async fn watch_remote(remote: Remote, run: &str, signals: &mut Signals) -> Result<bool, Failure> {
-    watch_on_screen(&mut Found::Remote(Box::new(remote), run.to_owned()), signals).await
+pub(crate) async fn watch_remote(
+    remote: Remote,
+    run: &str,
+    patience: Duration,
+    signals: &mut Signals,
+) -> Result<bool, Failure> {
+    watch_on_screen(&mut Found::remote(remote, run, patience), signals).await
 }
 
 /// Whether a run is watched on the whole screen.
@@ -322,18 +366,15 @@ pub(crate) fn has_screen(json: bool) -> bool {
 pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let mut progress: Option<Progress> = None;
-    if has_screen(json)
-        && !watch_on_screen(&mut Found::Local(store.clone(), run.clone()), &mut signals).await?
-    {
+    if has_screen(json) && !watch_on_screen(&mut Found::local(store, run), &mut signals).await? {
         eprintln!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     }
-    let ends = drive::ends(store, run).await;
     loop {
         let row = listing::row(store, run).await;
         let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
         let status = status(&row);
-        let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
+        let shown = progress.get_or_insert_with(|| Progress::new(&status));
         shown.show(&status);
         let is_left = row.state == "paused" && !is_worked_on(store, run);
         if is_left || is_over(&row.state) {
@@ -396,5 +437,7 @@ fn status(row: &RunRow) -> v1::RunStatus {
         digest: digest.as_ref().map(proto::convert::digest_bytes),
         elapsed_milliseconds: row.elapsed_milliseconds,
         created: row.created,
+        goal_evaluations: row.goal_evaluations,
+        goal_milliseconds: row.goal_milliseconds,
     }
 }

@@ -2,6 +2,7 @@
 
 use coordinator::Notify;
 use report::dashboard::RunRow;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -30,7 +31,20 @@ pub(crate) fn by_command(command: String) -> Option<Notify> {
     }))
 }
 
-/// Runs a command with what there is to say about a run on its stdin. It ends when it is not waited for any more.
+/// A command and all that it has started, which end with it unless it has ended by itself.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            // What has ended meanwhile needs no signal.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+/// Runs a command with what there is to say about a run on its stdin. When it is not waited for any more, all its processes
+/// are killed: a shell alone would leave the rest of a pipeline behind.
 async fn run_command(command: &str, row: &RunRow) -> io::Result<ExitStatus> {
     let RunRow { run, kind, state, reason, digest, best, elapsed_milliseconds, .. } = row;
     let told = json!({
@@ -43,11 +57,65 @@ async fn run_command(command: &str, row: &RunRow) -> io::Result<ExitStatus> {
         .env("ATOLL_STATE", state)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .kill_on_drop(true)
+        .process_group(0)
         .spawn()?;
+    let mut group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
     if let Some(mut stdin) = child.stdin.take() {
         // A command that reads nothing is well too.
         let _ = stdin.write_all(format!("{told}\n").as_bytes()).await;
     }
-    child.wait().await
+    let status = child.wait().await;
+    // From here on the number may be that of another process.
+    group.0 = None;
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    /// Whether a process runs: one that has ended but is not waited for does not.
+    fn runs(process: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+    }
+
+    async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !condition() {
+            assert!(start.elapsed() < Duration::from_mins(1), "waited in vain for {what}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    fn read(file: &Path) -> String {
+        std::fs::read_to_string(file).unwrap_or_default().trim().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_command_that_takes_too_long_ends_with_its_pipeline() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("process");
+        let command = format!("sh -c 'echo $$ > {}; exec sleep 600' | cat", file.display());
+        let row = RunRow::default();
+        tokio::select! {
+            _ = run_command(&command, &row) => panic!("it takes ten minutes"),
+            () = until("a process of the pipeline", || !read(&file).is_empty()) => {}
+        }
+        until("the end of the pipeline", || !runs(&read(&file))).await;
+    }
+
+    #[tokio::test]
+    async fn what_a_command_leaves_behind_on_purpose_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("process");
+        let command = format!("sleep 600 > /dev/null & echo $! > {}", file.display());
+        assert!(run_command(&command, &RunRow::default()).await.unwrap().success());
+        let left = read(&file);
+        assert!(runs(&left));
+        let pid = Pid::from_raw(left.parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
 }

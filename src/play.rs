@@ -16,6 +16,7 @@ use checkers::{
 };
 use clap::ValueEnum;
 use coordinator::dashboard::{Offers, serve_store};
+use report::dashboard::{PlayForm, PlayStrength};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -83,12 +84,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 /// Serves a board in the browser, with one player.
 async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let form = arguments.form()?;
     let mut signals = Signals::listen()?;
     let player = arguments.player.load(arguments.limits()).await?;
     let database = arguments.player.database()?;
     let (listener, url) = dashboard::listen(&arguments.listen).await?;
     let name = arguments.player.player.clone();
-    let url = format!("{url}play?player={}", report::dashboard::page::query(&name));
+    let url = format!("{url}play");
     eprintln!("board at {url}; stop with Ctrl-C");
     if arguments.open {
         crate::report::open_url(&url)?;
@@ -101,7 +103,7 @@ async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
         Box::pin(async move { Ok(player) })
     });
     let place = format!("player {name}");
-    let offers = Offers { exhibit: None, table: Some(web::table(find, database)) };
+    let offers = Offers { exhibit: None, table: Some(web::table(find, database)), form };
     let asked = Box::pin(signals.asked());
     serve_store(listener, (Store::memory(), place), offers, clock::now, asked).await;
     Ok(ExitCode::SUCCESS)
@@ -138,6 +140,28 @@ async fn play(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Arguments {
+    /// The form of a new game in a browser, where searches are bounded.
+    fn form(&self) -> Result<PlayForm, Failure> {
+        let strength = match self.seconds {
+            Some(time) if time > web::LONGEST => {
+                let (longest, found) = (web::LONGEST.as_secs(), time.as_secs_f64());
+                return Err(Failure::Usage(format!(
+                    "--seconds: expected at most {longest} with --web, found {found}"
+                )));
+            }
+            Some(time) => PlayStrength::Seconds(time.as_secs_f64()),
+            None if self.player.depth > web::DEEPEST => {
+                let (deepest, found) = (web::DEEPEST, self.player.depth);
+                return Err(Failure::Usage(format!(
+                    "--depth: expected at most {deepest} with --web, found {found}"
+                )));
+            }
+            None => PlayStrength::Plies(self.player.depth),
+        };
+        let (player, plays_white) = (self.player.player.clone(), self.side == Colour::White);
+        Ok(PlayForm { player, is_fixed: true, plays_white, strength })
+    }
+
     /// What the player may use for a move, where a clock does not say.
     fn limits(&self) -> Limits {
         match (self.seconds, self.clock) {
@@ -223,8 +247,10 @@ impl Table<'_> {
     fn play(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "You have {}. Type `help` for what you can say.", self.person)?;
         self.show(output)?;
+        // A side's time passes until it has moved, whatever else is said or asked for before.
+        let mut start = Instant::now();
         while self.game.outcome().is_none() && self.late.is_none() {
-            let (start, side) = (Instant::now(), self.game.position().side_to_move());
+            let side = self.game.position().side_to_move();
             let plies = self.game.moves().len();
             if self.game.position().side_to_move() == self.person {
                 if !self.persons_turn(input, output)? {
@@ -235,6 +261,7 @@ impl Table<'_> {
             }
             if self.game.moves().len() > plies {
                 self.stop_clock(side, start.elapsed(), output)?;
+                start = Instant::now();
             }
         }
         match self.outcome() {
@@ -293,11 +320,15 @@ impl Table<'_> {
         }
     }
 
+    /// What the player may use for a move of a side: with a clock, a share of that side's time.
+    fn limits_of(&self, side: Side) -> Limits {
+        let share = self.clocks.as_ref().map(|clocks| clocks.share(side));
+        Limits { time: share.or(self.limits.time), ..self.limits }
+    }
+
     fn players_turn(&mut self, output: &mut impl Write) -> io::Result<()> {
-        if let Some(clocks) = &self.clocks {
-            self.limits.time = Some(clocks.share(!self.person));
-        }
-        let Some(thought) = self.player.think(&self.game, &self.limits) else {
+        let limits = self.limits_of(!self.person);
+        let Some(thought) = self.player.think(&self.game, &limits) else {
             return Err(io::Error::other("the player found no move in a game under way"));
         };
         writeln!(output, "Atoll plays {}{}", thought.best, remarks(&thought))?;
@@ -358,14 +389,16 @@ impl Table<'_> {
     }
 
     fn hint(&mut self, output: &mut impl Write) -> io::Result<()> {
-        match self.player.think(&self.game, &self.limits) {
+        let limits = self.limits_of(self.person);
+        match self.player.think(&self.game, &limits) {
             Some(thought) => writeln!(output, "Atoll would play {}{}", thought.best, remarks(&thought)),
             None => writeln!(output, "There is nothing to play."),
         }
     }
 
     fn evaluate(&mut self, output: &mut impl Write) -> io::Result<()> {
-        let thought = self.player.think(&self.game, &self.limits);
+        let limits = self.limits_of(self.person);
+        let thought = self.player.think(&self.game, &limits);
         match thought.as_ref().and_then(|thought| thought.score) {
             Some(score) => writeln!(output, "Evaluation for your side: {score}"),
             None => writeln!(output, "This player does not evaluate positions."),
@@ -492,5 +525,56 @@ mod tests {
         assert_eq!(clocks.left[Side::White as usize], increment);
         assert!(!clocks.spend(Side::White, increment + Duration::from_nanos(1)));
         assert_eq!(clocks.left[Side::White as usize], Duration::ZERO, "and no increment comes after that");
+    }
+
+    /// A person who takes a while for each line.
+    struct Slow<'a>(&'a [u8]);
+
+    const WHILE: Duration = Duration::from_millis(20);
+
+    impl io::Read for Slow<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let mut line = self.fill_buf()?;
+            let count = io::Read::read(&mut line, bytes)?;
+            self.consume(count);
+            Ok(count)
+        }
+    }
+
+    impl BufRead for Slow<'_> {
+        fn fill_buf(&mut self) -> io::Result<&[u8]> {
+            std::thread::sleep(WHILE);
+            let end = self.0.iter().position(|byte| *byte == b'\n').map_or(self.0.len(), |end| end + 1);
+            Ok(&self.0[..end])
+        }
+
+        fn consume(&mut self, count: usize) {
+            self.0 = &self.0[count..];
+        }
+    }
+
+    #[test]
+    fn a_clock_runs_while_a_person_asks_and_bounds_hints() {
+        let time = Duration::from_mins(1);
+        let mut player = PlayerSpec::Material { depth: 8 }.build();
+        player.new_game(1);
+        let mut table = Table {
+            game: Game::from_position(Position::START, DrawRules::default()),
+            player: &mut *player,
+            limits: Limits::depth(MAX_DEPTH),
+            clocks: Some(Clocks { left: [Duration::from_secs(3), time], increment: Duration::ZERO }),
+            person: Side::Black,
+            board: Board { bottom: Side::Black, colours: false },
+            resigned: false,
+            late: None,
+        };
+        let mut output = vec![];
+        table.play(&mut Slow(b"moves\nhelp\nhint\nnonsense\n11-15\nquit\n"), &mut output).unwrap();
+        let output = String::from_utf8(output).unwrap();
+        assert!(output.contains("Atoll would play "), "{output}");
+        let [black, white] = table.clocks.as_ref().unwrap().left;
+        let spent = Duration::from_secs(3).saturating_sub(black);
+        assert!(spent >= 5 * WHILE, "{spent:?} for five lines and a hint");
+        assert!(white < time, "the player has moved");
     }
 }

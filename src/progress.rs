@@ -1,7 +1,7 @@
 //! Progress on the screen: one line that changes on a terminal, plain lines elsewhere.
 
 use evolution::epoch::Standing;
-use experiment::{Budget, Plan, duration};
+use experiment::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use proto::convert;
 use proto::v1;
@@ -12,29 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How often a plain line is printed.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-
-/// What may end a run beside its generations.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Ends {
-    /// After so many evaluations.
-    evaluations: Option<u64>,
-    /// After so much time.
-    wall_time: Option<Duration>,
-}
-
-impl Ends {
-    /// What may end a plan. Of sweeps and studies each part ends for itself.
-    pub(crate) fn of_plan(plan: &Plan) -> Self {
-        match plan {
-            Plan::Single(experiment) => Self::of_budget(experiment.budget()),
-            _ => Self::default(),
-        }
-    }
-
-    pub(crate) fn of_budget(budget: &Budget) -> Self {
-        Self { evaluations: budget.evaluations, wall_time: budget.wall_time }
-    }
-}
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +29,8 @@ pub(crate) struct Progress {
     kind: Kind,
     islands: u32,
     goal: Option<u64>,
-    ends: Ends,
+    /// The evaluations and the time after which its budget ends it.
+    ends: (Option<u64>, Option<Duration>),
     start: Instant,
     /// Where the run stood when it was taken up: rates count from there.
     first: Option<Reached>,
@@ -61,10 +39,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Progress of a run that stands so.
-    pub(crate) fn new(status: &v1::RunStatus, ends: Ends) -> Self {
+    pub(crate) fn new(status: &v1::RunStatus) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| bar(status.goal));
         let now = Instant::now();
         let (kind, islands, goal) = (status.kind(), status.islands, status.goal);
+        let ends = (status.goal_evaluations, status.goal_milliseconds.map(Duration::from_millis));
         Self { bar, kind, islands, goal, ends, start: now, first: None, printed: now }
     }
 
@@ -118,8 +97,8 @@ impl Progress {
             Some(passed.mul_f64(goal?.saturating_sub(now) as f64 / done as f64))
         };
         let by_goal = at_this_rate(first.done, now.done, self.goal);
-        let by_evaluations = at_this_rate(first.evaluations, now.evaluations, self.ends.evaluations);
-        let by_time = self.ends.wall_time.map(|time| time.saturating_sub(now.elapsed));
+        let by_evaluations = at_this_rate(first.evaluations, now.evaluations, self.ends.0);
+        let by_time = self.ends.1.map(|time| time.saturating_sub(now.elapsed));
         [by_goal, by_evaluations, by_time].into_iter().flatten().min()
     }
 
@@ -167,19 +146,25 @@ mod tests {
 
     #[test]
     fn the_time_left_is_that_of_the_budget_that_ends_the_run() {
-        let status = v1::RunStatus { goal: Some(1000), islands: 4, ..v1::RunStatus::default() };
         let (first, now, passed) = (reached(100, 1000, 20), reached(200, 2000, 30), Duration::from_secs(10));
-        let left = |ends| Progress::new(&status, ends).eta(&first, &now, passed).unwrap().as_secs();
-        let (evaluations, wall_time) = (Some(4000), Some(Duration::from_mins(3)));
-        assert_eq!(left(Ends::default()), 80, "800 generations at 10 a second");
-        assert_eq!(left(Ends { evaluations, wall_time: None }), 20, "2000 evaluations at 100 a second");
-        assert_eq!(left(Ends { evaluations: None, wall_time }), 80, "150 s are left of the time");
-        assert_eq!(left(Ends { evaluations: None, wall_time: Some(Duration::from_secs(31)) }), 1);
+        let progress = |goal_evaluations, goal_milliseconds| {
+            let goal = Some(1000);
+            Progress::new(&v1::RunStatus {
+                goal,
+                goal_evaluations,
+                goal_milliseconds,
+                ..v1::RunStatus::default()
+            })
+        };
+        let left =
+            |evaluations, time| progress(evaluations, time).eta(&first, &now, passed).unwrap().as_secs();
+        assert_eq!(left(None, None), 80, "800 generations at 10 a second");
+        assert_eq!(left(Some(4000), None), 20, "2000 evaluations at 100 a second");
+        assert_eq!(left(None, Some(180_000)), 80, "150 s are left of the time");
+        assert_eq!(left(None, Some(31_000)), 1);
         let late = reached(200, 2000, 400);
-        let over = Progress::new(&status, Ends { evaluations: None, wall_time }).eta(&first, &late, passed);
-        assert_eq!(over, Some(Duration::ZERO));
-        let unbounded = v1::RunStatus::default();
-        assert_eq!(Progress::new(&unbounded, Ends::default()).eta(&first, &now, passed), None);
+        assert_eq!(progress(None, Some(180_000)).eta(&first, &late, passed), Some(Duration::ZERO));
+        assert_eq!(Progress::new(&v1::RunStatus::default()).eta(&first, &now, passed), None);
     }
 
     #[test]
@@ -187,12 +172,7 @@ mod tests {
         let of = |kind: Kind| {
             let status =
                 v1::RunStatus { kind: kind.into(), goal: Some(12), islands: 12, ..v1::RunStatus::default() };
-            Progress::new(&status, Ends::default()).line(
-                &reached(0, 0, 0),
-                &reached(0, 0, 60),
-                None,
-                LINE_EVERY,
-            )
+            Progress::new(&status).line(&reached(0, 0, 0), &reached(0, 0, 60), None, LINE_EVERY)
         };
         assert_eq!(of(Kind::Sweep), "0/12 cells, best –, 0 evaluations/s");
         assert_eq!(of(Kind::Tournament), "0/12 batches, 0 games");

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::export::write_all;
 use crate::failure::Failure;
-use crate::progress::{Ends, Progress};
+use crate::progress::Progress;
 use crate::protection::Credentials;
 use crate::run_name::{Choice, Known, choose, refusal};
 use crate::runs::Reached;
@@ -243,8 +243,38 @@ impl Remote {
     pub(crate) async fn view<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Failure> {
         let reply = self.client.view(v1::ViewRequest { path: path.to_owned() }).await;
         let reply = reply.map_err(|status| self.failure(&status))?.into_inner();
-        serde_json::from_str(&reply.json)
-            .map_err(|error| Failure::Other(format!("the coordinator's reply: {error}")))
+        parse(&reply.json)
+    }
+
+    /// The same for a caller that looks again and again; nothing while no coordinator answers, which may take a restart or
+    /// a standby.
+    pub(crate) async fn view_or_wait<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        (silence, patience): (&mut Silence, Duration),
+    ) -> Result<Option<T>, Failure> {
+        match self.client.view(v1::ViewRequest { path: path.to_owned() }).await {
+            Ok(reply) => {
+                *silence = Silence::default();
+                parse(&reply.into_inner().json).map(Some)
+            }
+            Err(status) if is_silence(&status) => {
+                if silence.is_over(patience) {
+                    return Err(self.given_up(patience));
+                }
+                self.ask_next();
+                Ok(None)
+            }
+            Err(status) => Err(self.failure(&status)),
+        }
+    }
+
+    fn given_up(&self, patience: Duration) -> Failure {
+        let patience = duration::show(patience);
+        let url = &self.url;
+        Failure::Other(format!(
+            "the coordinator at {url} has not answered for {patience}; the run may continue there"
+        ))
     }
 
     /// Gives a worker no more work, or gives it work again.
@@ -303,27 +333,18 @@ impl Remote {
         known: u64,
         (progress, patience): (Option<&Progress>, Duration),
     ) -> Result<v1::StatusReply, Failure> {
-        let (start, mut said) = (Instant::now(), None::<Instant>);
+        let mut silence = Silence::default();
         loop {
             let wait_milliseconds = LOOK.as_millis() as u64;
             let request = v1::StatusRequest { run: run.to_owned(), known_version: known, wait_milliseconds };
             match self.client.status(request).await {
                 Ok(reply) => return Ok(reply.into_inner()),
-                Err(status)
-                    if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled) =>
-                {
-                    if start.elapsed() >= patience {
-                        let message = format!(
-                            "the coordinator at {} has not answered for {}; the run may continue there",
-                            self.url,
-                            duration::show(patience)
-                        );
-                        return Err(Failure::Other(message));
+                Err(status) if is_silence(&status) => {
+                    if silence.is_over(patience) {
+                        return Err(self.given_up(patience));
                     }
-                    if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN) {
-                        let message = "the coordinator does not answer; trying again …";
-                        progress.map_or_else(|| eprintln!("{message}"), |progress| progress.say(message));
-                        said = Some(Instant::now());
+                    if silence.is_worth_a_word() {
+                        progress.map_or_else(|| eprintln!("{NO_ANSWER}"), |progress| progress.say(NO_ANSWER));
                     }
                     tokio::time::sleep(AGAIN).await;
                     self.ask_next();
@@ -334,12 +355,7 @@ impl Remote {
     }
 
     /// Shows a run until it has ended, or the coordinator has not answered for a time.
-    pub(crate) async fn watch(
-        &mut self,
-        run: &str,
-        ends: Ends,
-        patience: Duration,
-    ) -> Result<v1::RunStatus, Failure> {
+    pub(crate) async fn watch(&mut self, run: &str, patience: Duration) -> Result<v1::RunStatus, Failure> {
         let mut known = 0;
         let mut progress: Option<Progress> = None;
         let mut waiting = 0;
@@ -347,7 +363,7 @@ impl Remote {
             let reply = self.status(run, known, (progress.as_ref(), patience)).await?;
             known = reply.version;
             let status = reply.status.ok_or_else(no_status)?;
-            let shown = progress.get_or_insert_with(|| Progress::new(&status, ends));
+            let shown = progress.get_or_insert_with(|| Progress::new(&status));
             shown.show(&status);
             waiting = if status.state() == State::Waiting && reply.workers == 0 { waiting + 1 } else { 0 };
             if waiting == PATIENCE {
@@ -360,6 +376,41 @@ impl Remote {
             tokio::time::sleep(BETWEEN).await;
         }
     }
+}
+
+/// What is said while no coordinator answers.
+pub(crate) const NO_ANSWER: &str = "the coordinator does not answer; trying again …";
+
+/// For how long no coordinator has answered.
+#[derive(Default)]
+pub(crate) struct Silence {
+    since: Option<Instant>,
+    said: Option<Instant>,
+}
+
+impl Silence {
+    /// Whether it has lasted too long, counted from the first call that was not answered.
+    fn is_over(&mut self, patience: Duration) -> bool {
+        self.since.get_or_insert_with(Instant::now).elapsed() >= patience
+    }
+
+    /// Whether to report it: at first, and then from time to time.
+    pub(crate) fn is_worth_a_word(&mut self) -> bool {
+        let is_due = self.said.is_none_or(|said| said.elapsed() >= SAY_AGAIN);
+        if is_due {
+            self.said = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+/// Whether a coordinator that is restarted, or one that stands by, may answer the same call later.
+fn is_silence(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled)
+}
+
+fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json).map_err(|error| Failure::Other(format!("the coordinator's reply: {error}")))
 }
 
 fn no_status() -> Failure {
@@ -383,16 +434,8 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh, players }).await?;
     if arguments.wait {
         eprintln!("run {run} at {}", remote.url);
-        let plan = experiment::load(&arguments.file, seed);
-        let ends = plan.map_or_else(|_| Ends::default(), |plan| Ends::of_plan(&plan));
-        return follow(
-            &mut remote,
-            (&run, ends),
-            arguments.give_up_after,
-            arguments.json,
-            Signals::listen()?,
-        )
-        .await;
+        let patience = arguments.give_up_after;
+        return follow(&mut remote, &run, patience, arguments.json, Signals::listen()?).await;
     }
     if arguments.json {
         out!("{}", serde_json::json!({ "run": run }));
@@ -436,12 +479,12 @@ async fn watch_remote(
     let mut signals = Signals::listen()?;
     if look::has_screen(json) {
         let shown = Remote::connect(url, credentials).await?;
-        if !look::watch_remote(shown, run, &mut signals).await? {
+        if !look::watch_remote(shown, run, patience, &mut signals).await? {
             eprintln!("stopped watching; the run continues: `atoll watch {run}`");
             return Ok(ExitCode::from(signals.exit_code()));
         }
     }
-    follow(&mut remote, (run, Ends::default()), patience, json, signals).await
+    follow(&mut remote, run, patience, json, signals).await
 }
 
 /// A run as far as a local store has it.
@@ -477,13 +520,13 @@ async fn local(place: &StoreArgument, run: &str) -> Result<Local, Failure> {
 /// Watches a run until it has ended, and reports how by the exit code. The run continues if this command is stopped.
 async fn follow(
     remote: &mut Remote,
-    (run, ends): (&str, Ends),
+    run: &str,
     patience: Duration,
     json: bool,
     mut signals: Signals,
 ) -> Result<ExitCode, Failure> {
     let watched = tokio::select! {
-        status = remote.watch(run, ends, patience) => Some(status?),
+        status = remote.watch(run, patience) => Some(status?),
         () = signals.asked() => None,
     };
     let Some(status) = watched else {

@@ -3,7 +3,6 @@
 use crate::clock;
 use crate::drive::{self, Driven, Ending, Wish};
 use crate::failure::Failure;
-use crate::progress::Ends;
 use crate::protection::Credentials;
 use crate::run_name;
 use crate::signals::Signals;
@@ -114,7 +113,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let driven = if let Some(workers) = arguments.workers {
         cells::check_engines(&plan, &crate::engines::read(how.engines.as_deref())?)?;
         let request = request(&arguments, &plan, &files)?;
-        cluster::work_off(&store, request, how, workers, &mut signals, Ends::of_plan(&plan)).await?
+        cluster::work_off(&store, request, how, workers, &mut signals).await?
     } else {
         if !arguments.fresh {
             served::check_idle(&store, &run_name::of(&plan)?).await?;

@@ -31,8 +31,8 @@ use memory::{MOST_POINTS, Memory};
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
-    ArtifactView, EventView, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth, Why, WorkersPage,
-    page, predecessor, why,
+    ArtifactView, EventView, PlayForm, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth, Why,
+    WorkersPage, page, predecessor, why,
 };
 use run::{ArtifactName, Place, RunId, listing};
 use serde::Serialize;
@@ -68,6 +68,8 @@ pub struct Offers {
     pub exhibit: Option<Exhibit>,
     /// Where people play.
     pub table: Option<PlayTable>,
+    /// How the form of a new game is filled.
+    pub form: PlayForm,
 }
 
 /// What a coordinator is told about whom it shows its runs, and how.
@@ -205,7 +207,11 @@ impl Dashboard {
             }
             Err(reason) => Why { text: format!("Its journal cannot be read: {reason}."), ..Why::default() },
         };
-        Ok(RunView { row, why, ..RunView::default() })
+        let islands = match row.kind.as_str() {
+            "evolution" if !row.has_ended() => listing::islands(store, &run, row.islands).await,
+            _ => vec![],
+        };
+        Ok(RunView { row, why, islands, ..RunView::default() })
     }
 
     /// Why a run makes no progress.
@@ -230,8 +236,9 @@ impl Dashboard {
         name: &str,
         (from, to): (Option<u64>, Option<u64>),
     ) -> Result<Vec<EventView>, Problem> {
-        let events = listing::events(self.store()?, &self.known(name).await?).await;
-        let mut events = events.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
+        let log = self.0.memory.log(self.store()?, self.known(name).await?).await;
+        let log = log.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
+        let mut events = log.events.clone();
         events.retain(|event| from.is_none_or(|from| event.at >= from) && to.is_none_or(|to| event.at <= to));
         Ok(events)
     }
@@ -322,14 +329,23 @@ impl Dashboard {
     }
 }
 
-/// What the JSON API returns for a path below `/api/v1/`, of a store without a coordinator.
-///
-/// # Errors
-/// Why it cannot, in a sentence.
-pub async fn view_store(store: &Store, path: &str, unix: fn() -> u64) -> Result<Value, String> {
-    let dashboard = Dashboard::stored(store.clone(), String::new(), None, unix);
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    dashboard.view(path, &Query::parse(query)).await.map_err(|problem| problem.message)
+/// What the dashboard shows of a store without a coordinator, for a command that looks at it again and again.
+pub struct StoreView(Dashboard);
+
+impl StoreView {
+    /// That of a store.
+    pub fn new(store: Store, unix: fn() -> u64) -> Self {
+        Self(Dashboard::stored(store, String::new(), None, unix))
+    }
+
+    /// What the JSON API returns for a path below `/api/v1/`.
+    ///
+    /// # Errors
+    /// Why it cannot, in a sentence.
+    pub async fn view(&self, path: &str) -> Result<Value, String> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        self.0.view(path, &Query::parse(query)).await.map_err(|problem| problem.message)
+    }
 }
 
 fn no_coordinator() -> Problem {

@@ -6,6 +6,8 @@
 //! it called durable must be in the store. The rate is that of all workers, against what they could do if no call took any
 //! time; calls are timed by the clock.
 
+mod pages;
+
 use super::{Bench, Figure};
 use crate::failure::Failure;
 use crate::run::opening;
@@ -45,6 +47,8 @@ struct Load {
     latency: Duration,
     /// Threads of all workers together.
     threads: usize,
+    /// Pages of the dashboard that are open.
+    pages: u32,
 }
 
 const USUAL: Load = Load {
@@ -54,6 +58,7 @@ const USUAL: Load = Load {
     time: Duration::from_secs(30),
     latency: Duration::ZERO,
     threads: 1,
+    pages: 0,
 };
 
 const LARGE: Load = Load {
@@ -63,7 +68,11 @@ const LARGE: Load = Load {
     time: Duration::from_secs(60),
     latency: Duration::from_millis(20),
     threads: 2,
+    pages: 0,
 };
+
+/// The most pages that one address may keep open.
+const PAGES: u32 = 100;
 
 impl Load {
     fn plan(self) -> String {
@@ -91,11 +100,13 @@ checkpoint = {{ every = 1 }}
 }
 
 pub(super) fn benches() -> Vec<Bench> {
-    vec![("cluster.load", || load(USUAL)), (LARGE_KEY, || load(LARGE))]
+    vec![("cluster.load", || load(USUAL)), (LARGE_KEY, || load(LARGE)), (PAGES_KEY, load_pages)]
 }
 
-/// It takes minutes and thousands of connections, and is measured only where it is named in full.
-pub(super) const LARGE_KEY: &str = "cluster.load_large";
+/// They take minutes, and one thousands of connections: they are measured only where they are named in full.
+pub(super) const LONG_KEYS: [&str; 2] = [LARGE_KEY, PAGES_KEY];
+const LARGE_KEY: &str = "cluster.load_large";
+const PAGES_KEY: &str = "cluster.load_pages";
 
 /// A coordinator whose store takes longer, for this bench alone.
 #[derive(clap::Args)]
@@ -128,6 +139,8 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
         TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
     let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
     eprintln!("coordinator at http://{address}");
+    let http = TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
+    eprintln!("{}", http.local_addr().map_err(|error| Failure::Other(error.to_string()))?);
     let store = Store::local(store).await?;
     let store = if *latency == 0 { store } else { store.delayed(Duration::from_millis(*latency)) };
     let file = plan.display().to_string();
@@ -137,7 +150,8 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
     let settings = Settings { first, ..Settings::new(opening.nonce, &opening.owner.version) };
     let limits = Limits { connections: *connections, of_one_peer: *connections };
     let forever = Box::pin(std::future::pending());
-    coordinator::serve_listener(listener, limits, None, store, settings, crate::clock::now, forever).await?;
+    coordinator::serve_listener(listener, limits, Some(http), store, settings, crate::clock::now, forever)
+        .await?;
     Ok(())
 }
 
@@ -151,29 +165,44 @@ fn allow_files(wanted: usize) {
 }
 
 fn load(load: Load) -> Figure {
+    let (tally, memory, stored) = measured(load);
+    figure(load, &tally, memory, &stored)
+}
+
+/// The usual load without pages and with them: the second may take little more than the first.
+fn load_pages() -> Figure {
+    let (without, memory, stored) = measured(USUAL);
+    let (with, ..) = measured(Load { pages: PAGES, ..USUAL });
+    let mut figure = figure(USUAL, &without, memory, &stored);
+    figure.details.extend(pages::details(USUAL, &without, &with));
+    figure
+}
+
+/// What was done, the memory of the coordinator, and what it has stored of each island.
+fn measured(load: Load) -> (Tally, f64, Vec<u64>) {
     let folder = std::env::temp_dir().join(format!("atoll-load-{:x}", rand::random::<u64>()));
     std::fs::create_dir_all(&folder).expect("a bench may write to the temporary folder");
     // A bench is called from within a runtime, in which no other one may wait.
     let place = folder.clone();
-    let figure = std::thread::spawn(move || in_folder(load, &place)).join();
+    let measured = std::thread::spawn(move || in_folder(load, &place)).join();
     let _ = std::fs::remove_dir_all(&folder);
-    figure.expect("the bench comes to its end")
+    measured.expect("the bench comes to its end")
 }
 
-fn in_folder(load: Load, folder: &Path) -> Figure {
-    let (mut coordinator, url) = start(load, folder);
+fn in_folder(load: Load, folder: &Path) -> (Tally, f64, Vec<u64>) {
+    let (mut coordinator, url, http) = start(load, folder);
     allow_files(load.workers as usize + 1000);
     let runtime = match load.threads {
         1 => tokio::runtime::Builder::new_current_thread().enable_all().build(),
         threads => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build(),
     };
     let runtime = runtime.expect("a runtime needs no more than a few file descriptors");
-    let tally = runtime.block_on(all_work(load, &url));
+    let tally = runtime.block_on(all_work(load, (&url, &http), coordinator.id()));
     let memory = peak_memory(coordinator.id());
     let _ = coordinator.kill();
     let _ = coordinator.wait();
     let stored = runtime.block_on(stored_epochs(load, &folder.join("store")));
-    figure(load, &tally, memory, &stored)
+    (tally, memory, stored)
 }
 
 /// How many epochs of each island there are in the store that the coordinator left behind when it was killed.
@@ -186,8 +215,8 @@ async fn stored_epochs(load: Load, folder: &Path) -> Vec<u64> {
     (0..load.islands).map(|island| keeper.archipelago().done(island)).collect()
 }
 
-/// A coordinator as a process of its own, and where it is.
-fn start(load: Load, folder: &Path) -> (Child, String) {
+/// A coordinator as a process of its own, and where it and its dashboard are.
+fn start(load: Load, folder: &Path) -> (Child, String, String) {
     let plan = folder.join("plan.toml");
     std::fs::write(&plan, load.plan()).expect("the folder was just made");
     let connections = (2 * load.workers).to_string();
@@ -200,10 +229,11 @@ fn start(load: Load, folder: &Path) -> (Child, String) {
         .spawn()
         .expect("this program can be started");
     let mut lines = BufReader::new(coordinator.stderr.take().expect("it was piped")).lines();
-    let line = lines.next().and_then(Result::ok).expect("a coordinator says where it is");
+    let mut said = || lines.next().and_then(Result::ok).expect("a coordinator says where it is");
+    let (line, http) = (said(), said());
     std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
     let url = line.strip_prefix("coordinator at ").expect("a coordinator says where it is");
-    (coordinator, url.to_owned())
+    (coordinator, url.to_owned(), http)
 }
 
 /// What has been done, and how long the calls took.
@@ -221,9 +251,13 @@ struct Tally {
     failed: u64,
     /// Why the first of them failed.
     reason: Option<Status>,
+    /// For how long the coordinator had a core meanwhile.
+    core_seconds: f64,
+    readings: pages::Readings,
 }
 
-async fn all_work(load: Load, url: &str) -> Tally {
+async fn all_work(load: Load, (url, http): (&str, &str), coordinator: u32) -> Tally {
+    let runs = if load.pages > 0 { pages::submit(load, url).await } else { vec![] };
     let evolver = Experiment::evolver(&load.experiment());
     let mut working = JoinSet::new();
     let start = Instant::now() + Duration::from_secs(3) + load.time / 10;
@@ -236,7 +270,13 @@ async fn all_work(load: Load, url: &str) -> Tally {
         // They do not all come at once.
         working.spawn(simulated.work(start + load.pace * number / load.workers));
     }
-    let mut all = Tally::default();
+    tokio::time::sleep_until(start).await;
+    let core_seconds = pages::core_seconds(coordinator);
+    let reading = tokio::spawn(pages::read_pages(http.to_owned(), runs, load.pages, start + load.time));
+    tokio::time::sleep_until(start + load.time).await;
+    let core_seconds = pages::core_seconds(coordinator) - core_seconds;
+    let readings = reading.await.expect("pages are read to the end");
+    let mut all = Tally { core_seconds, readings, ..Tally::default() };
     for tally in working.join_all().await {
         all.acquired.extend(tally.acquired);
         all.completed.extend(tally.completed);

@@ -1,5 +1,6 @@
 //! A run on the whole screen of a terminal, drawn with plain escape sequences.
 
+use crate::remote::NO_ANSWER;
 use report::dashboard::{EventView, IslandState, RunView, WorkerView};
 use report::text::{moment, number, shortened, time};
 use std::io::{self, Write};
@@ -16,6 +17,8 @@ pub(super) struct Model {
     pub(super) view: RunView,
     pub(super) workers: Vec<WorkerView>,
     pub(super) events: Vec<EventView>,
+    /// Whether no coordinator answers: then the rest is what was seen last.
+    pub(super) is_silent: bool,
     /// The best fitness at each look so far.
     pub(super) bests: Vec<f64>,
 }
@@ -32,13 +35,7 @@ impl Screen {
 
     /// Draws lines in place of those before.
     pub(super) fn show(&mut self, lines: &[String]) -> io::Result<()> {
-        let mut frame = String::from("\x1b[H");
-        for line in lines {
-            frame.push_str(line);
-            frame.push_str("\x1b[K\r\n");
-        }
-        frame.push_str("\x1b[J");
-        self.0.write_all(frame.as_bytes())?;
+        self.0.write_all(frame(lines).as_bytes())?;
         self.0.flush()
     }
 }
@@ -48,6 +45,17 @@ impl Drop for Screen {
         let _ = write!(self.0, "\x1b[?25h\x1b[?1049l");
         let _ = self.0.flush();
     }
+}
+
+/// What draws lines from the first row on. The last one has no end: on a full screen that would scroll the first away.
+fn frame(lines: &[String]) -> String {
+    let mut frame = String::from("\x1b[H");
+    // What was there before is erased before each text: behind a text that fills its row that would erase its end.
+    for (at, line) in lines.iter().enumerate() {
+        let [erasing, end] = if at + 1 < lines.len() { ["\x1b[K", "\r\n"] } else { ["\x1b[J", ""] };
+        frame.extend([erasing, line.as_str(), end]);
+    }
+    frame
 }
 
 /// The lines of a screen, none longer and not more than it has room for.
@@ -68,7 +76,8 @@ pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String
     section(&mut lines, "EVENTS", events.collect());
     lines.truncate(height.saturating_sub(2));
     lines.push(String::new());
-    lines.push("Ctrl-C stops watching; the run continues.".to_owned());
+    let last = if model.is_silent { NO_ANSWER } else { "Ctrl-C stops watching; the run continues." };
+    lines.push(last.to_owned());
     lines.into_iter().map(|line| cut(&line, width)).collect()
 }
 
@@ -181,7 +190,13 @@ mod tests {
         let worker =
             WorkerView { name: "one\x1b[2J".to_owned(), state: WorkerState::Busy, ..WorkerView::default() };
         let event = EventView { at: 1000, kind: "created".to_owned(), ..EventView::default() };
-        Model { view, workers: vec![worker], events: vec![event], bests: vec![1.0, 2.0, 4.0] }
+        Model {
+            view,
+            workers: vec![worker],
+            events: vec![event],
+            is_silent: false,
+            bests: vec![1.0, 2.0, 4.0],
+        }
     }
 
     #[test]
@@ -194,6 +209,20 @@ mod tests {
             assert!(text.contains(word), "expected {word} in:\n{text}");
         }
         assert!(!text.contains('\x1b'), "a name moves no cursor");
+    }
+
+    #[test]
+    fn a_full_screen_does_not_scroll() {
+        let lines = draw(&model(), (60, 10));
+        let drawn = frame(&lines);
+        assert_eq!((lines.len(), drawn.matches('\n').count()), (10, 9), "each line end moves down once");
+        assert!(!drawn.ends_with('\n') && drawn.starts_with("\x1b[H\x1b[Kmaze-0a1b2c3d"), "{drawn}");
+    }
+
+    #[test]
+    fn a_silent_coordinator_is_named_below_what_was_seen_last() {
+        let lines = draw(&Model { is_silent: true, ..model() }, (60, 40));
+        assert!(lines[0].starts_with("maze-0a1b2c3d") && lines.last().unwrap() == NO_ANSWER, "{lines:?}");
     }
 
     #[test]

@@ -18,8 +18,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// The most plies and seconds that a search is given.
-const DEEPEST: u32 = 24;
-const LONGEST: Duration = Duration::from_secs(20);
+pub(super) const DEEPEST: u32 = 24;
+pub(super) const LONGEST: Duration = Duration::from_secs(20);
 /// How long to wait for the search of another request.
 const PATIENCE: Duration = Duration::from_secs(25);
 /// The longest game, and the largest PDN that is read.

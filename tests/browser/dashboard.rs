@@ -71,13 +71,30 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     // The page shows the worker without being touched, and that it was killed within a lease and 2 seconds.
     let mut page = chromium.visit(&format!("{site}/workers"), LIGHT);
     until(&mut page, "a busy worker", "document.querySelector('.state.busy') !== null");
+    let mut other = Chromium::start();
+    let mut strip = other.visit(&format!("{site}/runs/{run}"), LIGHT);
+    let holds = |section: &str, name: &str| {
+        format!("/{name}/.test(document.querySelector('{section}')?.textContent ?? '')")
+    };
+    until(
+        &mut strip,
+        "the victim's work",
+        &format!("{} && {}", holds("#now", "victim"), holds("#work", "victim")),
+    );
     drop(victim);
+    let (killed, _worker) = (Instant::now(), worker("second"));
     let seen = until(&mut page, "a silent worker", "document.querySelector('.state.silent') !== null");
     assert!(seen < Duration::from_secs(4), "{seen:?}: a lease of 2 seconds and 2 more");
     drop(page);
+    // So does the page of the run: what the victim held is given to another worker, which enters the strip.
+    until(&mut strip, "the end of the victim's leases", &format!("!({})", holds("#now", "victim")));
+    let left = killed.elapsed();
+    until(&mut strip, "the second worker in the strip", &holds("#work", "second"));
+    let entered = killed.elapsed();
+    println!("silent after {seen:?}, leases gone after {left:?}, second in the strip after {entered:?}");
+    assert!(left < Duration::from_secs(4) && entered < Duration::from_secs(4), "{left:?}, {entered:?}");
 
-    let _worker = worker("second");
-    let mut page = chromium.visit(&format!("{site}/runs/{run}"), LIGHT);
+    let mut page = strip;
     until(&mut page, "islands that are computed", "document.querySelector('.cells .computing') !== null");
     until(
         &mut page,
@@ -92,6 +109,13 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     let requests = page.requests();
     assert!(requests.iter().all(|request| request.starts_with(&site)), "{requests:?}");
     assert_eq!(page.complaints(), Vec::<String>::new());
+    drop(page);
+
+    // The table of workers with its buttons has room at the usual width.
+    let mut page = chromium.visit(&format!("{site}/workers"), View { width: 1280, ..LIGHT });
+    let fits = "{ const { scrollWidth, clientWidth } = document.querySelector('.scroll'); scrollWidth <= clientWidth }";
+    assert_eq!(page.evaluate("document.querySelectorAll('.scroll button').length"), 2);
+    assert_eq!(page.evaluate(fits), true);
     drop(page);
 
     photograph(&mut chromium, &site, run);
@@ -137,6 +161,48 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     let shown = page.evaluate("document.querySelector('#fitness').textContent.length > 100 && getComputedStyle(document.querySelector('.actions')).display === 'none'");
     assert_eq!(shown, true);
     drop((page, coordinator));
+}
+
+/// A sweep and a tournament that are paused when they are half done.
+#[test]
+fn what_is_half_filled_is_shown_by_its_coordinator() {
+    let (place, axe) = (Place::new(), axe());
+    let many =
+        crate::SWEEP.replace("repeats = 2", "repeats = 40").replace("generations = 5", "generations = 200");
+    place.write("sweep.toml", many);
+    place.write(
+        "tournament.toml",
+        crate::TOURNAMENT.replace("openings = 26", "openings = 174").replace("depth = 2", "depth = 5"),
+    );
+    let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
+    let url = said(&mut lines, "coordinator at ");
+    let site = said(&mut lines, "dashboard, health and metrics at ");
+    std::thread::spawn(move || lines.for_each(drop));
+    let _worker = start(&place, &["worker", "--coordinator", &url, "--threads", "1"]);
+    let mut chromium = Chromium::start();
+    let own = |requests: &[String]| requests.iter().all(|request| request.starts_with(&site));
+    let mut found = vec![];
+    for (file, section) in [("sweep.toml", "#so-far"), ("tournament.toml", "#ratings")] {
+        let submitted = place.json(&["submit", file, "--coordinator", &url, "--json"]);
+        let run = submitted["run"].as_str().unwrap();
+        let row = |state: &str| {
+            let runs = place.json(&["runs", "--coordinator", &url, "--json"]);
+            let row = runs.as_array().unwrap().iter().find(|row| row["run"] == run).unwrap().clone();
+            assert_ne!(row["state"], "finished", "{row}");
+            row["state"] == state && row.to_string().contains("\"evaluations\":") && row["evaluations"] != 0
+        };
+        crate::support::until("something is done", || row("running"));
+        place.run(&["pause", run, "--coordinator", &url]).expect(0);
+        crate::support::until("it is paused", || row("paused"));
+        let page_of = format!("{site}/runs/{run}");
+        let mut page = chromium.visit(&page_of, LIGHT);
+        until(&mut page, "what there is so far", &format!("document.querySelector('{section}') !== null"));
+        assert_eq!(page.evaluate("document.querySelector('.why').textContent.includes('paused')"), true);
+        drop(page);
+        found.extend(faults_at(&mut chromium, &page_of, &axe, own));
+    }
+    assert!(found.is_empty(), "{} faults:\n{}", found.len(), found.join("\n"));
 }
 
 /// Open files and kilobytes of memory of a process.

@@ -1,6 +1,7 @@
 //! The dashboard of a real coordinator and of a store without one.
 
-use crate::process::{Folder, atoll, json, text, wait_until};
+use crate::process::{Folder, Process, atoll, json, text, wait_until};
+use crate::terminal::{Screen, Terminal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -173,6 +174,81 @@ fn a_viewers_token_looks_and_changes_nothing() {
         assert!(text(&refused.stderr).contains("expected an operator's token"), "{}", text(&refused.stderr));
     }
     assert!(text(&with(viewer, &["explain", &run]).stdout).starts_with("No worker is connected."));
+}
+
+#[test]
+fn a_whole_screen_and_followed_events_outlast_a_restart() {
+    const SIZE: (u16, u16) = (20, 80);
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    // As many islands as fill the screen.
+    let long =
+        EXPERIMENT.replace("count = 4", "count = 60").replace("generations = 200", "generations = 1000000");
+    let run = coordinator.submit(&long.replace("population = 300", "population = 10"));
+    let _worker = coordinator.worker(&["--name", "steady"]);
+    let command = |arguments: &[&str]| {
+        let mut command = atoll();
+        command.args(arguments).args(["--coordinator", &coordinator.url()]).current_dir(folder.path());
+        command
+    };
+    let (mut screen, watch) = (Screen::new(SIZE), command(&["watch", &run]));
+    let mut terminal = Terminal::of(watch, SIZE);
+    let mut follow = command(&["logs", &run, "--follow"]);
+    let mut follow = Process(follow.stdout(Stdio::piped()).spawn().unwrap());
+    let mut followed = BufReader::new(follow.0.stdout.take().unwrap());
+    let mut line = String::new();
+    followed.read_line(&mut line).unwrap();
+    assert!(line.contains("created"), "{line}");
+    let shows =
+        |rows: &[String]| rows[0].starts_with(&format!("{run}  running")) && rows[19].starts_with("Ctrl-C");
+    terminal.wait_until(&mut screen, "a full screen with its headline", |rows| {
+        shows(rows) && rows.iter().any(|row| row.contains("ISLANDS"))
+    });
+    let mut coordinator = coordinator;
+    coordinator.process.0.kill().unwrap();
+    terminal.wait_until(&mut screen, "what was seen last, and that no coordinator answers", |rows| {
+        rows[0].starts_with(&run) && rows[19].starts_with("the coordinator does not answer")
+    });
+    let coordinator = coordinator.again();
+    terminal.wait_until(&mut screen, "the run again", shows);
+    assert!(coordinator.command(&["cancel", &run]).status.success());
+    terminal.wait_for(&["cancelled"]);
+    assert_eq!(terminal.ended(), Some(1));
+    let mut rest = String::new();
+    followed.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("cancelled"), "{rest}");
+    assert_eq!(follow.ended(), Some(0));
+}
+
+/// A referee asks for everything that the description names, with names that are made up and with those of a run.
+#[test]
+fn schemathesis_finds_no_server_error() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(&EXPERIMENT.replace("generations = 200", "generations = 20"));
+    let _worker = coordinator.worker(&["--name", "asked-for"]);
+    coordinator.digest(&run);
+    let program = crate::s3::environment("schemathesis").join("bin/schemathesis");
+    let site = format!("http://{}", coordinator.http);
+    let own = format!("[parameters]\n\"path.run\" = \"{run}\"\n\"path.worker\" = \"asked-for\"\n");
+    for settings in ["", own.as_str()] {
+        folder.file("schemathesis.toml", settings);
+        let start = Instant::now();
+        // Fewer requests than an address may send, and a stream never ends.
+        let asked = std::process::Command::new(&program)
+            .args(["run", &format!("{site}/api/v1/openapi.json"), "--url", &site, "--no-color"])
+            .args(["--checks", "not_a_server_error", "--exclude-path", "/api/v1/stream"])
+            .args(["--rate-limit", "80/s", "--max-time", "8", "--request-timeout", "5", "--no-shrink"])
+            .args(["--generation-deterministic", "--generation-database", "none", "--continue-on-failure"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = text(&asked.stdout);
+        assert!(asked.status.success(), "{said}{}", text(&asked.stderr));
+        assert!(said.contains("/api/v1/runs"), "{said}");
+        println!("{:?}: {}", start.elapsed(), said.lines().rev().take(12).collect::<Vec<_>>().join("\n"));
+    }
+    assert_eq!(api(&coordinator.http, &format!("runs/{run}"))["row"]["run"], run.as_str());
 }
 
 #[test]

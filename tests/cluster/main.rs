@@ -30,4 +30,6 @@ mod soak;
 mod standby;
 mod state_in_s3;
 mod succession;
+#[path = "../support/terminal.rs"]
+mod terminal;
 mod wire;

@@ -69,6 +69,26 @@ fn hints_captures_undo_and_mistakes_are_explained() {
 }
 
 #[test]
+fn a_hint_takes_no_more_than_a_share_of_the_clock() {
+    let place = Place::new();
+    let mut terminal = Terminal::start(&place, &["play", "material", "--clock", "0.2", "--seed", "1"]);
+    terminal.wait_for(&["Your move: "]);
+    assert!(ask(&mut terminal, "hint").contains("Atoll would play "));
+    assert!(ask(&mut terminal, "eval").contains("For you the position is worth "));
+    terminal.say("quit");
+    terminal.wait_for(&["The game is in"]);
+}
+
+#[test]
+fn what_a_browser_does_not_allow_is_refused_before_a_board_is_served() {
+    let place = Place::new();
+    for (flag, value, most) in [("--seconds", "60", "20"), ("--depth", "30", "24")] {
+        let refused = place.run(&["play", "material", "--web", flag, value]);
+        refused.expect_error(2, &[flag, &format!("expected at most {most} with --web, found {value}")]);
+    }
+}
+
+#[test]
 fn a_person_who_can_capture_is_told_to() {
     let place = Place::new();
     let fen = "B:W18,31:B14,1";

@@ -1,7 +1,7 @@
 //! What people see of a run while it goes on: the progress line, `watch`, `logs` and a worker, in a real terminal.
 
 use crate::support::Place;
-use crate::terminal::Terminal;
+use crate::terminal::{Screen, Terminal};
 
 /// Goes on until it is stopped.
 const ENDLESS: &str = r#"
@@ -59,6 +59,31 @@ fn a_run_shows_when_its_budget_ends_and_takes_the_line_away() {
     assert!(logs.expect(0).stderr.contains("no process works on"), "{logs:?}");
     let listed = place.json(&["runs", "--json"]);
     assert_eq!(listed[0]["state"], "stopped");
+}
+
+#[test]
+fn a_run_of_this_machine_is_watched_on_the_whole_screen() {
+    const SIZE: (u16, u16) = (24, 80);
+    let place = Place::new();
+    let many = ENDLESS
+        .replace("count = 2", "count = 60")
+        .replace("200000", "2000")
+        .replace("budget", "checkpoint = { every = \"100ms\" }\nbudget");
+    place.write("endless.toml", many);
+    let mut running = Terminal::start(&place, &["run", "endless.toml"]);
+    running.wait_for(&["generation "]);
+    let mut watching = Terminal::of(place.command(&["watch", "endless"]), SIZE);
+    let mut screen = Screen::new(SIZE);
+    watching.wait_until(&mut screen, "islands below the headline", |rows| {
+        rows[0].starts_with("endless-")
+            && rows[0].contains("running")
+            && rows.iter().any(|row| row.contains(" 47:"))
+    });
+    watching.signal("INT");
+    watching.wait_for(&["stopped watching; the run continues"]);
+    assert_eq!(watching.ended(), Some(130));
+    running.signal("INT");
+    assert_eq!(running.ended(), Some(130));
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn root() -> &'static Path {
 }
 
 /// The folder of an environment that holds a server.
-fn environment(name: &str) -> PathBuf {
+pub(crate) fn environment(name: &str) -> PathBuf {
     let root = root();
     let made = Command::new(root.join("tests/referees/setup")).arg(name).status();
     assert!(made.is_ok_and(|status| status.success()), "the environment of referees can be made");

@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, stream};
 use report::Section;
 use report::dashboard::{History, RunRow};
+use run::listing::RunLog;
 use run::reader::Reader;
 use run::{RunId, history, listing};
 use std::collections::BTreeMap;
@@ -24,12 +25,16 @@ const SPARK_WAIT: Duration = Duration::from_millis(300);
 /// How old a history may be at least.
 const HISTORY_AGE: Duration = Duration::from_secs(2);
 /// How old a list or a history may be, as a multiple of what reading it took: one page that is left open costs no more
-/// than a thirtieth of a core.
-const LIST_PATIENCE: u32 = 10;
+/// than a thirtieth of a core. All histories that are read again cost no more than that together.
 const PATIENCE: u32 = 30;
+/// How long a program waits for a history that is read again, before it is given an older one.
+const REFRESH: Duration = Duration::from_secs(20);
 /// The most histories and curves that are remembered.
 const MOST_HISTORIES: usize = 16;
 const MOST_SPARKS: usize = 10_000;
+/// The most runs of which it is remembered that they were read, and the most whose events are.
+const MOST_READ: usize = 10_000;
+const MOST_LOGS: usize = 64;
 /// How many runs of a list are read at once.
 const READ_AHEAD: usize = 32;
 /// Points that are remembered of a history: of all islands together, and of each at least and at most. Of all histories
@@ -48,8 +53,14 @@ pub(super) struct Known {
     stamp: Stamp,
 }
 
-/// A history that is being read, or why it cannot be.
-type Reading = Shared<BoxFuture<'static, Result<Arc<Known>, String>>>;
+/// Something that is being read, or why it cannot be.
+type Reading<T> = Shared<BoxFuture<'static, Result<Arc<T>, String>>>;
+
+/// What happened to a run, and when that was asked for last.
+struct Log {
+    log: Arc<RunLog>,
+    asked: Instant,
+}
 
 /// What tells two readings of a run apart: a run that has ended may be continued, or submitted again under its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +95,7 @@ struct Listed {
 
 impl Listed {
     fn is_fresh(&self) -> bool {
-        self.read.elapsed() < LIST_AGE.max(LIST_PATIENCE * self.cost)
+        self.read.elapsed() < LIST_AGE.max(PATIENCE * self.cost)
     }
 }
 
@@ -93,7 +104,11 @@ struct Kept {
     rows: Option<Listed>,
     sparks: BTreeMap<String, Spark>,
     histories: BTreeMap<String, Arc<Known>>,
-    readings: BTreeMap<String, Reading>,
+    readings: BTreeMap<String, Reading<Known>>,
+    /// Runs whose history was read, by when they were created: what was forgotten since is no reason to hurry.
+    read: BTreeMap<String, u64>,
+    logs: BTreeMap<String, Log>,
+    log_readings: BTreeMap<String, Reading<RunLog>>,
 }
 
 /// Everything that is remembered. Clones are the same.
@@ -104,13 +119,17 @@ pub(super) struct Memory {
     listing: Arc<Semaphore>,
     sparking: Arc<Semaphore>,
     reading: Arc<Semaphore>,
+    /// A history that is read again keeps this for a multiple of what that took, so that pages of many runs cost no more
+    /// than the page of one.
+    refreshing: Arc<Semaphore>,
     exhibit: Option<Exhibit>,
 }
 
 impl Memory {
     pub(super) fn new(exhibit: Option<Exhibit>) -> Self {
         let one = || Arc::new(Semaphore::new(1));
-        Self { kept: Arc::default(), listing: one(), sparking: one(), reading: one(), exhibit }
+        let (listing, sparking, reading, refreshing) = (one(), one(), one(), one());
+        Self { kept: Arc::default(), listing, sparking, reading, refreshing, exhibit }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -202,12 +221,27 @@ impl Memory {
         kept.sparks.insert(run, Spark { points, read: Instant::now(), stamp });
     }
 
-    /// How a run went. One history is read at a time, apart from all calls, whether the caller waits for it or not.
+    /// How a run went. A history that was never read is waited for as long as that takes; one that is read again only for a
+    /// while.
     pub(super) async fn history(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
+        if !self.was_read(row) {
+            return self.newest(store, row).await;
+        }
+        let known = self.history_within(store, row, REFRESH).await?;
+        known
+            .ok_or_else(|| "its history is being read again, after those of other runs: ask later".to_owned())
+    }
+
+    /// The history, once it is read. One is read at a time, apart from all calls, whether the caller waits for it or not.
+    async fn newest(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
         match self.fresh(row) {
             Some(known) => Ok(known),
             None => self.reading(store, row)?.await,
         }
+    }
+
+    fn was_read(&self, row: &RunRow) -> bool {
+        self.lock().read.get(&row.run) == Some(&row.created)
     }
 
     /// How a run went, as far as that is known or read within a time; nothing if it takes longer.
@@ -217,7 +251,7 @@ impl Memory {
         row: &RunRow,
         patience: Duration,
     ) -> Result<Option<Arc<Known>>, String> {
-        if let Ok(read) = tokio::time::timeout(patience, self.history(store, row)).await {
+        if let Ok(read) = tokio::time::timeout(patience, self.newest(store, row)).await {
             return read.map(Some);
         }
         // An older history of the same run is better than none.
@@ -238,7 +272,8 @@ impl Memory {
     }
 
     /// The reading of a history that is under way, or a new one.
-    fn reading(&self, store: &Store, row: &RunRow) -> Result<Reading, String> {
+    fn reading(&self, store: &Store, row: &RunRow) -> Result<Reading<Known>, String> {
+        let is_first = !self.was_read(row);
         let mut kept = self.lock();
         if let Some(reading) = kept.readings.get(&row.run) {
             return Ok(reading.clone());
@@ -247,9 +282,18 @@ impl Memory {
         let (memory, store, stamp, kind) = (self.clone(), store.clone(), Stamp::of(row), row.kind.clone());
         // The task outlives its callers: a page that is closed or loaded again starts no second one.
         let task = tokio::spawn(async move {
-            let _permit = memory.reading.acquire().await;
+            let permits = if is_first { &memory.reading } else { &memory.refreshing };
+            let permit = permits.clone().acquire_owned().await;
+            let start = Instant::now();
             let read = memory.read_history(store, (id.clone(), kind), stamp).await;
             memory.lock().readings.remove(id.as_str());
+            if !is_first {
+                let cost = start.elapsed();
+                tokio::spawn(async move {
+                    tokio::time::sleep(PATIENCE * cost).await;
+                    drop(permit);
+                });
+            }
             read
         });
         let reading = async move { task.await.unwrap_or_else(|error| Err(error.to_string())) };
@@ -278,6 +322,10 @@ impl Memory {
         let (read, cost) = (Instant::now(), start.elapsed());
         let known = Arc::new(Known { sections: Arc::new(sections), history, read, cost, stamp });
         let mut kept = self.lock();
+        if kept.read.len() >= MOST_READ {
+            kept.read.clear();
+        }
+        kept.read.insert(run.to_string(), known.stamp.created);
         kept.histories.insert(run.to_string(), known.clone());
         let points = |known: &Arc<Known>| known.history.epochs.len() + known.history.statistics.len();
         while kept.histories.len() > MOST_HISTORIES
@@ -288,6 +336,41 @@ impl Memory {
             oldest.map(|oldest| kept.histories.remove(&oldest));
         }
         Ok(known)
+    }
+
+    /// What happened to a run. Events that are known are not read again.
+    pub(super) async fn log(&self, store: &Store, run: RunId) -> Result<Arc<RunLog>, String> {
+        self.log_reading(store, run).await
+    }
+
+    fn log_reading(&self, store: &Store, run: RunId) -> Reading<RunLog> {
+        let name = run.to_string();
+        let mut kept = self.lock();
+        if let Some(reading) = kept.log_readings.get(&name) {
+            return reading.clone();
+        }
+        let known = kept.logs.get(&name).map(|known| known.log.clone());
+        let (memory, store) = (self.clone(), store.clone());
+        // The task outlives its callers, as that of a history.
+        let task = tokio::spawn(async move {
+            let known = known.unwrap_or_else(|| Arc::new(RunLog::empty(&run)));
+            let read = known.read_on(&store, &run).await.map(Arc::new);
+            let mut kept = memory.lock();
+            kept.log_readings.remove(run.as_str());
+            if let Ok(log) = &read {
+                let log = Log { log: log.clone(), asked: Instant::now() };
+                kept.logs.insert(run.to_string(), log);
+            }
+            while kept.logs.len() > MOST_LOGS {
+                let oldest = kept.logs.iter().min_by_key(|(_, log)| log.asked).map(|(run, _)| run.clone());
+                oldest.map(|oldest| kept.logs.remove(&oldest));
+            }
+            read
+        });
+        let reading = async move { task.await.unwrap_or_else(|error| Err(error.to_string())) };
+        let reading = reading.boxed().shared();
+        kept.log_readings.insert(name, reading.clone());
+        reading
     }
 }
 
@@ -318,4 +401,67 @@ async fn read(
         _ => vec![],
     };
     Ok((report::run::history(&read, shown), History::of(&read, points)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// What reading a history takes at least here.
+    const COST: Duration = Duration::from_millis(5);
+
+    fn counting() -> (Memory, Arc<AtomicU32>) {
+        let calls: Arc<AtomicU32> = Arc::default();
+        let counted = calls.clone();
+        let exhibit: Exhibit = Arc::new(move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async {
+                tokio::time::sleep(COST).await;
+                vec![]
+            }
+            .boxed()
+        });
+        (Memory::new(Some(exhibit)), calls)
+    }
+
+    fn row(number: u32, state: &str, done: u64) -> RunRow {
+        let (run, kind) = (format!("run-{number}"), "tournament".to_owned());
+        RunRow { run, kind, state: state.to_owned(), done, ..RunRow::default() }
+    }
+
+    /// Pages of more runs than are remembered, ended ones or running ones, that are read again all the time.
+    #[tokio::test]
+    async fn pages_of_many_runs_cost_no_more_than_the_page_of_one() {
+        const RUNS: u32 = 40;
+        for state in ["finished", "running"] {
+            let ((memory, calls), store) = (counting(), Store::memory());
+            for number in 0..RUNS {
+                memory.history(&store, &row(number, state, 0)).await.unwrap();
+            }
+            assert_eq!(calls.load(Ordering::SeqCst), RUNS, "the first time nothing is held back");
+            let start = Instant::now();
+            while start.elapsed() < 100 * COST {
+                for number in 0..RUNS {
+                    let row = row(number, state, start.elapsed().as_millis() as u64);
+                    let read = memory.history_within(&store, &row, Duration::from_micros(100)).await;
+                    assert!(read.is_ok());
+                }
+            }
+            let again = calls.load(Ordering::SeqCst) - RUNS;
+            let most = start.elapsed().as_millis() as u32 / (PATIENCE * COST.as_millis() as u32) + 1;
+            assert!(again <= most, "{state}: {again} read again in {:?}", start.elapsed());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_created_again_is_read_at_once() {
+        let ((memory, calls), store) = (counting(), Store::memory());
+        for created in 0..3 {
+            let row = RunRow { created, ..row(0, "finished", 1) };
+            memory.history(&store, &row).await.unwrap();
+            memory.history(&store, &row).await.unwrap();
+        }
+        assert_eq!(calls.load(Ordering::SeqCst), 3);
+    }
 }

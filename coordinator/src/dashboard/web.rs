@@ -15,8 +15,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use experiment::document::MAX_BYTES;
 use futures::future::BoxFuture;
-use report::dashboard::page::Frame;
-use report::dashboard::{self, page};
+use report::dashboard::page::{Frame, RunPage};
+use report::dashboard::{self, PlayForm, RunsPage, WorkersPage, page};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -36,8 +36,10 @@ const LARGEST_SUBMISSION: usize = 2 * MAX_BYTES as usize + (64 << 10);
 /// How long a page is shown again as it is, and how many are remembered.
 const PAGE_AGE: Duration = Duration::from_millis(500);
 const MOST_PAGES: usize = 64;
-/// How many pages are made at a time: making them must not keep workers waiting.
+/// How many pages are written at a time: that must not keep workers waiting.
 const PAGES_AT_ONCE: usize = 2;
+/// For how many pages of one address data is read at a time: what takes long keeps no other address waiting.
+const PAGES_OF_ONE: usize = 4;
 
 /// What pages may load and where they may send something: from and to this server alone.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -56,7 +58,16 @@ pub(crate) struct Web {
     log_ins: Arc<Pace>,
     pages: Arc<Mutex<BTreeMap<String, (Instant, Bytes)>>>,
     making: Arc<Semaphore>,
+    reading: Arc<Mutex<BTreeMap<Option<IpAddr>, Arc<Semaphore>>>>,
     table: Option<PlayTable>,
+    form: PlayForm,
+}
+
+/// What a page shows.
+enum Shown {
+    Runs(RunsPage),
+    Workers(WorkersPage),
+    Run(Box<RunPage>),
 }
 
 impl Web {
@@ -69,8 +80,15 @@ impl Web {
             log_ins: Arc::default(),
             pages: Arc::default(),
             making: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
+            reading: Arc::default(),
             table: None,
+            form: PlayForm::default(),
         }
+    }
+
+    /// The same with a board to play on, if there is a table for it.
+    pub(crate) fn with_table(self, table: Option<PlayTable>, form: PlayForm) -> Self {
+        Self { table, form, ..self }
     }
 
     /// What checks requests.
@@ -93,7 +111,7 @@ pub async fn serve_store(
     shutdown: BoxFuture<'_, ()>,
 ) {
     let dashboard = Dashboard::stored(store, place, offers.exhibit, unix);
-    serve_open(listener, dashboard, offers.table, unix, shutdown).await;
+    serve_open(listener, dashboard, (offers.table, offers.form), unix, shutdown).await;
 }
 
 /// Serves the runs of a coordinator in this process, on an address that only this machine reaches, until it is stopped.
@@ -107,18 +125,19 @@ pub async fn serve_cluster(
     let front = Front::default();
     front.open(cluster);
     let settings = super::DashboardSettings { hosts: vec![], exhibit, notify: None };
-    serve_open(listener, Dashboard::live(front, &settings, unix), None, unix, shutdown).await;
+    let table = (None, PlayForm::default());
+    serve_open(listener, Dashboard::live(front, &settings, unix), table, unix, shutdown).await;
 }
 
 async fn serve_open(
     listener: TcpListener,
     dashboard: Dashboard,
-    table: Option<PlayTable>,
+    (table, form): (Option<PlayTable>, PlayForm),
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) {
     let permissions: Arc<LivePermissions> = Arc::default();
-    let web = Web { table, ..Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix)) };
+    let web = Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix)).with_table(table, form);
     tokio::select! {
         () = serve_http(listener, None, router(web), HEAD) => {}
         () = shutdown => {}
@@ -233,7 +252,7 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         ("/play", _) => {
             web.table.as_ref().ok_or_else(no_table)?;
             let frame = Frame { is_live: false, ..web.frame(caller) };
-            Ok(Html(page::play(query.text("player").unwrap_or_default(), &frame)).into_response())
+            Ok(Html(page::play(&web.form(&query), &frame)).into_response())
         }
         ("/api/v1/play", _) => {
             let table = web.table.as_ref().ok_or_else(no_table)?;
@@ -266,7 +285,7 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         }
         (path, _) => {
             let key = format!("{caller:?} {}", parts.uri);
-            web.page(key, path, &segments, &query, caller).await
+            web.page((key, peer), path, &segments, &query, caller).await
         }
     }
 }
@@ -275,7 +294,7 @@ impl Web {
     /// A page. Many who look at the same one cost little more than one.
     async fn page(
         &self,
-        key: String,
+        (key, peer): (String, Option<IpAddr>),
         path: &str,
         segments: &[String],
         query: &Query,
@@ -286,18 +305,31 @@ impl Web {
         if let Some(page) = self.known_page(&key) {
             return Ok(shown(page));
         }
+        // What waits for the store waits before it takes a place among the pages that are written.
+        let data = {
+            let turns = self.turns_of(peer);
+            let _turn = turns.acquire().await;
+            if let Some(page) = self.known_page(&key) {
+                return Ok(shown(page));
+            }
+            match path {
+                "/" => Shown::Runs(self.dashboard.runs(query.runs()?).await?),
+                "/workers" => Shown::Workers(self.dashboard.workers()?),
+                _ => {
+                    let run = segments.first().map_or("", String::as_str);
+                    Shown::Run(Box::new(self.dashboard.run_page(run, query.range()?).await?))
+                }
+            }
+        };
         let _permit = self.making.acquire().await;
         if let Some(page) = self.known_page(&key) {
             return Ok(shown(page));
         }
         let frame = self.frame(caller);
-        let html = match path {
-            "/" => page::runs(&self.dashboard.runs(query.runs()?).await?, &frame),
-            "/workers" => page::workers(&self.dashboard.workers()?, &frame),
-            _ => {
-                let run = segments.first().map_or("", String::as_str);
-                page::run(&self.dashboard.run_page(run, query.range()?).await?, &frame)
-            }
+        let html = match &data {
+            Shown::Runs(runs) => page::runs(runs, &frame),
+            Shown::Workers(workers) => page::workers(workers, &frame),
+            Shown::Run(run) => page::run(run, &frame),
         };
         let page = Bytes::from(html);
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -314,6 +346,23 @@ impl Web {
     fn frame(&self, caller: Caller) -> Frame {
         let frame = self.dashboard.frame(caller.may_act, caller.has_session);
         Frame { has_table: self.table.is_some(), ..frame }
+    }
+
+    /// How the form of a new game is filled: with the player that is asked for, where there may be another one.
+    fn form(&self, query: &Query) -> PlayForm {
+        let form = self.form.clone();
+        match query.text("player") {
+            Some(player) if !form.is_fixed => PlayForm { player: player.to_owned(), ..form },
+            _ => form,
+        }
+    }
+
+    /// The turns of an address in reading what pages show.
+    fn turns_of(&self, peer: Option<IpAddr>) -> Arc<Semaphore> {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        // What no request holds any more is as good as new.
+        reading.retain(|_, turns| Arc::strong_count(turns) > 1);
+        reading.entry(peer).or_insert_with(|| Arc::new(Semaphore::new(PAGES_OF_ONE))).clone()
     }
 
     fn known_page(&self, key: &str) -> Option<Bytes> {

@@ -4,16 +4,17 @@ use super::explain_tests::Stage;
 use super::guard::Guard;
 use super::route::{Needs, ROUTES, Route};
 use super::web::Web;
-use super::{Dashboard, DashboardSettings, Exhibit};
+use super::{Dashboard, DashboardSettings, Exhibit, Offers, PlayTable};
 use crate::serve::connections::{HEAD, HttpPeer, serve_http};
 use crate::serve::{Front, LivePermissions, Permissions, Tokens, http};
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use report::dashboard::WorkerState;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -43,26 +44,43 @@ struct Site {
     stage: Stage,
     cluster: crate::Cluster,
     run: String,
+    /// How often something was played on its board.
+    played: Arc<AtomicUsize>,
 }
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Without a board to play on, and with one.
+const BOARDS: [bool; 2] = [false, true];
 
 impl Site {
     async fn new(permissions: Permissions) -> Self {
-        Self::of(permissions, IpAddr::from([127, 0, 0, 1]), None).await
+        Self::of(permissions, LOOPBACK, Offers::default()).await
     }
 
     /// A site as it is seen from an address.
-    async fn of(permissions: Permissions, peer: IpAddr, exhibit: Option<Exhibit>) -> Self {
+    async fn of(permissions: Permissions, peer: IpAddr, offers: Offers) -> Self {
         let stage = Stage::new().await;
         let (cluster, run) = (stage.cluster.clone(), stage.run.clone());
-        let router = served(&cluster, permissions, exhibit).layer(Extension(HttpPeer(peer)));
-        Self { router, stage, cluster, run }
+        let router = served(&cluster, permissions, offers).layer(Extension(HttpPeer(peer)));
+        Self { router, stage, cluster, run, played: Arc::default() }
+    }
+
+    /// A site where each path would do something: its worker is there, and a board if there is to be one.
+    async fn tempting(permissions: Permissions, peer: IpAddr, has_board: bool) -> Self {
+        let played: Arc<AtomicUsize> = Arc::default();
+        let counted = played.clone();
+        let table: PlayTable = Arc::new(move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(Value::Null) })
+        });
+        let offers = Offers { table: has_board.then_some(table), ..Offers::default() };
+        let site = Self { played, ..Self::of(permissions, peer, offers).await };
+        site.stage.acquire("local", 0).await;
+        site
     }
 
     async fn protected() -> Self {
-        let tokens = |text| Tokens::parse(text).unwrap();
-        let permissions =
-            Permissions { operators: tokens(OPERATOR), viewers: tokens(VIEWER), ..Permissions::default() };
-        Self::new(permissions).await
+        Self::new(protecting()).await
     }
 
     async fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
@@ -79,22 +97,35 @@ impl Site {
         self.router.call(request).await.unwrap()
     }
 
-    /// All that could have changed.
+    /// All that could have changed. That time passes is no change.
     fn state(&self) -> String {
-        let page = self.cluster.look(|state| (state.rows(), state.worker_views(self.cluster.now())));
-        format!("{page:?}")
+        let (mut rows, workers) =
+            self.cluster.look(|state| (state.rows(), state.worker_views(self.cluster.now())));
+        for row in &mut rows {
+            row.reason.clear();
+        }
+        let workers = workers.iter().map(|worker| (&worker.name, worker.state == WorkerState::Draining));
+        let workers: Vec<(&String, bool)> = workers.collect();
+        format!("{rows:?}, {workers:?}, played {} times", self.played.load(Ordering::SeqCst))
     }
 }
 
-/// Everything that a coordinator serves over HTTP.
-fn served(cluster: &crate::Cluster, permissions: Permissions, exhibit: Option<Exhibit>) -> axum::Router {
+/// An operator's and a viewer's token.
+fn protecting() -> Permissions {
+    let tokens = |text| Tokens::parse(text).unwrap();
+    Permissions { operators: tokens(OPERATOR), viewers: tokens(VIEWER), ..Permissions::default() }
+}
+
+/// Everything that a coordinator serves over HTTP, and a board if one is offered.
+fn served(cluster: &crate::Cluster, permissions: Permissions, offers: Offers) -> axum::Router {
+    let Offers { exhibit, table, form } = offers;
     let front = Front::default();
     front.open(cluster.clone());
     let settings = DashboardSettings { hosts: vec![], exhibit, notify: None };
     let dashboard = Dashboard::live(front.clone(), &settings, || 1000);
     let permissions = Arc::new(LivePermissions::new(permissions));
     let guard = Guard::new(permissions.clone(), b"secret", vec![], false, || 1000);
-    http::router(front, permissions, None, Web::new(dashboard, guard))
+    http::router(front, permissions, None, Web::new(dashboard, guard).with_table(table, form))
 }
 
 async fn text(response: Response) -> String {
@@ -115,8 +146,8 @@ fn paths(run: &str) -> Vec<(String, String)> {
 }
 
 /// Whether there is something to look at. A coordinator has no board to play on.
-fn is_shown(path: &str) -> bool {
-    path != "/play" && Route::of(path).is_some_and(|(route, _)| route.needs("GET").is_some())
+fn is_shown(path: &str, has_board: bool) -> bool {
+    (has_board || path != "/play") && Route::of(path).is_some_and(|(route, _)| route.needs("GET").is_some())
 }
 
 #[test]
@@ -144,7 +175,13 @@ fn the_description_names_every_path_and_method_with_its_right() {
 
 #[tokio::test(start_paused = true)]
 async fn a_viewer_and_a_stranger_change_nothing() {
-    let mut site = Site::protected().await;
+    for has_board in BOARDS {
+        viewers_and_strangers_change_nothing(has_board).await;
+    }
+}
+
+async fn viewers_and_strangers_change_nothing(has_board: bool) {
+    let mut site = Site::tempting(protecting(), LOOPBACK, has_board).await;
     let before = site.state();
     let viewer = format!("Bearer {VIEWER}");
     for (path, body) in paths(&site.run) {
@@ -157,7 +194,7 @@ async fn a_viewer_and_a_stranger_change_nothing() {
                 assert!(!status.is_server_error(), "{method} {path}: {status}");
                 let is_open =
                     path.starts_with("/assets") || path == "/login" || path == "/api/v1/openapi.json";
-                let is_there = is_shown(&path);
+                let is_there = is_shown(&path, has_board);
                 let allowed = method == "GET" && is_there && (is_viewer || is_open);
                 assert_eq!(status.is_success(), allowed, "{method} {path} with {token:?}: {status}");
             }
@@ -168,7 +205,13 @@ async fn a_viewer_and_a_stranger_change_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hostile_page_changes_nothing_even_on_loopback_without_tokens() {
-    let mut site = Site::new(Permissions::default()).await;
+    for has_board in BOARDS {
+        a_hostile_page_without_tokens(has_board).await;
+    }
+}
+
+async fn a_hostile_page_without_tokens(has_board: bool) {
+    let mut site = Site::tempting(Permissions::default(), LOOPBACK, has_board).await;
     let before = site.state();
     let evil = [
         vec![("origin", "http://evil.example")],
@@ -219,7 +262,13 @@ const EVIL: [&[(&str, &str)]; 4] = [
 
 #[tokio::test(start_paused = true)]
 async fn a_hostile_page_changes_nothing_with_the_session_of_a_viewer_or_an_operator() {
-    let mut site = Site::protected().await;
+    for has_board in BOARDS {
+        a_hostile_page_with_a_session(has_board).await;
+    }
+}
+
+async fn a_hostile_page_with_a_session(has_board: bool) {
+    let mut site = Site::tempting(protecting(), LOOPBACK, has_board).await;
     let before = site.state();
     let form = [("content-type", "application/x-www-form-urlencoded"), ("origin", "http://127.0.0.1:7441")];
     for token in [VIEWER, OPERATOR] {
@@ -242,13 +291,33 @@ async fn a_hostile_page_changes_nothing_with_the_session_of_a_viewer_or_an_opera
 
 #[tokio::test(start_paused = true)]
 async fn without_tokens_other_machines_only_look() {
-    let mut site = Site::of(Permissions::default(), IpAddr::from([10, 0, 0, 7]), None).await;
+    for has_board in BOARDS {
+        another_machine_only_looks(has_board).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_may_not_do_there_would_be_done_for_an_operator() {
+    let mut site = Site::tempting(protecting(), LOOPBACK, true).await;
+    let before = site.state();
+    let bearer = format!("Bearer {OPERATOR}");
+    let operator = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    for path in ["/api/v1/workers/local/drain", "/api/v1/play"] {
+        assert_eq!(site.ask("POST", path, &operator, "{}").await.status(), StatusCode::OK, "{path}");
+    }
+    let after = site.state();
+    assert!(after != before && after.contains("true") && after.contains("played 1 times"), "{after}");
+}
+
+async fn another_machine_only_looks(has_board: bool) {
+    let peer = IpAddr::from([10, 0, 0, 7]);
+    let mut site = Site::tempting(Permissions::default(), peer, has_board).await;
     let before = site.state();
     for (path, body) in paths(&site.run) {
         for method in METHODS {
             let status =
                 site.ask(method, &path, &[("content-type", "application/json")], &body).await.status();
-            let is_there = is_shown(&path);
+            let is_there = is_shown(&path, has_board);
             assert_eq!(status.is_success(), method == "GET" && is_there, "{method} {path}: {status}");
         }
     }
@@ -394,7 +463,8 @@ async fn a_history_is_read_once_whoever_waits_for_it_and_holds_up_nothing() {
             })
         })
     };
-    let mut site = Site::of(Permissions::default(), IpAddr::from([127, 0, 0, 1]), Some(exhibit)).await;
+    let offers = Offers { exhibit: Some(exhibit), ..Offers::default() };
+    let mut site = Site::of(Permissions::default(), LOOPBACK, offers).await;
     site.stage.finish("a").await;
     let (page, statistics) = (format!("/runs/{}", site.run), format!("/api/v1/runs/{}/statistics", site.run));
     // Pages do not wait for what takes long, and neither does what stands behind them.
@@ -427,6 +497,46 @@ async fn the_page_of_a_run_explains_a_silent_store_without_asking_it() {
     assert!(shown.contains("The store does not answer: events and history are not shown."), "{shown}");
 }
 
+/// One viewer asks for many pages that wait for the store, each another one.
+#[tokio::test]
+async fn pages_that_wait_for_the_store_keep_no_other_viewer_waiting() {
+    let [gate, begun] = [(); 2].map(|()| Arc::new(tokio::sync::Semaphore::new(0)));
+    let exhibit: Exhibit = {
+        let (gate, begun) = (gate.clone(), begun.clone());
+        Arc::new(move |_, _| {
+            let gate = gate.clone();
+            begun.add_permits(1);
+            Box::pin(async move {
+                let _permit = gate.acquire_owned().await;
+                vec![]
+            })
+        })
+    };
+    let stage = Stage::new().await;
+    stage.finish("a").await;
+    let offers = Offers { exhibit: Some(exhibit), ..Offers::default() };
+    let router = served(&stage.cluster, Permissions::default(), offers);
+    let ask = |peer: [u8; 4], path: String| {
+        let mut router = router.clone().layer(Extension(HttpPeer(IpAddr::from(peer))));
+        let request = Request::builder().uri(path).header("host", "127.0.0.1:7441");
+        let request = request.body(Body::empty()).unwrap();
+        async move { router.call(request).await.unwrap().status() }
+    };
+    let greedy: Vec<_> = (0..20)
+        .map(|from| tokio::spawn(ask([10, 0, 0, 1], format!("/runs/{}?from={from}", stage.run))))
+        .collect();
+    begun.acquire().await.unwrap().forget();
+    for path in ["/", "/workers"] {
+        let asked = tokio::time::timeout(Duration::from_secs(1), ask([10, 0, 0, 2], path.to_owned())).await;
+        assert_eq!(asked.expect("a page within a second"), StatusCode::OK, "{path}");
+    }
+    assert!(greedy.iter().any(|asked| !asked.is_finished()), "they are still waiting");
+    gate.add_permits(100);
+    for asked in greedy {
+        assert_eq!(asked.await.unwrap(), StatusCode::OK);
+    }
+}
+
 /// Reads a stream of events for a while, and counts those that say that something has changed.
 async fn changes(site: &mut Site, time: Duration) -> usize {
     let response = site.ask("GET", "/api/v1/stream", &[], "").await;
@@ -452,7 +562,7 @@ async fn a_hundred_open_pages_of_one_address_shut_out_nobody_and_are_not_shut_ou
     let stage = Stage::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = served(&stage.cluster, Permissions::default(), None);
+    let router = served(&stage.cluster, Permissions::default(), Offers::default());
     let server = tokio::spawn(serve_http(listener, None, router, HEAD));
     let connect = || async move { TcpStream::connect(address).await.unwrap() };
     let mut streams = vec![];

@@ -863,6 +863,11 @@ impl ClusterState {
                 if reason.is_empty() { unaudited } else { format!("{reason}; {unaudited}") }
             }
         };
+        let budget = match &run.body {
+            Body::Evolution(evolution) => Some(*evolution.open_run().archipelago().budget()),
+            _ => None,
+        };
+        let wall_time = budget.and_then(|budget| budget.wall_time);
         Ok(v1::RunStatus {
             run: name.to_owned(),
             kind: kind.into(),
@@ -876,6 +881,8 @@ impl ClusterState {
             digest: run.digest.as_ref().map(digest_bytes),
             elapsed_milliseconds: elapsed,
             created: run.created,
+            goal_evaluations: budget.and_then(|budget| budget.evaluations),
+            goal_milliseconds: wall_time.map(|time| time.as_millis() as u64),
         })
     }
 

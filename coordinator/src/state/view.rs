@@ -276,6 +276,8 @@ pub(crate) fn row(status: v1::RunStatus) -> RunRow {
         reason: status.reason,
         priority: status.priority,
         goal: status.goal,
+        goal_evaluations: status.goal_evaluations,
+        goal_milliseconds: status.goal_milliseconds,
         islands: status.islands,
         leases: status.leases,
         elapsed_milliseconds: status.elapsed_milliseconds,

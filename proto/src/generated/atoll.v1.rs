@@ -535,6 +535,12 @@ pub struct RunStatus {
     /// Milliseconds since 1970.
     #[prost(uint64, tag = "12")]
     pub created: u64,
+    /// Evaluations of all islands after which evolution ends, if its budget limits them.
+    #[prost(uint64, optional, tag = "13")]
+    pub goal_evaluations: ::core::option::Option<u64>,
+    /// For how long evolution is worked on, if its budget limits the time.
+    #[prost(uint64, optional, tag = "14")]
+    pub goal_milliseconds: ::core::option::Option<u64>,
 }
 /// Nested message and enum types in `RunStatus`.
 pub mod run_status {

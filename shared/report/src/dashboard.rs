@@ -12,6 +12,7 @@ pub use data::{
     Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, WorkerState, WorkerView, WorkersPage,
     predecessor,
 };
+pub use page::{PlayForm, PlayStrength};
 pub use why::{Cause, Failing, Lack, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why};
 
 /// The style of the dashboard's pages.

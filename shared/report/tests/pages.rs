@@ -156,7 +156,7 @@ fn row_labels(svg: &str, right: f64) -> Vec<f64> {
 
 #[test]
 fn charts_are_legible_with_3_and_with_300_islands() {
-    for islands in [1, 3, 8, 9, 12, 40, 300] {
+    for islands in [1, 3, 8, 9, 16, 17, 40, 300] {
         let document = document(&run(islands, 12), vec![], String::new());
         for (name, svg) in markdown::pictures(&document) {
             let mut rows = row_labels(&svg, 120.0);
@@ -276,5 +276,14 @@ proptest! {
             }
         }
         prop_assert!(!everything(&document).is_empty());
+    }
+}
+
+#[test]
+fn up_to_16_islands_have_curves_of_their_own_and_more_are_ranges() {
+    for (islands, has_curves) in [(8, true), (16, true), (17, false)] {
+        let page = page(&run(islands, 12));
+        assert_eq!(page.contains("leading island</text>"), !has_curves, "{islands} islands");
+        assert_eq!(page.contains("curve k7 dashed"), islands == 16, "{islands} islands");
     }
 }

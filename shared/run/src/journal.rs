@@ -191,8 +191,34 @@ pub async fn read_all<T: Decode<()>>(store: &Store, run: &RunId) -> Result<Vec<E
     let count = count_events(store, run).await?;
     let events = stream::iter(0..count).map(|number| read_event(store, run, number)).buffered(READ_AHEAD);
     let events: Vec<Event<T>> = events.try_collect().await?;
-    check_chain(run, &events)?;
+    check_chain(run, JournalHead::empty(run).last, &events)?;
     Ok(events)
+}
+
+/// The events of a run after those that are known; nothing if the journal is not the one that they came from.
+///
+/// # Errors
+/// As for [`read_all`].
+pub async fn read_on<T: Decode<()>>(
+    store: &Store,
+    run: &RunId,
+    known: JournalHead,
+) -> Result<Option<Vec<Event<T>>>, JournalError> {
+    let count = count_events(store, run).await?;
+    if count < known.events {
+        return Ok(None);
+    }
+    // The last of those that are known shows whether the journal is the same: a run may be created again.
+    if let Some(last) = known.events.checked_sub(1)
+        && read_entry(store, &Place::Event(last).in_run(run)).await?.digest != known.last
+    {
+        return Ok(None);
+    }
+    let events = known.events..count;
+    let events = stream::iter(events).map(|number| read_event(store, run, number)).buffered(READ_AHEAD);
+    let events: Vec<Event<T>> = events.try_collect().await?;
+    check_chain(run, known.last, &events)?;
+    Ok(Some(events))
 }
 
 /// The events of a run from the first on, as far as they can be read and belong together, and the numbers of the others.
@@ -227,8 +253,7 @@ pub async fn read_prefix<T: Decode<()>>(
 }
 
 /// Whether each event follows the one before it.
-fn check_chain<T>(run: &RunId, events: &[Event<T>]) -> Result<(), JournalError> {
-    let mut last = JournalHead::empty(run).last;
+fn check_chain<T>(run: &RunId, mut last: Digest, events: &[Event<T>]) -> Result<(), JournalError> {
     for Event { number, previous, digest, .. } in events {
         if *previous != last {
             return Err(JournalError::Chain { run: run.clone(), number: *number });

@@ -5,18 +5,19 @@ use crate::event::RunEvent;
 use crate::fold::{Recorded, Status};
 use crate::head::RunHead;
 use crate::jobs::{self, StoredJobs};
-use crate::journal;
+use crate::journal::{self, JournalHead};
 use crate::layout::{self, Place, RunId};
 use crate::lock::Lock;
 use crate::record::Commit;
 use crate::stored;
 use crate::summary::{Ended, Outline, RunKind, Summary};
+use archipelago::Mark;
 use archipelago::cell::CellPlan;
 use codec::Standing;
 use experiment::Plan;
 use experiment::document::MAX_STORED;
 use futures::{StreamExt, stream};
-use report::dashboard::{EventView, Phase, RunRow};
+use report::dashboard::{EventView, IslandState, IslandView, Phase, RunRow};
 use std::collections::BTreeMap;
 use store::{Kind, Store, StoreError};
 
@@ -154,35 +155,56 @@ async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
     let head = RunHead::read(store, run).await.map_err(|error| error.to_string())?;
     let recorded = head.recorded();
     let islands = head.experiment.setting().islands.len();
-    let (standings, elapsed) = last_standings(store, run, islands).await;
-    let standing = (standings.len() == islands).then(|| total(standings.values().copied()));
+    let (marks, elapsed) = last_marks(store, run, islands).await;
+    let standings = || marks.values().map(|mark| mark.standing);
+    let standing = (marks.len() == islands).then(|| total(standings()));
+    let budget = head.budget();
     let outline = Outline {
         kind: RunKind::Evolution,
         standing,
-        goal: head.budget().generations,
+        goal: budget.generations,
         islands: islands as u32,
         elapsed,
     };
-    Ok(of_outline(run, outline, state(store, run, &recorded.status), of_journal(&recorded)))
+    let row = RunRow {
+        goal_evaluations: budget.evaluations,
+        goal_milliseconds: budget.wall_time.map(|time| time.as_millis() as u64),
+        ..of_journal(&recorded)
+    };
+    Ok(of_outline(run, outline, state(store, run, &recorded.status), row))
 }
 
-/// Where the islands stand by the newest commits, and for how long the run was worked on.
-async fn last_standings(store: &Store, run: &RunId, islands: usize) -> (BTreeMap<u32, Standing>, u64) {
-    let (mut standings, mut elapsed) = (BTreeMap::new(), 0);
+/// The islands of a run that evolves, as far as its newest commits show them. What they do now is not stored.
+pub async fn islands(store: &Store, run: &RunId, islands: u32) -> Vec<IslandView> {
+    let (marks, _) = last_marks(store, run, islands as usize).await;
+    let view = |(island, mark): (u32, Mark)| IslandView {
+        island,
+        epochs: mark.epoch + 1,
+        generation: mark.standing.generation,
+        best: Some(mark.standing.best).filter(|best| best.is_finite()),
+        state: IslandState::Idle,
+        worker: None,
+    };
+    marks.into_iter().map(view).collect()
+}
+
+/// The last epochs of the islands by the newest commits, and for how long the run was worked on.
+async fn last_marks(store: &Store, run: &RunId, islands: usize) -> (BTreeMap<u32, Mark>, u64) {
+    let (mut marks, mut elapsed) = (BTreeMap::new(), 0);
     let commits = store.list(&run.commits()).await.unwrap_or_default();
     for path in commits.iter().rev().take(COMMITS) {
         let Ok(commit) = store.read_value::<Commit>(path, Kind::Commit).await else { continue };
         for (island, records) in commit.islands {
             if let Some(last) = records.last() {
-                standings.entry(island).or_insert(last.mark.standing);
+                marks.entry(island).or_insert_with(|| last.mark.clone());
                 elapsed = last.labour.elapsed.max(elapsed);
             }
         }
-        if standings.len() >= islands {
+        if marks.len() >= islands {
             break;
         }
     }
-    (standings, elapsed)
+    (marks, elapsed)
 }
 
 async fn cells(store: &Store, run: &RunId, plan: CellPlan) -> Result<RunRow, String> {
@@ -211,13 +233,38 @@ pub async fn recorded(store: &Store, run: &RunId) -> Result<Recorded, String> {
     Ok(Recorded::of(events.iter().map(|event| &event.body)))
 }
 
-/// What happened to a run, in order.
-///
-/// # Errors
-/// If its journal cannot be read: why, in a sentence.
-pub async fn events(store: &Store, run: &RunId) -> Result<Vec<EventView>, String> {
-    let events = journal::read_all::<RunEvent>(store, run).await.map_err(|error| error.to_string())?;
-    Ok(events.iter().map(|event| crate::history::view(event.number, &event.body)).collect())
+/// What happened to a run, in order, and the end of the journal that it was read from.
+#[derive(Clone, Debug)]
+pub struct RunLog {
+    /// What happened.
+    pub events: Vec<EventView>,
+    head: JournalHead,
+}
+
+impl RunLog {
+    /// Nothing yet.
+    pub fn empty(run: &RunId) -> Self {
+        Self { events: vec![], head: JournalHead::empty(run) }
+    }
+
+    /// The log of now, of which this one is known: only what was written since is read, unless it is another journal.
+    ///
+    /// # Errors
+    /// If the journal cannot be read: why, in a sentence.
+    pub async fn read_on(&self, store: &Store, run: &RunId) -> Result<Self, String> {
+        let new = journal::read_on::<RunEvent>(store, run, self.head).await;
+        let (mut log, new) = if let Some(new) = new.map_err(|error| error.to_string())? {
+            (self.clone(), new)
+        } else {
+            let all = journal::read_all::<RunEvent>(store, run).await;
+            (Self::empty(run), all.map_err(|error| error.to_string())?)
+        };
+        log.events.extend(new.iter().map(|event| crate::history::view(event.number, &event.body)));
+        if let Some(last) = new.last() {
+            log.head = JournalHead { events: last.number + 1, last: last.digest };
+        }
+        Ok(log)
+    }
 }
 
 /// The best fitness of a run over time, in a few points; nothing where that cannot be read quickly.

@@ -1,6 +1,6 @@
 //! The journal over both stores: order, one winner, fencing, retries.
 
-use run::journal::{Event, Journal, JournalError, read_all};
+use run::journal::{Event, Journal, JournalError, JournalHead, read_all, read_on};
 use run::{Place, RunId};
 use store::{Kind, Nonce, Store, StoreError};
 use tokio::task::JoinSet;
@@ -146,4 +146,45 @@ async fn events_of_another_type_are_an_error() {
     journal.append(&"text".to_string()).await.unwrap();
     let error = read_all::<bool>(&store, &run()).await.unwrap_err().to_string();
     assert!(error.starts_with("body of object `runs/journal/events/00000000000000000000`"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_journal_is_not_read_again() {
+    let (_folder, stores) = stores().await;
+    for store in stores {
+        let (mut journal, _) = open(&store, 1).await;
+        for number in 0..3 {
+            journal.append(&format!("event {number}")).await.unwrap();
+        }
+        let known = journal.head();
+        let new = |known: JournalHead| {
+            let store = store.clone();
+            async move { read_on::<String>(&store, &run(), known).await.unwrap() }
+        };
+        assert_eq!(new(known).await, Some(vec![]));
+        assert_eq!(new(JournalHead::empty(&run())).await.unwrap().len(), 3);
+        journal.append(&"event 3".to_string()).await.unwrap();
+        // Only the newest is read: the first could not be read any more.
+        let first = Place::Event(0).in_run(&run());
+        store.delete(&first).await.unwrap();
+        store.create(&first, Kind::Event, "damaged").await.unwrap();
+        let found = new(known).await.unwrap();
+        assert_eq!((found.len(), found[0].number, found[0].body.as_str()), (1, 3, "event 3"));
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_begun_anew_is_told_apart() {
+    for events in [1, 2, 3] {
+        let (old, new) = (Store::memory(), Store::memory());
+        let (mut journal, _) = open(&old, 1).await;
+        for _ in 0..2 {
+            journal.append(&"same".to_string()).await.unwrap();
+        }
+        let (mut other, _) = open(&new, 2).await;
+        for _ in 0..events {
+            other.append(&"same".to_string()).await.unwrap();
+        }
+        assert_eq!(read_on::<String>(&new, &run(), journal.head()).await.unwrap(), None, "{events} events");
+    }
 }

@@ -30,6 +30,10 @@ pub struct RunRow {
     pub done: u64,
     /// How much there is to do, if that is known.
     pub goal: Option<u64>,
+    /// The evaluations after which its budget ends it, if it limits them.
+    pub goal_evaluations: Option<u64>,
+    /// The time after which its budget ends it, if it limits that.
+    pub goal_milliseconds: Option<u64>,
     /// `generations`, `cells`, `batches` or `parts`.
     pub unit: String,
     /// Evaluations of all islands; of a tournament the games.
@@ -40,7 +44,7 @@ pub struct RunRow {
     pub leases: u32,
     /// For how long it has been worked on.
     pub elapsed_milliseconds: u64,
-    /// An estimate of how long it will take to its goal.
+    /// An estimate of how long it takes until the first of its goals ends it.
     pub remaining_milliseconds: Option<u64>,
     /// When it was created.
     pub created: u64,
@@ -69,13 +73,18 @@ impl RunRow {
         matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
     }
 
-    /// An estimate of the rest from what was done so far.
+    /// An estimate of the rest from what was done so far: until the first of the budgets ends the run.
     pub fn estimate(&mut self) {
-        let rest = self.goal.map(|goal| goal.saturating_sub(self.done));
-        self.remaining_milliseconds = rest.filter(|_| self.done > 0 && !self.has_ended()).map(|rest| {
-            let one = self.elapsed_milliseconds as f64 / self.done as f64;
-            (one * rest as f64) as u64
-        });
+        let elapsed = self.elapsed_milliseconds;
+        let at_this_rate = |done: u64, goal: Option<u64>| {
+            let rest = goal.filter(|_| done > 0)?.saturating_sub(done);
+            Some((elapsed as f64 / done as f64 * rest as f64) as u64)
+        };
+        let by_goal = at_this_rate(self.done, self.goal);
+        let by_evaluations = at_this_rate(self.evaluations, self.goal_evaluations);
+        let by_time = self.goal_milliseconds.map(|goal| goal.saturating_sub(elapsed));
+        let first = [by_goal, by_evaluations, by_time].into_iter().flatten().min();
+        self.remaining_milliseconds = first.filter(|_| !self.has_ended());
     }
 
     /// The name of what was run: the id without the digits that tell seeds apart.
@@ -492,5 +501,30 @@ mod tests {
         row.done = 0;
         row.estimate();
         assert_eq!(row.remaining_milliseconds, None);
+    }
+
+    #[test]
+    fn the_rest_is_that_of_the_budget_that_ends_the_run_first() {
+        let run = RunRow {
+            done: 10,
+            goal: Some(40),
+            evaluations: 500,
+            elapsed_milliseconds: 100,
+            ..row("a", "running", 1)
+        };
+        let rest = |goal_evaluations, goal_milliseconds| {
+            let mut row = RunRow { goal_evaluations, goal_milliseconds, ..run.clone() };
+            row.estimate();
+            row.remaining_milliseconds
+        };
+        assert_eq!(rest(Some(1000), None), Some(100), "500 evaluations at 5 a millisecond");
+        assert_eq!(rest(Some(1_000_000), Some(150)), Some(50), "50 ms are left of the time");
+        assert_eq!(rest(None, Some(10)), Some(0), "the time is over");
+        let mut begun = RunRow { goal_milliseconds: Some(60_000), ..row("b", "running", 1) };
+        begun.estimate();
+        assert_eq!(begun.remaining_milliseconds, Some(60_000), "a time is known before anything is done");
+        begun.state = "finished".to_owned();
+        begun.estimate();
+        assert_eq!(begun.remaining_milliseconds, None);
     }
 }

@@ -5,7 +5,7 @@ mod run;
 mod runs;
 mod workers;
 
-pub use play::play;
+pub use play::{PlayForm, PlayStrength, play};
 pub use run::{RunPage, run};
 pub use runs::runs;
 pub use workers::workers;

@@ -12,7 +12,9 @@ const tell = (text, bad) => { at("told").textContent = text; at("told").classLis
 async function ask(action, more = {}) {
   const fields = new FormData(form);
   const body = { action, ...game, player: fields.get("player"), side: fields.get("side"), ...more };
-  body[fields.get("limit")] = Number(fields.get("strength"));
+  const strength = Number(fields.get("strength"));
+  if (fields.get("limit") === "depth") body.depth = Math.max(1, Math.round(strength));
+  else body.seconds = strength;
   busy = true;
   document.body.classList.add("busy");
   try {

@@ -6,8 +6,8 @@ use crate::document::{Block, Figure, Gallery, Section, Table};
 use crate::text::{count, number};
 use evolution::statistics::GenerationRow;
 
-/// Up to so many islands each has a curve of its own colour; beyond, ranges of islands are drawn.
-const CURVES: usize = 8;
+/// Up to this many islands each has a curve of its own: 8 colours, whole and dashed. Beyond, ranges of islands are drawn.
+const CURVES: usize = 16;
 /// Up to so many islands have panels with axes, and so many have panels at all.
 const LARGE_PANELS: usize = 12;
 const PANELS: usize = 300;

@@ -3,23 +3,65 @@
 use super::{Frame, Part, page};
 use crate::text::{escaped, put};
 
+/// How the form of a new game is filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlayForm {
+    /// The player to play against.
+    pub player: String,
+    /// Whether there is no other player.
+    pub is_fixed: bool,
+    /// Whether the person has white.
+    pub plays_white: bool,
+    /// What the player may use for a move.
+    pub strength: PlayStrength,
+}
+
+/// What a player may use for a move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PlayStrength {
+    /// A number of plies.
+    Plies(u32),
+    /// A time.
+    Seconds(f64),
+}
+
+impl Default for PlayForm {
+    fn default() -> Self {
+        let player = "material".to_owned();
+        Self { player, is_fixed: false, plays_white: false, strength: PlayStrength::Plies(6) }
+    }
+}
+
 /// The 32 squares at the start: `b` and `w` are men.
 const START: &str = "bbbbbbbbbbbb........wwwwwwwwwwww";
 
-/// The page of a board. The player's name may be changed on it unless one is given.
-pub fn play(player: &str, frame: &Frame) -> String {
+/// The page of a board.
+pub fn play(form: &PlayForm, frame: &Frame) -> String {
+    let PlayForm { player, is_fixed, plays_white, strength } = form;
+    let (limit, strength) = match strength {
+        PlayStrength::Plies(plies) => ("depth", f64::from(*plies)),
+        PlayStrength::Seconds(seconds) => ("seconds", *seconds),
+    };
+    let side = if *plays_white { "white" } else { "black" };
+    let option = |value: &str, chosen: &str, text: &str| {
+        let selected = if value == chosen { " selected" } else { "" };
+        format!("<option value=\"{value}\"{selected}>{text}</option>")
+    };
     let mut body = String::from("<h1>Play</h1>\n<noscript><p>Playing needs scripts.</p></noscript>\n");
     put!(
         body,
-        "<form id=\"game\" class=\"filter\"><label>Player <input name=\"player\" value=\"{}\" list=\"players\"></label>\
+        "<form id=\"game\" class=\"filter\"><label>Player <input name=\"player\" value=\"{}\"{}></label>\
          <datalist id=\"players\"><option value=\"material\"><option value=\"random\"></datalist>\
-         <label>You play <select name=\"side\"><option value=\"black\">black, first</option>\
-         <option value=\"white\">white</option></select></label>\
-         <label>Strength <select name=\"limit\"><option value=\"depth\">plies</option>\
-         <option value=\"seconds\">seconds a move</option></select></label>\
-         <label>How many <input name=\"strength\" type=\"number\" min=\"1\" max=\"24\" value=\"6\"></label>\
+         <label>You play <select name=\"side\">{}{}</select></label>\
+         <label>Strength <select name=\"limit\">{}{}</select></label>\
+         <label>How many <input name=\"strength\" type=\"number\" min=\"0.001\" max=\"24\" step=\"any\" value=\"{strength}\"></label>\
          <button>New game</button></form>\n",
-        escaped(if player.is_empty() { "material" } else { player })
+        escaped(player),
+        if *is_fixed { " readonly" } else { " list=\"players\"" },
+        option("black", side, "black, first"),
+        option("white", side, "white"),
+        option("depth", limit, "plies"),
+        option("seconds", limit, "seconds a move"),
     );
     body.push_str(
         "<div class=\"play\"><div>\n<div id=\"board\" class=\"squares\" role=\"group\" aria-label=\"Board\">",
@@ -59,9 +101,27 @@ mod tests {
 
     #[test]
     fn a_board_has_all_squares_and_the_players_name_stays_text() {
-        let html = play("\"><script>", &Frame { has_table: true, ..Frame::default() });
+        let form = PlayForm { player: "\"><script>".to_owned(), ..PlayForm::default() };
+        let html = play(&form, &Frame { has_table: true, ..Frame::default() });
         assert_eq!(html.matches("data-at=").count(), 32);
         assert_eq!(html.matches("class=\"man black\"").count(), 12);
         assert!(!html.contains("<script>") && html.contains("/assets/play.js"), "{html}");
+    }
+
+    #[test]
+    fn a_form_is_filled_with_what_a_command_has_set() {
+        let html = play(&PlayForm::default(), &Frame::default());
+        assert!(html.contains("value=\"material\" list=") && !html.contains("readonly"), "{html}");
+        assert!(html.contains("<option value=\"black\" selected>") && html.contains("value=\"6\""));
+        let form = PlayForm {
+            player: "random".to_owned(),
+            is_fixed: true,
+            plays_white: true,
+            strength: PlayStrength::Seconds(0.5),
+        };
+        let html = play(&form, &Frame::default());
+        assert!(html.contains("value=\"random\" readonly"), "{html}");
+        assert!(html.contains("<option value=\"white\" selected>") && html.contains("value=\"0.5\""));
+        assert!(html.contains("<option value=\"seconds\" selected>"), "{html}");
     }
 }

@@ -149,15 +149,21 @@ fn islands(body: &mut String, islands: &[IslandView]) {
         return;
     }
     let of = |state: IslandState| islands.iter().filter(|island| island.state == state).count();
-    put!(
-        body,
-        "<p>Islands: {} computing (solid frame in the colour of the worker), {} ready (dashed), {} waiting for a \
-         neighbour (dotted), {} idle. Each shows its number and its epochs.</p>\n<ul class=\"cells\">\n",
-        of(IslandState::Computing),
-        of(IslandState::Ready),
-        of(IslandState::Waiting),
-        of(IslandState::Idle)
-    );
+    if of(IslandState::Idle) == islands.len() {
+        // Of a store alone it is not known what they do.
+        body.push_str("<p>Islands: each shows its number and its epochs.</p>\n");
+    } else {
+        put!(
+            body,
+            "<p>Islands: {} computing (solid frame in the colour of the worker), {} ready (dashed), {} waiting for a \
+             neighbour (dotted), {} idle. Each shows its number and its epochs.</p>\n",
+            of(IslandState::Computing),
+            of(IslandState::Ready),
+            of(IslandState::Waiting),
+            of(IslandState::Idle)
+        );
+    }
+    body.push_str("<ul class=\"cells\">\n");
     let workers: BTreeMap<&str, usize> =
         islands.iter().filter_map(|island| island.worker.as_deref()).map(|worker| (worker, 0)).collect();
     let workers: BTreeMap<&str, usize> = workers.into_keys().zip(0..).collect();

@@ -36,7 +36,7 @@ pub fn workers(workers: &WorkersPage, frame: &Frame) -> String {
 
 fn table(body: &mut String, workers: &WorkersPage, frame: &Frame) {
     body.push_str(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Workers\"><table class=\"runs\"><thead><tr>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Workers\"><table class=\"runs workers\"><thead><tr>\
          <th scope=\"col\">Worker</th><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Threads</th>\
          <th scope=\"col\" class=\"n\">Evaluations/s</th><th scope=\"col\" class=\"n\">Against the fleet</th>\
          <th scope=\"col\" class=\"n\">Leases</th><th scope=\"col\" class=\"n\">Oldest lease</th>\
