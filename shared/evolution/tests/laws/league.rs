@@ -106,6 +106,6 @@ fn opponents_stand_by_and_an_exploiter_is_judged_by_them_alone() {
     world.check(&task, &honest).unwrap();
     let mut forged = state(&honest);
     forged.opponents = state(&outcomes[1]).opponents;
-    let forged = EpochOutcome { state: codec::encode(&forged).unwrap().into(), ..honest };
+    let forged = EpochOutcome { state: codec::encode(&forged).unwrap(), ..honest };
     assert!(world.check(&task, &forged).is_err(), "opponents of another island");
 }
