@@ -363,7 +363,10 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     wait_until("work after the revocation", || {
         worker_metric(&log, "atoll_worker_grants_total") >= granted + 2
     });
-    assert_eq!(worker_metric(&log, "atoll_worker_calls_failed_total"), 0, "{}", log.lock().unwrap());
+    // A principal is a token or a certificate: with another one, the worker is asked to join first, and calls again at once.
+    let failed = worker_metric(&log, "atoll_worker_calls_failed_total") as usize;
+    let said = log.lock().unwrap().clone();
+    assert_eq!(failed, said.matches("joining again").count(), "no other call failed: {said}");
 
     let operator = with(&[
         &["--tls-ca", "other/ca.pem", "--tls-cert", "other/client.pem", "--tls-key", "other/client-key.pem"],
