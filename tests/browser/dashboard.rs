@@ -86,13 +86,12 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     let seen = until(&mut page, "a silent worker", "document.querySelector('.state.silent') !== null");
     assert!(seen < Duration::from_secs(4), "{seen:?}: a lease of 2 seconds and 2 more");
     drop(page);
-    // So does the page of the run: what the victim held is given to another worker, which enters the strip.
+    // So does the page of the run: what the victim held is given to another worker. That worker enters the strip when the
+    // history is read again, which has a budget of its own.
     until(&mut strip, "the end of the victim's leases", &format!("!({})", holds("#now", "victim")));
     let left = killed.elapsed();
+    assert!(left < Duration::from_secs(4), "{left:?}: a lease of 2 seconds and 2 more");
     until(&mut strip, "the second worker in the strip", &holds("#work", "second"));
-    let entered = killed.elapsed();
-    println!("silent after {seen:?}, leases gone after {left:?}, second in the strip after {entered:?}");
-    assert!(left < Duration::from_secs(4) && entered < Duration::from_secs(4), "{left:?}, {entered:?}");
 
     let mut page = strip;
     until(&mut page, "islands that are computed", "document.querySelector('.cells .computing') !== null");
@@ -172,7 +171,7 @@ fn what_is_half_filled_is_shown_by_its_coordinator() {
     place.write("sweep.toml", many);
     place.write(
         "tournament.toml",
-        crate::TOURNAMENT.replace("openings = 26", "openings = 174").replace("depth = 2", "depth = 5"),
+        crate::TOURNAMENT.replace("openings = 26", "openings = 156").replace("depth = 2", "depth = 5"),
     );
     let mut coordinator = start(&place, &["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
