@@ -74,7 +74,7 @@ fn a_hint_takes_no_more_than_a_share_of_the_clock() {
     let mut terminal = Terminal::start(&place, &["play", "material", "--clock", "0.2", "--seed", "1"]);
     terminal.wait_for(&["Your move: "]);
     assert!(ask(&mut terminal, "hint").contains("Atoll would play "));
-    assert!(ask(&mut terminal, "eval").contains("For you the position is worth "));
+    assert!(ask(&mut terminal, "eval").contains("Evaluation for your side: "));
     terminal.say("quit");
     terminal.wait_for(&["The game is in"]);
 }
