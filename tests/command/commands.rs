@@ -101,7 +101,9 @@ fn budgets_that_cannot_be_are_refused() {
     let (place, run) = tiny();
     place.run(&["extend", &run]).expect_error(2, &["--generations"]);
     place.run(&["extend", &run, "--generations", "3"]).expect_error(2, &["more than the 20", "`3`"]);
-    place.run(&["extend", &run, "--target-fitness", "9"]).expect_error(2, &["another limit beside `target_fitness`"]);
+    place
+        .run(&["extend", &run, "--target-fitness", "9"])
+        .expect_error(2, &["another limit beside `target_fitness`"]);
     place.run(&["extend", &run, "--wall-time", "soon"]).expect_error(2, &["soon", "30s"]);
     assert_eq!(place.json(&["resume", &run, "--json"])["generations"], 20, "nothing has changed");
 }

