@@ -28,7 +28,7 @@ name = "checkers"
 problem = { kind = "checkers", depth = 2, games = 2, openings = "deck" }
 algorithm = { kind = "es", parents = 5, offspring = 5 }
 islands = { count = 3 }
-migration = { interval = 5, count = 1 }
+migration = { interval = 2, count = 1 }
 budget = { generations = 6 }
 retention = { milestones = 1 }
 "#;

@@ -175,7 +175,7 @@ fn match3_levels_have_one_digest() {
 /// Networks that have never learnt anything, and who counts pieces: enough games that something can happen to them.
 fn tournament(folder: &Folder) -> String {
     let mut text =
-        "name = \"tournament\"\nseed = 4\n[tournament]\ndepth = 2\ndraw = { max_plies = 120 }\n".to_owned();
+        "name = \"tournament\"\nseed = 4\n[tournament]\ndepth = 3\ndraw = { max_plies = 120 }\n".to_owned();
     for number in 1..=4u32 {
         let weight = |at: usize| {
             ((at as u32 + 1).wrapping_mul(2_654_435_761_u32.wrapping_mul(number)) % 401) as f32 / 1000.0 - 0.2
@@ -203,7 +203,11 @@ fn a_tournament_has_one_digest_and_every_game_once() {
     let elsewhere = Folder::new();
     let coordinator = elsewhere.coordinator(&["--lease", "1s"]);
     let run = coordinator.submit(&text);
+    // It takes seconds: without a pause, one worker could finish it before another one has started.
+    assert!(coordinator.command(&["pause", &run]).status.success());
     let [first, _second, _third] = [(); 3].map(|()| coordinator.worker(&[]));
+    coordinator.wait_for("atoll_workers", 3.0);
+    assert!(coordinator.command(&["pause", &run, "--off"]).status.success());
     coordinator.wait_for(GENERATION, 5.0);
     first.kill();
     let coordinator = coordinator.restart();
