@@ -267,7 +267,7 @@ fn a_sweep_goes_on_after_a_crash() {
         ["seconds", "session_seconds"].map(|key| object[key].as_f64().expect("a number"))
     };
     let [total, session] = seconds(&calm.json(&["run", "sweep.toml", "--json"]));
-    assert!(total > session, "nothing was left to do in this session: {total} s, {session} s");
+    assert!(total > session, "nothing was left to do by this command: {total} s, {session} s");
     let [total, session] = seconds(&expected);
     assert!((total - session).abs() < 1e-9, "all of it was done in that session: {total} s, {session} s");
     let rows = place.run(&["runs"]);
