@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, stream};
 use report::Section;
 use report::dashboard::{History, RunRow};
+use report::run::Strip;
 use run::listing::RunLog;
 use run::reader::Reader;
 use run::{RunId, history, listing};
@@ -27,6 +28,8 @@ const HISTORY_AGE: Duration = Duration::from_secs(2);
 /// How old a list or a history may be, as a multiple of what reading it took: one page that is left open costs no more
 /// than a thirtieth of a core. All histories that are read again cost no more than that together.
 const PATIENCE: u32 = 30;
+/// A history that is older and behind its run says so.
+const WORTH_A_WORD: Duration = Duration::from_secs(10);
 /// How long a program waits for a history that is read again, before it is given an older one.
 const REFRESH: Duration = Duration::from_secs(20);
 /// The most histories and curves that are remembered.
@@ -47,10 +50,19 @@ const POINTS_OF_ALL: usize = 400_000;
 /// How a run went, as it was read.
 pub(super) struct Known {
     pub(super) sections: Arc<Vec<Section>>,
+    pub(super) strip: Arc<Strip>,
     pub(super) history: History,
     read: Instant,
     cost: Duration,
     stamp: Stamp,
+}
+
+impl Known {
+    /// How long ago it was read, if the run has gone on since and a reader should know.
+    pub(super) fn behind(&self, row: &RunRow) -> Option<u64> {
+        let age = self.read.elapsed();
+        (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then(|| age.as_millis() as u64)
+    }
 }
 
 /// Something that is being read, or why it cannot be.
@@ -312,15 +324,18 @@ impl Memory {
         let (id, exhibit) = (run.clone(), self.exhibit.clone());
         let read = apart(store, move |store| async move {
             match (kind.as_str(), exhibit) {
-                ("sweep" | "tournament", Some(exhibit)) => Ok((exhibit(store, id).await, History::default())),
-                ("sweep" | "tournament" | "study", _) => Ok((vec![], History::default())),
+                ("sweep" | "tournament", Some(exhibit)) => {
+                    Ok((exhibit(store, id).await, Strip::default(), History::default()))
+                }
+                ("sweep" | "tournament" | "study", _) => Ok((vec![], Strip::default(), History::default())),
                 (_, exhibit) => read(&store, &id, exhibit).await,
             }
         })
         .await;
-        let (sections, history) = read.ok_or("its history could not be read")??;
+        let (sections, strip, history) = read.ok_or("its history could not be read")??;
         let (read, cost) = (Instant::now(), start.elapsed());
-        let known = Arc::new(Known { sections: Arc::new(sections), history, read, cost, stamp });
+        let (sections, strip) = (Arc::new(sections), Arc::new(strip));
+        let known = Arc::new(Known { sections, strip, history, read, cost, stamp });
         let mut kept = self.lock();
         if kept.read.len() >= MOST_READ {
             kept.read.clear();
@@ -388,7 +403,7 @@ async fn read(
     store: &Store,
     run: &RunId,
     exhibit: Option<Exhibit>,
-) -> Result<(Vec<Section>, History), String> {
+) -> Result<(Vec<Section>, Strip, History), String> {
     let mut reader = Reader::read(store, run).await.map_err(|error| error.to_string())?;
     let mut champions = vec![];
     for island in 0..reader.islands() {
@@ -400,7 +415,7 @@ async fn read(
         Some(exhibit) if read.generations() > 0 => exhibit(store.clone(), run.clone()).await,
         _ => vec![],
     };
-    Ok((report::run::history(&read, shown), History::of(&read, points)))
+    Ok((report::run::history(&read, shown), Strip::of(&read), History::of(&read, points)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::{Frame, Part, ago, page, query, state};
 use crate::dashboard::data::{RunRow, RunsPage, RunsQuery};
+use crate::html::inline;
 use crate::text::{count, escaped, number, put, shortened, time};
 
 /// The page of runs.
@@ -16,7 +17,11 @@ pub fn runs(runs: &RunsPage, frame: &Frame) -> String {
         };
         put!(body, "<p>{nothing}</p>\n");
     } else {
-        table(&mut body, runs, frame);
+        let matching = match runs.matching {
+            1 => "1 run".to_owned(),
+            matching => format!("{} runs, the newest first", count(matching as u64)),
+        };
+        table(&mut body, ("Runs", &matching), &runs.runs, frame);
         pages(&mut body, runs);
     }
     if frame.may_act {
@@ -41,20 +46,17 @@ fn filter(body: &mut String, runs: &RunsPage) {
     body.push_str("</select></label><button>Show</button></form>\n");
 }
 
-fn table(body: &mut String, runs: &RunsPage, frame: &Frame) {
-    let matching = match runs.matching {
-        1 => "1 run, the newest first".to_owned(),
-        matching => format!("{} runs, the newest first", count(matching as u64)),
-    };
+/// A table of runs, with the name that a reader hears and what stands above it.
+pub(super) fn table(body: &mut String, (label, caption): (&str, &str), rows: &[RunRow], frame: &Frame) {
     put!(
         body,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Runs\"><table class=\"runs\">\
-         <caption>{matching}</caption><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table class=\"runs\">\
+         <caption>{caption}</caption><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th>\
          <th scope=\"col\" class=\"n\">Best</th><th scope=\"col\">Over time</th><th scope=\"col\">Progress</th>\
          <th scope=\"col\">Rest</th><th scope=\"col\" class=\"n\">Time</th><th scope=\"col\">Before</th>\
          <th scope=\"col\">Created</th><th scope=\"col\">Digest</th></tr></thead><tbody>\n"
     );
-    for row in &runs.runs {
+    for row in rows {
         put!(body, "<tr>{}</tr>\n", cells(row, frame));
     }
     body.push_str("</tbody></table></div>\n");
@@ -70,41 +72,43 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
     let reason = if row.reason.is_empty() || row.state == "finished" {
         String::new()
     } else {
-        format!("<br><span class=\"soft\">{}</span>", escaped(&shortened(&row.reason, 120)))
+        format!("<br><span class=\"soft\">{}</span>", inline(&shortened(&row.reason, 120)))
     };
     let before = row.before.as_ref().map_or(String::new(), |before| {
         let best = before.best.map_or("–".to_owned(), number);
         let name = escaped(&before.run);
         format!("<a href=\"/runs/{name}\" aria-label=\"{name}\">{best}</a>")
     });
+    let (bar, words) = progress(row);
     let digest = row.digest.as_deref().map_or(String::new(), |digest| {
         let short: String = digest.chars().take(12).collect();
         format!("<code title=\"{}\">{}</code>", escaped(digest), escaped(&short))
     });
     format!(
         "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}</td><td class=\"reason\">{}{reason}</td>\
-         <td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
+         <td class=\"n\">{}</td><td>{}</td><td>{bar} {words}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
          <td>{}</td><td>{digest}</td>",
         state(&row.state),
         row.best.map_or("–".to_owned(), number),
         spark(&row.spark),
-        progress(row),
         row.remaining_milliseconds.map_or(String::new(), |rest| format!("about {}", time(rest))),
         if row.elapsed_milliseconds == 0 { "–".to_owned() } else { time(row.elapsed_milliseconds) },
         ago(frame, row.created),
     )
 }
 
-/// How far a run is, as a bar and in words.
-pub(super) fn progress(row: &RunRow) -> String {
+/// How far a run is, as a bar, if its end is known, and in words.
+pub(super) fn progress(row: &RunRow) -> (String, String) {
     let unit = escaped(&row.unit);
     match row.goal {
         Some(goal) if goal > 0 => {
             let share = (row.done as f64 / goal as f64).min(1.0);
             let words = format!("{} of {} {unit}", count(row.done), count(goal));
-            format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter> {words}")
+            let bar =
+                format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter>");
+            (bar, words)
         }
-        _ => format!("{} {unit}", count(row.done)),
+        _ => (String::new(), format!("{} {unit}", count(row.done))),
     }
 }
 
