@@ -27,7 +27,7 @@ use crate::state::ClusterState;
 use crate::store_watch::StoreWatch;
 use axum::http::StatusCode;
 use futures::future::BoxFuture;
-use memory::{MOST_POINTS, Memory};
+use memory::{MOST_POINTS, Memory, Rows};
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
@@ -167,16 +167,17 @@ impl Dashboard {
         Frame { place, now, may_act, is_logged_in, is_live: true, has_table: false }
     }
 
-    async fn rows(&self) -> Result<Vec<RunRow>, Problem> {
+    async fn rows(&self) -> Result<Rows, Problem> {
         match self.cluster()? {
-            Some(cluster) => Ok(cluster.look(ClusterState::rows)),
+            Some(cluster) => Ok(Rows { rows: cluster.look(ClusterState::rows), unread: 0 }),
             None => self.0.memory.rows(self.store()?).await,
         }
     }
 
     /// A page of runs.
     pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, Problem> {
-        let mut page = RunsPage::of(self.rows().await?, query);
+        let Rows { rows, unread } = self.rows().await?;
+        let mut page = RunsPage { unread, ..RunsPage::of(rows, query) };
         self.0.memory.add_sparks(self.store()?, &mut page.runs).await;
         Ok(page)
     }
@@ -184,7 +185,7 @@ impl Dashboard {
     /// One run, beside the one before of the same experiment; a study with its parts.
     async fn run_among_others(&self, name: &str) -> Result<RunView, Problem> {
         let mut view = self.run(name).await?;
-        let rows = self.rows().await?;
+        let Rows { rows, .. } = self.rows().await?;
         view.row.before = predecessor(&rows, name);
         if view.row.kind == "study" {
             view.parts = parts(&rows, name);

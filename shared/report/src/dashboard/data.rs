@@ -122,6 +122,9 @@ pub struct RunsPage {
     pub query: RunsQuery,
     /// How many pages there are.
     pub pages: usize,
+    /// How many runs of a store are not read yet; they are missing here.
+    #[serde(default)]
+    pub unread: usize,
 }
 
 impl RunsPage {
@@ -143,7 +146,7 @@ impl RunsPage {
         let page = query.page.min(pages - 1);
         let shown = rows.iter().filter(|row| is_asked_for(row)).skip(page * ROWS).take(ROWS);
         let runs = shown.map(|row| RunRow { before: before.get(&row.run).cloned(), ..row.clone() }).collect();
-        Self { runs, matching, states, query: RunsQuery { page, ..query }, pages }
+        Self { runs, matching, states, query: RunsQuery { page, ..query }, pages, unread: 0 }
     }
 }
 

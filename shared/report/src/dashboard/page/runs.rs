@@ -9,8 +9,17 @@ use crate::text::{count, escaped, number, put, shortened, time};
 pub fn runs(runs: &RunsPage, frame: &Frame) -> String {
     let mut body = String::from("<h1>Runs</h1>\n");
     filter(&mut body, runs);
+    if runs.unread > 0 {
+        let more = match runs.unread {
+            1 => "1 more run is being read.".to_owned(),
+            unread => format!("{} more runs are being read.", count(unread as u64)),
+        };
+        put!(body, "<p class=\"soft\" role=\"note\">{more}</p>\n");
+    }
     if runs.runs.is_empty() {
-        let nothing = if runs.states.is_empty() {
+        let nothing = if runs.states.is_empty() && runs.unread > 0 {
+            "No run is read yet."
+        } else if runs.states.is_empty() {
             "There are no runs yet. Start one with <code>atoll run FILE</code> or <code>atoll submit FILE</code>."
         } else {
             "No run matches."
@@ -209,6 +218,15 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}");
         }
+    }
+
+    #[test]
+    fn a_list_that_is_not_read_to_its_end_says_so() {
+        let page = RunsPage { unread: 901, ..RunsPage::of(vec![row("a")], RunsQuery::default()) };
+        assert!(runs(&page, &Frame::default()).contains("901 more runs are being read."));
+        let none = RunsPage { unread: 1, ..RunsPage::default() };
+        let html = runs(&none, &Frame::default());
+        assert!(html.contains("1 more run is being read.") && !html.contains("There are no runs"), "{html}");
     }
 
     #[test]
