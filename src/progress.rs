@@ -42,13 +42,28 @@ impl Progress {
     pub(crate) fn new(status: &v1::RunStatus) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| bar(status.goal));
         let now = Instant::now();
-        let (kind, islands, goal) = (status.kind(), status.islands, status.goal);
-        let ends = (status.goal_evaluations, status.goal_milliseconds.map(Duration::from_millis));
+        let (kind, islands) = (status.kind(), status.islands);
+        let (goal, ends) = budget(status);
         Self { bar, kind, islands, goal, ends, start: now, first: None, printed: now }
+    }
+
+    /// A run may be extended while it is watched.
+    fn take_budget(&mut self, status: &v1::RunStatus) {
+        let (goal, ends) = budget(status);
+        self.ends = ends;
+        if goal == self.goal {
+            return;
+        }
+        self.goal = goal;
+        if let Some(old) = &mut self.bar {
+            old.finish_and_clear();
+            *old = bar(goal);
+        }
     }
 
     /// Shows where the run stands.
     pub(crate) fn show(&mut self, status: &v1::RunStatus) {
+        self.take_budget(status);
         let standing = convert::standing(status.standing).ok();
         let reached = Reached {
             done: standing.map_or(0, |standing| standing.generation),
@@ -118,6 +133,12 @@ impl Progress {
     }
 }
 
+/// How much there is to do, and the evaluations and the time after which the budget ends a run.
+fn budget(status: &v1::RunStatus) -> (Option<u64>, (Option<u64>, Option<Duration>)) {
+    let time = status.goal_milliseconds.map(Duration::from_millis);
+    (status.goal, (status.goal_evaluations, time))
+}
+
 fn bar(generations: Option<u64>) -> ProgressBar {
     let (bar, template) = match generations {
         Some(all) => (ProgressBar::new(all), "{bar:24.cyan} {wide_msg}"),
@@ -165,6 +186,24 @@ mod tests {
         let late = reached(200, 2000, 400);
         assert_eq!(progress(None, Some(180_000)).eta(&first, &late, passed), Some(Duration::ZERO));
         assert_eq!(Progress::new(&v1::RunStatus::default()).eta(&first, &now, passed), None);
+    }
+
+    #[test]
+    fn a_run_that_is_extended_while_it_is_watched_shows_its_new_limits() {
+        let status = |goal, goal_milliseconds| v1::RunStatus {
+            kind: Kind::Evolution.into(),
+            goal,
+            goal_milliseconds,
+            ..v1::RunStatus::default()
+        };
+        let mut progress = Progress::new(&status(Some(100), None));
+        let line =
+            |progress: &Progress| progress.line(&reached(0, 0, 0), &reached(50, 0, 10), None, LINE_EVERY);
+        assert!(line(&progress).starts_with("generation 50/100, 5s left"), "{}", line(&progress));
+        progress.show(&status(Some(300), None));
+        assert!(line(&progress).starts_with("generation 50/300, 25s left"), "{}", line(&progress));
+        progress.show(&status(None, Some(60_000)));
+        assert!(line(&progress).starts_with("generation 50, 50s left"), "{}", line(&progress));
     }
 
     #[test]

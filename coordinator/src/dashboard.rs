@@ -27,12 +27,12 @@ use crate::state::ClusterState;
 use crate::store_watch::StoreWatch;
 use axum::http::StatusCode;
 use futures::future::BoxFuture;
-use memory::{MOST_POINTS, Memory};
+use memory::{MOST_POINTS, Memory, Rows};
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
-    ArtifactView, EventView, PlayForm, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth, Why,
-    WorkersPage, page, predecessor, why,
+    ArtifactView, EventView, Phase, PlayForm, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth,
+    Why, WorkersPage, page, parts, predecessor, why,
 };
 use run::{ArtifactName, Place, RunId, listing};
 use serde::Serialize;
@@ -167,24 +167,30 @@ impl Dashboard {
         Frame { place, now, may_act, is_logged_in, is_live: true, has_table: false }
     }
 
-    async fn rows(&self) -> Result<Vec<RunRow>, Problem> {
+    async fn rows(&self) -> Result<Rows, Problem> {
         match self.cluster()? {
-            Some(cluster) => Ok(cluster.look(ClusterState::rows)),
+            Some(cluster) => Ok(Rows { rows: cluster.look(ClusterState::rows), unread: 0 }),
             None => self.0.memory.rows(self.store()?).await,
         }
     }
 
     /// A page of runs.
     pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, Problem> {
-        let mut page = RunsPage::of(self.rows().await?, query);
+        let Rows { rows, unread } = self.rows().await?;
+        let mut page = RunsPage { unread, ..RunsPage::of(rows, query) };
         self.0.memory.add_sparks(self.store()?, &mut page.runs).await;
         Ok(page)
     }
 
-    /// One run, beside the one before of the same experiment.
-    async fn run_and_predecessor(&self, name: &str) -> Result<RunView, Problem> {
+    /// One run, beside the one before of the same experiment; a study with its parts.
+    async fn run_among_others(&self, name: &str) -> Result<RunView, Problem> {
         let mut view = self.run(name).await?;
-        view.row.before = predecessor(&self.rows().await?, name);
+        let Rows { rows, .. } = self.rows().await?;
+        view.row.before = predecessor(&rows, name);
+        if view.row.kind == "study" {
+            view.parts = parts(&rows, name);
+            view.row.evaluations = view.parts.iter().map(|part| part.evaluations).sum();
+        }
         Ok(view)
     }
 
@@ -195,18 +201,15 @@ impl Dashboard {
         }
         let (store, run) = (self.store()?, id(name)?);
         let row = listing::row(store, &run).await.ok_or_else(|| Problem::no_run(name))?;
-        let why = match listing::recorded(store, &run).await {
-            Ok(recorded) => {
-                let phase = match listing::phase(store, &run, &recorded.status) {
-                    report::dashboard::Phase::Finished(_) => {
-                        report::dashboard::Phase::Finished(row.reason.clone())
-                    }
-                    phase => phase,
-                };
-                why(&Situation { phase, ..Situation::default() })
-            }
-            Err(reason) => Why { text: format!("Its journal cannot be read: {reason}."), ..Why::default() },
+        let phase = match listing::recorded(store, &run).await {
+            _ if row.state == "damaged" => Phase::Damaged(reason_of(&row)),
+            Ok(recorded) => match listing::phase(store, &run, &recorded.status) {
+                Phase::Finished(_) => Phase::Finished(row.reason.clone()),
+                phase => phase,
+            },
+            Err(reason) => Phase::Damaged(reason),
         };
+        let why = why(&Situation { phase, ..Situation::default() });
         let islands = match row.kind.as_str() {
             "evolution" if !row.has_ended() => listing::islands(store, &run, row.islands).await,
             _ => vec![],
@@ -246,8 +249,13 @@ impl Dashboard {
     /// The id of a run that there is.
     async fn known(&self, name: &str) -> Result<RunId, Problem> {
         let run = id(name)?;
-        match self.store()?.size(&Place::Experiment.in_run(&run)).await {
-            Err(error) if error.is_missing() => Err(Problem::no_run(name)),
+        let store = self.store()?;
+        match store.size(&Place::Experiment.in_run(&run)).await {
+            Err(error) if error.is_missing() => match listing::row(store, &run).await {
+                // It may have lost that file alone.
+                Some(_) => Ok(run),
+                None => Err(Problem::no_run(name)),
+            },
             Err(error) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
             Ok(_) => Ok(run),
         }
@@ -272,24 +280,28 @@ impl Dashboard {
         name: &str,
         range: (Option<u64>, Option<u64>),
     ) -> Result<RunPage, Problem> {
-        let view = self.run_and_predecessor(name).await?;
-        let (mut events, mut history, mut missing) = (vec![], Arc::default(), vec![]);
+        let view = self.run_among_others(name).await?;
+        let mut page = RunPage { view, range, ..RunPage::default() };
         if self.is_store_silent() {
             // The page explains that: it must not wait for the store itself.
-            missing.push("The store does not answer: events and history are not shown.".to_owned());
-            return Ok(RunPage { view, events, range, history, missing });
+            page.missing.push("The store does not answer: events and history are not shown.".to_owned());
+            return Ok(page);
         }
         match tokio::time::timeout(PATIENCE, self.events(name, range)).await {
-            Ok(Ok(read)) => events = read,
-            Ok(Err(problem)) => missing.push(problem.message),
-            Err(_) => missing.push("The store is slow: events are not shown yet.".to_owned()),
+            Ok(Ok(read)) => page.events = read,
+            Ok(Err(problem)) => page.missing.push(problem.message),
+            Err(_) => page.missing.push("The store is slow: events are not shown yet.".to_owned()),
         }
-        match self.0.memory.history_within(self.store()?, &view.row, PATIENCE).await {
-            Ok(Some(known)) => history = known.sections.clone(),
-            Ok(None) => missing.push("The history is being read, and shown once it is.".to_owned()),
-            Err(reason) => missing.push(reason),
+        match self.0.memory.history_within(self.store()?, &page.view.row, PATIENCE).await {
+            Ok(Some(known)) => {
+                page.history = known.sections.clone();
+                page.strip = known.strip.clone();
+                page.history_age_milliseconds = known.behind(&page.view.row);
+            }
+            Ok(None) => page.missing.push("The history is being read, and shown once it is.".to_owned()),
+            Err(reason) => page.missing.push(reason),
         }
-        Ok(RunPage { view, events, range, history, missing })
+        Ok(page)
     }
 
     fn is_store_silent(&self) -> bool {
@@ -304,7 +316,7 @@ impl Dashboard {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
             ["runs"] => value(self.runs(query.runs()?).await?),
-            ["runs", run] => value(self.run_and_predecessor(run).await?),
+            ["runs", run] => value(self.run_among_others(run).await?),
             ["runs", run, "explain"] => value(self.explain(run).await?),
             ["runs", run, "islands"] => value(self.run(run).await?.islands),
             ["runs", run, "leases"] => value(self.run(run).await?.leases),
@@ -348,6 +360,12 @@ impl StoreView {
     }
 }
 
+/// Why a run is damaged: without what the sentence about it says anyway.
+fn reason_of(row: &RunRow) -> String {
+    let reason = row.reason.split_once("is damaged: ").map_or(row.reason.as_str(), |(_, reason)| reason);
+    reason.split("; nothing was changed").next().unwrap_or_default().to_owned()
+}
+
 fn no_coordinator() -> Problem {
     Problem::new(StatusCode::CONFLICT, "this is a store without a coordinator: nothing can be changed here")
 }
@@ -389,6 +407,7 @@ fn live_view(cluster: &Cluster, run: &str) -> Option<RunView> {
             islands: state.island_views(run),
             leases: state.lease_views(run, now),
             actions,
+            parts: vec![],
         })
     })
 }

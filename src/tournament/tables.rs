@@ -29,7 +29,7 @@ impl Outcome<'_> {
             let [elo, low, high] = [rating.elo, rating.low, rating.high].map(whole);
             let games = [tally.games(), tally.wins, tally.draws, tally.losses].map(|count| count.to_string());
             let player = [(place + 1).to_string(), (*name).to_owned(), elo.to_string()];
-            let more = [format!("{low} to {high}"), score(tally.score())];
+            let more = [format!("{low} to {high}"), played(tally, score(tally.score()))];
             table.push(player.into_iter().chain(more).chain(games).collect());
         }
         table
@@ -131,6 +131,7 @@ impl Outcome<'_> {
             let players = [first, second].map(|player| self.name(player).to_owned());
             let counts = [tally.wins, tally.draws, tally.losses].map(|count| count.to_string());
             let judged = [score(tally.score()), range(tally.interval()), score(tally.superiority())];
+            let judged = judged.map(|figure| played(tally, figure));
             let pairs = tally.pairs.map(|count| count.to_string());
             table.push(players.into_iter().chain(counts).chain(judged).chain(pairs).collect());
         }
@@ -221,6 +222,11 @@ fn figures(published: &PublishedKeys) -> String {
 
 fn score(score: f64) -> String {
     format!("{score:.3}")
+}
+
+/// A figure of games, if there are any.
+fn played(tally: &Tally, figure: String) -> String {
+    if tally.games() == 0 { "–".to_owned() } else { figure }
 }
 
 fn range(Interval { low, high }: Interval) -> String {

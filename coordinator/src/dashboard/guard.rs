@@ -18,6 +18,7 @@ const HTTPS: &str = "https://";
 const SESSION: u64 = 12 * 3_600_000;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(crate) struct Guard {
 
 /// The name of an entry of `http_hosts`: `name`, or `https://name:port`.
 fn name_of(entry: &str) -> &str {
-    entry.strip_prefix(HTTPS).map_or(entry, host_of)
+    entry.strip_prefix(HTTPS).map_or(entry, |rest| host_of(rest).unwrap_or_default())
 }
 
 impl Guard {
@@ -59,7 +60,10 @@ impl Guard {
 
     /// Whether the name by which this server was reached is its own: any address, `localhost`, or one of its settings.
     pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        let host = text(headers, &header::HOST).map(host_of).unwrap_or_default();
+        if headers.get_all(header::HOST).iter().nth(1).is_some() {
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "expected one `Host` header, found several"));
+        }
+        let host = text(headers, &header::HOST).and_then(host_of).unwrap_or_default();
         let is_address = host.parse::<IpAddr>().is_ok();
         let is_known = |known: &String| name_of(known).eq_ignore_ascii_case(host);
         if is_address || host.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(is_known) {
@@ -70,6 +74,20 @@ impl Guard {
             host.chars().take(100).collect::<String>()
         );
         Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, message))
+    }
+
+    /// Whether something to look at is asked for by a page of this server, by no page at all, or by a link to it: pages of
+    /// other sites cannot read the reply, and take up no stream and no turn at the store either.
+    pub(crate) fn check_reader(headers: &HeaderMap) -> Result<(), Problem> {
+        let is_foreign =
+            text(headers, &SEC_FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
+        if is_foreign && text(headers, &SEC_FETCH_MODE) != Some("navigate") {
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "expected a request of this site, or a link to it",
+            ));
+        }
+        Ok(())
     }
 
     /// Whether a change comes from a page of this server, or from no page at all.
@@ -195,12 +213,14 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The name of a `Host` header, without its port.
-fn host_of(host: &str) -> &str {
-    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return address;
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
+/// The name of a `Host` header, without its port; nothing if what follows the name is no port.
+fn host_of(host: &str) -> Option<&str> {
+    let (name, rest) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some(parts) => parts,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_port = |port: &str| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port)).then_some(name)
 }
 
 /// The port of a `Host` header, if it names one.
@@ -245,12 +265,38 @@ mod tests {
         for host in ["127.0.0.1:7441", "[::1]:7441", "10.0.0.7", "localhost:1", "ATOLL.example:7441"] {
             assert!(guard().check_host(&headers(&[("host", host)])).is_ok(), "{host}");
         }
-        for host in
-            ["evil.example", "evil.example:7441", "127.0.0.1.evil.example", "", "localhost.evil.example:1"]
-        {
+        for host in [
+            "evil.example",
+            "evil.example:7441",
+            "127.0.0.1.evil.example",
+            "",
+            "localhost.evil.example:1",
+            "127.0.0.1:7441@evil.example",
+            "127.0.0.1:evil.example",
+            "127.0.0.1:80:80",
+            "[::1]evil.example",
+            "[::1",
+        ] {
             assert!(guard().check_host(&headers(&[("host", host)])).is_err(), "{host}");
         }
         assert!(guard().check_host(&HeaderMap::new()).is_err());
+        let mut two = headers(&[("host", "127.0.0.1")]);
+        two.append(header::HOST, HeaderValue::from_static("127.0.0.1"));
+        assert!(guard().check_host(&two).is_err());
+    }
+
+    #[test]
+    fn pages_of_other_sites_link_to_this_one_and_embed_nothing_of_it() {
+        let ok = |pairs: &[(&'static str, &str)]| Guard::check_reader(&headers(pairs)).is_ok();
+        assert!(ok(&[]), "a program");
+        assert!(ok(&[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")]));
+        assert!(ok(&[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")]));
+        for site in ["cross-site", "same-site"] {
+            assert!(ok(&[("sec-fetch-site", site), ("sec-fetch-mode", "navigate")]), "a link");
+            for mode in ["cors", "no-cors", "same-origin"] {
+                assert!(!ok(&[("sec-fetch-site", site), ("sec-fetch-mode", mode)]), "{site} {mode}");
+            }
+        }
     }
 
     #[test]

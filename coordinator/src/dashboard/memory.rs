@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, stream};
 use report::Section;
 use report::dashboard::{History, RunRow};
+use report::run::Strip;
 use run::listing::RunLog;
 use run::reader::Reader;
 use run::{RunId, history, listing};
@@ -18,6 +19,8 @@ use tokio::time::Instant;
 
 /// How old a list of runs may be before it is read again, while the old one is shown.
 const LIST_AGE: Duration = Duration::from_secs(2);
+/// How long a page waits for the first list of a store. What is read later is there with the next refresh.
+const LIST_WAIT: Duration = Duration::from_secs(3);
 /// How old the curve of a run that continues may be.
 const SPARK_AGE: Duration = Duration::from_secs(20);
 /// How long a page waits for curves that are being read. What comes later is there with the next refresh.
@@ -27,6 +30,8 @@ const HISTORY_AGE: Duration = Duration::from_secs(2);
 /// How old a list or a history may be, as a multiple of what reading it took: one page that is left open costs no more
 /// than a thirtieth of a core. All histories that are read again cost no more than that together.
 const PATIENCE: u32 = 30;
+/// A history that is older and behind its run says so.
+const WORTH_A_WORD: Duration = Duration::from_secs(10);
 /// How long a program waits for a history that is read again, before it is given an older one.
 const REFRESH: Duration = Duration::from_secs(20);
 /// The most histories and curves that are remembered.
@@ -47,10 +52,19 @@ const POINTS_OF_ALL: usize = 400_000;
 /// How a run went, as it was read.
 pub(super) struct Known {
     pub(super) sections: Arc<Vec<Section>>,
+    pub(super) strip: Arc<Strip>,
     pub(super) history: History,
     read: Instant,
     cost: Duration,
     stamp: Stamp,
+}
+
+impl Known {
+    /// How long ago it was read, if the run has gone on since and a reader should know.
+    pub(super) fn behind(&self, row: &RunRow) -> Option<u64> {
+        let age = self.read.elapsed();
+        (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then(|| age.as_millis() as u64)
+    }
 }
 
 /// Something that is being read, or why it cannot be.
@@ -99,9 +113,19 @@ impl Listed {
     }
 }
 
+/// Runs as far as they are listed, and how many are not read yet.
+#[derive(Clone, Default)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<RunRow>,
+    pub(super) unread: usize,
+}
+
 #[derive(Default)]
 struct Kept {
     rows: Option<Listed>,
+    /// The first list, while it is read.
+    first: Rows,
+    first_reading: Option<Shared<BoxFuture<'static, Result<(), Problem>>>>,
     sparks: BTreeMap<String, Spark>,
     histories: BTreeMap<String, Arc<Known>>,
     readings: BTreeMap<String, Reading<Known>>,
@@ -136,44 +160,73 @@ impl Memory {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All runs of a store. A list that is old is shown once more, while a new one is read.
-    pub(super) async fn rows(&self, store: &Store) -> Result<Vec<RunRow>, Problem> {
+    /// All runs of a store. A list that is old is shown once more, while a new one is read; the first one is shown as far as
+    /// it was read within a time.
+    pub(super) async fn rows(&self, store: &Store) -> Result<Rows, Problem> {
         let known = self.lock().rows.clone();
-        match known {
-            Some(known) if known.is_fresh() => Ok(known.rows),
-            Some(known) => {
-                if let Ok(permit) = self.listing.clone().try_acquire_owned() {
-                    let (memory, store) = (self.clone(), store.clone());
-                    tokio::spawn(async move {
-                        let _permit = permit;
-                        // What cannot be listed now may be later.
-                        let _ = memory.read_rows(&store).await;
-                    });
-                }
-                Ok(known.rows)
+        if let Some(known) = known {
+            if !known.is_fresh()
+                && let Ok(permit) = self.listing.clone().try_acquire_owned()
+            {
+                let (memory, store) = (self.clone(), store.clone());
+                tokio::spawn(async move {
+                    let _permit = permit;
+                    // What cannot be listed now may be later.
+                    let _ = memory.read_rows(&store, false).await;
+                });
             }
-            None => {
-                let _permit = self.listing.acquire().await;
-                let known = self.lock().rows.clone();
-                match known {
-                    Some(known) => Ok(known.rows),
-                    None => self.read_rows(store).await,
-                }
-            }
+            return Ok(Rows { rows: known.rows, unread: 0 });
         }
+        if let Ok(read) = tokio::time::timeout(LIST_WAIT, self.first_reading(store)).await {
+            read?;
+        }
+        let kept = self.lock();
+        let known = kept.rows.as_ref().map(|known| Rows { rows: known.rows.clone(), unread: 0 });
+        Ok(known.unwrap_or_else(|| kept.first.clone()))
     }
 
-    async fn read_rows(&self, store: &Store) -> Result<Vec<RunRow>, Problem> {
+    fn first_reading(&self, store: &Store) -> Shared<BoxFuture<'static, Result<(), Problem>>> {
+        let mut kept = self.lock();
+        if let Some(reading) = &kept.first_reading {
+            return reading.clone();
+        }
+        let (memory, store) = (self.clone(), store.clone());
+        // The task outlives its callers, as that of a history.
+        let task = tokio::spawn(async move {
+            let read = memory.read_rows(&store, true).await;
+            let mut kept = memory.lock();
+            kept.first = Rows::default();
+            kept.first_reading = None;
+            read
+        });
+        let failed = |error: tokio::task::JoinError| {
+            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+        };
+        let reading = async move { task.await.unwrap_or_else(failed) }.boxed().shared();
+        kept.first_reading = Some(reading.clone());
+        reading
+    }
+
+    async fn read_rows(&self, store: &Store, is_first: bool) -> Result<(), Problem> {
         let start = Instant::now();
         let names = listing::names(store).await;
         let names =
             names.map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+        let mut unread = names.len();
         let read = |run: RunId| async move { listing::row(store, &run).await };
-        let rows: Vec<Option<RunRow>> = stream::iter(names).map(read).buffered(READ_AHEAD).collect().await;
-        let rows: Vec<RunRow> = rows.into_iter().flatten().collect();
-        let listed = Listed { rows: rows.clone(), read: Instant::now(), cost: start.elapsed() };
-        self.lock().rows = Some(listed);
-        Ok(rows)
+        let mut read = stream::iter(names).map(read).buffered(READ_AHEAD);
+        let mut rows = vec![];
+        while let Some(row) = read.next().await {
+            unread -= 1;
+            rows.extend(row.clone());
+            if is_first {
+                let mut kept = self.lock();
+                kept.first.rows.extend(row);
+                kept.first.unread = unread;
+            }
+        }
+        self.lock().rows = Some(Listed { rows, read: Instant::now(), cost: start.elapsed() });
+        Ok(())
     }
 
     /// Adds the curves of runs, as far as they are known or can be read quickly.
@@ -312,15 +365,18 @@ impl Memory {
         let (id, exhibit) = (run.clone(), self.exhibit.clone());
         let read = apart(store, move |store| async move {
             match (kind.as_str(), exhibit) {
-                ("sweep" | "tournament", Some(exhibit)) => Ok((exhibit(store, id).await, History::default())),
-                ("sweep" | "tournament" | "study", _) => Ok((vec![], History::default())),
+                ("sweep" | "tournament", Some(exhibit)) => {
+                    Ok((exhibit(store, id).await, Strip::default(), History::default()))
+                }
+                ("sweep" | "tournament" | "study", _) => Ok((vec![], Strip::default(), History::default())),
                 (_, exhibit) => read(&store, &id, exhibit).await,
             }
         })
         .await;
-        let (sections, history) = read.ok_or("its history could not be read")??;
+        let (sections, strip, history) = read.ok_or("its history could not be read")??;
         let (read, cost) = (Instant::now(), start.elapsed());
-        let known = Arc::new(Known { sections: Arc::new(sections), history, read, cost, stamp });
+        let (sections, strip) = (Arc::new(sections), Arc::new(strip));
+        let known = Arc::new(Known { sections, strip, history, read, cost, stamp });
         let mut kept = self.lock();
         if kept.read.len() >= MOST_READ {
             kept.read.clear();
@@ -388,7 +444,7 @@ async fn read(
     store: &Store,
     run: &RunId,
     exhibit: Option<Exhibit>,
-) -> Result<(Vec<Section>, History), String> {
+) -> Result<(Vec<Section>, Strip, History), String> {
     let mut reader = Reader::read(store, run).await.map_err(|error| error.to_string())?;
     let mut champions = vec![];
     for island in 0..reader.islands() {
@@ -400,12 +456,13 @@ async fn read(
         Some(exhibit) if read.generations() > 0 => exhibit(store.clone(), run.clone()).await,
         _ => vec![],
     };
-    Ok((report::run::history(&read, shown), History::of(&read, points)))
+    Ok((report::run::history(&read, shown), Strip::of(&read), History::of(&read, points)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use run::Place;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// What reading a history takes at least here.
@@ -452,6 +509,24 @@ mod tests {
             let most = start.elapsed().as_millis() as u32 / (PATIENCE * COST.as_millis() as u32) + 1;
             assert!(again <= most, "{state}: {again} read again in {:?}", start.elapsed());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_list_of_a_slow_store_is_shown_as_far_as_it_was_read() {
+        const RUNS: usize = 200;
+        let (memory, store) = (Memory::new(None), Store::memory());
+        for number in 0..RUNS {
+            let run = RunId::new(format!("run-{number:08x}")).unwrap();
+            store.create_text(&Place::Experiment.in_run(&run), "nonsense").await.unwrap();
+        }
+        let slow = store.delayed(Duration::from_millis(500));
+        let start = Instant::now();
+        let first = memory.rows(&slow).await.unwrap();
+        assert!(start.elapsed() <= LIST_WAIT + Duration::from_millis(100), "{:?}", start.elapsed());
+        assert!(!first.rows.is_empty() && first.rows.len() + first.unread == RUNS, "{} unread", first.unread);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let all = memory.rows(&slow).await.unwrap();
+        assert_eq!((all.rows.len(), all.unread), (RUNS, 0));
     }
 
     #[tokio::test]

@@ -30,42 +30,53 @@ const SLOW_BEAT: Duration = Duration::from_secs(9);
 /// How often a store is looked at.
 const LOOK: Duration = Duration::from_secs(4);
 
+/// Pages of one address are told one after the other, so that all of them together ask for no burst of pages.
+const APART: Duration = Duration::from_millis(8);
+
 /// What tells a page to read itself again.
 const CHANGED: &str = "event: changed\ndata: {}\n\n";
 
 /// The streams that are open. Clones are the same.
 #[derive(Clone, Default)]
-pub(super) struct Streams(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+pub(super) struct Streams(Arc<Mutex<Open>>);
+
+#[derive(Default)]
+struct Open {
+    /// How many each address has.
+    of: BTreeMap<IpAddr, usize>,
+    /// How many were ever opened.
+    ever: u32,
+}
 
 /// A place among the streams, until it is dropped.
 struct Place {
     streams: Streams,
     peer: IpAddr,
+    /// For how long it hears of a change after the first stream of its address.
+    behind: Duration,
 }
 
 impl Streams {
     fn take(&self, peer: IpAddr) -> Option<Place> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = open.values().sum();
-        let own = open.entry(peer).or_default();
-        if all >= MOST || *own >= MOST_OF_ONE {
-            if *own == 0 {
-                open.remove(&peer);
-            }
+        let (all, own) = (open.of.values().sum::<usize>(), open.of.get(&peer).copied().unwrap_or(0));
+        if all >= MOST || own >= MOST_OF_ONE {
             return None;
         }
-        *own += 1;
-        Some(Place { streams: self.clone(), peer })
+        open.of.insert(peer, own + 1);
+        open.ever = open.ever.wrapping_add(1);
+        let behind = APART * (open.ever % (own as u32 + 1));
+        Some(Place { streams: self.clone(), peer, behind })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = open.get_mut(&self.peer) {
+        if let Some(own) = open.of.get_mut(&self.peer) {
             *own -= 1;
             if *own == 0 {
-                open.remove(&self.peer);
+                open.of.remove(&self.peer);
             }
         }
     }
@@ -77,7 +88,7 @@ struct Watch {
     changes: Option<Listener>,
     ends: Instant,
     next: Instant,
-    _place: Place,
+    place: Place,
 }
 
 impl Watch {
@@ -99,6 +110,7 @@ impl Watch {
             }
             None => tokio::time::sleep(LOOK).await,
         }
+        tokio::time::sleep(self.place.behind).await;
         self.next = Instant::now() + BETWEEN;
         Some(CHANGED)
     }
@@ -112,8 +124,7 @@ pub(super) fn open(dashboard: &Dashboard, streams: &Streams, peer: IpAddr) -> Re
     };
     let place = streams.take(peer).ok_or_else(full)?;
     let now = Instant::now();
-    let watch =
-        Watch { dashboard: dashboard.clone(), changes, ends: now + LONGEST, next: now, _place: place };
+    let watch = Watch { dashboard: dashboard.clone(), changes, ends: now + LONGEST, next: now, place };
     let first = futures::stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"retry: 2000\n\n"))]);
     let events = unfold(watch, |mut watch| async move {
         let told = watch.next().await?;
@@ -138,6 +149,23 @@ mod tests {
         open.pop();
         assert!(streams.take(third).is_some());
         open.clear();
-        assert!(streams.0.lock().unwrap().is_empty(), "nothing is left behind");
+        assert!(streams.0.lock().unwrap().of.is_empty(), "nothing is left behind");
+    }
+
+    #[test]
+    fn pages_of_one_address_are_told_one_after_the_other() {
+        let (streams, peer) = (Streams::default(), IpAddr::from([10, 0, 0, 1]));
+        assert_eq!(streams.take(peer).unwrap().behind, Duration::ZERO, "one page waits for none");
+        let mut open: Vec<Place> = (0..MOST_OF_ONE).map(|_| streams.take(peer).unwrap()).collect();
+        // All of them are opened again, as streams are all the time.
+        for _ in 0..MOST_OF_ONE {
+            open.remove(0);
+            open.push(streams.take(peer).unwrap());
+        }
+        let mut behind: Vec<Duration> = open.iter().map(|place| place.behind).collect();
+        behind.sort();
+        behind.dedup();
+        assert_eq!(behind.len(), MOST_OF_ONE);
+        assert!(behind[MOST_OF_ONE - 1] < Duration::from_secs(1));
     }
 }

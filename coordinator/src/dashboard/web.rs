@@ -27,8 +27,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// The most requests and the most log-ins of one address in a second.
-const REQUESTS: u32 = 100;
+/// The most requests and the most log-ins of one address in a second: as many pages as may have streams can be opened at once.
+const REQUESTS: u32 = 200;
 const LOG_INS: u32 = 5;
 /// The largest body of an action, but for a submission; a text may grow to twice its size as JSON.
 const LARGEST_BODY: usize = 64 << 10;
@@ -221,7 +221,9 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         return Ok(response);
     };
     let caller = web.guard.caller(headers, peer);
-    if method != "GET" {
+    if method == "GET" {
+        Guard::check_reader(headers)?;
+    } else {
         web.guard.check_origin(headers, caller)?;
     }
     Guard::check(needs, caller)?;

@@ -574,9 +574,22 @@ async fn a_hundred_open_pages_of_one_address_shut_out_nobody_and_are_not_shut_ou
         assert_eq!(&head, b"HTTP/1.1 200");
         streams.push(stream);
     }
+    // The pages are read at the same time, and none is cut off for another one.
+    let mut pages = vec![];
+    for number in 0..90 {
+        let mut page = connect().await;
+        let head = format!("GET /?search={number} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        page.write_all(head.as_bytes()).await.unwrap();
+        pages.push(page);
+    }
+    for mut page in pages {
+        let mut reply = String::new();
+        page.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    }
     // Connections that say nothing, more than there are places.
     let mut silent = vec![];
-    for _ in 0..200 {
+    for _ in 0..400 {
         silent.push(connect().await);
     }
     let mut probe = connect().await;

@@ -37,9 +37,10 @@ const LARGEST_HEAD: usize = 16 << 10;
 /// How long to wait when no connection can be accepted: out of file descriptors, most likely.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What probes, scrapers and browsers need of one address, beside the streams of open pages.
-const BESIDE_STREAMS: usize = 64;
-const FEW: Limits = Limits { connections: 512, of_one_peer: STREAMS_OF_ONE_PEER + BESIDE_STREAMS };
+/// What probes, scrapers and browsers need of one address, beside the streams of open pages: all of these pages may be read
+/// at the same time.
+const BESIDE_STREAMS: usize = STREAMS_OF_ONE_PEER + 64;
+const FEW: Limits = Limits { connections: 768, of_one_peer: STREAMS_OF_ONE_PEER + BESIDE_STREAMS };
 
 /// The connections of a listener, each with a seat.
 fn admitted(listener: TcpListener, limits: Limits) -> impl Stream<Item = Admitted> + Send + 'static {

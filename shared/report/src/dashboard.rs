@@ -10,7 +10,7 @@ mod why;
 pub use data::{
     ArtifactView, ChampionRow, EpochView, EventView, History, IslandState, IslandView, LeaseView,
     Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, WorkerState, WorkerView, WorkersPage,
-    predecessor,
+    parts, predecessor,
 };
 pub use page::{PlayForm, PlayStrength};
 pub use why::{Cause, Failing, Lack, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why};

@@ -4,6 +4,7 @@ mod advice;
 mod course;
 mod migration;
 mod outcome;
+mod strip;
 mod work;
 
 use crate::document::{Block, Document, Section, Step, Tile};
@@ -12,6 +13,7 @@ use evolution::epoch::Standing;
 use evolution::statistics::{EpochStatistics, GenerationRow};
 
 pub(crate) use course::at_generations;
+pub use strip::Strip;
 
 /// All that a report tells of a run.
 #[derive(Clone, Debug, Default)]

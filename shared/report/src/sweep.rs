@@ -225,7 +225,10 @@ fn ranking(sweep: &Sweep) -> Option<Section> {
         rows: vec![],
     };
     for (at, &point) in order.iter().enumerate().take(ROWS) {
-        let chance = at.checked_sub(1).map_or("–".to_owned(), |before| format!("{:.3}", adjusted[before]));
+        let chance = at.checked_sub(1).map_or("–".to_owned(), |before| match adjusted[before] {
+            small if small < 0.0005 => "< 0.001".to_owned(),
+            chance => format!("{chance:.3}"),
+        });
         let results = [number(mean(&sweep.points[point]).0), format!("{:.2}", ranks[point]), chance];
         table.push(
             [(at + 1).to_string()].into_iter().chain(key_values(sweep, point)).chain(results).collect(),

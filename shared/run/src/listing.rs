@@ -1,5 +1,6 @@
 //! The runs of a store as lists show them: what is cheap to read, and never an error.
 
+use crate::damage::Damage;
 use crate::epochs::total;
 use crate::event::RunEvent;
 use crate::fold::{Recorded, Status};
@@ -9,6 +10,7 @@ use crate::journal::{self, JournalHead};
 use crate::layout::{self, Place, RunId};
 use crate::lock::Lock;
 use crate::record::Commit;
+use crate::removal::{self, RemovedRun};
 use crate::stored;
 use crate::summary::{Ended, Outline, RunKind, Summary};
 use archipelago::Mark;
@@ -44,7 +46,10 @@ pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
         Ok(Some(summary)) => {
             return Some(match stored::look(store, run, &summary).await {
                 Ok(()) => of_summary(run, &summary),
-                Err(error) => damaged(run, &error.to_string()),
+                Err(error) => {
+                    let RunRow { kind, unit, created, priority, .. } = of_summary(run, &summary);
+                    RunRow { kind, unit, created, priority, ..damaged(run, &error.to_string()) }
+                }
             });
         }
         Err(error) => return Some(damaged(run, &error.to_string())),
@@ -53,10 +58,18 @@ pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
     let path = Place::Experiment.in_run(run);
     let text = match store.read_text(&path, MAX_STORED).await {
         Ok(text) => text,
-        Err(error) if error.is_missing() => return None,
+        Err(error) if error.is_missing() => return without_experiment(store, run).await,
         Err(error) => return Some(damaged(run, &error.to_string())),
     };
-    let row = match experiment::parse(path.as_ref(), &text, None) {
+    let parsed = experiment::parse(path.as_ref(), &text, None);
+    let kind = match &parsed {
+        Ok(Plan::Single(_)) => RunKind::Evolution,
+        Ok(Plan::Study(_)) => RunKind::Study,
+        Ok(Plan::Tournament(_)) => RunKind::Tournament,
+        Ok(Plan::Sweep(_)) => RunKind::Sweep,
+        Err(report) => return Some(damaged(run, &report.to_string())),
+    };
+    let row = match parsed {
         Ok(Plan::Single(_)) => evolution(store, run).await,
         Ok(Plan::Study(study)) => study_row(store, run, study.parts.len()).await,
         Ok(plan) => match CellPlan::of(plan) {
@@ -65,7 +78,31 @@ pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
         },
         Err(report) => Err(report.to_string()),
     };
-    Some(row.unwrap_or_else(|reason| damaged(run, &reason)))
+    Some(row.unwrap_or_else(|reason| {
+        let (kind, unit) = words(kind);
+        RunRow { kind: kind.to_owned(), unit: unit.to_owned(), ..damaged(run, &reason) }
+    }))
+}
+
+/// A run that has lost its experiment, unless it is being removed; nothing where there are no events either.
+async fn without_experiment(store: &Store, run: &RunId) -> Option<RunRow> {
+    if store.list(&run.events()).await.is_ok_and(|events| events.is_empty()) {
+        return None;
+    }
+    let pending = removal::pending(store).await.unwrap_or_default();
+    let is_removed = |removed: &RemovedRun| removed.run == run.as_str();
+    let is_pending = pending.iter().any(|(_, removal)| removal.runs.iter().any(is_removed));
+    (!is_pending).then(|| damaged(run, &Damage::NoExperiment.to_string()))
+}
+
+/// The word for a kind of run, and for what its progress is counted in.
+fn words(kind: RunKind) -> (&'static str, &'static str) {
+    match kind {
+        RunKind::Evolution => ("evolution", "generations"),
+        RunKind::Sweep => ("sweep", "cells"),
+        RunKind::Tournament => ("tournament", "batches"),
+        RunKind::Study => ("study", "parts"),
+    }
 }
 
 fn damaged(run: &RunId, reason: &str) -> RunRow {
@@ -86,12 +123,7 @@ fn of_summary(run: &RunId, summary: &Summary) -> RunRow {
 
 fn of_outline(run: &RunId, outline: Outline, (state, reason): (String, String), row: RunRow) -> RunRow {
     let Outline { kind, standing, goal, islands, elapsed } = outline;
-    let (kind, unit) = match kind {
-        RunKind::Evolution => ("evolution", "generations"),
-        RunKind::Sweep => ("sweep", "cells"),
-        RunKind::Tournament => ("tournament", "batches"),
-        RunKind::Study => ("study", "parts"),
-    };
+    let (kind, unit) = words(kind);
     let standing = standing.unwrap_or(Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY });
     let mut row = RunRow {
         run: run.to_string(),
@@ -142,6 +174,7 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
 fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
     match phase(store, run, status) {
         Phase::Failed(reason) => ("failed".to_owned(), reason),
+        Phase::Damaged(reason) => ("damaged".to_owned(), reason),
         Phase::Finished(_) => ("finished".to_owned(), String::new()),
         Phase::Cancelled => ("cancelled".to_owned(), String::new()),
         Phase::Paused => ("paused".to_owned(), String::new()),

@@ -77,7 +77,7 @@ impl RunRow {
     pub fn estimate(&mut self) {
         let elapsed = self.elapsed_milliseconds;
         let at_this_rate = |done: u64, goal: Option<u64>| {
-            let rest = goal.filter(|_| done > 0)?.saturating_sub(done);
+            let rest = goal.filter(|_| done > 0 && elapsed > 0)?.saturating_sub(done);
             Some((elapsed as f64 / done as f64 * rest as f64) as u64)
         };
         let by_goal = at_this_rate(self.done, self.goal);
@@ -105,7 +105,7 @@ pub struct RunsQuery {
     pub state: String,
     /// Only runs whose name contains this; any if empty.
     pub search: String,
-    /// The page, counted from 0.
+    /// The page, counted from 0; the last one if there are fewer.
     pub page: usize,
 }
 
@@ -122,6 +122,9 @@ pub struct RunsPage {
     pub query: RunsQuery,
     /// How many pages there are.
     pub pages: usize,
+    /// How many runs of a store are not read yet; they are missing here.
+    #[serde(default)]
+    pub unread: usize,
 }
 
 impl RunsPage {
@@ -139,11 +142,20 @@ impl RunsPage {
                 && (search.is_empty() || row.run.to_lowercase().contains(&search))
         };
         let matching = rows.iter().filter(|row| is_asked_for(row)).count();
-        let page = rows.iter().filter(|row| is_asked_for(row));
-        let page = page.skip(query.page.saturating_mul(ROWS)).take(ROWS);
-        let runs = page.map(|row| RunRow { before: before.get(&row.run).cloned(), ..row.clone() }).collect();
-        Self { runs, matching, states, query, pages: matching.div_ceil(ROWS).max(1) }
+        let pages = matching.div_ceil(ROWS).max(1);
+        let page = query.page.min(pages - 1);
+        let shown = rows.iter().filter(|row| is_asked_for(row)).skip(page * ROWS).take(ROWS);
+        let runs = shown.map(|row| RunRow { before: before.get(&row.run).cloned(), ..row.clone() }).collect();
+        Self { runs, matching, states, query: RunsQuery { page, ..query }, pages, unread: 0 }
     }
+}
+
+/// The runs that a study consists of, of all these, in the order of their names.
+pub fn parts(rows: &[RunRow], study: &str) -> Vec<RunRow> {
+    let is_part = |row: &&RunRow| row.run.strip_prefix(study).is_some_and(|rest| rest.starts_with('.'));
+    let mut parts: Vec<RunRow> = rows.iter().filter(is_part).cloned().collect();
+    parts.sort_by(|one, other| one.run.cmp(&other.run));
+    parts
 }
 
 /// The run of the same experiment before this one, of all these.
@@ -181,6 +193,9 @@ pub struct RunView {
     pub leases: Vec<LeaseView>,
     /// What can be done with it: `pause`, `resume`, `cancel`, `extend`.
     pub actions: Vec<String>,
+    /// The runs that it consists of, if it is a study.
+    #[serde(default)]
+    pub parts: Vec<RunRow>,
 }
 
 /// One island.
@@ -472,6 +487,8 @@ mod tests {
         assert_eq!(page.states["running"], 125);
         let none = RunsPage::of(rows, RunsQuery { search: "nope".to_owned(), ..RunsQuery::default() });
         assert_eq!((none.matching, none.pages), (0, 1));
+        let far = RunsPage::of(vec![row("a", "finished", 1)], RunsQuery { page: 9, ..RunsQuery::default() });
+        assert_eq!((far.query.page, far.runs.len()), (0, 1), "there is no page beyond the last");
     }
 
     #[test]
@@ -493,6 +510,13 @@ mod tests {
     }
 
     #[test]
+    fn a_study_has_its_parts() {
+        let rows = ["s-1.b", "s-1", "s-1.a", "s-12.a", "other"].map(|run| row(run, "running", 1));
+        let names: Vec<String> = parts(&rows, "s-1").into_iter().map(|row| row.run).collect();
+        assert_eq!(names, ["s-1.a", "s-1.b"]);
+    }
+
+    #[test]
     fn the_rest_is_estimated_from_what_was_done() {
         let mut row =
             RunRow { done: 10, goal: Some(40), elapsed_milliseconds: 100, ..row("a", "running", 1) };
@@ -501,6 +525,10 @@ mod tests {
         row.done = 0;
         row.estimate();
         assert_eq!(row.remaining_milliseconds, None);
+        let mut study = RunRow { done: 2, goal: Some(3), ..row.clone() };
+        study.elapsed_milliseconds = 0;
+        study.estimate();
+        assert_eq!(study.remaining_milliseconds, None, "a time that is not counted tells nothing");
     }
 
     #[test]

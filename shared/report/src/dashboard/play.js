@@ -81,7 +81,11 @@ function mark() {
 }
 
 async function choose(number) {
-  if (!isMine()) return;
+  if (!isMine()) {
+    // A move of the player that failed, as when another search was under way, is asked for again.
+    if (shown && !busy) await reply();
+    return;
+  }
   const mine = candidates();
   const further = mine.filter(({ squares }) => squares[chosen.length] === number);
   const ending = chosen.length ? mine.filter(({ squares }) => squares.at(-1) === number) : [];
@@ -110,6 +114,7 @@ async function reply() {
   if (shown.outcome || shown.turn === shown.side) return;
   const after = await ask("reply");
   if (after) show(after);
+  else tell(`${at("told").textContent} Click on the board to ask for the move again.`, true);
 }
 
 async function start() {

@@ -24,6 +24,8 @@ pub enum Phase {
     Stopped,
     /// Another process works on it, of which nothing else is known here.
     Elsewhere(String),
+    /// What is stored of it cannot be read, for this reason.
+    Damaged(String),
 }
 
 /// How many workers a cluster has, by how they do.
@@ -162,6 +164,8 @@ pub enum Cause {
     Stopped,
     /// Another process works on it.
     Elsewhere,
+    /// What is stored of it cannot be read.
+    Damaged,
 }
 
 /// Why a run makes no progress, in words.
@@ -188,6 +192,7 @@ impl Why {
                 | Cause::Starting
                 | Cause::Ending
                 | Cause::WaitsForNeighbour
+                | Cause::Paused
                 | Cause::BusyElsewhere
                 | Cause::Ended
                 | Cause::Elsewhere
@@ -229,6 +234,11 @@ fn of_phase(situation: &Situation) -> Option<Why> {
         Phase::Elsewhere(process) => {
             Why::new(Cause::Elsewhere, format!("Another process works on the run: {process}."), "")
         }
+        Phase::Damaged(reason) => Why::new(
+            Cause::Damaged,
+            format!("What is stored of the run cannot be read: {reason}."),
+            "List the damage with `atoll verify RUN`; `atoll repair RUN` shows what can be kept.",
+        ),
     })
 }
 
@@ -473,6 +483,11 @@ mod tests {
                 },
             ),
             (Cause::Ending, "last results", Situation { is_ending: true, ..ready }),
+            (
+                Cause::Damaged,
+                "cannot be read: cut short",
+                Situation { phase: Phase::Damaged("cut short".to_owned()), ..Situation::default() },
+            ),
             (Cause::Stopped, "no process", Situation { phase: Phase::Stopped, ..Situation::default() }),
         ]
     }
@@ -490,7 +505,7 @@ mod tests {
     fn what_stops_everything_comes_first() {
         let silent = StoreHealth { is_silent: true, oldest_write_milliseconds: 20_000 };
         for (cause, _, situation) in situations() {
-            let of_run = matches!(cause, Cause::Paused | Cause::Ended | Cause::Stopped);
+            let of_run = matches!(cause, Cause::Paused | Cause::Ended | Cause::Stopped | Cause::Damaged);
             let answer = why(&Situation { store: silent, ..situation.clone() }).cause;
             assert_eq!(answer, if of_run { cause } else { Cause::Store });
             let paused = why(&Situation { phase: Phase::Paused, ..situation }).cause;

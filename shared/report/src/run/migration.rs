@@ -50,7 +50,8 @@ pub(super) fn total(run: &Run) -> Flow {
 }
 
 pub(super) fn section(run: &Run) -> Option<Section> {
-    if run.topology.1.is_empty() {
+    // Where no epoch could be read, nothing is known of migrants.
+    if run.topology.1.is_empty() || run.epochs() == 0 {
         return None;
     }
     let flows = flows(run);

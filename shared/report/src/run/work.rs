@@ -1,13 +1,10 @@
 //! Who computed what, how long it took, and what was lost.
 
-use super::{Epoch, Run, course};
-use crate::chart::{COLOURS, Grid, NOTHING};
+use super::{Epoch, Run, Strip};
 use crate::document::{Block, Data, Figure, Section, Table};
 use crate::text::{code, count, percent, shortened, time, times};
 use std::collections::BTreeMap;
 
-/// Workers with a colour of their own.
-const COLOURED: usize = 2 * COLOURS;
 /// Workers and losses that are listed.
 const LISTED: usize = 50;
 
@@ -33,6 +30,11 @@ fn workers(run: &Run) -> Vec<Worker<'_>> {
     let mut workers: Vec<Worker<'_>> = workers.into_values().collect();
     workers.sort_by_key(|worker| (std::cmp::Reverse(worker.epochs), worker.name));
     workers
+}
+
+/// Their names, in this order.
+pub(super) fn names(run: &Run) -> Vec<&str> {
+    workers(run).into_iter().map(|worker| worker.name).collect()
 }
 
 fn epochs(run: &Run) -> impl Iterator<Item = &Epoch> {
@@ -114,55 +116,11 @@ pub(super) fn waiting(run: &Run) -> u64 {
 }
 
 fn strip(run: &Run, workers: &[Worker<'_>]) -> Figure {
-    let numbers: BTreeMap<&str, u8> =
-        workers.iter().enumerate().map(|(at, worker)| (worker.name, at.min(COLOURED) as u8)).collect();
-    let missing = workers.len().min(COLOURED + 1) as u8;
-    let epochs = run.epochs();
-    let columns = epochs.min(course::COLUMNS);
-    let last_of = |column: u64| (column + 1) * epochs / columns.max(1) - 1;
-    let mut has_gaps = false;
-    let mut cells = vec![];
-    for island in &run.islands {
-        let known = island.last().map_or(0, |epoch| epoch.number);
-        let mut cell = |column: u64| match island.at(last_of(column)) {
-            Some(epoch) => numbers[epoch.worker.as_str()],
-            None if last_of(column) < known => {
-                has_gaps = true;
-                missing
-            }
-            None => NOTHING,
-        };
-        cells.push((0..columns).map(&mut cell).collect());
-    }
-    let mut kinds: Vec<(String, String)> = workers.iter().take(COLOURED).enumerate().map(kind).collect();
-    if workers.len() > COLOURED {
-        kinds.push(("f7 faint".to_owned(), format!("{} others", workers.len() - COLOURED)));
-    }
-    if has_gaps {
-        kinds.push(("gone".to_owned(), "missing".to_owned()));
-    }
-    let grid = Grid {
-        name: "workers",
-        title: "Worker of each epoch",
-        description: &format!(
-            "A row for each of {} islands, a column for each epoch, a colour for each of {} workers.",
-            run.islands.len(),
-            workers.len()
-        ),
-        across: ("epoch", (0, epochs)),
-        down: "island",
-        kinds,
-        cells,
-    };
     let caption = "A colour for each worker. Where it changes in a row, another worker continued the island, as after a \
                    crash. Every worker computes the same result."
         .to_owned();
-    Figure { picture: grid.draw(), caption, numbers: Some(workers_table(workers)) }
-}
-
-fn kind((at, worker): (usize, &Worker<'_>)) -> (String, String) {
-    let pale = if at < COLOURS { "" } else { " pale" };
-    (format!("f{}{pale}", at % COLOURS), shortened(worker.name, 40))
+    let picture = Strip::of(run).draw(&[]).expect("a worker has computed an epoch");
+    Figure { picture, caption, numbers: Some(workers_table(workers)) }
 }
 
 fn workers_table(workers: &[Worker<'_>]) -> Table {

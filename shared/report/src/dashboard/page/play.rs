@@ -54,7 +54,7 @@ pub fn play(form: &PlayForm, frame: &Frame) -> String {
          <datalist id=\"players\"><option value=\"material\"><option value=\"random\"></datalist>\
          <label>You play <select name=\"side\">{}{}</select></label>\
          <label>Strength <select name=\"limit\">{}{}</select></label>\
-         <label>How many <input name=\"strength\" type=\"number\" min=\"0.001\" max=\"24\" step=\"any\" value=\"{strength}\"></label>\
+         <label>Plies or seconds <input name=\"strength\" type=\"number\" min=\"0.001\" max=\"24\" step=\"any\" value=\"{strength}\"></label>\
          <button>New game</button></form>\n",
         escaped(player),
         if *is_fixed { " readonly" } else { " list=\"players\"" },

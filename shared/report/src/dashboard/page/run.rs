@@ -1,13 +1,14 @@
 //! One run.
 
-use super::runs::progress;
+use super::runs;
 use super::{Frame, Part, button, page, query, state};
 use crate::chart::COLOURS;
 use crate::dashboard::data::{EventView, IslandState, IslandView, LeaseView, RunRow, RunView};
-use crate::document::{Block, Section};
+use crate::document::{Block, Figure, Section};
 use crate::html;
+use crate::run::Strip;
 use crate::text::{count, escaped, moment, number, put, shortened, time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Islands that are shown one by one.
@@ -27,16 +28,21 @@ pub struct RunPage {
     pub range: (Option<u64>, Option<u64>),
     /// How it went so far.
     pub history: Arc<Vec<Section>>,
+    /// Which worker computed which epoch so far.
+    pub strip: Arc<Strip>,
+    /// How long ago the history was read, in milliseconds, if the run has gone on since for longer than a reader expects.
+    pub history_age_milliseconds: Option<u64>,
     /// What of it cannot be shown, and why.
     pub missing: Vec<String>,
 }
 
 /// The page of a run.
 pub fn run(shown: &RunPage, frame: &Frame) -> String {
-    let RunPage { view, events, range, history, missing } = shown;
+    let RunPage { view, events, range, history, missing, strip, history_age_milliseconds } = shown;
     let row = &view.row;
     let mut body = format!("<h1>{}</h1>\n", escaped(&row.run));
-    let trouble = if view.why.is_trouble() { " trouble" } else { "" };
+    let has_failed = matches!(row.state.as_str(), "failed" | "damaged");
+    let trouble = if has_failed || view.why.is_trouble() { " trouble" } else { "" };
     put!(body, "<div class=\"why{trouble}\" role=\"note\"><p>{}</p>", html::inline(&view.why.text));
     if !view.why.advice.is_empty() {
         put!(body, "<p class=\"soft\">{}</p>", html::inline(&view.why.advice.replace("RUN", &row.run)));
@@ -48,18 +54,56 @@ pub fn run(shown: &RunPage, frame: &Frame) -> String {
     if frame.has_table && row.kind == "evolution" && history.iter().any(plays) {
         put!(body, "<p><a href=\"/play?player={}\">Play against its champion</a></p>\n", query(&row.run));
     }
-    sections(&mut body, history, !events.is_empty());
-    now(&mut body, view);
+    sections(&mut body, view, history);
+    if !view.parts.is_empty() {
+        body.push_str("<section id=\"parts\"><h2>Parts</h2>\n");
+        runs::table(&mut body, ("Parts", "The runs of this study"), &view.parts, frame);
+        body.push_str("</section>\n");
+    }
+    now(&mut body, view, strip);
     for missing in missing {
         put!(body, "<p class=\"soft\" role=\"note\">{}</p>\n", html::inline(missing));
     }
+    if let Some(age) = history_age_milliseconds {
+        put!(
+            body,
+            "<p class=\"soft\" role=\"note\">What follows was read {} ago. It takes long to read, so it is read seldom.</p>\n",
+            time(*age)
+        );
+    }
+    let mut live = live_strip(strip, &view.islands);
     for section in history.iter() {
         put!(body, "<section id=\"{}\">\n<h2>{}</h2>\n", section.id, escaped(&section.title));
-        section.blocks.iter().for_each(|block| html::block(&mut body, block));
+        let mut blocks = section.blocks.iter();
+        if section.id == "work"
+            && let Some(mut live) = live.take()
+        {
+            // In place of the strip as it was read, with its numbers.
+            if let Some(at) = section.blocks.iter().position(|block| matches!(block, Block::Figure(_))) {
+                blocks.by_ref().take(at).for_each(|block| html::block(&mut body, block));
+                if let Some(Block::Figure(read)) = blocks.next() {
+                    live.numbers.clone_from(&read.numbers);
+                }
+            }
+            html::block(&mut body, &Block::Figure(live));
+        }
+        blocks.for_each(|block| html::block(&mut body, block));
         body.push_str("</section>\n");
     }
     happened(&mut body, row, events, *range);
     page(frame, Part::Runs, &row.run, &body)
+}
+
+/// The strip with what is computed now, where there are workers to tell apart.
+fn live_strip(strip: &Strip, islands: &[IslandView]) -> Option<Figure> {
+    let working: Vec<&str> = islands.iter().filter_map(|island| island.worker.as_deref()).collect();
+    if working.is_empty() || strip.places(working).len() < 2 {
+        return None;
+    }
+    let caption = "A colour for each worker. Each row ends with the epoch that is computed now; epochs before it that were not \
+                   read yet are open. Where the colour changes, another worker continued the island."
+        .to_owned();
+    Some(Figure { picture: strip.draw(islands)?, caption, numbers: None })
 }
 
 fn tiles(body: &mut String, row: &RunRow) {
@@ -76,10 +120,19 @@ fn tiles(body: &mut String, row: &RunRow) {
     let before = row.before.as_ref().and_then(|before| before.best);
     let before = before.map_or(String::new(), |best| format!("the run before: {}", number(best)));
     tile(body, "Best fitness", &row.best.map_or("–".to_owned(), number), &before);
-    tile(body, "Progress", &progress(row), &rest);
+    let (bar, words) = runs::progress(row);
+    tile(body, "Progress", &format!("{words}{bar}"), &rest);
     let what = if row.kind == "tournament" { "Games" } else { "Evaluations" };
-    tile(body, what, &count(row.evaluations), &format!("{} a second", count(rate as u64)));
-    tile(body, "Time", &time(row.elapsed_milliseconds), &format!("created {} UTC", moment(row.created)));
+    // The time of a study is that of its parts.
+    let is_timed = row.elapsed_milliseconds > 0;
+    let rate = if is_timed { format!("{} a second", count(rate as u64)) } else { String::new() };
+    tile(body, what, &count(row.evaluations), &rate);
+    let elapsed = if is_timed { time(row.elapsed_milliseconds) } else { "–".to_owned() };
+    let created = match row.created {
+        0 => String::new(),
+        created => format!("created {} UTC", moment(created)),
+    };
+    tile(body, "Time", &elapsed, &created);
     let digest = row
         .digest
         .as_deref()
@@ -122,29 +175,36 @@ fn actions(body: &mut String, view: &RunView, frame: &Frame) {
     body.push_str("</div>\n");
 }
 
-fn sections(body: &mut String, history: &[Section], has_events: bool) {
-    body.push_str("<nav aria-label=\"Sections\">\n<a href=\"#now\">Now</a>\n");
+fn sections(body: &mut String, view: &RunView, history: &[Section]) {
+    body.push_str("<nav aria-label=\"Sections\">\n");
+    if !view.parts.is_empty() {
+        body.push_str("<a href=\"#parts\">Parts</a>\n");
+    }
+    if has_now(view) {
+        body.push_str("<a href=\"#now\">Now</a>\n");
+    }
     for Section { id, title, .. } in history {
         put!(body, "<a href=\"#{id}\">{}</a>\n", escaped(title));
     }
-    if has_events {
-        body.push_str("<a href=\"#events\">Events</a>\n");
-    }
-    body.push_str("</nav>\n");
+    body.push_str("<a href=\"#events\">Events</a>\n</nav>\n");
+}
+
+fn has_now(view: &RunView) -> bool {
+    !view.islands.is_empty() || !view.leases.is_empty()
 }
 
 /// What its islands and workers do now.
-fn now(body: &mut String, view: &RunView) {
-    if view.islands.is_empty() && view.leases.is_empty() {
+fn now(body: &mut String, view: &RunView, strip: &Strip) {
+    if !has_now(view) {
         return;
     }
     body.push_str("<section id=\"now\"><h2>Now</h2>\n");
-    islands(body, &view.islands);
+    islands(body, &view.islands, strip);
     leases(body, &view.leases);
     body.push_str("</section>\n");
 }
 
-fn islands(body: &mut String, islands: &[IslandView]) {
+fn islands(body: &mut String, islands: &[IslandView], strip: &Strip) {
     if islands.is_empty() {
         return;
     }
@@ -164,9 +224,10 @@ fn islands(body: &mut String, islands: &[IslandView]) {
         );
     }
     body.push_str("<ul class=\"cells\">\n");
-    let workers: BTreeMap<&str, usize> =
-        islands.iter().filter_map(|island| island.worker.as_deref()).map(|worker| (worker, 0)).collect();
-    let workers: BTreeMap<&str, usize> = workers.into_keys().zip(0..).collect();
+    // A worker has the colour that it has in the strip.
+    let working: BTreeSet<&str> = islands.iter().filter_map(|island| island.worker.as_deref()).collect();
+    let places = strip.places(working.iter().copied());
+    let workers: BTreeMap<&str, usize> = working.into_iter().map(|worker| (worker, places[worker])).collect();
     for island in islands.iter().take(ISLANDS) {
         let IslandView { island: number_of, epochs, generation, best, state, worker } = island;
         let class = match state {
@@ -301,6 +362,7 @@ mod tests {
                 ..LeaseView::default()
             }],
             actions: ["pause", "cancel", "extend"].map(str::to_owned).to_vec(),
+            parts: vec![],
         };
         let event =
             EventView { at: 1000, kind: "lost".to_owned(), text: "<b>".to_owned(), ..EventView::default() };
@@ -323,6 +385,57 @@ mod tests {
             assert!(html.contains(word), "expected {word} in {html}");
         }
         assert!(!html.contains("data-post"), "a viewer changes nothing");
+    }
+
+    #[test]
+    fn a_worker_is_in_the_strip_before_its_first_epoch_is_read() {
+        let blocks = vec![Block::Text("facts".to_owned()), Block::Text("last".to_owned())];
+        let mut page = shown();
+        page.history = Arc::new(vec![Section::new("work", "Work", blocks)]);
+        let html = run(&page, &Frame::default());
+        let work = html.split_once("<section id=\"work\">").unwrap().1;
+        assert!(work.contains("Worker of each epoch") && work.contains(">two<"), "{work}");
+        assert!(work.contains("facts") && work.contains("last"));
+        assert!(html.contains("href=\"#now\""));
+        page.view.islands.truncate(1);
+        assert!(!run(&page, &Frame::default()).contains("Worker of each epoch"), "nothing to tell apart");
+    }
+
+    #[test]
+    fn an_ended_run_has_no_link_to_what_it_does_now_and_a_study_shows_its_parts() {
+        let part =
+            |name: &str| RunRow { run: name.to_owned(), state: "running".to_owned(), ..RunRow::default() };
+        let view = RunView {
+            row: RunRow { kind: "study".to_owned(), ..part("study-1") },
+            parts: vec![part("study-1.first"), part("study-1.second")],
+            ..RunView::default()
+        };
+        let html = run(&RunPage { view, ..RunPage::default() }, &Frame::default());
+        assert!(!html.contains("#now"), "{html}");
+        for word in ["href=\"#parts\"", "href=\"/runs/study-1.first\"", "href=\"/runs/study-1.second\""] {
+            assert!(html.contains(word), "expected {word} in {html}");
+        }
+    }
+
+    #[test]
+    fn a_history_that_is_behind_says_how_old_it_is() {
+        let page = RunPage { history_age_milliseconds: Some(95_000), ..shown() };
+        assert!(run(&page, &Frame::default()).contains("was read 1m 35s ago"));
+    }
+
+    #[test]
+    fn what_has_failed_or_is_damaged_stands_out() {
+        let html = |state: &str| {
+            let mut page = shown();
+            page.view.row.state = state.to_owned();
+            page.view.why.cause = Cause::Ended;
+            run(&page, &Frame::default())
+        };
+        for (state, stands_out) in
+            [("failed", true), ("damaged", true), ("finished", false), ("paused", false)]
+        {
+            assert_eq!(html(state).contains("class=\"why trouble\""), stands_out, "{state}");
+        }
     }
 
     #[test]

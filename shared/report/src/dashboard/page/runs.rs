@@ -2,21 +2,35 @@
 
 use super::{Frame, Part, ago, page, query, state};
 use crate::dashboard::data::{RunRow, RunsPage, RunsQuery};
+use crate::html::inline;
 use crate::text::{count, escaped, number, put, shortened, time};
 
 /// The page of runs.
 pub fn runs(runs: &RunsPage, frame: &Frame) -> String {
     let mut body = String::from("<h1>Runs</h1>\n");
     filter(&mut body, runs);
+    if runs.unread > 0 {
+        let more = match runs.unread {
+            1 => "1 more run is being read.".to_owned(),
+            unread => format!("{} more runs are being read.", count(unread as u64)),
+        };
+        put!(body, "<p class=\"soft\" role=\"note\">{more}</p>\n");
+    }
     if runs.runs.is_empty() {
-        let nothing = if runs.states.is_empty() {
+        let nothing = if runs.states.is_empty() && runs.unread > 0 {
+            "No run is read yet."
+        } else if runs.states.is_empty() {
             "There are no runs yet. Start one with <code>atoll run FILE</code> or <code>atoll submit FILE</code>."
         } else {
             "No run matches."
         };
         put!(body, "<p>{nothing}</p>\n");
     } else {
-        table(&mut body, runs, frame);
+        let matching = match runs.matching {
+            1 => "1 run".to_owned(),
+            matching => format!("{} runs, the newest first", count(matching as u64)),
+        };
+        table(&mut body, ("Runs", &matching), &runs.runs, frame);
         pages(&mut body, runs);
     }
     if frame.may_act {
@@ -41,20 +55,17 @@ fn filter(body: &mut String, runs: &RunsPage) {
     body.push_str("</select></label><button>Show</button></form>\n");
 }
 
-fn table(body: &mut String, runs: &RunsPage, frame: &Frame) {
-    let matching = match runs.matching {
-        1 => "1 run, the newest first".to_owned(),
-        matching => format!("{} runs, the newest first", count(matching as u64)),
-    };
+/// A table of runs, with the name that a reader hears and what stands above it.
+pub(super) fn table(body: &mut String, (label, caption): (&str, &str), rows: &[RunRow], frame: &Frame) {
     put!(
         body,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Runs\"><table class=\"runs\">\
-         <caption>{matching}</caption><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table class=\"runs\">\
+         <caption>{caption}</caption><thead><tr><th scope=\"col\">Run</th><th scope=\"col\">State</th>\
          <th scope=\"col\" class=\"n\">Best</th><th scope=\"col\">Over time</th><th scope=\"col\">Progress</th>\
          <th scope=\"col\">Rest</th><th scope=\"col\" class=\"n\">Time</th><th scope=\"col\">Before</th>\
          <th scope=\"col\">Created</th><th scope=\"col\">Digest</th></tr></thead><tbody>\n"
     );
-    for row in &runs.runs {
+    for row in rows {
         put!(body, "<tr>{}</tr>\n", cells(row, frame));
     }
     body.push_str("</tbody></table></div>\n");
@@ -70,41 +81,43 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
     let reason = if row.reason.is_empty() || row.state == "finished" {
         String::new()
     } else {
-        format!("<br><span class=\"soft\">{}</span>", escaped(&shortened(&row.reason, 120)))
+        format!("<br><span class=\"soft\">{}</span>", inline(&shortened(&row.reason, 120)))
     };
     let before = row.before.as_ref().map_or(String::new(), |before| {
         let best = before.best.map_or("–".to_owned(), number);
         let name = escaped(&before.run);
         format!("<a href=\"/runs/{name}\" aria-label=\"{name}\">{best}</a>")
     });
+    let (bar, words) = progress(row);
     let digest = row.digest.as_deref().map_or(String::new(), |digest| {
         let short: String = digest.chars().take(12).collect();
         format!("<code title=\"{}\">{}</code>", escaped(digest), escaped(&short))
     });
     format!(
         "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}</td><td class=\"reason\">{}{reason}</td>\
-         <td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
+         <td class=\"n\">{}</td><td>{}</td><td>{bar} {words}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
          <td>{}</td><td>{digest}</td>",
         state(&row.state),
         row.best.map_or("–".to_owned(), number),
         spark(&row.spark),
-        progress(row),
         row.remaining_milliseconds.map_or(String::new(), |rest| format!("about {}", time(rest))),
         if row.elapsed_milliseconds == 0 { "–".to_owned() } else { time(row.elapsed_milliseconds) },
         ago(frame, row.created),
     )
 }
 
-/// How far a run is, as a bar and in words.
-pub(super) fn progress(row: &RunRow) -> String {
+/// How far a run is, as a bar, if its end is known, and in words.
+pub(super) fn progress(row: &RunRow) -> (String, String) {
     let unit = escaped(&row.unit);
     match row.goal {
         Some(goal) if goal > 0 => {
             let share = (row.done as f64 / goal as f64).min(1.0);
             let words = format!("{} of {} {unit}", count(row.done), count(goal));
-            format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter> {words}")
+            let bar =
+                format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter>");
+            (bar, words)
         }
-        _ => format!("{} {unit}", count(row.done)),
+        _ => (String::new(), format!("{} {unit}", count(row.done))),
     }
 }
 
@@ -205,6 +218,15 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}");
         }
+    }
+
+    #[test]
+    fn a_list_that_is_not_read_to_its_end_says_so() {
+        let page = RunsPage { unread: 901, ..RunsPage::of(vec![row("a")], RunsQuery::default()) };
+        assert!(runs(&page, &Frame::default()).contains("901 more runs are being read."));
+        let none = RunsPage { unread: 1, ..RunsPage::default() };
+        let html = runs(&none, &Frame::default());
+        assert!(html.contains("1 more run is being read.") && !html.contains("There are no runs"), "{html}");
     }
 
     #[test]

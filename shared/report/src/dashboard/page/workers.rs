@@ -2,7 +2,7 @@
 
 use super::{Frame, Part, button, page, state};
 use crate::dashboard::data::{WorkerState, WorkerView, WorkersPage};
-use crate::text::{count, escaped, number, put, shortened, time};
+use crate::text::{count, escaped, put, shortened, time};
 
 /// A worker this much slower than the fleet stands out.
 const SLOW: f64 = 0.7;
@@ -14,17 +14,17 @@ pub fn workers(workers: &WorkersPage, frame: &Frame) -> String {
         body.push_str("<p>This is a store without a coordinator: it has no workers.</p>\n");
         return page(frame, Part::Workers, "Workers", &body);
     }
+    let lease = time(workers.lease_milliseconds);
     let threads: u64 = workers.workers.iter().map(|worker| u64::from(worker.threads)).sum();
     put!(
         body,
-        "<p>{} with {} threads in all. A lease lasts {} without a renewal.</p>\n",
+        "<p>{} with {} in all. A lease lasts {lease} without a renewal.</p>\n",
         if workers.workers.len() == 1 {
             "1 worker".to_owned()
         } else {
             format!("{} workers", workers.workers.len())
         },
-        count(threads),
-        time(workers.lease_milliseconds)
+        if threads == 1 { "1 thread".to_owned() } else { format!("{} threads", count(threads)) },
     );
     if workers.workers.is_empty() {
         body.push_str("<p>Start one with <code>atoll worker --coordinator URL</code>.</p>\n");
@@ -61,14 +61,15 @@ fn row(body: &mut String, worker: &WorkerView, frame: &Frame) {
     });
     put!(
         body,
-        "<tr><td class=\"name\">{}<br><code class=\"soft\">{}</code></td><td>{}</td><td class=\"n\">{}</td>\
+        "<tr><td class=\"name\">{}<br><code class=\"soft\" title=\"{}\">{}</code></td><td>{}</td><td class=\"n\">{}</td>\
          <td class=\"n\">{}</td><td class=\"n\">{pace}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
          <td class=\"n\">{}</td><td class=\"n\">{} ago</td><td class=\"n\">{}</td><td>{}</td><td class=\"reason\">{}</td>",
         escaped(&worker.name),
-        escaped(&shortened(&worker.worker, 24)),
+        escaped(&worker.worker),
+        escaped(&shortened(&worker.worker, 12)),
         state(worker.state.word()),
         worker.threads,
-        worker.rate.map_or("–".to_owned(), |rate| number(rate.round())),
+        worker.rate.map_or("–".to_owned(), |rate| count(rate.round() as u64)),
         worker.leases,
         age(worker.lease_age_milliseconds),
         age(worker.progress_age_milliseconds),
