@@ -276,8 +276,9 @@ pub(super) fn activate_sums_in_pairs<V: Lanes, const ROW: usize>(
 ) {
     let unit = V::splat(unit);
     for at in (0..ROW / 2).step_by(V::WIDTH) {
-        let load = |at: usize| V::load_integers(&sums.0[at..]).mul(unit);
-        let (near, far) = load(at).tanh_pair(load(at + ROW / 2));
+        let near = V::load_integers(&sums.0[at..]).mul(unit);
+        let far = V::load_integers(&sums.0[at + ROW / 2..]).mul(unit);
+        let (near, far) = near.tanh_pair(far);
         near.store(&mut nodes.0[at..]);
         far.store(&mut nodes.0[at + ROW / 2..]);
     }
