@@ -48,8 +48,7 @@ pub(super) trait Lanes: Copy {
         (x.mul(square.cubic(ABOVE)), square.cubic(BELOW))
     }
 
-    /// A polynomial at this point, by Horner's rule. Not a closure: one that is used several times is not always inlined,
-    /// and compiled apart it does not have the instructions of its caller.
+    /// A polynomial at this point, by Horner's rule.
     #[inline(always)]
     fn cubic(self, [a, b, c, d]: [f32; 4]) -> Self {
         let [a, b, c, d] = [Self::splat(a), Self::splat(b), Self::splat(c), Self::splat(d)];
