@@ -3,6 +3,9 @@
 //! Sums run over the inputs in a fixed order, in a fixed number of partial sums, with fused multiply-add: so
 //! every path gives the same bits, however many leaves are evaluated together. Leaves go through each layer one
 //! after the other, so that the processor has something to do while it waits for the end of a sum.
+//!
+//! No closure works on vectors, here or in `lanes` and `layers`: what the compiler does not inline is compiled without the
+//! instructions of its caller, and every operation in it is a call.
 #![allow(unsafe_code)]
 
 use super::first_layer::{Sums, Tracker};
@@ -189,9 +192,12 @@ impl<const ROW: usize, const INPUTS: usize> Layer<ROW, INPUTS> {
         let mut half = Parts::<P::Half, HALVES, BLOCK, PARTS>::new(&self.biases.0[middle..]);
         for (block, rows) in self.rows.as_chunks::<PARTS>().0.iter().enumerate() {
             for part in 0..PARTS {
-                let inputs = std::array::from_fn(|leaf| inputs[leaf].0[block * PARTS + part]);
-                full.add(part, &rows[part].0, &inputs);
-                half.add(part, &rows[part].0[middle..], &inputs);
+                let mut values = [0.0; BLOCK];
+                for (value, input) in values.iter_mut().zip(inputs) {
+                    *value = input.0[block * PARTS + part];
+                }
+                full.add(part, &rows[part].0, &values);
+                half.add(part, &rows[part].0[middle..], &values);
             }
         }
         full.activate(nodes, 0);
@@ -205,7 +211,11 @@ struct Parts<V, const VECTORS: usize, const BLOCK: usize, const PARTS: usize>([[
 impl<V: Lanes, const VECTORS: usize, const BLOCK: usize, const PARTS: usize> Parts<V, VECTORS, BLOCK, PARTS> {
     #[inline(always)]
     fn load(row: &[f32]) -> [V; VECTORS] {
-        std::array::from_fn(|v| V::load(&row[v * V::WIDTH..]))
+        let mut vectors = [V::splat(0.0); VECTORS];
+        for (v, vector) in vectors.iter_mut().enumerate() {
+            *vector = V::load(&row[v * V::WIDTH..]);
+        }
+        vectors
     }
 
     #[inline(always)]
@@ -276,8 +286,9 @@ pub(super) fn activate_sums_in_pairs<V: Lanes, const ROW: usize>(
 ) {
     let unit = V::splat(unit);
     for at in (0..ROW / 2).step_by(V::WIDTH) {
-        let load = |at: usize| V::load_integers(&sums.0[at..]).mul(unit);
-        let (near, far) = load(at).tanh_pair(load(at + ROW / 2));
+        let near = V::load_integers(&sums.0[at..]).mul(unit);
+        let far = V::load_integers(&sums.0[at + ROW / 2..]).mul(unit);
+        let (near, far) = near.tanh_pair(far);
         near.store(&mut nodes.0[at..]);
         far.store(&mut nodes.0[at + ROW / 2..]);
     }

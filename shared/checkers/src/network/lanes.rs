@@ -45,11 +45,14 @@ pub(super) trait Lanes: Copy {
         const BELOW: [f32; 4] = [0.000_142_350_8, 0.021_072_177, 0.456_340_3, 1.0];
         let x = self.clamp(LIMIT);
         let square = x.mul(x);
-        let horner = |coefficients: [f32; 4]| {
-            let [a, b, c, d] = coefficients.map(Self::splat);
-            a.mul_add(square, b).mul_add(square, c).mul_add(square, d)
-        };
-        (x.mul(horner(ABOVE)), horner(BELOW))
+        (x.mul(square.cubic(ABOVE)), square.cubic(BELOW))
+    }
+
+    /// A polynomial at this point, by Horner's rule.
+    #[inline(always)]
+    fn cubic(self, [a, b, c, d]: [f32; 4]) -> Self {
+        let [a, b, c, d] = [Self::splat(a), Self::splat(b), Self::splat(c), Self::splat(d)];
+        a.mul_add(self, b).mul_add(self, c).mul_add(self, d)
     }
 }
 

@@ -193,8 +193,9 @@ impl Tail {
     /// The narrow nodes' weighted sum, added up in pairs.
     #[inline(always)]
     fn weigh<P: Vectors>(&self, narrow: &Row<NARROW_ROW>) -> f32 {
-        let weighted = |at: usize| P::Half::load(&narrow.0[at..]).mul(P::Half::load(&self.output.0[at..]));
-        weighted(0).add(weighted(8)).sum()
+        let (low, high) = (P::Half::load(&narrow.0), P::Half::load(&narrow.0[8..]));
+        let (for_low, for_high) = (P::Half::load(&self.output.0), P::Half::load(&self.output.0[8..]));
+        low.mul(for_low).add(high.mul(for_high)).sum()
     }
 
     /// The sum of all pieces as the side to move counts them.

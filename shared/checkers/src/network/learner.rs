@@ -306,9 +306,13 @@ impl Learner {
             &nodes.first[..groups],
             wide,
         );
-        wide.iter_mut().for_each(tanh::<V, WIDE_ROW>);
+        for row in &mut *wide {
+            tanh::<V, WIDE_ROW>(row);
+        }
         dense::<V, NARROW_ROW, WIDE_ROW>(&weights.narrow[..WIDE], Some(&weights.narrow[WIDE]), wide, narrow);
-        narrow.iter_mut().for_each(tanh::<V, NARROW_ROW>);
+        for row in &mut *narrow {
+            tanh::<V, NARROW_ROW>(row);
+        }
         for (at, lesson) in lessons.iter().enumerate() {
             let board = Board::of(&lesson.position, king);
             // Padding has no weights, but tanh(0) is 0 anyway; ten nodes are summed in order.
