@@ -28,7 +28,7 @@ print(
             "predicate": {
                 "buildDefinition": {
                     "buildType": "deploy/release",
-                    "externalParameters": {"version": version, "profile": "dist", "features": ["s3"]},
+                    "externalParameters": {"version": version, "profile": "dist", "features": ["s3", "otlp"]},
                     "internalParameters": {
                         "rustc": compiler.get("release", ""),
                         "llvm": compiler.get("LLVM version", ""),

@@ -13,7 +13,9 @@ use crate::store_argument::{self, StoreArgument};
 use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as Office};
+use coordinator::{
+    AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as Office, Traces,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -149,6 +151,9 @@ struct Keys {
     viewer_token_file: Option<String>,
     http_hosts: Option<String>,
     notify_command: Option<String>,
+    otlp: Option<String>,
+    otlp_ca: Option<String>,
+    otlp_share: Option<f64>,
     reload_every: Option<String>,
     max_connections: Option<u32>,
     max_connections_per_peer: Option<u32>,
@@ -157,7 +162,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 33] = [
+const DEFAULTS: [(&str, &str); 36] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -185,6 +190,9 @@ const DEFAULTS: [(&str, &str); 33] = [
     ("viewer_token_file", ""),
     ("http_hosts", ""),
     ("notify_command", ""),
+    ("otlp", ""),
+    ("otlp_ca", ""),
+    ("otlp_share", "1"),
     ("reload_every", "20s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
@@ -193,10 +201,16 @@ const DEFAULTS: [(&str, &str); 33] = [
     ("log_format", "text"),
 ];
 
-/// The settings, and whether they are only to be printed.
-pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure> {
+/// The settings of a coordinator.
+pub(crate) fn settings(arguments: Arguments) -> Result<Settings, Failure> {
+    let (shared, flags) = flags(arguments);
+    Settings::read::<Keys>(&DEFAULTS, &shared, &flags)
+}
+
+/// Where settings are, and those that are flags.
+fn flags(arguments: Arguments) -> (SettingsArguments, Vec<(&'static str, Option<String>)>) {
     let yes = |flag: bool| flag.then(|| "true".to_owned());
-    let flags = [
+    let flags = vec![
         ("listen", arguments.listen),
         ("advertise", arguments.advertise),
         ("http", arguments.http),
@@ -221,21 +235,31 @@ pub(crate) fn settings(arguments: Arguments) -> Result<(Settings, bool), Failure
         ("http_hosts", arguments.http_hosts),
         ("notify_command", arguments.notify_command),
     ];
-    let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
-    Ok((settings, arguments.settings.print_config))
+    (arguments.settings, flags)
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     arguments.termination.clone().apply();
-    let (settings, only_print) = settings(arguments)?;
-    if only_print {
+    let (shared, flags) = flags(arguments);
+    let settings = match Settings::read::<Keys>(&DEFAULTS, &shared, &flags) {
+        Ok(settings) => settings,
+        Err(failure) => {
+            let salvaged = Settings::salvage::<Keys>(&DEFAULTS, &shared, &flags);
+            let Some(settings) = salvaged.filter(|_| !shared.print_config) else { return Err(failure) };
+            let _ = log::start(&settings);
+            return Err(refuse(&settings, failure).await);
+        }
+    };
+    if shared.print_config {
         office(&settings)?;
         limits(&settings)?;
         first(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    log::start(&settings)?;
+    if let Err(failure) = log::start(&settings) {
+        return Err(refuse(&settings, failure).await);
+    }
     match office(&settings).and_then(|office| Ok((office, limits(&settings)?))) {
         Ok((office, limits)) => serve(&settings, office, limits).await,
         Err(failure) => Err(refuse(&settings, failure).await),
@@ -315,6 +339,7 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         tls: protection::tls(settings)?,
         reload: reload(settings)?,
         finish: finish(settings)?,
+        traces: traces(settings)?,
         inline: false,
         dashboard: DashboardSettings {
             hosts: hosts(settings)?,
@@ -342,6 +367,17 @@ fn hosts(settings: &Settings) -> Result<Vec<String>, Failure> {
         return Err(settings.bad("http_hosts", &message));
     }
     Ok(names)
+}
+
+/// Where traces go, if anywhere.
+fn traces(settings: &Settings) -> Result<Option<Traces>, Failure> {
+    let url = settings.text("otlp")?;
+    if url.is_empty() {
+        return Ok(None);
+    }
+    let share = settings.parsed("otlp_share", "a share from 0 to 1")?;
+    let traces = Traces::new(&url, protection::file(settings, "otlp_ca")?, share);
+    traces.map(Some).map_err(|error| settings.bad("otlp", &error.to_string()))
 }
 
 /// Tokens and certificates are read again from the same files.

@@ -76,7 +76,7 @@ impl Finding {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { coordinator, tls_ca, host, json } = arguments;
-    let (settings, _) = command::settings(coordinator)?;
+    let settings = command::settings(coordinator)?;
     let mut findings = store(&settings).await?;
     findings.push(port(&settings, "listen").await?);
     findings.push(port(&settings, "http").await?);

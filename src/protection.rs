@@ -27,7 +27,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The file that a setting names, if it names one.
-fn file(settings: &Settings, key: &str) -> Result<Option<Vec<u8>>, Failure> {
+pub(crate) fn file(settings: &Settings, key: &str) -> Result<Option<Vec<u8>>, Failure> {
     let path = settings.text(key)?;
     if path.is_empty() {
         return Ok(None);

@@ -37,14 +37,33 @@ impl Settings {
         arguments: &SettingsArguments,
         flags: &[(&str, Option<String>)],
     ) -> Result<Self, Failure> {
-        let mut origins: BTreeMap<String, String> =
-            defaults.iter().map(|(key, _)| ((*key).to_owned(), "default".to_owned())).collect();
+        let mut origins = origins_of(defaults);
+        let path = arguments.config.as_deref();
+        let text = path.map(|path| checked::<Keys>(path, &mut origins)).transpose()?;
+        Self::layered::<Keys>(defaults, text, flags, origins)
+    }
+
+    /// The same of a file with mistakes, as far as it is TOML: enough to tell the other side of a batch about them.
+    pub(crate) fn salvage<Keys: JsonSchema>(
+        defaults: &[(&str, &str)],
+        arguments: &SettingsArguments,
+        flags: &[(&str, Option<String>)],
+    ) -> Option<Self> {
+        let text = document::read_limited(arguments.config.as_deref()?).ok()?;
+        Self::layered::<Keys>(defaults, Some(text), flags, origins_of(defaults)).ok()
+    }
+
+    fn layered<Keys: JsonSchema>(
+        defaults: &[(&str, &str)],
+        text: Option<String>,
+        flags: &[(&str, Option<String>)],
+        mut origins: BTreeMap<String, String>,
+    ) -> Result<Self, Failure> {
         let mut builder = Config::builder();
         for (key, value) in defaults {
             builder = builder.set_default(*key, *value).map_err(failed)?;
         }
-        if let Some(path) = &arguments.config {
-            let text = checked::<Keys>(path, &mut origins)?;
+        if let Some(text) = text {
             builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
         }
         let variables = variables(&mut origins);
@@ -104,6 +123,11 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Every setting has its default at first.
+fn origins_of(defaults: &[(&str, &str)]) -> BTreeMap<String, String> {
+    defaults.iter().map(|(key, _)| ((*key).to_owned(), "default".to_owned())).collect()
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {

@@ -1,5 +1,7 @@
 //! `atoll worker`: evolves islands for a coordinator.
 
+mod farewell;
+
 use crate::engines;
 use crate::failure::Failure;
 use crate::log;
@@ -8,6 +10,7 @@ use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::termination::{self, TerminationArguments};
 use crate::worker_metrics::Measured;
+use proto::calls::WorkerCalls;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
@@ -15,6 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tonic::transport::Channel;
 use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
@@ -123,30 +127,35 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         ("token_file", arguments.token_file),
         ("insecure", arguments.insecure.then(|| "true".to_owned())),
     ];
-    let settings = Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags)?;
-    let urls = settings.text("coordinator")?;
-    let urls: Vec<String> = urls.split(',').map(|url| url.trim().to_owned()).collect();
-    let credentials = Credentials::of(&settings)?;
-    let trust = credentials.trust()?;
-    let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
-    let channels = channels(&urls, &trust).map_err(wrong)?;
-    let look = Look::new(&urls[0], &trust).map_err(wrong)?;
-    let config = config(&settings, look)?;
-    let token = token(&credentials, &urls)?;
-    let threads = threads(&settings)?;
-    if arguments.settings.print_config {
+    let only_print = arguments.settings.print_config;
+    let settings = match Settings::read::<Keys>(&DEFAULTS, &arguments.settings, &flags) {
+        Ok(settings) => settings,
+        Err(failure) => {
+            return match Settings::salvage::<Keys>(&DEFAULTS, &arguments.settings, &flags) {
+                Some(settings) if !only_print => Err(farewell::tell(&settings, failure).await),
+                _ => Err(failure),
+            };
+        }
+    };
+    if only_print {
+        Prepared::of(&settings)?;
         settings.print()?;
         return Ok(ExitCode::SUCCESS);
     }
-    log::start(&settings)?;
+    let prepared = Prepared::of(&settings).and_then(|prepared| log::start(&settings).map(|()| prepared));
+    let Prepared { config, channels, reload, threads } = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => return Err(farewell::tell(&settings, failure).await),
+    };
     let mut signals = Signals::listen()?;
-    let calls = Arc::new(Grpc::new(channels, token.as_ref()));
-    let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
-    let measured = Arc::new(Measured::new(calls.clone(), threads));
+    let calls = Arc::new(Grpc::new(channels, reload.token.as_ref()));
+    let measured = Arc::new(Measured::new(calls, threads));
     let serving = serve_metrics(&settings, measured.clone()).await?;
+    let (replace, replacements) = mpsc::unbounded_channel();
+    let calls = (measured.clone() as Arc<dyn WorkerCalls>, replacements);
     let departed = tokio::select! {
-        departed = worker::run(config, measured, Pool::new(threads)?, signals.asked()) => departed?,
-        () = reload.run(&calls) => unreachable!("it reads until the worker ends"),
+        departed = worker::run_replacing(config, calls, Pool::new(threads)?, signals.asked()) => departed?,
+        () = reload.run(&measured, &replace) => unreachable!("it reads until the worker ends"),
         () = serving => unreachable!("it serves until the worker ends"),
     };
     match departed {
@@ -158,6 +167,34 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
         Departed::Drained => Ok(signals.exit()),
     }
+}
+
+/// What a worker is made of, as its settings say.
+struct Prepared {
+    config: Config,
+    channels: Vec<Channel>,
+    reload: Reload,
+    threads: usize,
+}
+
+impl Prepared {
+    fn of(settings: &Settings) -> Result<Self, Failure> {
+        let urls = urls(settings)?;
+        let credentials = Credentials::of(settings)?;
+        let trust = credentials.trust()?;
+        let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
+        let channels = channels(&urls, &trust).map_err(wrong)?;
+        let look = Look::new(&urls[0], &trust).map_err(wrong)?;
+        let config = config(settings, look)?;
+        let token = token(&credentials, &urls)?;
+        let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
+        Ok(Self { config, channels, reload, threads: threads(settings)? })
+    }
+}
+
+/// The addresses of all coordinators.
+fn urls(settings: &Settings) -> Result<Vec<String>, Failure> {
+    Ok(settings.text("coordinator")?.split(',').map(|url| url.trim().to_owned()).collect())
 }
 
 /// Serves health and metrics, if that is asked for. They name no run and hold no secret.
@@ -208,14 +245,22 @@ struct Reload {
 }
 
 impl Reload {
-    async fn run(mut self, calls: &Grpc) {
+    async fn run(mut self, measured: &Measured, replace: &UnboundedSender<Arc<dyn WorkerCalls>>) {
         if self.every.is_zero() {
             return std::future::pending().await;
         }
         let mut known = String::new();
         loop {
             tokio::time::sleep(self.every).await;
-            let reason = self.read(calls).err().unwrap_or_default();
+            let reason = match self.read() {
+                Ok(None) => String::new(),
+                Ok(Some(calls)) => {
+                    // The worker has ended if nobody takes them.
+                    let _ = replace.send(Arc::new(measured.over(Arc::new(calls))));
+                    String::new()
+                }
+                Err(reason) => reason,
+            };
             if !reason.is_empty() && reason != known {
                 tracing::error!(
                     reason,
@@ -226,17 +271,17 @@ impl Reload {
         }
     }
 
-    fn read(&mut self, calls: &Grpc) -> Result<(), String> {
+    /// Calls with what is in the files by now, if that is not what was there before.
+    fn read(&mut self) -> Result<Option<Grpc>, String> {
         let trust = self.credentials.trust().map_err(|error| error.to_string())?;
         let token = token(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
         if (&trust, &token) == (&self.trust, &self.token) {
-            return Ok(());
+            return Ok(None);
         }
         let channels = channels(&self.urls, &trust).map_err(|error| error.to_string())?;
-        calls.replace(channels, token.as_ref());
+        let calls = Grpc::new(channels, token.as_ref());
         (self.trust, self.token) = (trust, token);
-        tracing::info!("token or certificates were replaced");
-        Ok(())
+        Ok(Some(calls))
     }
 }
 

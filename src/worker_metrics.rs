@@ -6,7 +6,7 @@ use proto::calls::WorkerCalls;
 use proto::v1;
 use proto::v1::complete_reply::Fate;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tonic::Status;
 
@@ -14,12 +14,15 @@ use tonic::Status;
 pub(crate) struct Measured {
     calls: Arc<dyn WorkerCalls>,
     threads: usize,
-    counters: Counters,
-    answered: Mutex<Instant>,
+    counters: Arc<Counters>,
 }
 
 #[derive(Default)]
 struct Counters {
+    /// When the coordinator last answered.
+    answered: Mutex<Option<Instant>>,
+    /// The session that deliveries are numbered in.
+    session: Mutex<Bytes>,
     held: AtomicU64,
     granted: AtomicU64,
     accepted: AtomicU64,
@@ -32,18 +35,29 @@ struct Counters {
     durable: AtomicU64,
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn add(counter: &AtomicU64, more: usize) {
     counter.fetch_add(more as u64, SeqCst);
 }
 
 impl Measured {
     pub(crate) fn new(calls: Arc<dyn WorkerCalls>, threads: usize) -> Self {
-        Self { calls, threads, counters: Counters::default(), answered: Mutex::new(Instant::now()) }
+        let counters = Arc::new(Counters::default());
+        *locked(&counters.answered) = Some(Instant::now());
+        Self { calls, threads, counters }
+    }
+
+    /// The same of a worker that calls over these from now on.
+    pub(crate) fn over(&self, calls: Arc<dyn WorkerCalls>) -> Self {
+        Self { calls, threads: self.threads, counters: self.counters.clone() }
     }
 
     fn noted<T>(&self, answer: Result<T, Status>) -> Result<T, Status> {
         if answer.is_ok() {
-            *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            *locked(&self.counters.answered) = Some(Instant::now());
         } else {
             add(&self.counters.failed_calls, 1);
         }
@@ -52,7 +66,7 @@ impl Measured {
 
     /// The page of metrics.
     pub(crate) fn page(&self) -> String {
-        let Counters { granted, accepted, repeated, unneeded, checkpoints, failures, .. } = &self.counters;
+        let Counters { granted, accepted, repeated, unneeded, checkpoints, failures, .. } = &*self.counters;
         let mut families = Families::default();
         let read = |counter: &AtomicU64| counter.load(SeqCst);
         let name = "atoll_worker_threads";
@@ -73,9 +87,9 @@ impl Measured {
         let undurable = read(&self.counters.delivery).saturating_sub(read(&self.counters.durable));
         let help = "Results that were delivered and are not durable yet";
         families.number("atoll_worker_results_undurable", help, undurable as f64);
-        let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let silence = locked(&self.counters.answered).map(|answered| answered.elapsed()).unwrap_or_default();
         let help = "Time since the coordinator last answered";
-        families.number("atoll_worker_last_answer_seconds", help, answered.elapsed().as_secs_f64());
+        families.number("atoll_worker_last_answer_seconds", help, silence.as_secs_f64());
         families.of_process();
         families.page()
     }
@@ -85,9 +99,13 @@ impl Measured {
 impl WorkerCalls for Measured {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
         let reply = self.noted(self.calls.join(request).await)?;
-        // Another coordinator counts deliveries anew.
-        self.counters.delivery.store(0, SeqCst);
-        self.counters.durable.store(0, SeqCst);
+        // Deliveries are counted anew in another session.
+        let session: Bytes = [&reply.coordinator[..], &reply.session].concat().into();
+        let known = std::mem::replace(&mut *locked(&self.counters.session), session.clone());
+        if known != session {
+            self.counters.delivery.store(0, SeqCst);
+            self.counters.durable.store(0, SeqCst);
+        }
         Ok(reply)
     }
 

@@ -41,6 +41,7 @@ fn settings() -> Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 100,
         first: None,
         trial: None,

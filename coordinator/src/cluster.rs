@@ -194,6 +194,12 @@ impl Cluster {
         look(&self.lock())
     }
 
+    /// Changes what is known of traces, and nothing else.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn change_spans<T>(&self, change: impl FnOnce(&mut crate::state::Spans) -> T) -> T {
+        change(&mut self.lock().spans)
+    }
+
     pub(crate) fn now(&self) -> Moment {
         self.0.clock.now()
     }
@@ -662,7 +668,13 @@ impl WorkerCalls for Cluster {
     }
 
     async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
-        self.apply(|state, _| state.leave(&request.worker, &request.reason));
+        let v1::LeaveRequest { worker, reason, misconfigured } = request;
+        self.apply(|state, now| {
+            if misconfigured {
+                state.note_misconfigured(&reason, now);
+            }
+            state.leave(&worker, &reason, now);
+        });
         Ok(v1::LeaveReply {})
     }
 }

@@ -36,8 +36,8 @@ pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
     Ending, Families, Finish, First, Limits, Notify, Permissions, Protection, Reload, ServeError, Settings,
-    Tls, TlsError, TokenError, Tokens, answers, refuse_listener, run, serve_listener, serve_metrics, start,
-    start_local,
+    Tls, TlsError, TokenError, Tokens, Traces, TracesError, answers, refuse_listener, run, serve_listener,
+    serve_metrics, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

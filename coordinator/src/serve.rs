@@ -18,6 +18,8 @@ mod principal;
 mod server;
 mod standby;
 mod tls;
+#[cfg_attr(not(feature = "otlp"), path = "serve/no_traces.rs")]
+mod traces;
 mod worker_api;
 
 pub use census::Limits;
@@ -32,4 +34,5 @@ pub use server::{
 };
 pub use standby::answers;
 pub use tls::{Tls, TlsError};
+pub use traces::{Traces, TracesError};
 pub(crate) use worker_api::Front;

@@ -19,6 +19,8 @@ pub mod leases;
 pub(crate) mod queue;
 pub(crate) mod reply_budget;
 mod runs;
+#[cfg_attr(not(feature = "otlp"), path = "state/no_spans.rs")]
+mod spans;
 mod study;
 mod view;
 pub(crate) mod workers;
@@ -30,6 +32,9 @@ pub(crate) use cells::{Cells, Received};
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use runs::{Body, run_name};
+pub(crate) use spans::Spans;
+#[cfg(feature = "otlp")]
+pub(crate) use spans::Trace;
 pub(crate) use study::ReadyJob;
 
 use crate::rejection::Rejection;
@@ -401,6 +406,8 @@ pub(crate) struct ClusterState {
     unfinished: Vec<(String, Unfinished)>,
     /// Why a worker was rejected that will not succeed later.
     pub(crate) refused: Option<String>,
+    /// Why a worker cannot start, as it said itself, and when.
+    pub(crate) misconfigured: Option<(String, Duration)>,
     /// Why the store could not write something, if that is not waited for.
     pub(crate) trouble: Option<RunError>,
     /// Whether another coordinator has the store by now: nothing that comes here would be written any more.
@@ -409,6 +416,8 @@ pub(crate) struct ClusterState {
     /// What workers have lost of each run since then.
     lost: BTreeMap<String, Lost>,
     effects: Vec<Effect>,
+    /// What is exported of epochs, if anything is.
+    pub(crate) spans: Spans,
 }
 
 impl ClusterState {
@@ -427,11 +436,13 @@ impl ClusterState {
             begun: false,
             unfinished: vec![],
             refused: None,
+            misconfigured: None,
             trouble: None,
             succeeded: false,
             ticked: now.elapsed,
             lost: BTreeMap::new(),
             effects: vec![],
+            spans: Spans::default(),
         }
     }
 

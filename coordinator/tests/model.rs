@@ -261,6 +261,7 @@ fn settings(life: u64) -> Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 100,
         first: None,
         trial: None,
@@ -345,6 +346,7 @@ impl World {
                 version: "model".to_owned(),
                 semantics: experiment::SEMANTICS,
                 threads: 1,
+                ..v1::JoinRequest::default()
             };
             cluster.join(join).await.unwrap();
             let request = v1::AcquireRequest {
@@ -372,7 +374,7 @@ impl World {
                 };
                 cluster.release(request).await.unwrap();
             }
-            let leave = v1::LeaveRequest { worker, reason: "done".to_owned() };
+            let leave = v1::LeaveRequest { worker, reason: "done".to_owned(), misconfigured: false };
             cluster.leave(leave).await.unwrap();
         }
         // That it failed is written first.

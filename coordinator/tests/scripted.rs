@@ -60,6 +60,7 @@ fn settings(life: u128) -> Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 5,
         first: None,
         trial: None,
@@ -184,6 +185,7 @@ fn join_request(worker: &str) -> v1::JoinRequest {
         version: "scripted".to_owned(),
         semantics: SEMANTICS,
         threads: 1,
+        ..v1::JoinRequest::default()
     }
 }
 

@@ -22,6 +22,7 @@ use proto::v1::complete_reply::Fate;
 use proto::v1::worker_client::WorkerClient;
 use run::RunId;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -38,6 +39,8 @@ use tonic::transport::Channel;
 #[derive(Clone, Copy)]
 struct Load {
     workers: u32,
+    /// Runs of so many islands each. The workers are given those of the first run, as long as it has work.
+    runs: u32,
     islands: u32,
     /// How often a worker completes an epoch.
     pace: Duration,
@@ -53,6 +56,7 @@ struct Load {
 
 const USUAL: Load = Load {
     workers: 1000,
+    runs: 1,
     islands: 10_000,
     pace: Duration::from_secs(2),
     time: Duration::from_secs(30),
@@ -63,7 +67,8 @@ const USUAL: Load = Load {
 
 const LARGE: Load = Load {
     workers: 10_000,
-    islands: 100_000,
+    runs: 10,
+    islands: 10_000,
     pace: Duration::from_secs(20),
     time: Duration::from_secs(60),
     latency: Duration::from_millis(20),
@@ -75,11 +80,12 @@ const LARGE: Load = Load {
 const PAGES: u32 = 100;
 
 impl Load {
-    fn plan(self) -> String {
+    /// One of the runs.
+    fn plan(self, number: u32) -> String {
         format!(
             r#"
 name = "load"
-seed = 1
+seed = {}
 problem = {{ kind = "onemax", length = 20 }}
 algorithm = {{ kind = "ga", population = 10 }}
 islands = {{ count = {}, topology = "isolated" }}
@@ -87,12 +93,13 @@ migration = {{ interval = 1, count = 1 }}
 budget = {{ generations = 1000 }}
 checkpoint = {{ every = 1 }}
 "#,
+            number + 1,
             self.islands
         )
     }
 
-    fn experiment(self) -> Experiment {
-        match experiment::parse("load.toml", &self.plan(), None) {
+    fn experiment(self, number: u32) -> Experiment {
+        match experiment::parse("load.toml", &self.plan(number), None) {
             Ok(Plan::Single(experiment)) => *experiment,
             _ => unreachable!("it is one experiment"),
         }
@@ -209,16 +216,23 @@ fn in_folder(load: Load, folder: &Path) -> (Tally, f64, Vec<u64>) {
 async fn stored_epochs(load: Load, folder: &Path) -> Vec<u64> {
     let place = Location::Folder(folder.to_path_buf());
     let store = Store::open_at(&place).await.expect("the coordinator wrote there");
-    let experiment = load.experiment();
-    let run = RunId::new(experiment.run_id()).expect("it is a name");
-    let (keeper, _) = ::run::open(&store, &run, opening()).await.expect("the run is there");
-    (0..load.islands).map(|island| keeper.archipelago().done(island)).collect()
+    let mut stored = vec![];
+    for number in 0..load.runs {
+        let run = RunId::new(load.experiment(number).run_id()).expect("it is a name");
+        let (keeper, _) = ::run::open(&store, &run, opening()).await.expect("the run is there");
+        stored.extend((0..load.islands).map(|island| keeper.archipelago().done(island)));
+    }
+    stored
+}
+
+fn submission(text: String) -> v1::SubmitRequest {
+    v1::SubmitRequest { file: "load.toml".to_owned(), text, ..v1::SubmitRequest::default() }
 }
 
 /// A coordinator as a process of its own, and where it and its dashboard are.
 fn start(load: Load, folder: &Path) -> (Child, String, String) {
     let plan = folder.join("plan.toml");
-    std::fs::write(&plan, load.plan()).expect("the folder was just made");
+    std::fs::write(&plan, load.plan(0)).expect("the folder was just made");
     let connections = (2 * load.workers).to_string();
     let mut coordinator = Command::new(std::env::current_exe().expect("this program is somewhere"))
         .args(["bench", "coordinator"])
@@ -242,7 +256,7 @@ struct Tally {
     acquired: Vec<Duration>,
     completed: Vec<Duration>,
     accepted: u64,
-    /// Epochs that a reply called durable, by island.
+    /// Epochs that a reply called durable, by island; those of a run are counted on from those of the run before.
     durable: Vec<(u32, u64)>,
     /// Calls for work that returned none although work was ready.
     empty: u64,
@@ -258,15 +272,23 @@ struct Tally {
 
 async fn all_work(load: Load, (url, http): (&str, &str), coordinator: u32) -> Tally {
     let runs = if load.pages > 0 { pages::submit(load, url).await } else { vec![] };
-    let evolver = Experiment::evolver(&load.experiment());
+    let mut evolvers = BTreeMap::new();
+    for number in 0..load.runs {
+        let experiment = load.experiment(number);
+        evolvers.insert(experiment.run_id(), (number * load.islands, experiment.evolver()));
+        if number > 0 {
+            pages::operator(url).submit(submission(load.plan(number))).await.expect("it is an experiment");
+        }
+    }
+    let evolvers = Arc::new(evolvers);
     let mut working = JoinSet::new();
     let start = Instant::now() + Duration::from_secs(3) + load.time / 10;
     for number in 0..load.workers {
         let endpoint = worker::endpoint(url, &worker::Trust::default()).expect("it is an address");
         let client = WorkerClient::new(endpoint.connect_lazy()).max_decoding_message_size(32 << 20);
         let id = format!("simulated-{number}");
-        let (evolver, deliveries) = (evolver.clone(), Deliveries::default());
-        let simulated = Simulated { load, client, id, evolver, deliveries };
+        let (evolvers, deliveries) = (evolvers.clone(), Deliveries::default());
+        let simulated = Simulated { load, client, id, evolvers, deliveries };
         // They do not all come at once.
         working.spawn(simulated.work(start + load.pace * number / load.workers));
     }
@@ -312,7 +334,8 @@ struct Simulated {
     load: Load,
     client: WorkerClient<Channel>,
     id: String,
-    evolver: Arc<dyn Evolver>,
+    /// By run, with the number of its first island.
+    evolvers: Arc<BTreeMap<String, (u32, Arc<dyn Evolver>)>>,
     deliveries: Deliveries,
 }
 
@@ -337,8 +360,14 @@ impl Simulated {
 
     async fn join(&mut self) -> Result<(), Status> {
         let (worker, version) = (self.id.clone(), "simulated".to_owned());
-        let request =
-            v1::JoinRequest { name: worker.clone(), worker, version, semantics: SEMANTICS, threads: 1 };
+        let request = v1::JoinRequest {
+            name: worker.clone(),
+            worker,
+            version,
+            semantics: SEMANTICS,
+            threads: 1,
+            ..v1::JoinRequest::default()
+        };
         self.client.join(request).await.map(|_| ())
     }
 
@@ -369,8 +398,10 @@ impl Simulated {
         self.deliveries.durable = reply.durable;
         if reply.fate() == Fate::Accepted {
             tally.accepted += 1;
-            if let Piece::Epoch { island, epoch } = work.piece {
-                self.deliveries.accepted.push((reply.delivery, (island, epoch)));
+            if let (Piece::Epoch { island, epoch }, Some((first, _))) =
+                (work.piece, self.evolvers.get(&work.run))
+            {
+                self.deliveries.accepted.push((reply.delivery, (first + island, epoch)));
             }
         } else {
             tally.doubled += 1;
@@ -394,7 +425,8 @@ impl Simulated {
             }
         };
         let task = EpochTask { island, epoch, until: task.until, state, packets: vec![] };
-        epoch::run(&*self.evolver, &task).map_err(|error| Status::internal(error.to_string()))
+        let (_, evolver) = self.evolvers.get(&work.run).ok_or_else(|| Status::internal("an unknown run"))?;
+        epoch::run(&**evolver, &task).map_err(|error| Status::internal(error.to_string()))
     }
 
     async fn fetch(&mut self, work: &Work, digest: bytes::Bytes) -> Result<bytes::Bytes, Status> {
@@ -457,6 +489,7 @@ fn figure(load: Load, tally: &Tally, memory: f64, stored: &[u64]) -> Figure {
         ("failed calls", tally.failed as f64),
         ("empty answers", tally.empty as f64),
         ("coordinator, MiB", memory),
+        ("coordinator, cores", tally.core_seconds / seconds),
     ]);
     figure
 }

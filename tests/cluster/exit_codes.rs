@@ -70,10 +70,12 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
     let folder = Folder::new();
     let bad = folder.file("bad.toml", "name = \"x\"\nproblem = { kind = \"chess\" }\n");
     let good = folder.file("good.toml", EXPERIMENT);
+    let unknown = folder.file("unknown.toml", "leese = \"15s\"\n");
     for arguments in [
         vec!["--run", &bad, "--store", "somewhere"],
         vec!["--run", &good, "--store", "/proc/no-store-can-be-here"],
         vec!["--run", &good, "--lease", "1ms"],
+        vec!["--run", &good, "--config", &unknown],
     ] {
         let common = ["--exit-when-done", "--linger", "2s", "--termination-log", "coordinator.end"];
         let mut coordinator = folder.coordinator(&[&arguments[..], &common].concat());
@@ -84,7 +86,7 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
         assert_eq!(worker.ended(), Some(78), "{arguments:?}");
         assert_eq!(coordinator.process.ended(), Some(78), "{arguments:?}");
         let reason = message(&folder, "coordinator.end");
-        let told = ["chess", "/proc/no-store", "lease (flag --lease): expected at least 100ms"];
+        let told = ["chess", "/proc/no-store", "lease (flag --lease): expected at least 100ms", "leese"];
         assert!(told.iter().any(|told| reason.contains(told)), "{reason}");
         assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
     }
@@ -131,6 +133,63 @@ fn a_coordinator_whose_workers_can_never_work_is_78_and_one_without_workers_is_6
     let mut lonely = folder.coordinator(&arguments);
     assert_eq!(lonely.process.ended(), Some(6));
     assert_eq!(message(&folder, "coordinator.end"), "no worker was there for 1 s (`give_up_after`)\n");
+}
+
+/// A worker's Job fails with its first pod that exits with 78, and ends the others: the coordinator must not wait for them.
+#[test]
+fn a_worker_that_cannot_start_ends_its_batch() {
+    let text = EXPERIMENT.replace("generations = 3000", "generations = 100000000");
+    let start = |folder: &Folder| {
+        let file = folder.file("faults.toml", &text);
+        folder.coordinator(&[&job(&file)[..], &["--give-up-after", "6s"]].concat())
+    };
+    let batches = [
+        (["--config", "unknown.toml"], "thread"),
+        (["--memory-mib", "much"], "memory_mib (flag --memory-mib)"),
+        (["--engines", "absent.toml"], "absent.toml"),
+    ];
+    let batches = batches.map(|([flag, value], reason)| {
+        let folder = Folder::new();
+        let unknown = folder.file("unknown.toml", "thread = 3\n");
+        let value = if flag == "--config" { &unknown } else { value };
+        let coordinator = start(&folder);
+        let end = log_of(&folder, "worker.end");
+        let worker = coordinator.worker(&[flag, value, "--give-up-after", "1m", &end]);
+        (folder, coordinator, worker, reason)
+    });
+    // A Job ends its other workers, too.
+    let folder = Folder::new();
+    let mut coordinator = start(&folder);
+    let mut other = coordinator.worker(&[]);
+    wait_until("a worker", || coordinator.said().contains("joined"));
+    let mut wrong = coordinator.worker(&["--memory-mib", "much", "--give-up-after", "1m"]);
+    assert_eq!(wrong.ended(), Some(78));
+    assert_eq!(terminated(&mut other), Some(143));
+    for (folder, mut coordinator, mut worker, reason) in batches {
+        assert_eq!(worker.ended(), Some(78), "{reason}");
+        assert_eq!(coordinator.process.ended(), Some(78), "{reason}: {}", coordinator.said());
+        let told = message(&folder, "coordinator.end");
+        assert!(told.starts_with("a worker cannot start: ") && told.contains(reason), "{told}");
+        assert!(told.ends_with(&message(&folder, "worker.end")), "{told}");
+    }
+    assert_eq!(coordinator.process.ended(), Some(78), "{}", coordinator.said());
+}
+
+#[test]
+fn workers_that_trust_another_authority_end_their_batch() {
+    let folder = Folder::new();
+    let file = folder.file("faults.toml", EXPERIMENT);
+    for name in ["own", "other"] {
+        assert!(folder.atoll(&["certs", "--to", name]).status.success());
+    }
+    let tls = ["--tls-cert", "own/coordinator.pem", "--tls-key", "own/coordinator-key.pem"];
+    let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--give-up-after", "4s"], &tls].concat());
+    let authority = folder.path().join("other/ca.pem").display().to_string();
+    let mut worker = coordinator.worker(&["--tls-ca", &authority, "--give-up-after", "1m"]);
+    assert_eq!(worker.ended(), Some(78));
+    assert_eq!(coordinator.process.ended(), Some(78), "{}", coordinator.said());
+    let told = message(&folder, "coordinator.end");
+    assert!(told.contains("does not trust the certificate of this coordinator"), "{told}");
 }
 
 #[test]

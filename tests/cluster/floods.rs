@@ -99,7 +99,14 @@ async fn worker(address: &str) -> WorkerClient<tonic::transport::Channel> {
 
 fn join(worker: String) -> v1::JoinRequest {
     let version = "9.9.9\nforged".to_owned();
-    v1::JoinRequest { name: worker.clone(), worker, version, semantics: experiment::SEMANTICS, threads: 1 }
+    v1::JoinRequest {
+        name: worker.clone(),
+        worker,
+        version,
+        semantics: experiment::SEMANTICS,
+        threads: 1,
+        ..v1::JoinRequest::default()
+    }
 }
 
 async fn joins(address: &str) {

@@ -32,4 +32,5 @@ mod state_in_s3;
 mod succession;
 #[path = "../support/terminal.rs"]
 mod terminal;
+mod traces;
 mod wire;

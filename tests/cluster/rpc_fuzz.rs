@@ -111,7 +111,11 @@ fn last_calls(worker: &str, run: &str) -> Vec<Call> {
         ("Operator/Drain", v1::DrainRequest { worker: worker(), drain: true }.encode_to_vec()),
         ("Operator/Pause", v1::PauseRequest { run: run.clone(), paused: true }.encode_to_vec()),
         ("Operator/Cancel", v1::CancelRequest { run }.encode_to_vec()),
-        ("Worker/Leave", v1::LeaveRequest { worker: worker(), reason: "done".to_owned() }.encode_to_vec()),
+        (
+            "Worker/Leave",
+            v1::LeaveRequest { worker: worker(), reason: "done".to_owned(), misconfigured: false }
+                .encode_to_vec(),
+        ),
     ]
     .map(|(name, message)| (name, vec![message]))
     .to_vec()
@@ -124,6 +128,7 @@ fn join(worker: &str) -> v1::JoinRequest {
         version: "1".to_owned(),
         semantics: experiment::SEMANTICS,
         threads: 1,
+        ..v1::JoinRequest::default()
     }
 }
 

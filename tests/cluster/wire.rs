@@ -23,7 +23,8 @@ impl Rogue {
 
     async fn join(&mut self, semantics: u32) -> Result<(), Status> {
         let (worker, name, version) = (self.id.clone(), self.id.clone(), "9.9.9".to_owned());
-        let request = v1::JoinRequest { worker, name, version, semantics, threads: 1 };
+        let request =
+            v1::JoinRequest { worker, name, version, semantics, threads: 1, ..v1::JoinRequest::default() };
         self.client.join(request).await.map(|_| ())
     }
 

@@ -189,6 +189,7 @@ fn settings() -> coordinator::Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 10,
         permissions: coordinator::Permissions::default(),
         tls: None,

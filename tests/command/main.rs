@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod chart_values;
 mod checkers_command;
 mod checkers_referees;
 mod commands;
@@ -27,6 +28,7 @@ mod monitoring;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod one_digest;
+mod operations;
 mod play;
 #[path = "../support/referee.rs"]
 mod referee;

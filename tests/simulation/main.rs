@@ -507,6 +507,7 @@ async fn call_while_the_store_hangs(objects: Arc<ThrottledStore<InMemory>>, run:
         version: "simulated".to_owned(),
         semantics: experiment::SEMANTICS,
         threads: 1,
+        ..v1::JoinRequest::default()
     };
     let acquire =
         v1::AcquireRequest { worker: worker.clone(), slots: 1, holding: vec![], wait_milliseconds: 0 };

@@ -394,6 +394,7 @@ async fn worker_of(cluster: &Cluster) -> Elsewhere {
         version: "simulated".to_owned(),
         semantics: experiment::SEMANTICS,
         threads: 1,
+        ..v1::JoinRequest::default()
     };
     calls.join(join).await.unwrap();
     calls

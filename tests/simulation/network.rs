@@ -110,6 +110,7 @@ pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 10,
         permissions: Permissions::default(),
         tls: None,

@@ -8,9 +8,10 @@ use proto::calls::WorkerCalls;
 use proto::v1;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
@@ -21,7 +22,11 @@ const AGAIN: Duration = Duration::from_mins(2);
 const ROTATION: Duration = Duration::from_mins(2);
 /// How long one may be refused that was never accepted: long enough for the coordinator to see that it is no stranger who
 /// calls once.
-const REFUSED: Duration = Duration::from_secs(3);
+pub const REFUSED: Duration = Duration::from_secs(3);
+/// How long a coordinator may take to let a worker in.
+const JOINING: Duration = Duration::from_secs(10);
+/// How long to wait at least before a new token or certificate is shown again.
+const SHOWN_AGAIN: Duration = Duration::from_millis(100);
 /// How much of a body may be on its way.
 const WINDOW: u32 = 4 << 20;
 
@@ -96,9 +101,10 @@ pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
 /// What was delivered and is not durable yet: another coordinator gets it again.
 #[derive(Default)]
 struct Undurable {
-    /// The coordinator that these deliveries are numbered by.
+    /// The coordinator that these deliveries are numbered by, and what it calls the session.
     coordinator: Bytes,
-    /// How many coordinators there have been.
+    session: Bytes,
+    /// How many sessions there have been.
     generation: u64,
     deliveries: BTreeMap<u64, Delivered>,
     bytes: usize,
@@ -129,7 +135,7 @@ struct Heard {
 /// The coordinator, as a worker sees it. Clones share what they know.
 #[derive(Clone)]
 pub(crate) struct Client {
-    calls: Calls,
+    calls: Arc<RwLock<Calls>>,
     identity: Arc<Identity>,
     threads: u32,
     heard: Arc<Mutex<Heard>>,
@@ -138,19 +144,63 @@ pub(crate) struct Client {
     most_undurable: usize,
     /// Held while a coordinator is told again what another one had: no other call comes before.
     joining: Arc<AsyncMutex<()>>,
+    /// Wakes when a call has failed: a new token or certificate may be what is missing.
+    failed: Arc<Notify>,
 }
 
 impl Client {
     pub(crate) fn new(calls: Calls, identity: Identity, threads: usize, most_undurable: usize) -> Self {
         let heard = Heard { last: Instant::now(), ever: false, told: None };
         Self {
-            calls,
+            calls: Arc::new(RwLock::new(calls)),
             identity: Arc::new(identity),
             threads: threads as u32,
             heard: Arc::new(Mutex::new(heard)),
             undurable: Arc::default(),
             most_undurable,
             joining: Arc::default(),
+            failed: Arc::default(),
+        }
+    }
+
+    fn calls(&self) -> Calls {
+        self.calls.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes all further calls over these.
+    pub(crate) fn replace(&self, calls: Calls) {
+        *self.calls.write().unwrap_or_else(PoisonError::into_inner) = calls;
+    }
+
+    /// Makes all further calls over these, which show another token or certificate, once the coordinator accepts that. Calls
+    /// under way end as they began, and until it is accepted others go the old way too: both sides learn of new secrets at
+    /// different times, and no call fails because of that.
+    pub(crate) async fn change_over(&self, calls: Calls) {
+        let mut backoff = Backoff::new(self.identity.seed);
+        let mut known = String::new();
+        loop {
+            let joined = tokio::time::timeout(JOINING, calls.join(self.introduction())).await;
+            let reason = match joined {
+                Ok(Ok(reply)) => {
+                    let _joining = self.joining.lock().await;
+                    self.replace(calls);
+                    tracing::info!("token or certificates were replaced");
+                    // What goes wrong from here on is told by the next call, too.
+                    let _ = self.enter(reply).await;
+                    return;
+                }
+                Ok(Err(status)) => status.message().to_owned(),
+                Err(_) => "it did not answer in time".to_owned(),
+            };
+            if reason != known {
+                tracing::warn!(
+                    reason,
+                    "the new token or certificates are not accepted yet; the old ones stay in use"
+                );
+            }
+            known = reason;
+            let _ = tokio::time::timeout(backoff.next() * 4, self.failed.notified()).await;
+            tokio::time::sleep(SHOWN_AGAIN).await;
         }
     }
 
@@ -198,14 +248,20 @@ impl Client {
     /// Joins the coordinator, and delivers again what another one had that was not durable.
     pub(crate) async fn join(&self) -> Result<Duration, CallError> {
         let _joining = self.joining.lock().await;
+        let reply = self.introduce().await?;
+        self.enter(reply).await
+    }
+
+    /// Begins or continues a session; in another one deliveries are numbered anew, and what was not durable is delivered again.
+    async fn enter(&self, mut reply: v1::JoinReply) -> Result<Duration, CallError> {
         loop {
-            let reply = self.introduce().await?;
             let again = {
                 let mut undurable = self.undurable();
-                if undurable.coordinator == reply.coordinator {
+                if (&undurable.coordinator, &undurable.session) == (&reply.coordinator, &reply.session) {
                     BTreeMap::new()
                 } else {
                     undurable.coordinator = reply.coordinator.clone();
+                    undurable.session = reply.session.clone();
                     undurable.generation += 1;
                     undurable.bytes = 0;
                     std::mem::take(&mut undurable.deliveries)
@@ -214,6 +270,7 @@ impl Client {
             if self.deliver_again(again).await {
                 return Ok(Duration::from_millis(reply.renew_milliseconds.max(10)));
             }
+            reply = self.introduce().await?;
         }
     }
 
@@ -227,7 +284,7 @@ impl Client {
         while let Some(delivered) = deliveries.next() {
             let Delivered { mut head, bodies } = delivered.clone();
             head.slots = 0;
-            match tokio::time::timeout(AGAIN, self.calls.complete(head, bodies)).await {
+            match tokio::time::timeout(AGAIN, self.calls().complete(head, bodies)).await {
                 Ok(Ok(reply)) => self.keep(generation, reply.delivery, delivered),
                 Ok(Err(status)) if !is_transient(&status) => {
                     tracing::warn!(reason = status.message(), "not accepted again");
@@ -249,20 +306,25 @@ impl Client {
         true
     }
 
-    async fn introduce(&self) -> Result<v1::JoinReply, CallError> {
+    fn introduction(&self) -> v1::JoinRequest {
         let Identity { id, name, version, .. } = &*self.identity;
-        let request = v1::JoinRequest {
+        v1::JoinRequest {
             worker: id.clone(),
             name: name.clone(),
             version: version.clone(),
             semantics: experiment::SEMANTICS,
             threads: self.threads,
-        };
+            session: self.undurable().session.clone(),
+        }
+    }
+
+    async fn introduce(&self) -> Result<v1::JoinReply, CallError> {
+        let request = self.introduction();
         let join = |client: Calls| {
             let request = request.clone();
             async move { client.join(request).await }
         };
-        Box::pin(self.try_call(Duration::from_secs(10), join, false)).await
+        Box::pin(self.try_call(JOINING, join, false)).await
     }
 
     /// Calls until there is an answer. A coordinator that does not know this worker is joined first.
@@ -281,11 +343,12 @@ impl Client {
     {
         let mut backoff = Backoff::new(self.identity.seed);
         let mut refused: Option<(Instant, String)> = None;
+        let mut distrusted: Option<(Instant, String)> = None;
         loop {
             if joins {
                 drop(self.joining.lock().await);
             }
-            let answer = tokio::time::timeout(patience, call(self.calls.clone())).await;
+            let answer = tokio::time::timeout(patience, call(self.calls())).await;
             let status = match answer {
                 Ok(Ok(response)) => {
                     self.heard_now();
@@ -302,6 +365,7 @@ impl Client {
                 }
                 // Tokens may be changed under way, and then one side has the new one before the other.
                 Code::Unauthenticated if self.was_heard_within(ROTATION) => {
+                    self.failed.notify_one();
                     tracing::warn!(reason = status.message(), "token refused; trying again");
                 }
                 Code::Unauthenticated => {
@@ -323,7 +387,14 @@ impl Client {
                     if let Some((_, reason)) = refused {
                         return Err(CallError::Token(reason));
                     }
-                    self.check_trust().await?;
+                    self.failed.notify_one();
+                    if let Some(reason) = self.distrust().await {
+                        let (since, reason) = distrusted.get_or_insert_with(|| (Instant::now(), reason));
+                        // A batch ends with its coordinator, which has to see that this is no stranger.
+                        if self.identity.give_up_after.is_none() || since.elapsed() >= REFUSED {
+                            return Err(CallError::Distrust(reason.clone()));
+                        }
+                    }
                     self.check_patience(&status)?;
                 }
             }
@@ -346,14 +417,13 @@ impl Client {
         heard.ever && heard.last.elapsed() < time
     }
 
-    /// Gives up at once if there will never be a connection. There has been none yet: certificates may be changed under
-    /// way, and then one side has the new ones before the other.
-    async fn check_trust(&self) -> Result<(), CallError> {
-        let reason = match &self.identity.look {
+    /// Why there will never be a connection. There has been none yet: certificates may be changed under way, and then one side
+    /// has the new ones before the other.
+    async fn distrust(&self) -> Option<String> {
+        match &self.identity.look {
             Some(look) if !self.heard().ever => look.distrust().await,
             _ => None,
-        };
-        reason.map_or(Ok(()), |reason| Err(CallError::Distrust(reason)))
+        }
     }
 
     fn check_patience(&self, status: &Status) -> Result<(), CallError> {

@@ -8,7 +8,6 @@ use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
@@ -17,7 +16,7 @@ const LARGEST_ANSWER: usize = 32 << 20;
 
 /// A coordinator at the other end of a connection, or one of several of which one serves.
 pub struct Grpc {
-    clients: RwLock<Vec<WorkerClient<Line>>>,
+    clients: Vec<WorkerClient<Line>>,
     /// Counts the coordinators that did not answer: the next call goes to the next one.
     turn: AtomicUsize,
 }
@@ -30,12 +29,8 @@ impl Grpc {
     /// If there is no channel.
     pub fn new(channels: Vec<Channel>, token: Option<&Token>) -> Self {
         assert!(!channels.is_empty(), "there is a coordinator to call");
-        Self { clients: RwLock::new(clients(channels, token)), turn: AtomicUsize::new(0) }
-    }
-
-    /// From now on, calls travel over these channels with this token. Those under way end over the old ones.
-    pub fn replace(&self, channels: Vec<Channel>, token: Option<&Token>) {
-        *self.clients.write().unwrap_or_else(PoisonError::into_inner) = clients(channels, token);
+        let client = |channel| client(channel, token.cloned());
+        Self { clients: channels.into_iter().map(client).collect(), turn: AtomicUsize::new(0) }
     }
 
     /// Makes a call. A coordinator that does not answer, or only stands by, is passed over: the next one is asked at once,
@@ -44,13 +39,10 @@ impl Grpc {
     where
         F: Future<Output = Result<T, Status>>,
     {
-        let mut left = self.clients().len();
+        let mut left = self.clients.len();
         loop {
             let turn = self.turn.load(SeqCst);
-            let client = {
-                let clients = self.clients();
-                clients[turn % clients.len()].clone()
-            };
+            let client = self.clients[turn % self.clients.len()].clone();
             let mut attempt = Attempt { turn: &self.turn, number: turn, is_answered: false };
             let answer = call(client).await;
             attempt.is_answered = !answer.as_ref().is_err_and(|status| status.code() == Code::Unavailable);
@@ -59,10 +51,6 @@ impl Grpc {
                 return answer;
             }
         }
-    }
-
-    fn clients(&self) -> RwLockReadGuard<'_, Vec<WorkerClient<Line>>> {
-        self.clients.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,10 +68,6 @@ impl Drop for Attempt<'_> {
             let _ = self.turn.compare_exchange(self.number, self.number.wrapping_add(1), SeqCst, SeqCst);
         }
     }
-}
-
-fn clients(channels: Vec<Channel>, token: Option<&Token>) -> Vec<WorkerClient<Line>> {
-    channels.into_iter().map(|channel| client(channel, token.cloned())).collect()
 }
 
 fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Line> {

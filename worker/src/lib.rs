@@ -17,14 +17,14 @@ mod pool;
 mod session;
 mod supply;
 
-pub use client::{CallError, Identity, endpoint};
+pub use client::{CallError, Identity, REFUSED, endpoint};
 pub use credentials::{Bearer, CredentialError, Line, Token, Trust, check_token_is_safe};
 pub use gauge::{Gauge, Gauges};
 pub use grpc::Grpc;
 pub use look::Look;
 pub use memory::available_memory;
 pub use pool::{EpochJob, Message, Pool, PoolError, Stop};
-pub use session::{Config, Departed, WorkerError, run};
+pub use session::{Config, Departed, Replacements, WorkerError, run, run_replacing};
 
 /// How many threads are worth starting: the cores that this process may use, as its cgroup and its affinity allow.
 pub fn available_threads() -> usize {

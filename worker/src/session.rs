@@ -87,13 +87,28 @@ pub fn run<'a>(
     pool: Pool,
     shutdown: impl Future<Output = ()> + Send + 'a,
 ) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
+    let (_, replacements) = mpsc::unbounded_channel();
+    run_replacing(config, (calls, replacements), pool, shutdown)
+}
+
+/// As [`run`], with calls that are replaced under way by others that show another token or certificate. The old ones are
+/// used until the coordinator accepts the new ones.
+pub fn run_replacing<'a>(
+    config: Config,
+    calls: (Arc<dyn WorkerCalls>, Replacements),
+    pool: Pool,
+    shutdown: impl Future<Output = ()> + Send + 'a,
+) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
     boxed(config, calls, pool, Box::pin(shutdown))
 }
+
+/// Calls in place of those that a worker began with.
+pub type Replacements = mpsc::UnboundedReceiver<Arc<dyn WorkerCalls>>;
 
 /// The session is compiled here and not in the command, which is not optimised.
 fn boxed(
     config: Config,
-    calls: Arc<dyn WorkerCalls>,
+    calls: (Arc<dyn WorkerCalls>, Replacements),
     pool: Pool,
     shutdown: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
 ) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + '_>> {
@@ -102,22 +117,26 @@ fn boxed(
 
 async fn join_and_work(
     config: Config,
-    calls: Arc<dyn WorkerCalls>,
+    (calls, mut replacements): (Arc<dyn WorkerCalls>, Replacements),
     pool: Pool,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Departed, WorkerError> {
     let client = Client::new(calls, config.identity, pool.threads(), config.undurable_bytes);
     let mut shutdown = std::pin::pin!(shutdown);
-    let renew_every = tokio::select! {
-        every = client.join() => every?,
-        () = &mut shutdown => {
-            tracing::info!("asked to stop before a coordinator had answered");
-            return Ok(Departed::Drained);
+    let mut joining = std::pin::pin!(client.join());
+    let renew_every = loop {
+        tokio::select! {
+            every = &mut joining => break every?,
+            Some(calls) = replacements.recv() => client.replace(calls),
+            () = &mut shutdown => {
+                tracing::info!("asked to stop before a coordinator had answered");
+                return Ok(Departed::Drained);
+            }
         }
     };
     tracing::info!(threads = pool.threads(), "joined the coordinator");
     let supply = Supply::new(client.clone(), config.cache_bytes, config.engines, pool.is_inline());
-    let session = Session::new(client, pool, supply, config.memory_bytes);
+    let session = Session::new(client.clone(), replacements, pool, supply, config.memory_bytes);
     session.work(renew_every, shutdown).await
 }
 
@@ -133,6 +152,9 @@ enum Answer {
 
 struct Session {
     client: Client,
+    replacements: Replacements,
+    /// Shows the coordinator the newest of them, until it accepts that.
+    changing_over: JoinSet<()>,
     pool: Pool,
     supply: Supply,
     held: BTreeMap<Work, Held>,
@@ -156,11 +178,19 @@ struct Session {
 }
 
 impl Session {
-    fn new(client: Client, pool: Pool, supply: Supply, memory_bytes: u64) -> Self {
+    fn new(
+        client: Client,
+        replacements: Replacements,
+        pool: Pool,
+        supply: Supply,
+        memory_bytes: u64,
+    ) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
             supply,
             client,
+            replacements,
+            changing_over: JoinSet::new(),
             pool,
             held: BTreeMap::new(),
             grants: 0,
@@ -196,6 +226,7 @@ impl Session {
                 () = until(deadline) => break Departed::Drained,
                 () = &mut shutdown, if deadline.is_none() => self.drain(),
                 _ = renewals.tick() => self.renew(),
+                Some(calls) = self.replacements.recv() => self.change_over(calls),
                 Some(report) = self.reports.recv() => self.take(report),
                 Some(answer) = self.answers.join_next() => match answer {
                     Ok(answer) => self.hear(answer)?,
@@ -207,6 +238,13 @@ impl Session {
         };
         self.leave(&departed).await;
         Ok(departed)
+    }
+
+    /// Calls over these from now on, as soon as the coordinator accepts them.
+    fn change_over(&mut self, calls: Calls) {
+        let client = self.client.clone();
+        self.changing_over.abort_all();
+        self.changing_over.spawn(async move { client.change_over(calls).await });
     }
 
     /// Whether there is nothing left to wait for.
@@ -565,7 +603,8 @@ impl Session {
             Departed::Cancelled(_) => "a run was cancelled",
             Departed::Drained => "asked to stop",
         };
-        let request = v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned() };
+        let request =
+            v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned(), misconfigured: false };
         let call = |client: Calls| {
             let request = request.clone();
             async move { client.leave(request).await }

@@ -38,6 +38,7 @@ fn settings() -> Settings {
         takeover_after: None,
         reload: None,
         finish: None,
+        traces: None,
         max_runs: 5,
         first: None,
         trial: None,
@@ -80,6 +81,7 @@ impl Stage {
             version: "1".to_owned(),
             semantics: SEMANTICS,
             threads: 1,
+            ..v1::JoinRequest::default()
         };
         self.cluster.join(join).await.unwrap();
         let request =

@@ -182,7 +182,8 @@ impl Connection {
         let deadline = Instant::now() + opening;
         let (tcp, seat) = (admitted.connect_info(), admitted.seat.clone());
         let accepted = tls.call_acceptor().accept(admitted);
-        let encrypted = tls.admit(tokio::time::timeout_at(deadline, accepted).await.ok()?.ok()?);
+        let accepted = tokio::time::timeout_at(deadline, accepted).await.ok()?;
+        let encrypted = tls.admit(accepted.inspect_err(|error| tls.note_failure(error)).ok()?);
         let caller = Caller { tcp, tls: Some(encrypted.connect_info()), seat };
         Some(Self::open(Box::new(encrypted), caller, deadline))
     }

@@ -63,6 +63,10 @@ impl Families {
         ] {
             self.counter(name, help, value);
         }
+        if let Some((exported, dropped)) = state.spans.counts() {
+            self.counter("atoll_traces_exported", "Traces of epochs that were exported", exported);
+            self.counter("atoll_traces_dropped", "Traces of epochs that could not be exported", dropped);
+        }
         let help = "Time of each piece of work, from its first grant to its result";
         self.add("atoll_piece_seconds", help, MetricType::Histogram);
         self.sample(None, state.leases.times().clone());

@@ -270,7 +270,8 @@ impl Refusals {
         *self.lock() = None;
     }
 
-    fn note(&self, reason: String) {
+    /// Notes that a call or a connection was refused.
+    pub(super) fn note(&self, reason: String) {
         let last = Instant::now();
         let mut known = self.lock();
         let first = known.as_ref().filter(|known| !known.is_old()).map_or(last, |known| known.first);

@@ -10,6 +10,7 @@ use super::operator_api::OperatorApi;
 use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, RefusedWorkers, Right};
 use super::standby;
 use super::tls::{LiveTls, Tls};
+use super::traces::{Exporter, Traces};
 use super::worker_api::{Front, WorkerApi};
 use crate::cluster::{Background, Clock, Cluster};
 use crate::dashboard::{Dashboard, DashboardSettings, Guard, Web};
@@ -56,6 +57,8 @@ const WRITING_UP: Duration = Duration::from_secs(5);
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long to wait for another worker at most after one was refused that can never work here.
 const REFUSED: Duration = Duration::from_secs(30);
+/// How long it is remembered that a worker cannot start, while others work: its Job ends them all.
+const MISCONFIGURED: Duration = Duration::from_mins(2);
 /// How often the log tells how far active runs are.
 const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
@@ -104,6 +107,8 @@ pub struct Settings {
     pub reload: Option<Reload>,
     /// What is left to do once all runs are finished.
     pub finish: Option<Finish>,
+    /// Where traces of epochs are sent.
+    pub traces: Option<Traces>,
     /// How much of what workers deliver is computed again.
     pub audit: AuditTerms,
     /// Whether hashing and parsing happen where they are asked for, as simulations need.
@@ -132,6 +137,7 @@ impl Settings {
             tls: None,
             reload: None,
             finish: None,
+            traces: None,
             audit: AuditTerms::default(),
             inline: false,
             dashboard: DashboardSettings::default(),
@@ -316,7 +322,7 @@ where
     let _http = http.map(|listener| {
         serve_pages(listener, &front, &dashboard, &settings, &permissions, tls.as_ref(), unix)
     });
-    let refusals = Arc::default();
+    let refusals = tls.as_ref().map(|tls| tls.refusals()).unwrap_or_default();
     let (health, router) = router(&front, dashboard, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
     // A standby asks for this one by its nonce: whatever answers at this address later does not know it.
@@ -335,6 +341,7 @@ where
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => return Ok(Ending::Stopped),
     };
+    let exporter = settings.traces.as_ref().map(|traces| Exporter::start(&cluster, traces));
     front.open(cluster.clone());
     let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
     let notifier = settings.dashboard.notify.clone().map(|notify| Notifier::start(cluster.clone(), notify));
@@ -366,6 +373,9 @@ where
     }
     if !cluster.stop(background, WRITING_UP).await {
         tracing::error!("the store does not answer: what it has not taken yet will be computed again");
+    }
+    if let Some(exporter) = exporter {
+        exporter.finish().await;
     }
     match (ending, cluster.look(|state| state.unfinished().cloned())) {
         (Ending::Done, Some(Unfinished::Failed(reason))) => Ok(Ending::Failed(reason)),
@@ -462,7 +472,9 @@ async fn open(
         patient: true,
         audit: settings.audit,
     };
+    let reading = tokio::time::Instant::now();
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
+    tracing::info!(milliseconds = reading.elapsed().as_millis() as u64, "read the store");
     if let Some(First { file, text }) = &settings.first {
         let plan = Box::new(experiment::parse(file, text, None).map_err(Rejection::from)?);
         // What a tournament is called follows from its players.
@@ -544,9 +556,11 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
     let mut alone = Alone { since: tokio::time::Instant::now(), give_up_after: settings.give_up_after };
     loop {
         tokio::time::sleep(LOOK).await;
-        let (is_alone, refused) = cluster.look(|state| {
+        let long_ago = cluster.now().elapsed.saturating_sub(MISCONFIGURED);
+        let (is_alone, refused, misconfigured) = cluster.look(|state| {
             // Once everything has ended, the other timeouts apply.
-            (state.workers.count() == 0 && !state.is_done(), state.refused.clone())
+            let is_alone = state.workers.count() == 0 && !state.is_done();
+            (is_alone, state.refused.clone(), state.misconfigured.clone())
         });
         if !is_alone {
             alone.since = tokio::time::Instant::now();
@@ -555,10 +569,15 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
             if refused.is_some() {
                 cluster.apply(|state, _| state.refused = None);
             }
-        } else if let Some(ending) =
-            alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
-        {
-            return ending;
+            if misconfigured.is_some_and(|(_, at)| at < long_ago) {
+                cluster.apply(|state, _| state.misconfigured = None);
+            }
+        } else {
+            let refused = refused.or(misconfigured.map(|(reason, _)| reason));
+            if let Some(ending) = alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
+            {
+                return ending;
+            }
         }
     }
 }

@@ -58,12 +58,14 @@ pub(crate) async fn wait(
                 continue;
             }
         };
+        let asked = Instant::now();
         if greeter.finds(&owner).await {
             silent = None;
         } else {
+            // An owner that stands still is silent from the question on, not from when it was given up.
             let since = match silent {
                 Some((known, since)) if known == owner.number => since,
-                _ => Instant::now(),
+                _ => asked,
             };
             silent = Some((owner.number, since));
             if since.elapsed() >= takeover_after {
@@ -157,7 +159,8 @@ fn is_certificate_refused(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-fn is_about_certificates(alert: AlertDescription) -> bool {
+/// Whether an alert says that the other side does not trust a certificate.
+pub(super) fn is_about_certificates(alert: AlertDescription) -> bool {
     use AlertDescription as Alert;
     matches!(
         alert,
@@ -269,6 +272,21 @@ mod tests {
         let start = Instant::now();
         wait(&store, "own", &greeter, AFTER).await.unwrap();
         assert!(start.elapsed() >= AFTER);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_that_stands_still_is_noticed_as_soon_as_one_that_is_gone() {
+        let folder = std::env::temp_dir().join(format!("atoll-standby-still-{}", std::process::id()));
+        let store = Store::local(&folder).await.unwrap();
+        // Connections are accepted by the system, and nobody reads from them.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        Claim::take(&store, Nonce(1), &address).await.unwrap();
+        let (after, start) = (Duration::from_secs(5), Instant::now());
+        wait(&store, "own", &Greeter::new(None), after).await.unwrap();
+        let silence = start.elapsed();
+        assert!(silence >= after && silence < after + Duration::from_millis(1500), "{silence:?}");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,6 +1,8 @@
 //! The coordinator's certificate, and whose certificates it wants to see. Both may be replaced while it serves.
 
 use super::expiry;
+use super::permissions::Refusals;
+use super::standby::is_about_certificates;
 use futures::task::AtomicWaker;
 use std::fmt;
 use std::io;
@@ -14,7 +16,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
@@ -122,6 +124,8 @@ fn certificates(expected: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer
 pub(crate) struct LiveTls {
     current: RwLock<Tls>,
     open: Mutex<Vec<Weak<Caller>>>,
+    /// Handshakes that failed because one side does not trust the other.
+    refusals: Arc<Refusals>,
 }
 
 /// Who is at the other end of a connection, and whether it may stay.
@@ -133,7 +137,7 @@ struct Caller {
 
 impl LiveTls {
     pub(crate) fn new(tls: Tls) -> Self {
-        Self { current: RwLock::new(tls), open: Mutex::default() }
+        Self { current: RwLock::new(tls), open: Mutex::default(), refusals: Arc::default() }
     }
 
     pub(crate) fn current(&self) -> Tls {
@@ -155,6 +159,31 @@ impl LiveTls {
             }
         }
         true
+    }
+
+    /// Where handshakes are noted that failed for want of trust: a worker repeats its own.
+    pub(crate) fn refusals(&self) -> Arc<Refusals> {
+        self.refusals.clone()
+    }
+
+    /// Notes why a handshake for calls failed, if a worker would fail like that for good.
+    pub(crate) fn note_failure(&self, error: &io::Error) {
+        let error = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        let reason = match error {
+            Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
+                format!("a worker does not trust the certificate of this coordinator (`tls_cert`): {alert:?}")
+            }
+            Some(rustls::Error::NoCertificatesPresented) => {
+                "a worker showed no client certificate (`tls_client_ca`)".to_owned()
+            }
+            Some(rustls::Error::InvalidCertificate(error)) => {
+                format!(
+                    "a worker showed a client certificate that cannot be accepted (`tls_client_ca`): {error}"
+                )
+            }
+            _ => return,
+        };
+        self.refusals.note(reason);
     }
 
     pub(crate) fn http_acceptor(&self) -> TlsAcceptor {

@@ -143,7 +143,7 @@ impl ClusterState {
         principal: &str,
         now: Moment,
     ) -> Result<v1::JoinReply, Rejection> {
-        let v1::JoinRequest { worker, name, version, semantics, threads } = request;
+        let v1::JoinRequest { worker, name, version, semantics, threads, session } = request;
         if *semantics != SEMANTICS {
             let (ours, theirs) = (self.rules.version.clone(), shown(version));
             let error = WorkerError::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
@@ -154,14 +154,18 @@ impl ClusterState {
             // A worker that is there renews within a lease: a flood that never does blocks others for no longer.
             self.forget_silent(self.rules.terms.lease, now);
         }
+        self.workers.continue_session(worker, principal, session);
         self.workers.join(worker, principal, (name, version), *threads, now.elapsed)?;
         tracing::info!(worker = shown(name), version = shown(version), threads, "joined");
+        let secret = [self.rules.audit.secret.to_le_bytes(), self.rules.nonce.0.to_le_bytes()].concat();
+        let session = self.workers.session(&self.workers.key(worker, principal), &secret);
         let lease = self.rules.terms.lease;
         Ok(v1::JoinReply {
             version: self.rules.version.clone(),
             lease_milliseconds: lease.as_millis() as u64,
             renew_milliseconds: self.rules.terms.renew.min(lease / 3).as_millis() as u64,
             coordinator: Bytes::copy_from_slice(&self.rules.nonce.0.to_le_bytes()),
+            session: session.as_ref().map(digest_bytes).unwrap_or_default(),
         })
     }
 
@@ -218,6 +222,7 @@ impl ClusterState {
             match self.grant(&work, worker, token, budget) {
                 Some(grant) => {
                     self.note_handed(&work, worker, &grant);
+                    self.trace_grant(&work, worker, token, now);
                     grants.push(grant);
                 }
                 // Its run has ended meanwhile.
@@ -235,6 +240,17 @@ impl ClusterState {
             && let Some(evolution) = self.evolution(&work.run).filter(|_| is_resumed)
         {
             evolution.note_handed(island, epoch, worker);
+        }
+    }
+
+    /// Traces an epoch that is handed out, but for an audit.
+    fn trace_grant(&mut self, work: &Work, worker: &str, token: Token, now: Moment) {
+        if self.spans.is_on()
+            && !self.is_audit(work)
+            && let Some(created) = self.runs.get(&work.run).map(|run| run.created)
+        {
+            let name = self.workers.name(worker);
+            self.spans.granted((work, created), (worker, name), token, now);
         }
     }
 
@@ -531,8 +547,12 @@ impl ClusterState {
         if fate == Fate::Accepted {
             number = self.receive(worker, &work.run);
             self.workers.note_work(worker, &work.run, evaluations, milliseconds);
+            let receipt = Receipt { worker: worker.to_owned(), number };
+            if let Some(created) = self.runs.get(&work.run).map(|run| run.created) {
+                self.spans.accepted((work, created), &receipt, milliseconds, now);
+            }
             if let Some(evolution) = self.evolution(&work.run) {
-                evolution.expect_written(island, epoch, Receipt { worker: worker.to_owned(), number });
+                evolution.expect_written(island, epoch, receipt);
                 if evolution.open_run().archipelago().end().is_some() {
                     evolution.hurry();
                 }
@@ -718,9 +738,11 @@ impl ClusterState {
     ) -> Result<(), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         if failure.is_empty() {
+            self.spans.ended(work, worker, "returned", now);
             self.leases.release(work, worker, token);
             return Ok(());
         }
+        self.spans.ended(work, worker, "failed", now);
         let reason: String = failure.chars().take(1000).collect();
         self.workers.note_error(worker, &reason);
         // The workers of a batch are alike: what one lacks, none will have.
@@ -782,7 +804,19 @@ impl ClusterState {
             .collect()
     }
 
-    pub(crate) fn leave(&mut self, worker: &str, reason: &str) {
+    /// Notes that a worker cannot work here before an operator changes something. Other workers of its batch end with it.
+    pub(crate) fn note_misconfigured(&mut self, reason: &str, now: Moment) {
+        let reason = reason.chars().take(1000).collect::<String>();
+        tracing::warn!(reason, "a worker cannot start");
+        self.misconfigured = Some((format!("a worker cannot start: {reason}"), now.elapsed));
+    }
+
+    pub(crate) fn leave(&mut self, worker: &str, reason: &str, now: Moment) {
+        if self.spans.is_on() {
+            for work in self.leases.held_by(worker) {
+                self.spans.ended(work, worker, "left", now);
+            }
+        }
         tracing::info!(worker = %self.workers.name(worker), reason = %reason.chars().take(200).collect::<String>(), "left");
         self.leases.forget_worker(worker);
         self.workers.leave(worker);
@@ -830,6 +864,7 @@ impl ClusterState {
         let mut vanished = BTreeSet::new();
         for Expired { work, worker, token, held } in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
+            self.spans.ended(&work, &worker, "expired", now);
             tracing::warn!(
                 run = work.run,
                 island = work.island(),

@@ -635,6 +635,7 @@ impl ClusterState {
         let durable = self.evolution(name).map(|evolution| evolution.settle(batch, &result));
         for receipt in durable.unwrap_or_default() {
             self.workers.settle(&receipt.worker, receipt.number);
+            self.spans.durable(&receipt, now);
         }
         self.note_trouble(name, result.map_err(RunError::from), now);
         self.pump(name, now);
@@ -790,6 +791,7 @@ impl ClusterState {
     /// Forgets what a run consists of, and who has work of it.
     fn close(&mut self, name: &str, state: RunState, digest: Option<Digest>) {
         let receipts = self.evolution(name).map(Evolution::take_receipts).unwrap_or_default();
+        self.spans.forget_run(name, &receipts);
         for receipt in receipts {
             self.workers.settle(&receipt.worker, receipt.number);
         }

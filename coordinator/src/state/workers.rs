@@ -67,6 +67,10 @@ pub(crate) struct Workers {
     watched: BTreeMap<String, (u64, u64)>,
     /// Principals whose workers have failed since a delivery of any of them was accepted.
     failing: BTreeMap<String, Failing>,
+    /// Principals that are the same machine with other secrets, and what it was known by first.
+    successors: BTreeMap<String, String>,
+    /// How many sessions there have been.
+    sessions: u64,
 }
 
 /// What has failed of a principal in a row. A worker that leaves and joins under another id begins where it left.
@@ -86,6 +90,8 @@ struct Joined {
     version: String,
     /// Who answers for it: an id is self-chosen.
     principal: String,
+    /// What only it and this coordinator know of its session.
+    session: Option<Digest>,
     threads: u32,
     since: Duration,
     /// Whether it is given no more work, as an operator wants.
@@ -139,6 +145,7 @@ impl Workers {
         if worker.contains('@') {
             return Err(WorkerError::Id(shown(worker)));
         }
+        let principal = &self.first_known_as(principal).to_owned();
         if let Some(reason) = self.banned.get(principal) {
             return Err(WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
         }
@@ -156,6 +163,7 @@ impl Workers {
             name: shown(name),
             version: shown(version),
             principal: principal.to_owned(),
+            session: None,
             threads,
             since: now,
             draining: false,
@@ -176,6 +184,7 @@ impl Workers {
     /// What a worker is known by that calls itself so: an id is self-chosen, and nobody can speak for a worker of another
     /// principal by it.
     pub(crate) fn key(&self, worker: &str, principal: &str) -> String {
+        let principal = self.first_known_as(principal);
         let own = format!("{worker}@{:.16}", Digest::of(principal.as_bytes()).to_string());
         let is_own = |joined: &Joined| joined.principal == principal;
         let has_own = self.joined.get(&own).is_some_and(is_own);
@@ -183,6 +192,48 @@ impl Workers {
             return own;
         }
         worker.to_owned()
+    }
+
+    /// What a principal was known by before its secrets were replaced.
+    fn first_known_as<'a>(&'a self, principal: &'a str) -> &'a str {
+        self.successors.get(principal).map_or(principal, String::as_str)
+    }
+
+    /// The session of a worker that has joined; a new one is made of these bytes, which nobody else knows.
+    pub(crate) fn session(&mut self, worker: &str, secret: &[u8]) -> Option<Digest> {
+        let joined = self.joined.get_mut(worker)?;
+        if joined.session.is_none() {
+            self.sessions += 1;
+            let parts = [secret, worker.as_bytes(), &self.sessions.to_le_bytes()];
+            joined.session = Some(Digest::of_parts("atoll session", parts));
+        }
+        joined.session
+    }
+
+    /// Notes that a principal continues a session of another one: the same machine shows another token or certificate by now.
+    /// Both are one from here on, so that no machine has two voices while its secrets are replaced. A principal that has
+    /// workers or a past of its own stays another one, as does one of another address.
+    pub(crate) fn continue_session(&mut self, worker: &str, principal: &str, session: &[u8]) {
+        if session.is_empty() || self.successors.len() >= MOST || self.successors.contains_key(principal) {
+            return;
+        }
+        let shown = Digest::of(session);
+        let is_shown = |joined: &&Joined| joined.session.is_some_and(|own| Digest::of(&own.0) == shown);
+        let others = self.joined.range(format!("{worker}@")..format!("{worker}A"));
+        let mut sessions = self.joined.get(worker).into_iter().chain(others.map(|(_, joined)| joined));
+        let Some(first) = sessions.find(is_shown).map(|joined| joined.principal.clone()) else { return };
+        let address = |principal: &str| principal.rsplit_once(' ').map(|(address, _)| address.to_owned());
+        let is_same_machine = address(&first).is_some_and(|known| address(principal) == Some(known));
+        if first != principal && is_same_machine && !self.has_past(principal) {
+            self.successors.insert(principal.to_owned(), first);
+        }
+    }
+
+    fn has_past(&self, principal: &str) -> bool {
+        self.banned.contains_key(principal)
+            || self.watched.contains_key(principal)
+            || self.failing.contains_key(principal)
+            || self.joined.values().any(|joined| joined.principal == principal)
     }
 
     /// Whether there is no room for another.
@@ -561,6 +612,43 @@ mod tests {
         join(&mut workers, "a", "victim").unwrap();
         workers.quarantine(&workers.key(&of_victim, "squatter"), "squatter", "it lies");
         assert!(workers.see(&workers.key("a", "victim"), Duration::ZERO).is_ok());
+    }
+
+    #[test]
+    fn a_machine_whose_secrets_are_replaced_stays_one_principal() {
+        let mut workers = Workers::default();
+        let join = |workers: &mut Workers, worker: &str, principal: &str, session: &[u8]| {
+            workers.continue_session(worker, principal, session);
+            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO)?;
+            let key = workers.key(worker, principal);
+            Ok::<_, WorkerError>((workers.session(&key, b"secret").unwrap(), key))
+        };
+        let (session, _) = join(&mut workers, "a", "10.0.0.1 old", &[]).unwrap();
+        assert_eq!(join(&mut workers, "a", "10.0.0.1 old", &[]).unwrap().0, session, "it calls again");
+        assert_eq!(workers.receive("a"), 1);
+        // Neither a stranger nor another machine continues it.
+        let (other, key) = join(&mut workers, "a", "10.0.0.1 guess", &[7; 32]).unwrap();
+        assert!(other != session && key != "a", "{key}");
+        let (_, key) = join(&mut workers, "a", "10.0.0.2 new", &session.0).unwrap();
+        assert_ne!(key, "a");
+        // Who has workers of its own stays another.
+        let (_, key) = join(&mut workers, "a", "10.0.0.1 guess", &session.0).unwrap();
+        assert_ne!(key, "a");
+
+        let (continued, key) = join(&mut workers, "a", "10.0.0.1 new", &session.0).unwrap();
+        assert_eq!((continued, key.as_str(), workers.receive("a")), (session, "a", 2));
+        assert_eq!(workers.key("a", "10.0.0.1 old"), "a", "calls that were under way");
+        join(&mut workers, "b", "10.0.0.1 new", &[]).unwrap();
+        assert_eq!(workers.party("b").principal, "10.0.0.1 old", "one machine has one voice");
+        let (again, _) = join(&mut workers, "a", "10.0.0.1 newest", &session.0).unwrap();
+        assert_eq!((again, workers.party("a").principal), (session, "10.0.0.1 old"));
+
+        for worker in ["a", "b"] {
+            workers.quarantine(worker, "10.0.0.1 old", "it lies");
+        }
+        assert!(join(&mut workers, "a", "10.0.0.1 new", &session.0).is_err(), "blame stays");
+        assert!(join(&mut workers, "c", "10.0.0.1 newest", &[]).is_err());
+        assert!(join(&mut workers, "a", "10.0.0.1 last", &session.0).is_err());
     }
 
     #[test]

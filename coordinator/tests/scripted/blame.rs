@@ -427,7 +427,10 @@ async fn nobody_can_speak_for_a_worker_of_another_principal() {
     let garbage = vec![Bytes::from_static(b"garbage")];
     let rejected = mallory.complete(computed_head("honest", &grant), garbage.clone()).await.unwrap_err();
     assert_eq!(rejected.code(), Code::Aborted, "{rejected}: it has to join first");
-    mallory.leave(v1::LeaveRequest { worker: "honest".to_owned(), reason: String::new() }).await.unwrap();
+    mallory
+        .leave(v1::LeaveRequest { worker: "honest".to_owned(), reason: String::new(), misconfigured: false })
+        .await
+        .unwrap();
     mallory.release(refusal("honest", &grant, "it broke", false)).await.unwrap_err();
     // Nor does it help to join under the same id.
     mallory.join(join_request("honest")).await.unwrap();
@@ -448,7 +451,7 @@ async fn a_late_delivery_that_differs_finds_a_liar() {
     script.lie("liar", &slow, 4).await.unwrap();
     script
         .elsewhere("liar")
-        .leave(v1::LeaveRequest { worker: "liar".to_owned(), reason: String::new() })
+        .leave(v1::LeaveRequest { worker: "liar".to_owned(), reason: String::new(), misconfigured: false })
         .await
         .unwrap();
     let generation =

@@ -263,7 +263,10 @@ async fn workers_that_only_fail_do_not_fill_the_journal() {
             calls.release(refusal(id, &grant, &format!("broken {failures}"), false)).await.unwrap();
             failures += 1;
         }
-        calls.leave(v1::LeaveRequest { worker: id.clone(), reason: String::new() }).await.unwrap();
+        calls
+            .leave(v1::LeaveRequest { worker: id.clone(), reason: String::new(), misconfigured: false })
+            .await
+            .unwrap();
         script.renew("honest", &honest[0]).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

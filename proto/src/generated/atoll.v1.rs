@@ -73,6 +73,10 @@ pub struct JoinRequest {
     pub semantics: u32,
     #[prost(uint32, tag = "5")]
     pub threads: u32,
+    /// What the last reply of this coordinator called the session. A worker that shows another token or certificate continues
+    /// its session by it, with its leases and deliveries. Only the two of them know it.
+    #[prost(bytes = "bytes", tag = "6")]
+    pub session: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JoinReply {
@@ -86,6 +90,9 @@ pub struct JoinReply {
     /// Tells this coordinator from others: another one does not have what was not durable.
     #[prost(bytes = "bytes", tag = "4")]
     pub coordinator: ::prost::bytes::Bytes,
+    /// Tells this session of the worker from others: deliveries are numbered in it.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub session: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct AcquireRequest {
@@ -446,6 +453,10 @@ pub struct LeaveRequest {
     pub worker: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
+    /// Whether the worker can never work here before an operator changes something, such as its settings; `reason` says what. It
+    /// need not have joined. A batch whose only workers say so ends.
+    #[prost(bool, tag = "3")]
+    pub misconfigured: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LeaveReply {}

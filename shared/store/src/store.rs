@@ -15,7 +15,6 @@ use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use object_store::{Error as BackendError, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use std::ffi::OsString;
 use std::io;
@@ -42,6 +41,8 @@ pub struct Store {
     folder: Option<Arc<Folder>>,
     /// How long to wait for a service that may fall silent.
     patience: Option<Patience>,
+    /// How much longer each call takes.
+    latency: Duration,
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -91,22 +92,20 @@ impl Store {
 
     /// A store over any service that creates with exactly one winner.
     pub fn over(objects: Arc<dyn ObjectStore>) -> Self {
-        Self { objects, folder: None, patience: None }
+        Self { objects, folder: None, patience: None, latency: Duration::ZERO }
     }
 
     /// The same place, where each call takes longer by `latency`: what a service far away is like.
     #[must_use]
     pub fn delayed(self, latency: Duration) -> Self {
-        let config = ThrottleConfig {
-            wait_delete_per_call: latency,
-            wait_get_per_call: latency,
-            wait_list_per_call: latency,
-            wait_list_with_delimiter_per_call: latency,
-            wait_put_per_call: latency,
-            ..ThrottleConfig::default()
-        };
-        // Without the folder, everything goes through the service.
-        Self { folder: None, objects: Arc::new(ThrottledStore::new(self.objects, config)), ..self }
+        Self { latency, ..self }
+    }
+
+    /// Takes the time of a call to a service far away, if this store stands for one.
+    async fn travel(&self) {
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
+        }
     }
 
     /// A store in a local folder, which is created if it is missing and tried out.
@@ -145,7 +144,7 @@ impl Store {
         let objects = LocalFileSystem::new_with_prefix(folder.root())
             .map_err(|error| StoreError::failed("open", &Path::default(), error))?;
         let objects = Arc::new(objects.with_fsync(true));
-        Ok(Self { objects, folder: Some(Arc::new(folder)), patience: None })
+        Ok(Self { folder: Some(Arc::new(folder)), ..Self::over(objects) })
     }
 
     /// Creates an object, unless it is there already. Of many that create the same path at once, one wins.
@@ -420,6 +419,7 @@ impl Store {
         bytes: u64,
         answer: impl Future<Output = object_store::Result<T>>,
     ) -> object_store::Result<T> {
+        self.travel().await;
         match self.patience {
             Some(patience) => patience.wait(bytes, answer).await,
             None => answer.await,
@@ -441,6 +441,10 @@ impl Store {
         action: impl FnOnce(&Folder, &Path) -> io::Result<T> + Send + 'static,
     ) -> Option<Result<T>> {
         let folder = self.folder.clone()?;
+        // What was just written is synced by the same call.
+        if doing != "sync" {
+            self.travel().await;
+        }
         let target = path.clone();
         let done = blocking(move || action(&folder, &target)).await;
         Some(done.map_err(|error| StoreError::failed(doing, path, error)))

@@ -60,6 +60,22 @@ async fn opening_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_store_that_stands_for_a_service_far_away_is_only_slower() {
+    let folder = tempfile::tempdir().unwrap();
+    let latency = Duration::from_millis(20);
+    let store = Store::local(folder.path()).await.unwrap().delayed(latency);
+    let start = std::time::Instant::now();
+    assert_eq!(store.create(&record(0), Kind::Commit, "one").await.unwrap(), Created::New);
+    assert_eq!(store.create(&record(0), Kind::Commit, "one").await.unwrap(), Created::Same);
+    assert_eq!(store.read(&record(0), Kind::Commit).await.unwrap(), "one");
+    assert_eq!(store.list(&Path::from("runs")).await.unwrap(), [record(0)]);
+    store.delete(&record(0)).await.unwrap();
+    assert!(start.elapsed() >= 6 * latency, "a create that finds something reads it");
+    let plain = Store::existing(folder.path()).await.unwrap();
+    assert!(plain.list(&Path::from("runs")).await.unwrap().is_empty(), "it is one place");
+}
+
+#[tokio::test]
 async fn two_openings_see_one_store() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) =

@@ -1,6 +1,6 @@
 //! Open pages of the dashboard, as browsers keep them: each reads a stream, and its page again when something has changed.
 
-use super::{Load, Tally};
+use super::{Load, Tally, submission};
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use std::io;
@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tonic::transport::Channel;
 
 /// Runs that have pages, beside the one that is worked on.
 const RUNS: u32 = 20;
@@ -25,16 +26,18 @@ pub(super) struct Readings {
     pub(super) failed: u64,
 }
 
+pub(super) fn operator(url: &str) -> OperatorClient<Channel> {
+    let endpoint = worker::endpoint(url, &worker::Trust::default()).expect("it is an address");
+    OperatorClient::new(endpoint.connect_lazy())
+}
+
 /// Submits the runs whose pages are read, and pauses them: the workers are here for another one.
 pub(super) async fn submit(load: Load, url: &str) -> Vec<String> {
-    let endpoint = worker::endpoint(url, &worker::Trust::default()).expect("it is an address");
-    let mut operator = OperatorClient::new(endpoint.connect_lazy());
+    let mut operator = operator(url);
     let mut runs = vec![];
     for number in 0..RUNS {
-        let text = Load { islands: 8, ..load }.plan().replace("\"load\"", &format!("\"page-{number}\""));
-        let request =
-            v1::SubmitRequest { file: "page.toml".to_owned(), text, ..v1::SubmitRequest::default() };
-        let run = operator.submit(request).await.expect("it is an experiment").into_inner().run;
+        let text = Load { islands: 8, ..load }.plan(0).replace("\"load\"", &format!("\"page-{number}\""));
+        let run = operator.submit(submission(text)).await.expect("it is an experiment").into_inner().run;
         let request = v1::PauseRequest { run: run.clone(), paused: true };
         operator.pause(request).await.expect("the run is there");
         runs.push(run);

@@ -10,6 +10,7 @@ use evolution::epoch::EpochOutcome;
 use proto::chunks;
 use proto::convert::{Work, digest_bytes};
 use proto::v1;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 /// How long a delivery may take.
@@ -121,13 +122,16 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            let call = |client: Calls| {
+            // A coordinator that came meanwhile has joined this worker anew, and numbers by itself: what counts is the session
+            // of the last attempt.
+            let attempted = AtomicU64::new(0);
+            let call = |calls: Calls| {
+                attempted.store(client.generation(), SeqCst);
                 let (head, bodies) = (head.clone(), bodies.clone());
-                async move { client.complete(head, bodies).await }
+                async move { calls.complete(head, bodies).await }
             };
             let result = client.call(DELIVERY, call).await;
-            // A coordinator that came meanwhile has joined this worker anew, and numbers by itself.
-            let generation = client.generation();
+            let generation = attempted.load(SeqCst);
             if let Ok(reply) = &result {
                 client.keep(generation, reply.delivery, Delivered { head, bodies });
             }

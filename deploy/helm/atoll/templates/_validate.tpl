@@ -2,11 +2,41 @@
 {{- define "atoll.validate" -}}
 {{- $values := .Values -}}
 {{- $mistakes := list -}}
-{{- $time := "^(([0-9]+(ms|s|m|min|h|d) ?)+|never)$" -}}
-{{- range $key, $value := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger "coordinator.giveUpAfter" $values.coordinator.giveUpAfter "workers.giveUpAfter" $values.workers.giveUpAfter -}}
+{{- $time := "^([0-9]+(ms|s|m|min|h|d) ?)+$" -}}
+{{- $times := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger -}}
+{{- range $pod, $keys := dict "coordinator" (list "hedge_after" "reload_every" "stall") "workers" (list "reload_every") -}}
+{{- range $key := $keys -}}
+{{- with get (index $values $pod "settings") $key -}}
+{{- $_ := set $times (printf "%s.settings.%s" $pod $key) . -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $value := $times -}}
 {{- if not (regexMatch $time $value) -}}
 {{- $mistakes = append $mistakes (printf "%s: expected a time such as 15s, found `%s`" $key $value) -}}
 {{- end -}}
+{{- end -}}
+{{- range $key, $value := dict "coordinator.giveUpAfter" $values.coordinator.giveUpAfter "workers.giveUpAfter" $values.workers.giveUpAfter -}}
+{{- if not (or (eq $value "never") (regexMatch $time $value)) -}}
+{{- $mistakes = append $mistakes (printf "%s: expected a time such as 15s, or never, found `%s`" $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- if regexMatch "^[0-9]{1,2}ms$" $values.coordinator.lease -}}
+{{- $mistakes = append $mistakes (printf "coordinator.lease: expected at least 100ms, found `%s`" $values.coordinator.lease) -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "atoll.name" .)) -}}
+{{- $mistakes = append $mistakes (printf "fullnameOverride, nameOverride or the name of the release: expected names of a-z, 0-9 and - that begin with a letter, found `%s`" (include "atoll.name" .)) -}}
+{{- end -}}
+{{- with get $values.coordinator.settings "audit" -}}
+{{- if not (regexMatch "^(auto|0?\\.[0-9]+|[01](\\.0+)?)$" (toString .)) -}}
+{{- $mistakes = append $mistakes (printf "coordinator.settings.audit: expected auto, or a share from 0 to 1, found `%v`" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $values.tls.issuerRef (not $values.tls.issuerRef.name) -}}
+{{- $mistakes = append $mistakes "tls.issuerRef.name: expected the name of a cert-manager issuer, found none" -}}
+{{- end -}}
+{{- if and (eq $values.mode "batch") (gt (int $values.coordinator.replicas) 1) -}}
+{{- $mistakes = append $mistakes (printf "coordinator.replicas: expected 1 with mode: batch, found %d: a Job replaces its coordinator itself" (int $values.coordinator.replicas)) -}}
 {{- end -}}
 {{- range $key, $value := dict "store.volume.size" $values.store.volume.size "batch.export.size" $values.batch.export.size -}}
 {{- if not (regexMatch "^[0-9]+(Mi|Gi|Ti)$" $value) -}}
