@@ -9,7 +9,7 @@ mod why;
 
 pub use data::{
     ArtifactView, ChampionRow, EpochView, EventView, History, IslandState, IslandView, LeaseView,
-    Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, WorkerState, WorkerView, WorkersPage,
+    Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, StrengthView, WorkerState, WorkerView, WorkersPage,
     predecessor,
 };
 pub use page::{PlayForm, PlayStrength};
