@@ -8,6 +8,7 @@ use crate::trial::Trials;
 use experiment::{Estimate, Experiment, Plan, duration};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -60,6 +61,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "ok": true, "run": run, "evaluations": estimate.evaluations,
             "seconds": estimate.time.map(|time| time.as_secs_f64()),
             "disk_bytes": estimate.disk, "memory_bytes": estimate.memory, "threads": threads,
+            "yardstick": measuring(&plan).map(|(champions, time)| {
+                serde_json::json!({ "champions": champions, "cpu_seconds": time.as_secs_f64() })
+            }),
         });
         out!("{object}");
         return Ok(ExitCode::SUCCESS);
@@ -74,7 +78,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     out!("  time         {time} on {threads} threads");
     out!("  disk         about {}", bytes(estimate.disk));
     out!("  memory       about {}", bytes(estimate.memory));
+    if let Some((champions, time)) = measuring(&plan) {
+        let time = duration::show(time);
+        out!("  yardstick    {champions} champions, about {time} on 1 thread, beside the time above");
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many champions the yardsticks of a plan measure, and about how long that takes on one thread.
+fn measuring(plan: &Plan) -> Option<(u64, Duration)> {
+    let parts: Vec<&Experiment> = match plan {
+        Plan::Single(experiment) => vec![experiment],
+        Plan::Study(study) => study.parts.iter().map(|part| &part.experiment).collect(),
+        Plan::Sweep(_) | Plan::Tournament(_) => vec![],
+    };
+    let measured = parts.into_iter().filter_map(Experiment::measuring);
+    measured.reduce(|(champions, time), (more, longer)| (champions + more, time.saturating_add(longer)))
 }
 
 /// Whether a target or stagnation may end something of a plan before its budget does.

@@ -19,7 +19,7 @@ use crate::summary;
 use crate::terminal::out;
 use crate::tournament::PlayedTournament;
 use archipelago::cell::CellPlan;
-use report::run::Run;
+use report::run::{Run, Strengths};
 use report::{Block, Document, Section};
 use run::RunId;
 use std::path::{Path, PathBuf};
@@ -328,8 +328,26 @@ fn object(run: &Run) -> serde_json::Value {
         "best_fitness": run.best().and_then(|(_, fitness)| summary::finite(fitness)),
         "best_island": run.best().map(|(island, _)| island), "seconds": run.elapsed as f64 / 1000.0,
         "restarts": run.restarts, "lost_seconds": lost as f64 / 1000.0, "damage": run.damage,
-        "islands": islands,
+        "islands": islands, "strength": run.strengths.as_ref().map(strength),
     })
+}
+
+/// What programs want to know of the strength of a run's champions.
+fn strength(strengths: &Strengths) -> serde_json::Value {
+    let champion = |one: &report::run::Strength| {
+        let scores = strengths.opponents.iter().zip(&one.scores).map(|(opponent, score)| {
+            let [wins, draws, losses] = score.games;
+            serde_json::json!({
+                "opponent": opponent, "wins": wins, "draws": draws, "losses": losses, "score": score.score,
+                "low": score.low, "high": score.high,
+            })
+        });
+        serde_json::json!({
+            "island": one.island, "epoch": one.epoch, "generation": one.generation, "elo": one.elo, "low": one.low,
+            "high": one.high, "opponents": scores.collect::<Vec<_>>(),
+        })
+    };
+    strengths.champions.iter().map(champion).collect()
 }
 
 /// What a problem has to show of a run.

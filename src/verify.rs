@@ -3,6 +3,7 @@
 mod recomputation;
 mod study;
 mod summaries;
+mod yardstick;
 
 use crate::cells;
 use crate::failure::Failure;
@@ -42,6 +43,8 @@ struct Findings {
     /// Epochs, cells, batches of games or, of a study, all of them.
     results: u64,
     recomputed: u64,
+    /// Measurements that were played again.
+    measured: u64,
     kind: Option<RunKind>,
     /// How the run stands by its journal.
     state: String,
@@ -252,7 +255,8 @@ async fn check_history(
     };
     summaries::check(store, run, &events, &facts, findings).await?;
     let recomputation = Recomputation { store, run, head: &head, past, archipelago: &archipelago };
-    recomputation.run(pool, findings).await
+    recomputation.run(pool, findings).await?;
+    yardstick::check(store, run, &reader, pool, findings).await
 }
 
 /// Whether the finished run has the digest that its journal says.
@@ -290,6 +294,7 @@ impl Findings {
         self.objects += found.objects;
         self.results += found.results;
         self.recomputed += found.recomputed;
+        self.measured += found.measured;
         self.problems.extend(found.problems.iter().map(|problem| format!("part `{part}`: {problem}")));
     }
 
@@ -314,6 +319,9 @@ impl Findings {
             "objects": objects, "recomputed": recomputed, "problems": problems,
         });
         object[self.what().1] = (*results).into();
+        if self.measured > 0 {
+            object["measured"] = self.measured.into();
+        }
         object
     }
 
@@ -339,6 +347,13 @@ impl Findings {
     fn print_line(&self, run: &RunId) {
         let Self { objects, results, recomputed, .. } = self;
         let (state, (what, _)) = (self.state(), self.what());
-        out!("{run}: {state}, {objects} objects read, {results} {what} stored, {recomputed} computed again");
+        let measured = match self.measured {
+            0 => String::new(),
+            1 => ", 1 measurement played again".to_owned(),
+            count => format!(", {count} measurements played again"),
+        };
+        out!(
+            "{run}: {state}, {objects} objects read, {results} {what} stored, {recomputed} computed again{measured}"
+        );
     }
 }

@@ -322,7 +322,7 @@ impl Dashboard {
             ["runs", run, "leases"] => value(self.run(run).await?.leases),
             ["runs", run, "events"] => value(self.events(run, query.range()?).await?),
             ["runs", run, "artifacts"] => value(self.artifacts(run).await?),
-            ["runs", run, what @ ("epochs" | "statistics" | "champions")] => {
+            ["runs", run, what @ ("epochs" | "statistics" | "champions" | "strength")] => {
                 let points =
                     query.number("points")?.unwrap_or(POINTS as u64).clamp(2, MOST_POINTS as u64) as usize;
                 let row = self.run(run).await?.row;
@@ -332,6 +332,7 @@ impl Dashboard {
                 match *what {
                     "epochs" => value(history.epochs),
                     "statistics" => value(history.statistics),
+                    "strength" => value(history.strength),
                     _ => value(history.champions),
                 }
             }

@@ -17,6 +17,7 @@ mod evolution;
 mod examiner;
 pub mod leases;
 pub(crate) mod queue;
+mod ready_job;
 pub(crate) mod reply_budget;
 mod runs;
 #[cfg_attr(not(feature = "otlp"), path = "state/no_spans.rs")]
@@ -24,6 +25,7 @@ mod spans;
 mod study;
 mod view;
 pub(crate) mod workers;
+mod yardstick;
 
 pub use audit::AuditTerms;
 pub(crate) use audit::{Accepted, Answer, Audits, Author, Authors, Handed, Place, Settled, Truth, UNKNOWN};
@@ -31,11 +33,11 @@ pub(crate) use calls::{DeliveredCells, Delivery, Fate, Instruction, Lack, Renewa
 pub(crate) use cells::{Cells, Received};
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
+pub(crate) use ready_job::ReadyJob;
 pub(crate) use runs::{Body, run_name};
 pub(crate) use spans::Spans;
 #[cfg(feature = "otlp")]
 pub(crate) use spans::Trace;
-pub(crate) use study::ReadyJob;
 
 use crate::rejection::Rejection;
 use ::evolution::digest::Digest;
@@ -48,13 +50,14 @@ use experiment::file::BudgetKeys;
 use experiment::{Plan, Study};
 use leases::{Leases, Terms, Token};
 use queue::{Queue, RunState};
+use run::Milestone;
 use run::RunEvent;
 use run::RunId;
 use run::WriteBatch;
 use run::WriteError;
 use run::players::PlayerFiles;
 use run::summary::Outline;
-use run::{JournalHead, OpenRun, RunError};
+use run::{ArtifactName, JournalHead, OpenRun, RunError};
 use run::{Pruned, Pruning};
 use runs::Run;
 use std::collections::BTreeMap;
@@ -122,7 +125,7 @@ pub(crate) enum Step {
     /// Takes results of cells back.
     RetractCells { cells: Vec<u32>, reason: String, at: u64 },
     /// Stores the result of a job.
-    KeepJob { number: u32, receipt: Receipt, result: JobResult },
+    KeepJob { number: u32, name: ArtifactName, receipt: Receipt, result: JobResult },
     /// The run is not written to any more.
     Forget,
 }
@@ -235,6 +238,8 @@ pub(crate) enum Source {
     Guests { run: String, experiment: String },
     /// The states that a reference names: for the champion, or for species by these settings, with an ensemble or not.
     Players { reference: String, species: Option<(String, bool)> },
+    /// The state of a milestone of an open run, whose champion is measured.
+    Milestone { run: String, milestone: Box<Milestone>, job: Job },
 }
 
 /// A run as it was opened.

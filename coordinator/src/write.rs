@@ -16,7 +16,7 @@ use bytes::Bytes;
 use open::{OpenedRun, Opener};
 use run::jobs::{JobLog, Kept};
 use run::players::PlayerFiles;
-use run::{Journal, JournalError, JournalHead, Pruned, RunError, RunEvent, RunId, Summary};
+use run::{Journal, JournalError, JournalHead, Place, Pruned, RunError, RunEvent, RunId, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -382,8 +382,8 @@ impl RunWriter {
                 self.pause_after(result.is_err()).await;
                 self.cluster.feed(Done::RetractedCells { run, cells, reason, stored, result });
             }
-            Step::KeepJob { number, receipt, result } => {
-                let path = run::study::job_path(&self.id, number);
+            Step::KeepJob { number, name, receipt, result } => {
+                let path = Place::Artifact(name).in_run(&self.id);
                 let writing = self.cluster.store_watch().begin();
                 // What differs from it was not made by a coordinator: nothing replaces it, and nothing is built upon it.
                 let stored = match self.store.create_value(&path, Kind::Artifact, &result).await {

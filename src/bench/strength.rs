@@ -13,8 +13,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use tournament::{
-    CrossTable, Match, Rating, Ratings, Rung, RungKind, Tally, deck_pairs, difference, ladder, performance,
-    playing, privileged,
+    CrossTable, Match, Rating, Ratings, Rung, RungKind, Tally, against_rung, deck_pairs, difference, ladder,
+    material_rungs, performance, playing, privileged,
 };
 
 #[derive(clap::Args)]
@@ -97,33 +97,21 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Both kinds of material players at the same depth, or all rungs.
 fn opponents(arguments: &Arguments, depth: u32) -> Vec<Rung> {
-    if arguments.ladder {
-        return ladder().to_vec();
-    }
-    let of_kind = |kind: RungKind| {
-        let known = ladder().iter().find(|rung| rung.kind == kind && rung.plies == depth);
-        known.copied().unwrap_or(Rung { plies: depth, kind, elo: None })
-    };
-    vec![of_kind(RungKind::Plain), of_kind(RungKind::Privileged)]
+    if arguments.ladder { ladder().to_vec() } else { material_rungs(depth).to_vec() }
 }
 
 fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -> Result<Row, Failure> {
     let rung = if limited { Rung { plies: MAX_DEPTH, ..rung } } else { rung };
-    let opponent = rung.player().map_err(|error| Failure::Other(error.to_string()))?;
+    let failed = |error: checkers::EndgameError| Failure::Other(error.to_string());
     let nodes = match (arguments.nodes, arguments.milliseconds) {
         (Some(nodes), _) => Some([nodes; 2]),
-        (_, Some(milliseconds)) => Some([player, &opponent].map(|one| nodes_in(one, milliseconds))),
+        (_, Some(milliseconds)) => {
+            let opponent = rung.player().map_err(failed)?;
+            Some([player, &opponent].map(|one| nodes_in(one, milliseconds)))
+        }
         _ => None,
     };
-    let within = |player: PlayerSpec, seat: usize| match nodes {
-        None => player,
-        Some(nodes) => {
-            let limits = Limits { nodes: Some(nodes[seat]), ..Limits::depth(MAX_DEPTH) };
-            playing(player, limits)
-        }
-    };
-    let players = [within(player.clone(), 0), within(opponent, 1)].map(Into::into);
-    let duel = Match { players, rules: DrawRules::default(), limits: None, seed: arguments.seed };
+    let duel = against_rung(player.clone(), &rung, nodes, arguments.seed).map_err(failed)?;
     let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
     let draws = tally.draws as f64 / tally.games().max(1) as f64;
     Ok(Row { opponent: rung, nodes, tally, draws })

@@ -87,7 +87,8 @@ fn headline(model: &Model) -> String {
     let rest =
         row.remaining_milliseconds.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
     let elapsed = time(row.elapsed_milliseconds);
-    format!("{}  {}  best {best}  {elapsed}{rest}", row.run, row.state)
+    let strength = row.strength.map_or(String::new(), |strength| format!("  {}", strength.words()));
+    format!("{}  {}  best {best}{strength}  {elapsed}{rest}", row.run, row.state)
 }
 
 fn progress(done: u64, goal: Option<u64>, unit: &str, width: usize) -> String {

@@ -51,6 +51,7 @@ pub const ROUTES: &[Route] = &[
     route("/api/v1/runs/{run}/epochs", LOOK),
     route("/api/v1/runs/{run}/statistics", LOOK),
     route("/api/v1/runs/{run}/champions", LOOK),
+    route("/api/v1/runs/{run}/strength", LOOK),
     route("/api/v1/runs/{run}/artifacts", LOOK),
     route("/api/v1/runs/{run}/events", LOOK),
     route("/api/v1/runs/{run}/pause", ACT),

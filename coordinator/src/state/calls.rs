@@ -260,12 +260,16 @@ impl ClusterState {
                 continue;
             }
             if let Some(work) = self.leases.waiting_for(worker, &run, now.elapsed, |work| {
-                self.may_take(work, self.workers.party(worker))
+                !self.is_measurement(work) && self.may_take(work, self.workers.party(worker))
             }) {
                 return Some(work);
             }
             let piece = match &mut self.runs.get_mut(&run)?.body {
-                Body::Evolution(evolution) => evolution.next(worker),
+                Body::Evolution(evolution) => {
+                    let measurement =
+                        evolution.yardstick().and_then(|one| one.next_within_share(now.elapsed));
+                    measurement.or_else(|| evolution.next(worker))
+                }
                 Body::Cells(cells) => cells.next(),
                 Body::Study(study) => study.next_job(),
                 Body::Closed(_) => None,
@@ -274,7 +278,7 @@ impl ClusterState {
                 return Some(Work { run, piece });
             }
         }
-        None
+        self.next_measurement(worker, now)
     }
 
     fn hedge(&mut self, worker: &str, idle: bool, now: Moment) -> Option<Work> {
@@ -310,6 +314,9 @@ impl ClusterState {
                 grant.plan = digest_bytes(cells.text_digest());
             }
             (Body::Study(study), Piece::Job { number }) => grant.job = Some(study.grant(number, budget)?),
+            (Body::Evolution(evolution), Piece::Job { number }) => {
+                grant.job = Some(evolution.measuring()?.grant(number, budget)?);
+            }
             _ => return None,
         }
         Some(grant)
@@ -320,7 +327,7 @@ impl ClusterState {
         let mut ready = self.leases.count_waiting();
         for run in self.queue.active_runs().filter(|run| self.is_active(run)) {
             ready += match self.runs.get(run).map(|run| &run.body) {
-                Some(Body::Evolution(evolution)) => evolution.ready_count(),
+                Some(Body::Evolution(evolution)) => evolution.ready_count() + evolution.measurable(),
                 Some(Body::Cells(cells)) => cells.count_ready(),
                 Some(Body::Study(study)) => study.jobs_ready(),
                 _ => 0,
@@ -335,7 +342,7 @@ impl ClusterState {
         let mut available = self.leases.count_waiting();
         for run in self.queue.active_runs().filter(|run| self.is_active(run)) {
             available += match self.runs.get(run).map(|run| &run.body) {
-                Some(Body::Evolution(evolution)) => evolution.ready_count(),
+                Some(Body::Evolution(evolution)) => evolution.ready_count() + evolution.measurable(),
                 Some(Body::Cells(cells)) => usize::from(cells.has_work()) * 256,
                 Some(Body::Study(study)) => study.jobs_ready(),
                 _ => 0,
@@ -375,6 +382,9 @@ impl ClusterState {
             }
             (Some(Body::Cells(cells)), Piece::Cells { .. }) => cells.file(digest),
             (Some(Body::Study(study)), Piece::Job { number }) => study.input(number, digest),
+            (Some(Body::Evolution(evolution)), Piece::Job { number }) => {
+                evolution.measuring().and_then(|yardstick| yardstick.input(number, digest))
+            }
             _ => None,
         };
         body.ok_or_else(|| Rejection::NotOut(work.clone()))
@@ -445,6 +455,9 @@ impl ClusterState {
             }
             (Some(Body::Cells(cells)), Piece::Cells { first, count }) => cells.wants(first, count),
             (Some(Body::Study(study)), Piece::Job { number }) => study.wants(number, inputs),
+            (Some(Body::Evolution(evolution)), Piece::Job { number }) => {
+                evolution.measuring().is_some_and(|yardstick| yardstick.wants(number, inputs))
+            }
             _ => false,
         }
     }
@@ -552,6 +565,9 @@ impl ClusterState {
                 self.spans.accepted((work, created), &receipt, milliseconds, now);
             }
             if let Some(evolution) = self.evolution(&work.run) {
+                if let Some(yardstick) = evolution.yardstick() {
+                    yardstick.note_work(Duration::from_millis(milliseconds));
+                }
                 evolution.expect_written(island, epoch, receipt);
                 if evolution.open_run().archipelago().end().is_some() {
                     evolution.hurry();
@@ -664,8 +680,11 @@ impl ClusterState {
     ) -> Result<(Fate, u64), Rejection> {
         self.workers.see(worker, now.elapsed)?;
         let Piece::Job { number } = work.piece else { return Ok((Fate::Unneeded, 0)) };
-        if !self.is_open(&work.run) || !self.wants(work, Some(inputs)) {
+        if !self.is_open(&work.run) || self.is_retracting(&work.run) || !self.wants(work, Some(inputs)) {
             return Ok((self.count(Fate::Unneeded), 0));
+        }
+        if self.yardstick(&work.run).is_some_and(|yardstick| !yardstick.fits(number, &result)) {
+            return Err(self.corrupt(worker, &format!("{work}: it delivered no result of games"), now));
         }
         self.leases.complete(work, now.elapsed);
         let author = self.author(worker);
@@ -674,10 +693,15 @@ impl ClusterState {
         let receipt = Receipt { worker: worker.to_owned(), number: delivery };
         let taken = match self.runs.get_mut(&run).map(|run| &mut run.body) {
             Some(Body::Study(study)) => study.take(number),
+            // Nothing is built upon a measurement: a share of them is computed again, as of epochs.
+            Some(Body::Evolution(evolution)) => {
+                let taken = evolution.yardstick().and_then(|yardstick| yardstick.take(number, now.elapsed));
+                taken.filter(|_| self.rules.audit.chooses(inputs))
+            }
             _ => None,
         };
         match taken.filter(|_| !is_trusted) {
-            None => self.step(&run, Step::KeepJob { number, receipt, result }),
+            None => self.keep_job(&run, number, receipt, result),
             Some((job, inputs)) => {
                 let (author, delivered) = ((author, receipt), result);
                 let check = Effect::CheckJob { run, number, author, job, inputs, delivered };
@@ -783,6 +807,11 @@ impl ClusterState {
         // A worker that is cut off for a while may be the one that could do it.
         let since = now.elapsed.saturating_sub(WAITED_FOR_LEASES * self.rules.terms.lease);
         if let Verdict::Poison(reason) = self.leases.judge(work, self.workers.connected(since)) {
+            if let Piece::Job { number } = work.piece
+                && self.is_measurement(work)
+            {
+                return self.leave_unmeasured(&work.run.clone(), number, &reason);
+            }
             self.fail(&work.run.clone(), &reason, now);
         }
     }
@@ -852,8 +881,12 @@ impl ClusterState {
         }
         self.look_after_audits(now);
         for run in self.queue.active() {
-            if self.leases.count(&run) > 0 {
+            let is_worked_on = self.leases.count(&run) > 0;
+            if is_worked_on {
                 self.pass(&run, passed, now);
+            }
+            if let Some(yardstick) = self.yardstick(&run) {
+                yardstick.pass(passed, is_worked_on);
             }
             self.pump(&run, now);
         }

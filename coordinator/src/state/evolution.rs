@@ -2,6 +2,7 @@
 
 use super::calls::Fate;
 use super::reply_budget::ReplyBudget;
+use super::yardstick::Yardstick;
 use super::{Accepted, Audits, Author, Examination, Examiner, Handed};
 use archipelago::{CompletionError, End, LeftBehind};
 use bytes::Bytes;
@@ -53,6 +54,7 @@ pub(crate) struct Evolution {
     pruning: bool,
     /// Why the store could not write the last time.
     trouble: Option<String>,
+    yardstick: Option<Yardstick>,
 }
 
 /// An epoch that is handed out.
@@ -95,6 +97,7 @@ pub(crate) struct Receipt {
 impl Evolution {
     pub(crate) fn new(open_run: OpenRun) -> Self {
         let text = open_run.experiment().to_toml();
+        let yardstick = Yardstick::new(&open_run, &text);
         let plan = Digest::of(text.as_bytes());
         let unborn = Standing { generation: 0, evaluations: 0, best: f64::NEG_INFINITY };
         let count = open_run.experiment().setting().islands.len() as u32;
@@ -122,7 +125,29 @@ impl Evolution {
             writing: false,
             pruning: false,
             trouble: None,
+            yardstick,
         }
+    }
+
+    /// What is measured of its champions, if they are measured.
+    pub(crate) fn measuring(&self) -> Option<&Yardstick> {
+        self.yardstick.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn yardstick(&mut self) -> Option<&mut Yardstick> {
+        self.yardstick.as_mut()
+    }
+
+    /// How many champions could be measured now.
+    pub(crate) fn measurable(&self) -> usize {
+        self.yardstick.as_ref().map_or(0, Yardstick::count_ready)
+    }
+
+    /// Whether nothing is left to be measured of a run that has ended with this epoch, and is written.
+    pub(crate) fn is_measured_at(&mut self, end: u64) -> bool {
+        let Self { yardstick, open_run, .. } = self;
+        yardstick.as_mut().is_none_or(|yardstick| yardstick.is_done_at(open_run, end))
     }
 
     pub(crate) fn open_run(&self) -> &OpenRun {
@@ -562,6 +587,9 @@ impl Evolution {
         self.trouble = written.as_ref().err().map(ToString::to_string);
         if written.is_ok() {
             self.open_run.settle(writing);
+            if let Some(yardstick) = &mut self.yardstick {
+                writing.islands().for_each(|island| yardstick.look_at(&self.open_run, island));
+            }
         }
         let mut durable = vec![];
         for island in writing.islands() {
@@ -618,6 +646,9 @@ impl Evolution {
     pub(crate) fn extended(&mut self, budget: &BudgetKeys, complete: u64) -> Vec<Piece> {
         self.open_run.extend(budget, complete);
         self.audits.continue_after_all();
+        if let Some(yardstick) = &mut self.yardstick {
+            yardstick.continues();
+        }
         let archipelago = self.open_run.archipelago();
         let is_stale = |open: &Open| archipelago.schedule().end_of(open.task.epoch) != Some(open.task.until);
         let stale: Vec<(u32, u64)> = self

@@ -7,6 +7,7 @@ use super::{
     Submission, Then, Ticket, Unfinished,
 };
 use crate::rejection::Rejection;
+use archipelago::End;
 use evolution::digest::Digest;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
@@ -710,8 +711,11 @@ impl ClusterState {
                 }
                 steps.extend(evolution.next_batch().map(Step::Commit));
                 steps.extend(evolution.next_pruning().map(Step::Prune));
-                let is_audited = evolution.is_all_audited();
-                if let Some(end) = end.filter(|_| is_audited && evolution.is_settled()) {
+                let is_over = |end: &End, evolution: &mut Evolution| {
+                    let is_whole = evolution.is_all_audited() && evolution.is_settled();
+                    is_whole && (is_cancelling || evolution.is_measured_at(end.epoch))
+                };
+                if let Some(end) = end.filter(|end| is_over(end, evolution)) {
                     let digest = evolution.open_run().archipelago().digest();
                     let elapsed = evolution.elapsed();
                     finished = digest.map(|digest| {
@@ -761,6 +765,7 @@ impl ClusterState {
         if let Some((event, digest, reason)) = finished {
             self.append(name, event, Then::Finish { digest, reason });
         }
+        self.read_milestones(name);
     }
 
     /// Ends a run that cannot continue, and its parts with it.

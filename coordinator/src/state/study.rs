@@ -5,18 +5,18 @@
 //! evolved. The study owns its parts: their names follow from its own.
 
 use super::queue::RunState;
+use super::ready_job::ReadyJob;
 use super::reply_budget::ReplyBudget;
 use super::{Author, Body, ClusterState, Effect, Moment, OpenRequest, Part, Receipt, Source, Step};
 use archipelago::job::{self, Job, JobResult, LookUp};
 use bytes::Bytes;
-use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::Standing;
 use experiment::{Plan, Study};
-use proto::convert::{Piece, digest_bytes, named_body};
+use proto::convert::Piece;
 use proto::v1;
 use run::players::PlayerFiles;
-use run::study::part_run;
+use run::study::{job_name, part_run};
 use run::summary::{Outline, RunKind};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,21 +46,6 @@ enum JobSlot {
     Ready(ReadyJob),
     Out(ReadyJob),
     Storing,
-}
-
-/// A job whose inputs are there, and are digested: that may take a while, and is done before the state gets it.
-pub(crate) struct ReadyJob {
-    job: Job,
-    inputs: Vec<(Digest, Bytes)>,
-    digest: Digest,
-}
-
-impl ReadyJob {
-    pub(crate) fn new(job: Job, inputs: Vec<Bytes>) -> Self {
-        let digest = job.inputs(&inputs);
-        let inputs = inputs.into_iter().map(|input| (Digest::of(&input), input)).collect();
-        Self { job, inputs, digest }
-    }
 }
 
 impl StudyRun {
@@ -145,22 +130,17 @@ impl StudyRun {
 
     /// Whether a job with these inputs is wanted.
     pub(crate) fn wants(&self, number: u32, inputs: Option<&Digest>) -> bool {
-        self.ready(number).is_some_and(|ready| inputs.is_none_or(|inputs| *inputs == ready.digest))
+        self.ready(number).is_some_and(|ready| ready.is_of(inputs))
     }
 
     /// A job that is handed out, as a worker is told of it.
     pub(crate) fn grant(&self, number: u32, budget: &mut ReplyBudget) -> Option<v1::JobTask> {
-        let ReadyJob { job, inputs, digest } = self.ready(number)?;
-        let named = |(digest, input): &(Digest, Bytes)| named_body(input, digest, budget.takes(input.len()));
-        let inputs = inputs.iter().map(named).collect();
-        let job = codec::encode(job).ok()?;
-        Some(v1::JobTask { inputs_digest: digest_bytes(digest), job, inputs })
+        self.ready(number)?.task(budget)
     }
 
     /// An input of a job that a grant only named.
     pub(crate) fn input(&self, number: u32, digest: &Digest) -> Option<Bytes> {
-        let inputs = &self.ready(number)?.inputs;
-        inputs.iter().find(|(known, _)| known == digest).map(|(_, input)| input.clone())
+        self.ready(number)?.input(digest)
     }
 
     /// Whether no result of a job is being stored.
@@ -171,9 +151,7 @@ impl StudyRun {
     /// Takes a job whose result has come, and is checked and stored from now on, with its inputs.
     pub(crate) fn take(&mut self, number: u32) -> Option<(Job, Vec<Bytes>)> {
         match self.jobs.insert(number, JobSlot::Storing)? {
-            JobSlot::Ready(ReadyJob { job, inputs, .. }) | JobSlot::Out(ReadyJob { job, inputs, .. }) => {
-                Some((job, inputs.into_iter().map(|(_, input)| input).collect()))
-            }
+            JobSlot::Ready(ready) | JobSlot::Out(ready) => Some(ready.into_parts()),
             JobSlot::Reading | JobSlot::Storing => None,
         }
     }
@@ -348,6 +326,10 @@ impl ClusterState {
 
     /// Takes the inputs of a job: from now on it can be computed.
     pub(super) fn inputs(&mut self, run: &str, number: u32, inputs: Result<ReadyJob, String>, now: Moment) {
+        if let Some(yardstick) = self.yardstick(run) {
+            yardstick.inputs(number, inputs);
+            return self.pump(run, now);
+        }
         match inputs {
             Err(reason) => self.fail(run, &reason, now),
             Ok(ready) => {
@@ -367,10 +349,16 @@ impl ClusterState {
         result: Result<JobResult, String>,
         now: Moment,
     ) {
-        if !self.is_open(run) || self.study(run).is_none() {
+        let is_measured = self.yardstick(run).is_some();
+        if !self.is_open(run) || !is_measured && self.study(run).is_none() {
             return self.workers.settle(&receipt.worker, receipt.number);
         }
         match result {
+            Err(reason) if is_measured => {
+                self.workers.settle(&receipt.worker, receipt.number);
+                self.leave_unmeasured(run, number, &reason);
+                self.pump(run, now);
+            }
             // No other worker will come to a result either.
             Err(reason) => {
                 self.workers.settle(&receipt.worker, receipt.number);
@@ -381,8 +369,20 @@ impl ClusterState {
                     let reason = format!("run {run}, job {number}: it delivered a wrong result");
                     drop(self.blame(&author, &reason, now));
                 }
-                self.step(run, Step::KeepJob { number, receipt, result });
+                self.keep_job(run, number, receipt, result);
             }
+        }
+    }
+
+    /// Has the result of a job stored.
+    pub(super) fn keep_job(&mut self, run: &str, number: u32, receipt: Receipt, result: JobResult) {
+        let name = match self.yardstick(run) {
+            Some(yardstick) => yardstick.artifact(number),
+            None => Some(job_name(number)),
+        };
+        match name {
+            Some(name) => self.step(run, Step::KeepJob { number, name, receipt, result }),
+            None => self.workers.settle(&receipt.worker, receipt.number),
         }
     }
 
@@ -395,6 +395,9 @@ impl ClusterState {
         stored: Result<JobResult, (JobResult, StoreError)>,
         now: Moment,
     ) {
+        if self.yardstick(run).is_some() {
+            return self.kept_measurement(run, number, receipt, stored, now);
+        }
         let Some(study) = self.study(run) else {
             return self.workers.settle(&receipt.worker, receipt.number);
         };
@@ -413,7 +416,7 @@ impl ClusterState {
                 self.note_trouble(run, Err(error.into()), now);
                 // It may have taken hours to compute: it is offered to the store until that takes it.
                 if self.is_open(run) {
-                    self.step(run, Step::KeepJob { number, receipt, result });
+                    self.keep_job(run, number, receipt, result);
                 }
             }
         }

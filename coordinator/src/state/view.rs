@@ -8,8 +8,8 @@ use proto::convert::{self, Piece};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{
-    Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth, Waiting,
-    WorkerCounts, WorkerState, WorkerView,
+    Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth, StrengthView,
+    Waiting, WorkerCounts, WorkerState, WorkerView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,12 +21,19 @@ fn milliseconds(time: Duration) -> u64 {
 impl ClusterState {
     /// All runs as lists show them.
     pub(crate) fn rows(&self) -> Vec<RunRow> {
-        self.statuses().into_iter().map(row).collect()
+        let rows = self.statuses().into_iter().map(row);
+        rows.map(|row| RunRow { strength: self.strength(&row.run), ..row }).collect()
     }
 
     /// One run as lists show it.
     pub(crate) fn row(&self, run: &str) -> Option<RunRow> {
-        self.status(run).ok().map(row)
+        self.status(run).ok().map(row).map(|row| RunRow { strength: self.strength(run), ..row })
+    }
+
+    /// What was measured last of a run that is open.
+    fn strength(&self, run: &str) -> Option<StrengthView> {
+        let Body::Evolution(evolution) = &self.runs.get(run)?.body else { return None };
+        evolution.measuring()?.strengths().view()
     }
 
     /// All workers.
@@ -170,7 +177,9 @@ impl ClusterState {
         let waiting = self.leases.count_waiting_of(run);
         waiting
             + match self.runs.get(run).map(|run| &run.body) {
-                Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().ready_count(),
+                Some(Body::Evolution(evolution)) => {
+                    evolution.open_run().archipelago().ready_count() + evolution.measurable()
+                }
                 Some(Body::Cells(cells)) => cells.count_ready(),
                 Some(Body::Study(study)) => study.jobs_ready(),
                 Some(Body::Closed(_)) | None => 0,

@@ -525,13 +525,16 @@ pub(crate) async fn read_inputs(store: &Store, source: &Source) -> Result<(Job, 
             };
             Ok((job, states))
         }
+        Source::Milestone { run, milestone, job } => {
+            Ok((job, vec![milestone.state(store, &RunId::new(&run)?).await?]))
+        }
     }
 }
 
 /// Why the inputs of a job cannot be read.
 pub(crate) fn why_unread(source: &Source, rejection: &Rejection) -> String {
     match source {
-        Source::Guests { .. } => rejection.to_string(),
+        Source::Guests { .. } | Source::Milestone { .. } => rejection.to_string(),
         Source::Players { reference, .. } => format!("{reference}: {rejection}"),
     }
 }

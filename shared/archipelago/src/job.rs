@@ -10,11 +10,13 @@ use evolution::codec;
 use evolution::digest::Digest;
 use experiment::document::Report;
 use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
+use experiment::yardstick::SEED;
 use experiment::{Experiment, Plan, Tournament};
 use problems::ProblemSpec;
 use species::Noise;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tournament::{Match, Rung, Tally, deck_pairs};
 
 /// What a job makes of its inputs, which are states of islands.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -40,6 +42,19 @@ pub enum Job {
         settings: String,
         /// Whether the ensemble is wanted.
         ensemble: bool,
+    },
+    /// What the champion of one state scores against a player of the frozen ladder.
+    Strength {
+        /// The experiment that evolved it.
+        experiment: String,
+        /// The opponent, by its name.
+        opponent: String,
+        /// Plies that the champion looks ahead.
+        depth: u32,
+        /// Instead of plies: the positions that each may visit for a move.
+        nodes: Option<u64>,
+        /// Pairs of games.
+        pairs: u32,
     },
 }
 
@@ -74,20 +89,71 @@ impl Job {
                 let guests = single(experiment)?.evolver().guests(inputs).map_err(wrong)?;
                 Ok(vec![guests.to_vec()])
             }
-            Self::Champion { experiment } => {
-                let experiment = single(experiment)?;
-                let state = inputs.first().ok_or_else(|| wrong("expected a state, found none"))?;
-                let genome = experiment.evolver().champion(state).map_err(wrong)?.genome;
-                let file = experiment.file().problem.player_file(&genome);
-                Ok(vec![file.ok_or_else(|| no_players(&experiment))?])
-            }
+            Self::Champion { experiment } => Ok(vec![champion(experiment, inputs)?]),
             Self::Species { experiment, islands, settings, ensemble } => {
                 let networks = population(&single(experiment)?, islands, inputs)?;
                 let keys: SpeciesKeys = serde_json::from_str(settings).map_err(wrong)?;
                 species(&networks, &keys, *ensemble)
             }
+            Self::Strength { experiment, opponent, depth, nodes, pairs } => {
+                let file = PlayerFile::from_bytes(&champion(experiment, inputs)?).map_err(wrong)?;
+                let rung = Rung::named(opponent);
+                let rung = rung.ok_or_else(|| wrong(format!("there is no opponent `{opponent}`")))?;
+                let player = tournament::privileged(file.player(*depth)).map_err(wrong)?;
+                let nodes = nodes.map(|nodes| [nodes; 2]);
+                let duel = tournament::against_rung(player, &rung, nodes, SEED).map_err(wrong)?;
+                Ok(vec![tally_bytes(&play_in_order(&duel, *pairs))])
+            }
         }
     }
+
+    /// Whether a result can be that of this job, as far as can be seen without computing it.
+    pub fn fits(&self, result: &JobResult) -> bool {
+        match self {
+            Self::Strength { pairs, .. } => strength(result, *pairs).is_some(),
+            Self::Guests { .. } => are_guests(result),
+            Self::Champion { .. } => result.len() == 1,
+            Self::Species { .. } => !result.is_empty(),
+        }
+    }
+}
+
+/// The player file of the champion of a state.
+fn champion(experiment: &str, inputs: &[Bytes]) -> Result<Vec<u8>, JobError> {
+    let experiment = single(experiment)?;
+    let state = inputs.first().ok_or_else(|| wrong("expected a state, found none"))?;
+    let genome = experiment.evolver().champion(state).map_err(wrong)?.genome;
+    let file = experiment.file().problem.player_file(&genome);
+    file.ok_or_else(|| no_players(&experiment))
+}
+
+/// Plays pairs of the deck one after the other: epochs have the other threads.
+fn play_in_order(duel: &Match, pairs: u32) -> Tally {
+    let activity = Activity::current();
+    let mut room = duel.room();
+    let mut tally = Tally::default();
+    for pair in deck_pairs(pairs as usize, SEED) {
+        tally.count(&duel.pair(&mut room, pair));
+        activity.iter().for_each(|activity| activity.add(2));
+    }
+    tally
+}
+
+fn tally_bytes(tally: &Tally) -> Vec<u8> {
+    let Tally { wins, draws, losses, pairs } = *tally;
+    codec::encode(&([wins, draws, losses], pairs)).expect("it is far below any limit").to_vec()
+}
+
+/// What a strength job of so many pairs came to, if this can be that.
+pub fn strength(result: &JobResult, pairs: u32) -> Option<Tally> {
+    let [bytes] = &result[..] else { return None };
+    let ([wins, draws, losses], scores): ([u64; 3], [u64; 5]) = codec::decode(bytes).ok()?;
+    let most = 2 * u64::from(pairs);
+    let is_small = [wins, draws, losses].iter().chain(&scores).all(|&count| count <= most);
+    let tally = Tally { wins, draws, losses, pairs: scores };
+    let halves = || (0..).zip(scores).map(|(halves, count)| halves * count).sum::<u64>();
+    let adds_up = is_small && tally.games() == most && 2 * tally.pair_count() == most;
+    (adds_up && 2 * wins + draws == halves()).then_some(tally)
 }
 
 /// The player file of the best of each species of a population; then, if it is wanted, that of their ensemble.
@@ -236,4 +302,27 @@ pub fn resolve(
         }
     }
     Ok((tournament.with_players(players).map_err(Box::new)?, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tallies_that_add_up_are_taken() {
+        let tally = Tally { wins: 3, draws: 2, losses: 1, pairs: [0, 0, 1, 2, 0] };
+        let result = |tally: &Tally| vec![tally_bytes(tally)];
+        assert_eq!(strength(&result(&tally), 3), Some(tally));
+        assert_eq!(strength(&result(&tally), 2), None, "other pairs");
+        for wrong in [
+            Tally { wins: 4, ..tally },
+            Tally { wins: 4, losses: 0, ..tally },
+            Tally { pairs: [0, 0, 2, 1, 0], ..tally },
+            Tally { wins: u64::MAX, ..tally },
+        ] {
+            assert_eq!(strength(&result(&wrong), 3), None, "{wrong:?}");
+        }
+        assert_eq!(strength(&vec![], 3), None);
+        assert_eq!(strength(&vec![vec![1, 2]], 3), None);
+    }
 }

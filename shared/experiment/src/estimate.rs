@@ -17,6 +17,19 @@ pub struct Estimate {
 }
 
 impl Experiment {
+    /// What its yardstick will roughly take, if it has one and its budget bounds it: how many champions it measures, and how
+    /// long that takes on one thread.
+    pub fn measuring(&self) -> Option<(u64, Duration)> {
+        let keys = self.file().yardstick.as_ref()?;
+        let generations = self.budget().generations?;
+        let epochs = generations.div_ceil(self.interval()).max(1);
+        let milestones = self.file().retention.milestones.map_or(0, |every| epochs / every);
+        let is_last = |every: u64| epochs.is_multiple_of(every);
+        let end = u64::from(!self.file().retention.milestones.is_some_and(is_last));
+        let champions = (milestones + end).saturating_mul(self.setting().islands.len() as u64);
+        Some((champions, keys.time().saturating_mul(u32::try_from(champions).unwrap_or(u32::MAX))))
+    }
+
     /// About how many bytes of memory one epoch of an island takes: its people and their children, what came, and what
     /// it leaves behind.
     pub fn epoch_memory(&self, island: u32) -> u64 {

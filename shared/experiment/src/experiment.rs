@@ -3,12 +3,13 @@
 use crate::document::{self, Document, Problem, Report};
 use crate::duration;
 use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override, TopologyKey};
+use crate::yardstick::YardstickKeys;
 use evolution::algorithm::{Algorithm, Survival};
 use evolution::codec::MAX_ENCODED;
 use evolution::digest::Digest;
 use evolution::epoch::Evolver;
 use evolution::island::{IslandSetting, MAX_PRIVATE, Setting};
-use problems::{ProblemError, Traits};
+use problems::{ProblemError, ProblemSpec, Traits};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,6 +187,7 @@ impl Findings<'_> {
         let budget = self.budget(&file);
         let checkpoint_every = self.checkpoint_every(&file);
         self.check_overrides(&file);
+        self.check_yardstick(&file);
         let traits = self.traits(&file);
         let setting = self.setting(&file)?;
         if let Some(traits) = &traits {
@@ -293,6 +295,34 @@ impl Findings<'_> {
                     }
                     Some(taken) => *taken = true,
                 }
+            }
+        }
+    }
+
+    /// Whether there are champions that can be measured, and opponents to measure them by.
+    fn check_yardstick(&mut self, file: &ExperimentFile) {
+        let Some(keys) = &file.yardstick else { return };
+        if !matches!(file.problem, ProblemSpec::Checkers(_)) {
+            let message = "expected a problem whose champions play, found none";
+            self.add("yardstick", message, Some("only champions of `checkers` can be measured"));
+        }
+        if file.retention.milestones.is_none() {
+            let message = "expected milestones to be measured, found none";
+            self.add("yardstick", message, Some("set `milestones = 10` in [retention]"));
+        }
+        if keys.depth.is_some() && keys.nodes.is_some() {
+            let message = "expected either `depth` or `nodes`, found both";
+            self.add("yardstick.nodes", message, None);
+        }
+        for (at, name) in keys.opponents.iter().enumerate() {
+            let key = format!("yardstick.opponents[{at}]");
+            if !keys.is_opponent(name) {
+                let own = YardstickKeys { opponents: vec![], ..keys.clone() }.opponents();
+                let message = format!("expected an opponent such as `{}`, found `{name}`", own[0]);
+                let help = "with `nodes` opponents are named without plies; `atoll bench strength` prints their names";
+                self.add(&key, message, Some(help));
+            } else if keys.opponents[..at].contains(name) {
+                self.add(&key, format!("expected each opponent once, found `{name}` again"), None);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! when it becomes an [`Experiment`](crate::Experiment).
 
 use crate::tournament::TournamentKeys;
+use crate::yardstick::YardstickKeys;
 use evolution::algorithm::Algorithm;
 use evolution::migration::{Emigrants, Policy, Replacement, Transfer};
 use evolution::topology::Topology;
@@ -39,6 +40,10 @@ pub struct ExperimentFile {
     /// Which states are kept.
     #[serde(default)]
     pub retention: Retention,
+    /// Measures the champions of milestones during the run, against checkers players that never change. Results do not
+    /// depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yardstick: Option<YardstickKeys>,
     /// The digest of the guests that join the founders; written by studies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guests: Option<String>,

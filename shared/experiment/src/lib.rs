@@ -30,6 +30,7 @@ mod overlay;
 mod study;
 mod sweep;
 pub mod tournament;
+pub mod yardstick;
 
 pub use estimate::Estimate;
 pub use experiment::{Budget, CheckpointEvery, Experiment, SEMANTICS};

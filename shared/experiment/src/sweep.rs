@@ -188,6 +188,10 @@ impl Combinations {
         }
         multiple::work_out(&mut document)?;
         let experiment = crate::single(&document)?;
+        if experiment.file().yardstick.is_some() {
+            let message = "expected no yardstick in a sweep, whose cells keep no milestones; found one";
+            document.conclude(vec![document.problem("yardstick", message, None)])?;
+        }
         if experiment.budget().wall_time.is_some() {
             let message = "expected a budget by which every repetition ends alike, found `wall_time`";
             let help = Some("use `generations`, `evaluations`, `target_fitness` or `stagnation`");

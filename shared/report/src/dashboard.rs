@@ -9,8 +9,8 @@ mod why;
 
 pub use data::{
     ArtifactView, ChampionRow, EpochView, EventView, History, IslandState, IslandView, LeaseView,
-    Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, WorkerState, WorkerView, WorkersPage,
-    parts, predecessor,
+    Predecessor, RunRow, RunView, RunsPage, RunsQuery, StatisticsPoint, StrengthView, WorkerState,
+    WorkerView, WorkersPage, parts, predecessor,
 };
 pub use page::{PlayForm, PlayStrength};
 pub use why::{Cause, Failing, Lack, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why};

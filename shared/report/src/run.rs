@@ -4,6 +4,7 @@ mod advice;
 mod course;
 mod migration;
 mod outcome;
+mod strength;
 mod strip;
 mod work;
 
@@ -13,6 +14,7 @@ use evolution::epoch::Standing;
 use evolution::statistics::{EpochStatistics, GenerationRow};
 
 pub(crate) use course::at_generations;
+pub use strength::{Score, Strength, Strengths};
 pub use strip::Strip;
 
 /// All that a report tells of a run.
@@ -58,6 +60,8 @@ pub struct Run {
     pub restarts: u64,
     /// Work that was begun and lost.
     pub losses: Vec<Loss>,
+    /// How strong its champions were, if they are measured.
+    pub strengths: Option<Strengths>,
     /// What could not be read.
     pub damage: Vec<String>,
 }
@@ -237,7 +241,8 @@ fn put_beside(sections: &mut [Section], run: &Run) -> bool {
 
 /// How a run went so far: fitness, diversity, migration and work, after what is missing.
 pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
-    let mut sections: Vec<Section> = run.damage().into_iter().chain(shown).collect();
+    let mut sections: Vec<Section> =
+        run.damage().into_iter().chain(strength::section(run)).chain(shown).collect();
     // Relative fitness does not show strength: it comes after what does.
     let is_drawn = run.absolute && put_beside(&mut sections, run);
     let (fitness, diversity) = (course::fitness(run, is_drawn), course::diversity(run));
@@ -258,17 +263,15 @@ pub fn document(run: &Run, shown: Vec<Section>, made: String) -> Document {
     sections.push(outcome::what_was_run(run));
     sections.push(outcome::next(run));
     sections.push(outcome::digests(run));
+    let mut data =
+        vec![outcome::epochs_data(run), outcome::champions_data(run), migration::data(run), work::data(run)];
+    data.extend(run.strengths.as_ref().map(strength::data));
     Document {
         title: format!("{} · {}", run.id, run.problem),
         headline: run.headline(),
         tiles: run.tiles(),
         sections,
-        data: vec![
-            outcome::epochs_data(run),
-            outcome::champions_data(run),
-            migration::data(run),
-            work::data(run),
-        ],
+        data,
         made,
         refresh: None,
     }

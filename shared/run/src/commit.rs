@@ -14,6 +14,7 @@ use crate::layout::{Place, RunId, StateName};
 use crate::pruning::Pruning;
 use crate::record::{EpochRecord, StoredCheckpoint};
 use crate::write_batch::{CheckpointWrite, CommitWrite, IslandWrites, WriteBatch};
+use crate::yardstick::Milestone;
 use archipelago::{Archipelago, LeftBehind};
 use evolution::epoch::EpochOutcome;
 use experiment::file::Retention;
@@ -24,6 +25,9 @@ use store::StoreError;
 /// How many records, and how many bytes of milestones, may wait to be written.
 const MAX_PENDING: usize = 1024;
 const MAX_PENDING_BYTES: usize = 64 << 20;
+/// Of a run with a yardstick, how many of the newest records of an island are remembered beside those whose states are
+/// stored.
+const REMEMBERED: u64 = 16;
 /// How many islands are pruned together.
 const PRUNED_AT_ONCE: usize = 64;
 
@@ -89,6 +93,8 @@ pub struct GroupCommit {
     pending: (usize, usize),
     /// Islands of which something was written since they were last pruned.
     unpruned: BTreeSet<u32>,
+    /// Whether records are remembered, because champions of stored states are measured.
+    is_measured: bool,
 }
 
 /// What the names of new objects have in common.
@@ -129,6 +135,8 @@ struct Kept {
     committing: Option<u64>,
     /// Epochs whose states are stored.
     states: BTreeMap<u64, StateName>,
+    /// The records of these epochs, if champions are measured.
+    records: BTreeMap<u64, EpochRecord>,
     /// The newest checkpoint inside an epoch that is stored, and those before it.
     checkpoint: Option<(u64, StateName)>,
     superseded: BTreeSet<(u64, StateName)>,
@@ -175,7 +183,34 @@ impl GroupCommit {
             next: 0,
             pending: (0, 0),
             unpruned: BTreeSet::new(),
+            is_measured: false,
         }
+    }
+
+    /// Remembers the records of stored states, so that their champions can be measured.
+    #[must_use]
+    pub fn measured(mut self, stored: &StoredEpochs) -> Self {
+        self.is_measured = true;
+        for (kept, records) in self.islands.iter_mut().zip(&stored.records) {
+            let of_states = records.iter().filter(|record| kept.states.contains_key(&record.mark.epoch));
+            kept.records = of_states.map(|record| (record.mark.epoch, record.clone())).collect();
+        }
+        self
+    }
+
+    /// The champion of an island after an epoch whose state is stored, if champions are measured.
+    pub fn milestone(&self, island: u32, epoch: u64) -> Option<Milestone> {
+        let kept = self.islands.get(island as usize)?;
+        let (name, record) = (*kept.states.get(&epoch)?, kept.records.get(&epoch)?.clone());
+        Some(Milestone { name, record })
+    }
+
+    /// The epochs of an island from this one on whose states are stored and kept permanently, if champions are measured.
+    pub fn milestones(&self, island: u32, from: u64) -> impl Iterator<Item = u64> {
+        let kept = self.islands.get(island as usize);
+        let epochs =
+            kept.into_iter().flat_map(move |kept| kept.records.range(from..).map(|(&epoch, _)| epoch));
+        epochs.filter(|&epoch| is_milestone(&self.retention, epoch))
     }
 
     /// The run.
@@ -315,7 +350,11 @@ impl GroupCommit {
             return;
         }
         for writes in &commit.islands {
-            self.islands[writes.island as usize].settle(writes);
+            let kept = &mut self.islands[writes.island as usize];
+            kept.settle(writes);
+            if self.is_measured {
+                kept.remember(&writes.records);
+            }
             self.unpruned.insert(writes.island);
         }
     }
@@ -352,6 +391,7 @@ impl GroupCommit {
                     let states = &mut self.islands[name.island as usize].states;
                     if states.get(&name.epoch) == Some(name) {
                         states.remove(&name.epoch);
+                        self.islands[name.island as usize].records.remove(&name.epoch);
                     }
                 }
                 Place::Checkpoint { generation, of } => {
@@ -391,7 +431,7 @@ impl GroupCommit {
 }
 
 /// Whether the state of an epoch is kept permanently.
-fn is_milestone(retention: &Retention, epoch: u64) -> bool {
+pub(crate) fn is_milestone(retention: &Retention, epoch: u64) -> bool {
     retention.milestones.is_some_and(|every| (epoch + 1).is_multiple_of(every))
 }
 
@@ -460,6 +500,13 @@ impl Kept {
             _ => of.epoch < self.written,
         };
         is_earlier || is_past
+    }
+
+    /// Remembers records of epochs whose champions may be measured.
+    fn remember(&mut self, records: &[EpochRecord]) {
+        self.records.extend(records.iter().map(|record| (record.mark.epoch, record.clone())));
+        let (states, written) = (&self.states, self.written);
+        self.records.retain(|epoch, _| states.contains_key(epoch) || epoch + REMEMBERED >= written);
     }
 
     fn settle(&mut self, writes: &IslandWrites) {

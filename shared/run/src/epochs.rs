@@ -507,7 +507,7 @@ fn add(islands: &mut [BTreeMap<u64, Found>], commit: Commit, term: u64, attempt:
 
 /// The digest of the outcome that an epoch had if it left this behind and its record is true; nothing if the standing
 /// of the record is not that of the state.
-fn outcome_of(remains: &Remains, record: &EpochRecord) -> Option<Digest> {
+pub(crate) fn outcome_of(remains: &Remains, record: &EpochRecord) -> Option<Digest> {
     if Standing::of_state(&remains.state).ok()? != record.mark.standing || remains.epoch != record.mark.epoch
     {
         return None;

@@ -5,6 +5,7 @@ use crate::fold::{Recorded, Status};
 use crate::layout::RunId;
 use crate::reader::Reader;
 use crate::record::EpochRecord;
+use crate::yardstick::Strengths;
 use evolution::epoch::ChampionView;
 use experiment::file::ExperimentFile;
 use report::dashboard::EventView;
@@ -15,7 +16,8 @@ use serde_json::Value;
 /// A run as far as it was read, with the champions of its islands. What to do next is for the caller to say.
 pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> Run {
     let state = reader.state();
-    let Reader { experiment, events, records, damage, recorded, .. } = reader;
+    let Reader { experiment, events, records, mut damage, recorded, strengths, unmeasured, .. } = reader;
+    damage.extend(unmeasured);
     let file: &ExperimentFile = experiment.file();
     let (reason, digest) = ending(&recorded);
     let elapsed = elapsed(&recorded, &records);
@@ -50,6 +52,7 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
         restarts: recorded.restarts(),
         losses: events.iter().flat_map(losses).collect(),
         events: events.iter().filter_map(told).collect(),
+        strengths: strengths.as_ref().map(Strengths::shown),
         damage: damage.iter().map(ToString::to_string).collect(),
         id: run.to_string(),
     }

@@ -82,6 +82,7 @@ pub mod stored;
 pub mod study;
 pub mod summary;
 pub mod write_batch;
+pub mod yardstick;
 
 pub use commit::{GroupCommit, WriteError};
 pub use damage::Damage;
@@ -99,3 +100,4 @@ pub use stored::StoredRun;
 pub use study::StoredStudy;
 pub use summary::Summary;
 pub use write_batch::WriteBatch;
+pub use yardstick::{Milestone, Strengths};

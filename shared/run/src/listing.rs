@@ -13,6 +13,7 @@ use crate::record::Commit;
 use crate::removal::{self, RemovedRun};
 use crate::stored;
 use crate::summary::{Ended, Outline, RunKind, Summary};
+use crate::yardstick::Strengths;
 use archipelago::Mark;
 use archipelago::cell::CellPlan;
 use codec::Standing;
@@ -192,6 +193,7 @@ async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
     let standings = || marks.values().map(|mark| mark.standing);
     let standing = (marks.len() == islands).then(|| total(standings()));
     let budget = head.budget();
+    let done = marks.values().map(|mark| mark.standing.generation).max().unwrap_or(0);
     let outline = Outline {
         kind: RunKind::Evolution,
         standing,
@@ -200,6 +202,7 @@ async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
         elapsed,
     };
     let row = RunRow {
+        strength: Strengths::read_newest(store, run, &head.experiment, done).await,
         goal_evaluations: budget.evaluations,
         goal_milliseconds: budget.wall_time.map(|time| time.as_millis() as u64),
         ..of_journal(&recorded)

@@ -16,6 +16,7 @@ use crate::pruning::Pruning;
 use crate::record::{EpochRecord, Labour, StoredCheckpoint};
 use crate::summary::{Outline, RunKind};
 use crate::write_batch::WriteBatch;
+use crate::yardstick::Strengths;
 use archipelago::{Archipelago, Completion, End};
 use bytes::Bytes;
 use codec::{Digest, Standing};
@@ -51,6 +52,7 @@ pub struct OpenRun {
     created: u64,
     /// Whether a term was opened: without one nothing may be written.
     has_term: bool,
+    strengths: Option<Strengths>,
 }
 
 /// An epoch to be run, perhaps from somewhere inside it.
@@ -135,6 +137,10 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
     // What lies beyond the cut is computed again, as the journal says now. It is not deleted here: another coordinator that
     // opens the run may be writing objects of the same names by the time a delayed request is carried out.
     let commit = GroupCommit::new(run, retention, names, journal.head(), &stored, beyond);
+    // What cannot be read is measured again, and nothing depends on it.
+    let record = |island, epoch| stored.record(island, epoch);
+    let (strengths, _) = Strengths::read(store, run, &head.experiment, record).await?;
+    let commit = if strengths.is_some() { commit.measured(&stored) } else { commit };
     let mut checkpoints = vec![];
     let mut elapsed_before = stored.elapsed();
     for island in 0..stored.records.len() as u32 {
@@ -152,6 +158,7 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
         owner,
         created: recorded.created.map_or(at, |created| created.at),
         has_term: !finished,
+        strengths,
     };
     Ok((open, journal))
 }
@@ -225,6 +232,11 @@ impl OpenRun {
     /// The bookkeeping of its writes.
     pub fn commit(&self) -> &GroupCommit {
         &self.commit
+    }
+
+    /// What had been measured of its champions, if they are measured.
+    pub fn strengths(&self) -> Option<&Strengths> {
+        self.strengths.as_ref()
     }
 
     /// For how long the run had been worked on before it was opened, in milliseconds.

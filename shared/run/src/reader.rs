@@ -10,6 +10,7 @@ use crate::layout::RunId;
 use crate::record::EpochRecord;
 use crate::states::StateView;
 use crate::summary;
+use crate::yardstick::Strengths;
 use archipelago::Remains;
 use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
@@ -31,6 +32,10 @@ pub struct Reader {
     pub records: Vec<Vec<EpochRecord>>,
     /// What is missing, cannot be read, or does not fit. A run is whole if there is none.
     pub damage: Vec<Damage>,
+    /// What was measured of its champions, if they are measured.
+    pub strengths: Option<Strengths>,
+    /// What of that cannot be read: the run is whole without it.
+    pub unmeasured: Vec<Damage>,
     epochs: StoredEpochs,
     evolver: Arc<dyn Evolver>,
     store: Store,
@@ -73,8 +78,12 @@ impl Reader {
         }
         let records = epochs.records.iter().zip(&epochs.scattered);
         let records = records.map(|(whole, rest)| whole.iter().chain(rest).cloned().collect()).collect();
+        let record = |island, epoch| epochs.record(island, epoch);
+        let (strengths, unmeasured) = Strengths::read(store, run, &head.experiment, record).await?;
         let RunHead { experiment, text, events, .. } = head;
         Ok(Self {
+            strengths,
+            unmeasured,
             evolver: experiment.evolver(),
             experiment,
             text,

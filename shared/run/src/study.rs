@@ -134,10 +134,14 @@ pub async fn stored_parts(store: &Store, run: &RunId) -> Result<Vec<RunId>, RunE
     }
 }
 
-/// The object that holds what a job of a study has made.
+/// The artifact that holds what a job of a study has made.
+pub fn job_name(number: u32) -> ArtifactName {
+    ArtifactName::new(format!("job-{number:010}")).expect("a number is plain")
+}
+
+/// Where that lies.
 pub fn job_path(run: &RunId, number: u32) -> Path {
-    let name = ArtifactName::new(format!("job-{number:010}")).expect("a number is plain");
-    Place::Artifact(name).in_run(run)
+    Place::Artifact(job_name(number)).in_run(run)
 }
 
 /// Whether a stored result can be that of a job of a study.

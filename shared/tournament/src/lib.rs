@@ -42,7 +42,7 @@ pub use room::Room;
 pub use schedule::{Batch, Format, Race, Schedule};
 pub use sprt::{Sprt, Verdict};
 pub use strength::{
-    KeptChampion, LADDER_PIECES, Rung, RungKind, difference, elo_of, kept_champions, ladder, performance,
-    playing, privileged,
+    KeptChampion, LADDER_PIECES, Rung, RungKind, against_rung, difference, elo_of, kept_champions, ladder,
+    material_rungs, performance, playing, privileged,
 };
 pub use tally::{Interval, Tally};

@@ -5,10 +5,12 @@
 //! games of neighbouring rungs; the plain player of 4 plies is 0. By depth or by nodes everything here is the same on
 //! every machine.
 
+use crate::duel::Match;
 use crate::ratings::Rating;
 use crate::tally::{CONFIDENCE, Tally};
 use checkers::{
-    Consult, Database, EndgameError, Endgames, Knowledge, Limits, PlaySettings, PlayerFile, PlayerSpec, Style,
+    Consult, Database, DrawRules, EndgameError, Endgames, Knowledge, Limits, MAX_DEPTH, PlaySettings,
+    PlayerFile, PlayerSpec, Style,
 };
 use std::sync::LazyLock;
 
@@ -88,6 +90,27 @@ impl Rung {
         }
     }
 
+    /// The player of this name: `material 4 plain`, or `material plain` where nodes or time end its search. One that is
+    /// no rung of the ladder has no rating.
+    pub fn named(name: &str) -> Option<Self> {
+        let words: Vec<&str> = name.split(' ').collect();
+        let (what, plies, kind) = match words[..] {
+            [what, plies, kind] => (what, plies.parse().ok().filter(|plies| (1..=20).contains(plies))?, kind),
+            [what, kind] => (what, MAX_DEPTH, kind),
+            _ => return None,
+        };
+        let kind = RungKind::of(kind)?;
+        let is_champion = matches!(kind, RungKind::Champion(_));
+        let rung = Self::of(kind, plies);
+        (what == if is_champion { "champion" } else { "material" }).then_some(rung)
+    }
+
+    /// The player of this kind that looks so many plies ahead, with its rating if it is a rung of the ladder.
+    pub fn of(kind: RungKind, plies: u32) -> Self {
+        let known = ladder().iter().find(|rung| rung.kind == kind && rung.plies == plies);
+        known.copied().unwrap_or(Self { plies, kind, elo: None })
+    }
+
     /// What it is called where nodes or time end its search, and not plies.
     pub fn name_without_plies(&self) -> String {
         match self.kind {
@@ -105,6 +128,26 @@ impl Rung {
             RungKind::Champion(champion) => privileged(champion.file().player(self.plies)),
         }
     }
+}
+
+/// The players that count pieces and look so many plies ahead, plain and with every privilege.
+pub fn material_rungs(plies: u32) -> [Rung; 2] {
+    [RungKind::Plain, RungKind::Privileged].map(|kind| Rung::of(kind, plies))
+}
+
+/// A match of a player against one of the ladder: by depth, or by the nodes that each of them may visit for a move.
+pub fn against_rung(
+    player: PlayerSpec,
+    rung: &Rung,
+    nodes: Option<[u64; 2]>,
+    seed: u64,
+) -> Result<Match, EndgameError> {
+    let within = |player: PlayerSpec, seat: usize| match nodes {
+        None => player,
+        Some(nodes) => playing(player, Limits { nodes: Some(nodes[seat]), ..Limits::depth(MAX_DEPTH) }),
+    };
+    let players = [within(player, 0), within(rung.player()?, 1)].map(Into::into);
+    Ok(Match { players, rules: DrawRules::default(), limits: None, seed })
 }
 
 /// The frozen ladder, plain players first, by plies.
@@ -247,6 +290,22 @@ mod tests {
             let mut evaluator = NetworkEvaluator::new(network.clone());
             let found = positions.map(|position| evaluator.evaluate(&position).value().to_bits());
             assert_eq!(found, values, "{name}: {found:#x?}");
+        }
+    }
+
+    #[test]
+    fn rungs_are_found_by_their_names() {
+        for rung in ladder() {
+            assert_eq!(Rung::named(&rung.name()), Some(*rung));
+            let plain = Rung::named(&rung.name_without_plies()).expect("a player without plies");
+            assert_eq!((plain.kind, plain.plies, plain.elo), (rung.kind, MAX_DEPTH, None));
+        }
+        assert_eq!(Rung::named("material 4 plain").and_then(|rung| rung.elo), Some(0.0));
+        assert_eq!(Rung::named("material 5 plain").expect("a player beside the ladder").elo, None);
+        for wrong in
+            ["", "material", "champion 4 plain", "material 4 learning-1", "material 0 plain", "material 4 x"]
+        {
+            assert_eq!(Rung::named(wrong), None, "{wrong}");
         }
     }
 

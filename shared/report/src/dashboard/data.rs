@@ -4,7 +4,7 @@
 
 use super::why::Why;
 use crate::chart::thinned;
-use crate::run::Run;
+use crate::run::{Run, Strength};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,34 @@ pub struct RunRow {
     pub spark: Vec<f64>,
     /// The run of the same experiment before this one.
     pub before: Option<Predecessor>,
+    /// The strongest champion of the newest milestone that was measured, if champions are measured.
+    #[serde(default)]
+    pub strength: Option<StrengthView>,
+}
+
+/// How strong a champion is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StrengthView {
+    /// Its island.
+    pub island: u32,
+    /// The epoch.
+    pub epoch: u64,
+    /// The generation that the epoch ended with.
+    pub generation: u64,
+    /// The rating in Elo.
+    pub elo: f64,
+    /// The lower end of its 95 % confidence interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl StrengthView {
+    /// The rating with its interval, in few words.
+    pub fn words(&self) -> String {
+        let Self { elo, low, high, .. } = self;
+        format!("{elo:+.0} Elo ({low:+.0} to {high:+.0})")
+    }
 }
 
 /// The run before, of the same experiment.
@@ -410,6 +438,8 @@ pub struct History {
     pub statistics: Vec<StatisticsPoint>,
     /// The champions of all islands.
     pub champions: Vec<ChampionRow>,
+    /// The strength of the champions that were measured, by epoch and island.
+    pub strength: Vec<StrengthView>,
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -419,7 +449,11 @@ fn finite(value: f64) -> Option<f64> {
 impl History {
     /// What is shown of a run, with at most so many epochs and generations of each island.
     pub fn of(run: &Run, most: usize) -> Self {
-        let mut history = Self::default();
+        let measured = run.strengths.iter().flat_map(|strengths| &strengths.champions);
+        let measured = measured.map(|&Strength { island, epoch, generation, elo, low, high, .. }| {
+            StrengthView { island, epoch, generation, elo, low, high }
+        });
+        let mut history = Self { strength: measured.collect(), ..Self::default() };
         for (number, island) in (0..).zip(&run.islands) {
             history.epochs.extend(thinned(island.epochs.len(), most).into_iter().map(|at| {
                 let epoch = &island.epochs[at];
@@ -458,6 +492,7 @@ impl History {
             epochs: thin(&self.epochs, most, |epoch| epoch.island),
             statistics: thin(&self.statistics, most, |point| point.island),
             champions: self.champions.clone(),
+            strength: self.strength.clone(),
         }
     }
 }

@@ -120,6 +120,16 @@ fn tiles(body: &mut String, row: &RunRow) {
     let before = row.before.as_ref().and_then(|before| before.best);
     let before = before.map_or(String::new(), |best| format!("the run before: {}", number(best)));
     tile(body, "Best fitness", &row.best.map_or("–".to_owned(), number), &before);
+    if let Some(strength) = &row.strength {
+        let note = format!(
+            "{:+.0} to {:+.0}, island {}, generation {}",
+            strength.low,
+            strength.high,
+            strength.island,
+            count(strength.generation)
+        );
+        tile(body, "Elo", &format!("{:+.0}", strength.elo), &note);
+    }
     let (bar, words) = runs::progress(row);
     tile(body, "Progress", &format!("{words}{bar}"), &rest);
     let what = if row.kind == "tournament" { "Games" } else { "Evaluations" };
