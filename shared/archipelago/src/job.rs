@@ -134,7 +134,9 @@ fn play_in_order(duel: &Match, pairs: u32) -> Tally {
     let mut tally = Tally::default();
     for pair in deck_pairs(pairs as usize, SEED) {
         tally.count(&duel.pair(&mut room, pair));
-        activity.iter().for_each(|activity| activity.add(2));
+        for activity in activity.iter() {
+            activity.add(2);
+        }
     }
     tally
 }
