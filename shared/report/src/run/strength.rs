@@ -93,7 +93,9 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 /// A curve for each island, or the strongest champion of each epoch.
 fn series(champions: &[Strength]) -> Vec<Series> {
     let mut islands: BTreeMap<u32, Vec<&Strength>> = BTreeMap::new();
-    champions.iter().for_each(|strength| islands.entry(strength.island).or_default().push(strength));
+    for strength in champions {
+        islands.entry(strength.island).or_default().push(strength);
+    }
     if islands.len() <= CURVES {
         let curves = islands.into_iter().zip(0..);
         return curves
