@@ -63,7 +63,7 @@ impl Known {
     /// How long ago it was read, if the run has gone on since and a reader should know.
     pub(super) fn behind(&self, row: &RunRow) -> Option<u64> {
         let age = self.read.elapsed();
-        (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then(|| age.as_millis() as u64)
+        (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then_some(age.as_millis() as u64)
     }
 }
 

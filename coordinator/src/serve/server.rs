@@ -562,7 +562,13 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
             let is_alone = state.workers.count() == 0 && !state.is_done();
             (is_alone, state.refused.clone(), state.misconfigured.clone())
         });
-        if !is_alone {
+        if is_alone {
+            let refused = refused.or(misconfigured.map(|(reason, _)| reason));
+            if let Some(ending) = alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
+            {
+                return ending;
+            }
+        } else {
             alone.since = tokio::time::Instant::now();
             // What was refused while others work says nothing about those that come later.
             refusals.forget();
@@ -571,12 +577,6 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
             }
             if misconfigured.is_some_and(|(_, at)| at < long_ago) {
                 cluster.apply(|state, _| state.misconfigured = None);
-            }
-        } else {
-            let refused = refused.or(misconfigured.map(|(reason, _)| reason));
-            if let Some(ending) = alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
-            {
-                return ending;
             }
         }
     }

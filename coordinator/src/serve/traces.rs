@@ -163,7 +163,7 @@ fn spans(trace: &Trace) -> Vec<Span> {
         let is_root = number == 0;
         Span {
             trace_id: id.to_vec(),
-            span_id: own.to_vec(),
+            id: own.to_vec(),
             parent_span_id: if is_root { vec![] } else { root.to_vec() },
             name: name.to_owned(),
             kind: 1,
@@ -240,7 +240,7 @@ struct Span {
     #[prost(bytes = "vec", tag = "1")]
     trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
-    span_id: Vec<u8>,
+    id: Vec<u8>,
     #[prost(bytes = "vec", tag = "4")]
     parent_span_id: Vec<u8>,
     #[prost(string, tag = "5")]

@@ -129,7 +129,12 @@ impl Spans {
             let id = self.id(work, created).filter(|_| !self.is_full())?;
             let needed = Duration::from_millis(milliseconds).min(now.elapsed);
             let unix = now.unix.saturating_sub(needed.as_millis() as u64);
-            Some(Trace::new(id, work, (island, epoch), Moment { elapsed: now.elapsed - needed, unix }))
+            Some(Trace::new(
+                id,
+                work,
+                (island, epoch),
+                Moment { elapsed: now.elapsed.saturating_sub(needed), unix },
+            ))
         });
         let Some(mut trace) = trace else { return };
         for lease in trace.leases.iter_mut().filter(|lease| lease.outcome.is_empty()) {
