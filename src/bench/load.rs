@@ -329,13 +329,15 @@ impl Deliveries {
     }
 }
 
+/// The evolver of each run, with the number of the run's first island.
+type Evolvers = BTreeMap<String, (u32, Arc<dyn Evolver>)>;
+
 /// A worker that computes, but has no threads of its own.
 struct Simulated {
     load: Load,
     client: WorkerClient<Channel>,
     id: String,
-    /// By run, with the number of its first island.
-    evolvers: Arc<BTreeMap<String, (u32, Arc<dyn Evolver>)>>,
+    evolvers: Arc<Evolvers>,
     deliveries: Deliveries,
 }
 
