@@ -20,12 +20,11 @@ fn blocks(language: &str) -> Vec<String> {
                 inside = Some((indent, is_meant));
                 found.extend(is_meant.then(String::new));
             }
-            None => {}
             Some(_) if bare == "```" => inside = None,
             Some((indent, true)) => {
                 found.last_mut().unwrap().extend([line.get(indent..).unwrap_or_default(), "\n"]);
             }
-            Some(_) => {}
+            _ => {}
         }
     }
     found
@@ -137,10 +136,8 @@ fn commands_that_need_a_cluster_name_what_the_chart_makes() {
                 );
             }
             ["docker", "build", ..] => assert!(root().join(flag(&words, "-f")).is_file(), "{line}"),
-            // The flags are compared in `documentation.rs`.
-            ["atoll", ..] => {}
-            // Nothing of ours is named.
-            ["kubectl", "create", "namespace"] | ["kubectl", "taint", "node", ..] => {}
+            // The flags of our own are compared in `documentation.rs`; the others name nothing of ours.
+            ["atoll", ..] | ["kubectl", "create", "namespace"] | ["kubectl", "taint", "node", ..] => {}
             _ => panic!("a command that no test knows: {line}"),
         }
         known += 1;
@@ -151,7 +148,7 @@ fn commands_that_need_a_cluster_name_what_the_chart_makes() {
 /// JSON is YAML.
 fn yaml_of(value: &Value) -> String {
     let fields = value.as_object().unwrap().iter().filter(|(key, _)| *key != "kind");
-    fields.map(|(key, value)| format!("{key}: {value}\n")).collect()
+    fields.map(|(key, value)| [key, ": ", &value.to_string(), "\n"].concat()).collect()
 }
 
 #[test]
