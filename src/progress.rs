@@ -199,11 +199,11 @@ mod tests {
         let mut progress = Progress::new(&status(Some(100), None));
         let line =
             |progress: &Progress| progress.line(&reached(0, 0, 0), &reached(50, 0, 10), None, LINE_EVERY);
-        assert!(line(&progress).starts_with("generation 50/100, 5s left"), "{}", line(&progress));
+        assert!(line(&progress).starts_with("generation 50/100, 5.0s left"), "{}", line(&progress));
         progress.show(&status(Some(300), None));
-        assert!(line(&progress).starts_with("generation 50/300, 25s left"), "{}", line(&progress));
+        assert!(line(&progress).starts_with("generation 50/300, 25.0s left"), "{}", line(&progress));
         progress.show(&status(None, Some(60_000)));
-        assert!(line(&progress).starts_with("generation 50, 50s left"), "{}", line(&progress));
+        assert!(line(&progress).starts_with("generation 50, 50.0s left"), "{}", line(&progress));
     }
 
     #[test]

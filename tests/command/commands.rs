@@ -154,7 +154,7 @@ fn check_estimates_and_finds_fault() {
     let found = place.json(&["check", "tiny.toml", "--json"]);
     assert_eq!(
         keys(&found),
-        ["disk_bytes", "evaluations", "memory_bytes", "ok", "run", "seconds", "threads"]
+        ["disk_bytes", "evaluations", "memory_bytes", "ok", "run", "seconds", "threads", "yardstick"]
     );
     assert_eq!(found["evaluations"], 3 * 12 * 21);
     assert!(!place.store().exists(), "checking creates nothing");

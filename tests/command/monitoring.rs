@@ -108,12 +108,17 @@ impl Drop for Measured {
     }
 }
 
-/// The metrics of a coordinator that has a run, and of its worker.
+/// The metrics of a coordinator that has a run and a collector of traces, and of its worker.
 fn metrics(folder: &Path) -> [String; 2] {
     let experiment = root().join("deploy/experiment.toml");
     let any = "127.0.0.1:0";
     let run = experiment.to_str().unwrap();
-    let coordinator = Measured::start(folder, &["coordinator", "--listen", any, "--http", any, "--run", run]);
+    // It need not answer.
+    let collector = std::net::TcpListener::bind(any).unwrap();
+    let otlp = format!("otlp = \"http://{}\"\n", collector.local_addr().unwrap());
+    std::fs::write(folder.join("settings.toml"), otlp).unwrap();
+    let arguments = ["--config", "settings.toml", "--listen", any, "--http", any, "--run", run];
+    let coordinator = Measured::start(folder, &[&["coordinator"], &arguments[..]].concat());
     let url = coordinator.address("coordinator at ");
     let worker = Measured::start(folder, &["worker", "--http", any, "--threads", "1", "--coordinator", url]);
     let page = coordinator.page("dashboard, health and metrics at http://", "atoll_run_leases");

@@ -388,11 +388,19 @@ impl Client {
                         return Err(CallError::Token(reason));
                     }
                     self.failed.notify_one();
-                    if let Some(reason) = self.distrust().await {
-                        let (since, reason) = distrusted.get_or_insert_with(|| (Instant::now(), reason));
-                        // A batch ends with its coordinator, which has to see that this is no stranger.
-                        if self.identity.give_up_after.is_none() || since.elapsed() >= REFUSED {
-                            return Err(CallError::Distrust(reason.clone()));
+                    match self.distrust().await {
+                        Some(reason) => {
+                            let (since, reason) = distrusted.get_or_insert_with(|| (Instant::now(), reason));
+                            // A batch ends with its coordinator, which has to see that this is no stranger.
+                            if self.identity.give_up_after.is_none() || since.elapsed() >= REFUSED {
+                                return Err(CallError::Distrust(reason.clone()));
+                            }
+                        }
+                        // A coordinator that none of its workers trusts ends, too.
+                        None => {
+                            if let Some((_, reason)) = distrusted {
+                                return Err(CallError::Distrust(reason));
+                            }
                         }
                     }
                     self.check_patience(&status)?;
