@@ -66,6 +66,9 @@ impl Assembly {
         if found > self.announced {
             return Err(ChunkError::Length { announced: self.announced, found });
         }
+        if chunk.bytes.is_empty() {
+            return Ok(());
+        }
         if self.bytes.is_empty() && found == self.announced {
             self.whole = Some(chunk.bytes);
         } else {
@@ -118,6 +121,14 @@ mod tests {
         assert_eq!(chunks.len(), 4);
         let all = [&body[..], b"one body"].concat();
         assert_eq!(assemble(chunks, all.len() as u64, u64::MAX), Ok(all.into()));
+    }
+
+    #[test]
+    fn empty_chunks_change_nothing() {
+        let body = Bytes::from_static(b"whole");
+        let empty = || Chunk { bytes: Bytes::new() };
+        let chunks = [empty(), Chunk { bytes: body.clone() }, empty()];
+        assert_eq!(assemble(chunks, 5, 5), Ok(body));
     }
 
     proptest! {
