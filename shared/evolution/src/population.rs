@@ -259,14 +259,13 @@ impl<G: Gene> Population<G> {
                 activity.add(count);
             }
         };
-        let alone = rayon::current_num_threads() == 1;
-        let grain = if alone { cost.visible() } else { cost.grain() };
-        if count <= grain {
+        // Asking rayon for its threads starts them: a population that is one piece anyway does without.
+        if count <= cost.grain() {
             judge(whole);
-        } else if alone {
-            whole.split(grain, self.stride, self.axes).into_iter().for_each(judge);
+        } else if rayon::current_num_threads() == 1 {
+            whole.split(cost.visible(), self.stride, self.axes).into_iter().for_each(judge);
         } else {
-            whole.split(grain, self.stride, self.axes).into_par_iter().for_each(judge);
+            whole.split(cost.grain(), self.stride, self.axes).into_par_iter().for_each(judge);
         }
         count as u64
     }
