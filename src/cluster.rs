@@ -56,6 +56,8 @@ pub(crate) async fn work_off(
     let settings = Settings {
         exit_when_done: true,
         max_runs: MAX_RUNS,
+        // Other runs of the store were not asked for.
+        only_submitted: true,
         // A folder was looked at when it was opened, and serves this machine alone.
         trial: store.folder_on_disk().is_none().then_some(Trial::SHORT),
         dashboard: DashboardSettings {

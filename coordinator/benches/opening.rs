@@ -43,6 +43,7 @@ fn settings() -> Settings {
         finish: None,
         traces: None,
         max_runs: 100,
+        only_submitted: false,
         first: None,
         trial: None,
         linger: Duration::ZERO,

@@ -44,6 +44,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The most pieces of one call.
 const MOST_PIECES: usize = 4096;
+/// The longest time that a worker may say it took for a piece, so that sums of such times stay numbers: a year.
+const LONGEST_WORK: u64 = 365 * 24 * 3600 * 1000;
 /// How often time passes.
 const TICK: Duration = Duration::from_millis(100);
 /// Bodies larger than this are hashed and decoded where blocking harms no other call.
@@ -72,6 +74,8 @@ struct Inner {
     store_watch: StoreWatch,
     /// Whether everything is computed where it is asked for, as simulations need.
     inline: bool,
+    /// Runs of the store that could not be read at the start, and why not.
+    unread: Mutex<BTreeMap<String, Rejection>>,
     /// Shows that a coordinator serves the store.
     _serving: Option<Lock>,
 }
@@ -108,7 +112,7 @@ impl Background {
 }
 
 impl Cluster {
-    /// Starts a coordinator: reads all runs of the store if it has claimed it, and none otherwise.
+    /// Starts a coordinator: reads all runs of the store if it has claimed it and is to compute them, and none otherwise.
     pub(crate) async fn start(
         store: Store,
         claim: Option<Claim>,
@@ -123,7 +127,9 @@ impl Cluster {
             Some(_) => Some(Lock::serve(&store, &owner)?),
             None => None,
         };
-        let opener = Opener { store: store.clone(), nonce: rules.nonce, owner, claim: claim.clone() };
+        let reads_all = claim.is_some() && !rules.only_submitted;
+        let (nonce, only_submitted) = (rules.nonce, rules.only_submitted);
+        let opener = Opener { store: store.clone(), nonce, owner, claim: claim.clone(), only_submitted };
         let (orders, receiver) = mpsc::unbounded_channel();
         let cluster = Self(Arc::new(Inner {
             state: Mutex::new(ClusterState::new(rules, now)),
@@ -139,9 +145,10 @@ impl Cluster {
             clock,
             store_watch: StoreWatch::new(),
             inline,
+            unread: Mutex::default(),
             _serving: serving,
         }));
-        let opened = if claim.is_some() { opener.read_all(now).await? } else { vec![] };
+        let (opened, unread) = if reads_all { opener.read_all(now).await? } else { (vec![], vec![]) };
         let writer = Writer::new(cluster.clone(), store, claim, opener, receiver);
         let writing = tokio::spawn(writer.run());
         for (opened, files) in opened {
@@ -150,6 +157,10 @@ impl Cluster {
                 cluster.order(Order::Opened { run, id, files });
             }
             cluster.apply(|state, _| state.insert(opened, None));
+        }
+        for (id, rejection) in unread {
+            cluster.apply(|state, _| state.insert_unread(&id, &rejection));
+            cluster.lock_unread().insert(id.to_string(), rejection);
         }
         cluster.apply(ClusterState::begin);
         let ticking = tokio::spawn(tick(cluster.clone()));
@@ -187,6 +198,15 @@ impl Cluster {
 
     fn lock(&self) -> MutexGuard<'_, ClusterState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_unread(&self) -> MutexGuard<'_, BTreeMap<String, Rejection>> {
+        self.0.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a run could not be read at the start, if it could not.
+    pub(crate) fn take_unread(&self, run: &str) -> Option<Rejection> {
+        self.lock_unread().remove(run)
     }
 
     /// Looks at the state.
@@ -444,6 +464,7 @@ impl Cluster {
         let v1::CompleteHead { worker, piece, milliseconds, what, slots } = head;
         let work = convert::work(piece).map_err(invalid)?;
         let slots = slots.min(MOST_PIECES as u32);
+        let milliseconds = milliseconds.min(LONGEST_WORK);
         let size = bodies.iter().map(Bytes::len).sum();
         let more = |state: &mut ClusterState, now: Moment, fate: Fate, delivery: u64| v1::CompleteReply {
             fate: match fate {
@@ -581,7 +602,6 @@ fn renewal(wire: v1::Renewal) -> Result<Renewal, WireError> {
     })
 }
 
-/// Workers of the same process.
 /// How runs ended, on the wire.
 fn outcome(unfinished: Option<Unfinished>) -> (v1::Outcome, String) {
     match unfinished {
@@ -591,6 +611,7 @@ fn outcome(unfinished: Option<Unfinished>) -> (v1::Outcome, String) {
     }
 }
 
+/// Workers of the same process.
 #[tonic::async_trait]
 impl WorkerCalls for Cluster {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {

@@ -84,6 +84,11 @@ impl Rejection {
         Self::Unsuitable { run: run.to_owned(), reason }
     }
 
+    /// Whether the store failed, which says nothing of what it holds, and a retry may succeed.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self, Self::Keep(RunError::Write(error)) if error.is_outage())
+    }
+
     /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
     pub(crate) fn is_permanent(&self) -> bool {
         match self {

@@ -201,8 +201,8 @@ pub(crate) enum OpenRequest {
     /// What an operator submits.
     Submit(Submission),
     /// A run that had ended without a result, or that an operator continues or extends.
-    Again { id: RunId, priority: i32, extend: Option<Box<BudgetKeys>> },
-    /// A run as it is.
+    Again { id: RunId, priority: Option<i32>, extend: Option<Box<BudgetKeys>> },
+    /// A run as its journal says.
     List { id: RunId },
     /// A part of a study.
     Part {
@@ -359,6 +359,8 @@ pub(crate) struct Rules {
     pub(crate) version: String,
     pub(crate) exit_when_done: bool,
     pub(crate) max_runs: usize,
+    /// Whether only what is submitted is computed, also if it is paused.
+    pub(crate) only_submitted: bool,
     /// Whether a store that fails is waited for.
     pub(crate) patient: bool,
     pub(crate) audit: AuditTerms,

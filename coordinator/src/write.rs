@@ -150,7 +150,9 @@ impl Writer {
                 let _ = after.await;
             }
             let (name, part) = (request.name(), request.part());
-            let opened = match open_one(&opener, &cluster, request, ticket.is_some(), &at_a_time).await {
+            let opened = open_one(&opener, &cluster, request, ticket.is_some(), &at_a_time).await;
+            let Some(opened) = opened else { return };
+            let opened = match opened {
                 Ok((opened, files)) => {
                     if let Some(files) = files {
                         let (run, id) = (opened.id.to_string(), opened.id.clone());
@@ -193,10 +195,13 @@ impl Writer {
                 let (cluster, store, claim) = (self.cluster.clone(), self.store.clone(), self.claim.clone());
                 self.reading.spawn(async move {
                     let mut inputs = open::read_inputs(&store, &source).await;
-                    while let Err(Rejection::Keep(RunError::Write(error))) = &inputs
+                    while let Err(error) = &inputs
                         && error.is_outage()
-                        && !cluster.is_closing()
                     {
+                        if cluster.is_closing() {
+                            // Whoever opens the run next reads them.
+                            return;
+                        }
                         tracing::error!(run, %error, "inputs of a job cannot be read; trying again");
                         tokio::time::sleep(WRITE_AGAIN).await;
                         inputs = open::read_inputs(&store, &source).await;
@@ -218,7 +223,7 @@ impl Writer {
             Effect::Recompute { run, place, inputs, examination, checkpoints } => {
                 let recompute = move |_: &Cluster| {
                     memory::check(examination.memory())?;
-                    examination.recompute(&checkpoints).map_err(|error| error.to_string())
+                    examination.recompute(&checkpoints).map(Some).map_err(|error| error.to_string())
                 };
                 self.recompute(recompute, move |truth| Done::Recomputed { run, place, inputs, truth });
             }
@@ -227,7 +232,8 @@ impl Writer {
                 self.recompute(recompute, move |truth| Done::RecomputedCell { run, number, truth });
             }
             Effect::CheckJob { run, number, author, job, inputs, delivered } => {
-                let recompute = move |_: &Cluster| job.compute(&inputs).map_err(|error| error.to_string());
+                let recompute =
+                    move |_: &Cluster| job.compute(&inputs).map(Some).map_err(|error| error.to_string());
                 self.recompute(recompute, move |result: Result<JobResult, String>| {
                     let is_right = result.as_ref().is_ok_and(|result| *result == delivered);
                     Done::CheckedJob { run, number, author, is_right, result }
@@ -237,10 +243,11 @@ impl Writer {
         }
     }
 
-    /// Computes something that workers have computed, and feeds back what it came to.
+    /// Computes something that workers have computed, and feeds back what it came to; nothing if the coordinator closes
+    /// before that is known.
     fn recompute<T: Send + 'static>(
         &mut self,
-        compute: impl FnOnce(&Cluster) -> Result<T, String> + Send + 'static,
+        compute: impl FnOnce(&Cluster) -> Result<Option<T>, String> + Send + 'static,
         done: impl FnOnce(Result<T, String>) -> Done + Send + 'static,
     ) {
         let (cluster, turn) = (self.cluster.clone(), self.auditing.clone());
@@ -250,18 +257,20 @@ impl Writer {
             let asked = cluster.clone();
             let computed = cluster.compute(LARGE, move || compute(&asked)).await;
             let computed = computed.unwrap_or_else(|status| Err(status.message().to_owned()));
-            cluster.feed(done(computed));
+            if let Some(computed) = computed.transpose() {
+                cluster.feed(done(computed));
+            }
         });
     }
 }
 
-/// Computes a cell, unless the coordinator closes meanwhile.
+/// Computes a cell; nothing if the coordinator closes meanwhile.
 fn compute_cell(
     cluster: &Cluster,
     plan: &CellPlan,
     number: u32,
     files: &PlayerFiles,
-) -> Result<CellResult, String> {
+) -> Result<Option<CellResult>, String> {
     memory::check(plan.memory(number))?;
     let contestants = match plan {
         CellPlan::Sweep(_) => vec![],
@@ -269,31 +278,31 @@ fn compute_cell(
             games.contestants(files, &BTreeMap::new()).map_err(|error| error.to_string())?
         }
     };
-    let computed = plan.compute(number, &contestants, || cluster.is_closing());
-    computed.map_err(|error| error.to_string())?.ok_or_else(|| "the coordinator closes".to_owned())
+    plan.compute(number, &contestants, || cluster.is_closing()).map_err(|error| error.to_string())
 }
 
 /// Opens a run. While the store fails, it is tried again, unless an operator waits for the answer: what a study needs or a
-/// retraction closed has no other way to begin.
+/// retraction closed has no other way to begin. Nothing if the coordinator closes meanwhile: that says nothing of the run.
 async fn open_one(
     opener: &Opener,
     cluster: &Cluster,
     request: OpenRequest,
     is_awaited: bool,
     at_a_time: &Semaphore,
-) -> Result<OpenedRun, Rejection> {
+) -> Option<Result<OpenedRun, Rejection>> {
     loop {
         let permit = at_a_time.acquire().await;
         let opened = opener.open(request.clone(), cluster.now()).await;
         drop(permit);
         match opened {
-            Err(Rejection::Keep(RunError::Write(error)))
-                if error.is_outage() && !is_awaited && !cluster.is_closing() =>
-            {
+            Err(error) if error.is_outage() && !is_awaited => {
+                if cluster.is_closing() {
+                    return None;
+                }
                 tracing::error!(run = request.name(), %error, "cannot be opened; trying again");
                 tokio::time::sleep(WRITE_AGAIN).await;
             }
-            opened => return opened,
+            opened => return Some(opened),
         }
     }
 }

@@ -44,7 +44,7 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// Longer than a piece takes that another worker had, and that expired with it.
 const PROGRESS: Duration = Duration::from_mins(2);
 
-const PLANS: [(&str, &str); 6] = [
+const PLANS: [(&str, &str); 7] = [
     (
         "evolution",
         r#"
@@ -120,6 +120,20 @@ const PLANS: [(&str, &str); 6] = [
             { name = "vote", ensemble = "first" },
             { name = "gambler", player = "random" },
         ]
+        "#,
+    ),
+    // Its end waits for the measurements of its last champions.
+    (
+        "measured",
+        r#"
+        name = "measured"
+        problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 2 } }
+        algorithm = { kind = "es", parents = 2, offspring = 1 }
+        islands = { count = 2 }
+        migration = { interval = 1 }
+        budget = { generations = 2 }
+        retention = { milestones = 1 }
+        yardstick = { depth = 1, pairs = 1, opponents = ["material 1 plain"] }
         "#,
     ),
 ];
@@ -263,6 +277,7 @@ fn settings(life: u64) -> Settings {
         finish: None,
         traces: None,
         max_runs: 100,
+        only_submitted: false,
         first: None,
         trial: None,
         linger: Duration::ZERO,

@@ -12,6 +12,8 @@ mod replay;
 mod slow;
 #[path = "scripted/slow_store.rs"]
 mod slow_store;
+#[path = "scripted/start_stop.rs"]
+mod start_stop;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
 
@@ -62,6 +64,7 @@ fn settings(life: u128) -> Settings {
         finish: None,
         traces: None,
         max_runs: 5,
+        only_submitted: false,
         first: None,
         trial: None,
         linger: Duration::ZERO,
@@ -385,6 +388,9 @@ struct Line {
     cluster: std::sync::Mutex<Cluster>,
     /// How many jobs were delivered.
     jobs: AtomicUsize,
+    /// How many plans were asked for, and how often leases were renewed.
+    plans: AtomicUsize,
+    renewals: AtomicUsize,
     /// Whether the next call for work panics.
     panics: AtomicBool,
 }
@@ -394,6 +400,8 @@ impl Line {
         Self {
             cluster: std::sync::Mutex::new(cluster),
             jobs: AtomicUsize::new(0),
+            plans: AtomicUsize::new(0),
+            renewals: AtomicUsize::new(0),
             panics: AtomicBool::new(false),
         }
     }
@@ -414,12 +422,14 @@ impl WorkerCalls for Line {
         self.get().acquire(request).await
     }
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, tonic::Status> {
+        self.plans.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         self.get().plan(request).await
     }
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, tonic::Status> {
         self.get().fetch(request, length).await
     }
     async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, tonic::Status> {
+        self.renewals.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         self.get().renew(request).await
     }
     async fn checkpoint(

@@ -204,6 +204,36 @@ fn a_study_that_was_cancelled_finishes_when_it_is_submitted_again() {
     assert_eq!(coordinator.digest(&run), expected);
 }
 
+#[test]
+fn a_single_command_computes_its_run_and_no_other_of_the_store() {
+    let folder = Folder::new();
+    let plan = EXPERIMENT.replace("3000", "300");
+    let here = folder.file("here.toml", &plan);
+    let expected = digest(&folder.atoll(&["run", &here, "--json", "--store", "here"]));
+    let mut coordinator = folder.coordinator(&[]);
+    let [run, study] = [plan.as_str(), PLAIN_STUDY].map(|plan| {
+        let run = coordinator.submit(plan);
+        assert!(coordinator.command(&["pause", &run]).status.success());
+        run
+    });
+    coordinator.process.signal(rustix::process::Signal::TERM);
+    coordinator.process.ended();
+    // Nobody works on the paused ones: another command ends as if they were not there.
+    let other = folder.file("other.toml", TOURNAMENT);
+    digest(&folder.atoll(&["run", &other, "--workers", "1", "--json"]));
+    let states = json(&folder.atoll(&["runs", "--json"]));
+    let state = |name: &str| {
+        let mut runs = states.as_array().unwrap().iter();
+        runs.find(|run| run["run"] == name).unwrap()["state"].clone()
+    };
+    assert_eq!([state(&run), state(&study)], ["paused", "paused"]);
+    // As `atoll watch` advises.
+    assert_eq!(digest(&folder.atoll(&["resume", &run, "--json"])), expected);
+    let file = folder.file("study.toml", PLAIN_STUDY);
+    let whole = digest(&folder.atoll(&["run", &file, "--workers", "1", "--json"]));
+    assert_eq!(digest(&folder.atoll(&["run", &file, "--json", "--store", "here"])), whole);
+}
+
 /// How many objects a store holds.
 fn objects(folder: &std::path::Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());

@@ -191,6 +191,7 @@ fn settings() -> coordinator::Settings {
         finish: None,
         traces: None,
         max_runs: 10,
+        only_submitted: false,
         permissions: coordinator::Permissions::default(),
         tls: None,
         first: None,

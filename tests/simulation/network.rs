@@ -112,6 +112,7 @@ pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
         finish: None,
         traces: None,
         max_runs: 10,
+        only_submitted: false,
         permissions: Permissions::default(),
         tls: None,
         first: None,

@@ -40,6 +40,7 @@ fn settings() -> Settings {
         finish: None,
         traces: None,
         max_runs: 5,
+        only_submitted: false,
         first: None,
         trial: None,
         linger: Duration::ZERO,

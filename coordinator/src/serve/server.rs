@@ -74,6 +74,7 @@ const LARGEST_HEADERS: u32 = 16 << 10;
 
 /// What a coordinator is told at its start.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Settings {
     /// What leases are like.
     pub terms: Terms,
@@ -85,6 +86,9 @@ pub struct Settings {
     pub exit_when_done: bool,
     /// The most runs at a time.
     pub max_runs: usize,
+    /// Whether only what is submitted is computed, also if it is paused: the coordinator of a single command. Other runs of
+    /// the store stay as they are.
+    pub only_submitted: bool,
     /// What to begin with, or to continue.
     pub first: Option<First>,
     /// Whether that is continued although it has failed or was cancelled.
@@ -126,6 +130,7 @@ impl Settings {
             version: version.to_owned(),
             exit_when_done: false,
             max_runs: 1000,
+            only_submitted: false,
             first: None,
             revive: false,
             address: String::new(),
@@ -430,13 +435,15 @@ pub fn start_local(
         version: version.to_owned(),
         exit_when_done: true,
         max_runs: usize::MAX,
+        only_submitted: true,
         patient: false,
         audit: AuditTerms::default(),
     };
     Box::pin(Cluster::start(store, None, rules, Clock::new(unix), false))
 }
 
-/// A coordinator without a server, which claims the whole store and continues all of its runs.
+/// A coordinator without a server, which claims the whole store and continues all of its runs, unless only what is
+/// submitted is to be computed.
 pub async fn start(
     store: Store,
     settings: &Settings,
@@ -469,6 +476,7 @@ async fn open(
         version: settings.version.clone(),
         exit_when_done: settings.exit_when_done,
         max_runs: settings.max_runs,
+        only_submitted: settings.only_submitted,
         patient: true,
         audit: settings.audit,
     };
@@ -481,6 +489,10 @@ async fn open(
         let submission = Submission { plan, files: BTreeMap::new(), priority: 0, fresh: false };
         let Submission { plan, files, .. } = look_up(&cluster, submission).await?;
         let name = run_name(&plan);
+        // That it cannot be read says nothing of the run: it has not failed.
+        if let Some(unread) = cluster.take_unread(&name) {
+            return Err(unread.into());
+        }
         // Whoever waits for one run is not told that it is finished unless its results are there.
         if matches!(
             cluster.status(&name).map(|status| status.state()),

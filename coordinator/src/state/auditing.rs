@@ -304,14 +304,13 @@ impl ClusterState {
         if let Some((authors, audits)) = self.authors.get_mut(name).zip(audits) {
             authors.keep(audits);
         }
-        let priority = self.queue.priority(name);
         let Some(run) = self.runs.get_mut(name) else { return };
         run.body = Body::Closed(run.outline());
         let id = run.id.clone();
         self.leases.remove_run(name);
         self.step(name, Step::Forget);
         self.opening.insert(name.to_owned(), Opening::default());
-        self.ask_to_open(OpenRequest::Again { id, priority, extend: None }, None);
+        self.ask_to_open(OpenRequest::List { id }, None);
     }
 
     /// Continues with the audits of a run that was opened again, and with taking back what liars delivered to it that were

@@ -9,7 +9,7 @@ use evolution::codec;
 use evolution::digest::Digest;
 use proto::convert::Piece;
 use run::players::PlayerFiles;
-use run::summary::Outline;
+use run::summary::{Outline, RunKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,9 @@ use std::time::Duration;
 const BATCH: Duration = Duration::from_secs(1);
 /// The most cells of one lease.
 const LARGEST_BATCH: u32 = 64;
+
+/// While so many results are not stored yet, no more cells are handed out: they are kept in memory.
+const MOST_UNSTORED: usize = 4096;
 
 /// The most results of one cell that are remembered while the coordinator computes it.
 const MOST_ANSWERS: usize = 64;
@@ -97,11 +100,12 @@ pub(crate) fn whole(result: &CellResult) -> Digest {
 impl Cells {
     pub(crate) fn new(progress: Progress, files: PlayerFiles) -> Self {
         let text = Digest::of(progress.plan().text().as_bytes());
+        let next = progress.next(0).unwrap_or(progress.plan().len());
         Self {
             text,
             progress,
             files,
-            next: 0,
+            next,
             storing: BTreeMap::new(),
             unsure: BTreeMap::new(),
             authors: BTreeMap::new(),
@@ -146,7 +150,11 @@ impl Cells {
         self.files.get(digest).cloned()
     }
 
-    /// How far it is.
+    pub(crate) fn kind(&self) -> RunKind {
+        run::jobs::kind(self.progress.plan())
+    }
+
+    /// How far it is. It takes as long as there are results.
     pub(crate) fn outline(&self) -> Outline {
         run::jobs::outline(&self.progress, self.elapsed())
     }
@@ -155,9 +163,14 @@ impl Cells {
         self.progress.wants(number) && !self.storing.contains_key(&number)
     }
 
-    /// Whether some cells were never handed out.
+    /// Whether the store keeps up with the results.
+    fn is_kept_up_with(&self) -> bool {
+        self.storing.len() < MOST_UNSTORED
+    }
+
+    /// Whether some cells were never handed out, and can be.
     pub(crate) fn has_work(&self) -> bool {
-        self.progress.next(self.next).is_some()
+        self.is_kept_up_with() && self.progress.next(self.next).is_some()
     }
 
     /// About how many pieces were never handed out.
@@ -168,6 +181,9 @@ impl Cells {
 
     /// The next cells to be computed.
     pub(crate) fn next(&mut self) -> Option<Piece> {
+        if !self.is_kept_up_with() {
+            return None;
+        }
         let first = (self.next..self.len()).find(|&number| self.is_open(number))?;
         let most = self.batch(first);
         let wanted = (first..self.len()).take_while(|&number| self.is_open(number));
@@ -383,6 +399,9 @@ impl Cells {
             self.audits.remove(number);
         }
         self.last.retain(|_, number| !numbers.contains(number));
+        // What a pairing did not need any more, it may need again; what was taken back is offered by itself.
+        let is_wanted = |number: &u32| self.is_open(*number) && !numbers.contains(number);
+        self.next = (0..self.next).find(is_wanted).unwrap_or(self.next);
     }
 
     /// Takes the result of a cell that is stored; returns the worker that it comes from, if it may have to be audited.
@@ -423,5 +442,31 @@ impl Cells {
 
     pub(crate) fn pass(&mut self, time: Duration) {
         self.worked += time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_a_pairing_needs_again_are_handed_out_again() {
+        let text = "name = \"decided\"\n[tournament]\nopenings = 20\ndepth = 1\nsprt = { elo1 = 300 }\n\
+                    players = [{ name = \"counter\", player = \"material\" }, { name = \"gambler\", player = \"random\" }]";
+        let plan = CellPlan::of(experiment::parse("decided.toml", text, None).unwrap()).unwrap();
+        let CellPlan::Tournament(games) = &plan else { unreachable!("it is a tournament") };
+        let contestants = games.contestants(&PlayerFiles::new(), &BTreeMap::new()).unwrap();
+        let mut cells = Cells::new(Progress::new(plan.clone()), PlayerFiles::new());
+        while cells.next().is_some() {}
+        let mut number = 0;
+        while cells.is_open(number) {
+            cells.complete(number, plan.compute(number, &contestants, || false).unwrap().unwrap());
+            number += 1;
+        }
+        assert!(cells.digest().is_some() && number < cells.len(), "it is decided early");
+        assert_eq!(cells.begin_retracting(&[0]), [0]);
+        cells.retract(&[0]);
+        let next = cells.next();
+        assert!(matches!(next, Some(Piece::Cells { first, .. }) if first == number), "{next:?}");
     }
 }

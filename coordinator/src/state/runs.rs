@@ -203,7 +203,7 @@ impl ClusterState {
         let Some(id) = self.runs.get(name).map(|run| run.id.clone()) else {
             return self.answer(Some(ticket), Err(QueueError::Unknown(name.to_owned()).into()));
         };
-        self.open(OpenRequest::Again { id, priority, extend }, ticket);
+        self.open(OpenRequest::Again { id, priority: Some(priority), extend }, ticket);
     }
 
     /// Opens a run of the store, or continues it.
@@ -212,7 +212,8 @@ impl ClusterState {
         self.begun = true;
         match self.queue.state(name).cloned() {
             Some(state) => self.submit_again(name, &state, self.queue.priority(name), ticket, now),
-            None => self.open(OpenRequest::Again { id: id.clone(), priority: 0, extend: None }, ticket),
+            // It keeps the priority that it has.
+            None => self.open(OpenRequest::Again { id: id.clone(), priority: None, extend: None }, ticket),
         }
     }
 
@@ -313,8 +314,10 @@ impl ClusterState {
             Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
             Err((name, rejection)) => {
                 self.succeeded |= matches!(rejection, Rejection::Succeeded);
-                if let Some(name) = name.filter(|name| self.is_retracting(name)) {
-                    self.fail_to_reopen(&name, &rejection, now);
+                match name {
+                    Some(name) if self.is_retracting(&name) => self.fail_to_reopen(&name, &rejection, now),
+                    Some(name) if !is_asked_for && part.is_none() => self.list_unread(&name, &rejection),
+                    _ => {}
                 }
                 if let Some((study, part)) = part {
                     let part = self.part_name(&study, part);
@@ -342,6 +345,26 @@ impl ClusterState {
         self.reopened(&name, now);
         self.pump(&name, now);
         self.advance_study_of(&name, now);
+    }
+
+    /// Lists a run that cannot be read as failed. While the store fails, it is read again: what is there decides.
+    pub(crate) fn insert_unread(&mut self, id: &RunId, why: &Rejection) {
+        if why.is_outage() {
+            self.opening.insert(id.to_string(), Opening::default());
+            self.ask_to_open(OpenRequest::List { id: id.clone() }, None);
+        } else {
+            self.insert(Opened::unread(id.clone(), why), None);
+        }
+    }
+
+    /// The same for a run that could not be read later either.
+    fn list_unread(&mut self, name: &str, why: &Rejection) {
+        if let Ok(id) = RunId::new(name)
+            && self.queue.state(name).is_none()
+            && !self.succeeded
+        {
+            self.insert(Opened::unread(id, why), None);
+        }
     }
 
     /// Ends a run whose results were retracted, and that cannot be opened again.
@@ -515,7 +538,6 @@ impl ClusterState {
     /// Acts on an event that is written.
     fn act(&mut self, name: &str, then: Then, now: Moment) {
         match then {
-            Then::Nothing => {}
             Then::Pause { paused, ticket } => {
                 if self.is_open(name) {
                     tracing::info!(run = name, "{}", if paused { "paused" } else { "continued" });
@@ -552,7 +574,9 @@ impl ClusterState {
                 self.answer(ticket, Ok(name.to_owned()));
                 self.advance_study_of(name, now);
             }
-            Then::Retract(_) => self.reopen(name),
+            // It may have failed meanwhile: then it stays as it is.
+            Then::Retract(_) if self.is_retracting(name) => self.reopen(name),
+            Then::Nothing | Then::Retract(_) => {}
             Then::Fail { reason } => {
                 self.close(name, RunState::Failed(reason), None);
                 self.advance_study_of(name, now);
@@ -581,7 +605,7 @@ impl ClusterState {
                 return self.act(name, Then::Fail { reason }, now);
             }
             // Nothing else happens to it before that.
-            Then::Retract(event) if may_pass(&error) && !self.succeeded => {
+            Then::Retract(event) if may_pass(&error) && !self.succeeded && self.is_retracting(name) => {
                 self.counters.store_errors += 1;
                 tracing::error!(run = name, %error, "cannot be written; trying again");
                 return self.append(name, (*event).clone(), Then::Retract(event));
@@ -727,7 +751,7 @@ impl ClusterState {
                 is_cancelling && evolution.is_written()
             }
             Body::Cells(cells) => {
-                let Outline { kind, elapsed, .. } = cells.outline();
+                let (kind, elapsed) = (cells.kind(), cells.elapsed());
                 finished = cells.digest().filter(|_| cells.is_all_audited()).map(|digest| {
                     let event = RunEvent::Finished { end: None, digest, at: now.unix, elapsed };
                     (event, digest, kind.completion().to_owned())

@@ -149,7 +149,7 @@ impl Yardstick {
 
     /// Notes for how long a worker had an epoch.
     pub(crate) fn note_work(&mut self, time: Duration) {
-        self.worked += time;
+        self.worked = self.worked.saturating_add(time);
     }
 
     /// Lets time pass at the end of a run: what nobody measures for long is left out.

@@ -43,12 +43,17 @@ const UNREADABLE: Outline =
 /// A run and where it is written to, unless it has ended.
 pub(crate) type OpenedRun = (Opened, Option<RunFiles>);
 
+/// A run that cannot be read, and why not.
+pub(crate) type Unread = (RunId, Rejection);
+
 /// What runs are opened with.
 pub(crate) struct Opener {
     pub(crate) store: Store,
     pub(crate) nonce: Nonce,
     pub(crate) owner: Owner,
     pub(crate) claim: Option<Claim>,
+    /// Whether this is the coordinator of a single command, which computes what it is asked for, also if that is paused.
+    pub(crate) only_submitted: bool,
 }
 
 impl OpenRequest {
@@ -119,8 +124,16 @@ fn listed(id: &RunId, summary: Summary) -> Opened {
 enum Why {
     /// A coordinator starts.
     Start,
-    /// An operator or a study asks for it: it continues if it had stopped, perhaps with another budget.
-    Asked { priority: i32, extend: Option<Box<BudgetKeys>> },
+    /// An operator or a study asks for it: it continues if it had stopped, perhaps with another priority or budget.
+    Asked { priority: Option<i32>, extend: Option<Box<BudgetKeys>> },
+}
+
+impl Opened {
+    /// A run that cannot be read, as it is listed.
+    pub(crate) fn unread(id: RunId, why: &Rejection) -> Self {
+        let state = RunState::Failed(why.to_string());
+        Self { id, body: OpenedBody::Closed(UNREADABLE, None), state, priority: 0, created: 0 }
+    }
 }
 
 impl Opener {
@@ -144,11 +157,11 @@ impl Opener {
             OpenRequest::Submit(Submission { plan, files, priority, fresh }) => {
                 let id = self.free_id(&plan, fresh).await?;
                 self.create(&id, &plan, &files, None).await?;
-                self.read(&id, Why::Asked { priority, extend: None }, now).await
+                self.read(&id, self.asked(priority), now).await
             }
             OpenRequest::Part { id, plan, files, guests, priority, .. } => {
                 self.create(&id, &plan, &files, guests).await?;
-                self.read(&id, Why::Asked { priority, extend: None }, now).await
+                self.read(&id, self.asked(priority), now).await
             }
             OpenRequest::List { id } => self.read(&id, Why::Start, now).await,
             OpenRequest::Again { id, priority, extend } => {
@@ -157,6 +170,21 @@ impl Opener {
                 }
                 self.read(&id, Why::Asked { priority, extend }, now).await
             }
+        }
+    }
+
+    /// What an operator or a study asks for. A single command has no priorities, and changes none.
+    fn asked(&self, priority: i32) -> Why {
+        Why::Asked { priority: (!self.only_submitted).then_some(priority), extend: None }
+    }
+
+    /// Whether a run in this state continues because it is asked for.
+    fn continues(&self, state: &RunState) -> bool {
+        match state {
+            RunState::Active | RunState::Finished(_) => false,
+            // A coordinator that serves leaves it to its operators.
+            RunState::Paused => self.only_submitted,
+            RunState::Cancelled | RunState::Failed(_) => true,
         }
     }
 
@@ -193,23 +221,26 @@ impl Opener {
         }
     }
 
-    /// Reads every run of the store. One that cannot be read is listed as failed, and the others all the same.
-    pub(crate) async fn read_all(&self, now: Moment) -> Result<Vec<OpenedRun>, Rejection> {
+    /// Reads every run of the store. Returns those that cannot be read as well, and the others all the same.
+    pub(crate) async fn read_all(&self, now: Moment) -> Result<(Vec<OpenedRun>, Vec<Unread>), Rejection> {
         let folders = self.store.folders(&run::layout::runs()).await?;
         let ids: Vec<RunId> = folders.iter().filter_map(run::layout::run_of_folder).collect();
         let read = |id: RunId| async move {
-            match self.read_patiently(&id, now).await {
-                Ok(opened) => opened,
-                Err(error) => {
-                    tracing::error!(run = %id, %error, "cannot be opened");
-                    let body = OpenedBody::Closed(UNREADABLE, None);
-                    let state = RunState::Failed(error.to_string());
-                    Some((Opened { id, body, state, priority: 0, created: 0 }, None))
-                }
-            }
+            let read = self.read_patiently(&id, now).await;
+            read.map_err(|error| {
+                tracing::error!(run = %id, %error, "cannot be opened");
+                (id, error)
+            })
         };
-        let opened: Vec<Option<OpenedRun>> = stream::iter(ids).map(read).buffered(AT_A_TIME).collect().await;
-        Ok(opened.into_iter().flatten().collect())
+        let mut reading = stream::iter(ids).map(read).buffered(AT_A_TIME);
+        let (mut opened, mut unread) = (vec![], vec![]);
+        while let Some(read) = reading.next().await {
+            match read {
+                Ok(run) => opened.extend(run),
+                Err(run) => unread.push(run),
+            }
+        }
+        Ok((opened, unread))
     }
 
     /// Reads a run, even while the store fails now and then, or another coordinator that has not noticed yet still writes
@@ -264,9 +295,8 @@ impl Opener {
         let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
         let (priority, extend, is_asked) = match why {
             Why::Start => (known, None, false),
-            Why::Asked { priority, extend } => (priority, extend, true),
+            Why::Asked { priority, extend } => (priority.unwrap_or(known), extend, true),
         };
-        let is_finished = matches!(state, RunState::Finished(_));
         if !state.is_open() && !is_asked {
             return Ok((self.list_evolution(id, &head, &recorded, state, priority).await?, None));
         }
@@ -280,7 +310,7 @@ impl Opener {
             let (event, complete) = open_run.extension(budget, now.unix)?;
             events.push(event);
             extension = Some((budget, complete));
-        } else if is_asked && !state.is_open() && !is_finished {
+        } else if is_asked && self.continues(&state) {
             events.push(RunEvent::Continued { at: now.unix });
         }
         if is_asked && priority != known {
@@ -297,7 +327,8 @@ impl Opener {
             open_run.extend(budget, complete);
         }
         open_run.note_event(journal.head());
-        let state = if state.is_open() { state } else { RunState::Active };
+        let continues = !state.is_open() || is_asked && self.continues(&state);
+        let state = if continues { RunState::Active } else { state };
         let body = OpenedBody::Evolution(Box::new(open_run));
         let files = RunFiles { journal, jobs: None };
         Ok((Opened { id: id.clone(), body, state, priority, created }, Some(files)))
@@ -435,7 +466,7 @@ impl Opener {
                 let reason = "expected a single experiment: only its budget can be changed".to_owned();
                 return Err(Rejection::Unsuitable { run: id.to_string(), reason });
             }
-            Why::Asked { priority, extend: None } => (*priority, true),
+            Why::Asked { priority, extend: None } => (priority.unwrap_or(known), true),
         };
         let known_digest = recorded.finished.as_ref().map(|finished| finished.digest);
         let is_finished = known_digest.is_some();
@@ -445,13 +476,14 @@ impl Opener {
             return Ok((Opened { id: id.clone(), body, state, priority: known, created }, None));
         }
         let term = journal.begin(digest, text, opening, batches).await?;
-        if !state.is_open() && !is_finished {
+        if is_asked && self.continues(&state) {
             journal.log(&RunEvent::Continued { at: opening.now }).await?;
         }
         if priority != known {
             journal.log(&RunEvent::Prioritised { priority, at: opening.now }).await?;
         }
-        let state = if state.is_open() { state } else { RunState::Active };
+        let continues = !state.is_open() || is_asked && self.continues(&state);
+        let state = if continues { RunState::Active } else { state };
         let body = OpenedBody::Closed(outline, None);
         Ok((Opened { id: id.clone(), body, state, priority, created }, Some(term)))
     }

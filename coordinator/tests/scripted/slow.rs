@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use tokio::time::{Instant, timeout};
 
 /// Longer than anything here takes, in virtual time.
-const LONG: Duration = Duration::from_mins(1);
+pub(super) const LONG: Duration = Duration::from_mins(1);
 
 impl Script {
     /// A cluster over a slow store, without a run.
@@ -25,7 +25,7 @@ impl Script {
     }
 
     /// Delivers everything that can be computed now, as a worker that has no state at hand.
-    async fn work(&self) {
+    pub(super) async fn work(&self) {
         static WORKERS: AtomicUsize = AtomicUsize::new(0);
         let worker = format!("worker-{}", WORKERS.fetch_add(1, SeqCst));
         for grant in self.acquire(&worker, 10).await {
@@ -44,7 +44,7 @@ impl Script {
         self.until("the failure", || self.state() == State::Failed).await;
     }
 
-    fn generation(&self) -> u64 {
+    pub(super) fn generation(&self) -> u64 {
         self.cluster.status(&self.run).unwrap().standing.map_or(0, |standing| standing.generation)
     }
 
@@ -54,7 +54,9 @@ impl Script {
     }
 }
 
-fn start_worker(line: &Arc<Line>) -> tokio::task::JoinHandle<Result<worker::Departed, worker::WorkerError>> {
+pub(super) fn start_worker(
+    line: &Arc<Line>,
+) -> tokio::task::JoinHandle<Result<worker::Departed, worker::WorkerError>> {
     let identity = worker::Identity {
         id: "worker".to_owned(),
         name: "worker".to_owned(),
@@ -296,7 +298,7 @@ async fn cells_are_not_computed_again_because_the_store_failed_for_a_while() {
     assert_eq!(script.renew("a", &grant).await.durable, 1);
 }
 
-const GUESTS: &str = r#"
+pub(super) const GUESTS: &str = r#"
 name = "guests"
 problem = { kind = "onemax", length = 12 }
 algorithm = { kind = "ga", population = 4 }
@@ -345,7 +347,7 @@ study = { first = {} }
 "#;
 
 /// Has a worker deliver something right and then something wrong, so that results are retracted.
-async fn quarantine(script: &Script, experiment: &Experiment) {
+pub(super) async fn quarantine(script: &Script, experiment: &Experiment) {
     let (worker, calls) = ("liar".to_owned(), Elsewhere::new(script.cluster.clone(), "liar"));
     calls.join(join_request("liar")).await.unwrap();
     let request =
@@ -359,7 +361,7 @@ async fn quarantine(script: &Script, experiment: &Experiment) {
     assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
 }
 
-fn audited() -> Settings {
+pub(super) fn audited() -> Settings {
     Settings { audit: AuditTerms { share: 0.1, secret: 7 }, ..settings(1) }
 }
 

@@ -146,14 +146,19 @@ impl StoredJobs {
     }
 }
 
+/// What a plan of cells is called.
+pub fn kind(plan: &CellPlan) -> RunKind {
+    match plan {
+        CellPlan::Sweep(_) => RunKind::Sweep,
+        CellPlan::Tournament(_) => RunKind::Tournament,
+    }
+}
+
 /// How far a plan is, after it has been worked on for so many milliseconds.
 pub fn outline(progress: &Progress, elapsed: u64) -> Outline {
     let plan = progress.plan();
     Outline {
-        kind: match plan {
-            CellPlan::Sweep(_) => RunKind::Sweep,
-            CellPlan::Tournament(_) => RunKind::Tournament,
-        },
+        kind: kind(plan),
         standing: Some(progress.standing()),
         goal: Some(u64::from(plan.len())),
         islands: plan.len(),

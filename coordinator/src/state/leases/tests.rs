@@ -296,3 +296,15 @@ fn a_pause_of_the_coordinator_ends_no_lease() {
     assert_eq!(leases.expire(seconds(101)), []);
     assert_eq!(leases.expire(seconds(115)).len(), 1);
 }
+
+#[test]
+fn a_worker_that_makes_up_pieces_has_no_more_than_a_worker_can() {
+    let mut leases = leases();
+    let piece = |first| Work { run: "r".to_owned(), piece: Piece::Cells { first, count: 1 } };
+    let most = MOST_HELD as u32;
+    assert!((0..most).all(|first| leases.renew(&piece(first), "a", u64::from(first), 0, seconds(0))));
+    assert!(!leases.renew(&piece(most), "a", 0, 0, seconds(0)));
+    assert!(!leases.knows(&piece(most)), "nothing of it is remembered");
+    assert!(leases.renew(&piece(0), "a", 0, 1, seconds(1)), "what it has it keeps");
+    assert!(leases.renew(&piece(most), "b", 0, 0, seconds(0)));
+}
