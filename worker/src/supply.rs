@@ -82,6 +82,39 @@ impl Ready {
     }
 }
 
+/// A plan as its text says, with everything that takes long to make ready and needs nothing else.
+enum Parsed {
+    Evolution(Arc<Evolution>),
+    Cells(CellPlan),
+}
+
+impl Parsed {
+    fn of(run: &str, text: &str) -> Result<Self, SupplyError> {
+        match experiment::parse(run, text, None).map_err(wrong)? {
+            Plan::Single(experiment) => Ok(Self::Evolution(Arc::new(Evolution::new(&experiment)))),
+            plan => {
+                let plan = CellPlan::of(plan).map(Self::Cells);
+                plan.ok_or_else(|| wrong("expected an experiment, a sweep or a tournament"))
+            }
+        }
+    }
+}
+
+impl Workshop {
+    fn new(plan: CellPlan, files: &BTreeMap<Digest, Bytes>, engines: &Engines) -> Result<Self, SupplyError> {
+        let contestants = match &plan {
+            CellPlan::Sweep(_) => vec![],
+            CellPlan::Tournament(games) => {
+                games.contestants(files, engines).map_err(|error| match error {
+                    ContestantError::Engine { .. } => SupplyError::Missing(error.to_string()),
+                    error => wrong(error),
+                })?
+            }
+        };
+        Ok(Self { plan, contestants })
+    }
+}
+
 #[derive(Clone)]
 enum Prepared {
     Evolution(Arc<Evolution>),
@@ -95,7 +128,7 @@ pub(crate) struct Supply {
     plans: Arc<AsyncMutex<BTreeMap<Digest, Prepared>>>,
     states: Arc<Mutex<Cache>>,
     engines: Arc<Engines>,
-    /// Whether plans are parsed where they are asked for, as simulations need.
+    /// Whether plans are made ready where they are asked for, as simulations need.
     inline: bool,
 }
 
@@ -164,33 +197,30 @@ impl Supply {
         text: &str,
         players: Vec<v1::Body>,
     ) -> Result<Prepared, SupplyError> {
-        let plan = self.parse(&work.run, text).await?;
-        if let Plan::Single(experiment) = plan {
-            return Ok(Prepared::Evolution(Arc::new(Evolution::new(&experiment))));
-        }
-        let plan = CellPlan::of(plan);
-        let plan = plan.ok_or_else(|| wrong("expected an experiment, a sweep or a tournament"))?;
-        let contestants = match &plan {
-            CellPlan::Sweep(_) => vec![],
-            CellPlan::Tournament(games) => {
-                let files = self.player_files(work, players).await?;
-                games.contestants(&files, &self.engines).map_err(|error| match error {
-                    ContestantError::Engine { .. } => SupplyError::Missing(error.to_string()),
-                    error => wrong(error),
-                })?
-            }
+        let (run, text) = (work.run.clone(), text.to_owned());
+        let plan = match self.apart(move || Parsed::of(&run, &text)).await?? {
+            Parsed::Evolution(evolution) => return Ok(Prepared::Evolution(evolution)),
+            Parsed::Cells(plan) => plan,
         };
-        Ok(Prepared::Cells(Arc::new(Workshop { plan, contestants })))
+        let files = match &plan {
+            CellPlan::Sweep(_) => BTreeMap::new(),
+            CellPlan::Tournament(_) => self.player_files(work, players).await?,
+        };
+        let engines = self.engines.clone();
+        let workshop = self.apart(move || Workshop::new(plan, &files, &engines)).await??;
+        Ok(Prepared::Cells(Arc::new(workshop)))
     }
 
-    /// Parses a plan; a large sweep takes a while, and leases are renewed meanwhile.
-    async fn parse(&self, run: &str, text: &str) -> Result<Plan, SupplyError> {
+    /// Computes something apart from the session's loop: parsing a large sweep or building an endgame database takes a
+    /// while, and leases are renewed meanwhile.
+    async fn apart<T: Send + 'static>(
+        &self,
+        compute: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SupplyError> {
         if self.inline {
-            return experiment::parse(run, text, None).map_err(wrong);
+            return Ok(compute());
         }
-        let (run, text) = (run.to_owned(), text.to_owned());
-        let parsed = tokio::task::spawn_blocking(move || experiment::parse(&run, &text, None)).await;
-        parsed.map_err(wrong)?.map_err(wrong)
+        tokio::task::spawn_blocking(compute).await.map_err(wrong)
     }
 
     async fn player_files(
