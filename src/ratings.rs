@@ -3,6 +3,8 @@
 
 use crate::drive::{self, Ending, Wish};
 use crate::failure::Failure;
+use crate::protection::Credentials;
+use crate::remote::{self, Remote, SILENCE};
 use crate::run::How;
 use crate::run_name;
 use crate::signals::Signals;
@@ -10,13 +12,19 @@ use crate::terminal::out;
 use crate::tournament::{Outcome, PlayedTournament};
 use ::tournament::Rating;
 use evolution::digest::Digest;
+use evolution::epoch::ChampionView;
+use experiment::file::ExperimentFile;
 use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
 use experiment::{Plan, Tournament};
 use problems::{Checkers, Consult, ProblemSpec, Ties};
+use proto::v1::SubmitRequest;
+use proto::v1::run_status::State;
 use run::RunId;
+use run::export::{self, Parts};
 use run::finished::best_champion;
 use run::players::PlayerFiles;
 use run::states::States;
+use serde::Deserialize;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -44,6 +52,11 @@ pub(crate) struct Arguments {
     /// Openings that each pair of players plays with both colours
     #[arg(long, default_value_t = 39, value_parser = clap::value_parser!(u32).range(1..=156))]
     openings: u32,
+    /// Rate a run of a coordinator, by its workers, instead of one of a local store; also `ATOLL_COORDINATOR`
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    credentials: Credentials,
     #[command(flatten)]
     how: How,
 }
@@ -66,20 +79,14 @@ struct Field {
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.how.store) {
+        return run_there(&url, arguments).await;
+    }
     let store = arguments.how.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
     let states = States::open(&store, &run).await?;
     let mut field = Field::of(&states, &run, arguments).await?;
-    for benchmark in BENCHMARKS {
-        let (name, player) = (benchmark.to_owned(), Some(benchmark.to_owned()));
-        field.players.push(PlayerKeys { name, player, ..PlayerKeys::default() });
-    }
-    let keys = TournamentKeys {
-        openings: arguments.openings,
-        depth: arguments.depth,
-        ..TournamentKeys::new(field.players.clone())
-    };
-    let plan = Tournament::new("ratings", 0, keys)?;
+    let plan = field.tournament(arguments)?;
     let files = field.files.values().cloned().collect();
     let wish = Wish::Submit { plan: Box::new(Plan::Tournament(Box::new(plan))), files, fresh: false };
     let mut signals = Signals::listen()?;
@@ -94,22 +101,59 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The islands that are asked for; by default the one whose last champion is the fittest, of equals the first found.
-async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<Vec<u32>, Failure> {
-    let count = states.islands();
+/// The same by a coordinator: it looks the champions up, and its workers play.
+async fn run_there(url: &str, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::connect(url, &arguments.credentials).await?;
+    let run = RunId::new(remote.find(&arguments.run).await?)?;
+    let parts = remote.parts(run.as_str()).await?;
+    let mut field = Field::sent(&parts, &run, arguments)?;
+    let (file, text) = ("ratings.toml".to_owned(), field.tournament(arguments)?.text().to_owned());
+    let request = SubmitRequest { file, text, seed: None, priority: 0, fresh: false, players: vec![] };
+    let games = RunId::new(remote.submit(request).await?)?;
+    let mut signals = Signals::listen()?;
+    let status = tokio::select! {
+        status = remote.watch(games.as_str(), SILENCE) => status?,
+        () = signals.asked() => {
+            eprintln!("stopped waiting; the games continue: run the same command again");
+            return Ok(ExitCode::from(signals.exit_code()));
+        }
+    };
+    if status.state() != State::Finished {
+        return Err(Failure::Other(format!("the games {games} did not finish: {}", status.reason)));
+    }
+    let progress = export::progress(games.as_str(), &remote.parts(games.as_str()).await?);
+    let progress = progress.ok_or_else(|| unreadable(&games))?;
+    let outcome = Outcome::of(&progress).ok_or_else(|| unreadable(&games))?;
+    field.join_equals(outcome.plan.players());
+    field.print(&run, &games, &outcome, arguments.how.json);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unreadable(run: &RunId) -> Failure {
+    Failure::Other(format!("what the coordinator sent of {run} cannot be read: is it of this version?"))
+}
+
+/// The islands that the command line names; nothing if it leaves them open.
+fn named_islands(count: u32, run: &RunId, arguments: &Arguments) -> Result<Option<Vec<u32>>, Failure> {
     if let Some(missing) = arguments.island.iter().find(|&&island| island >= count) {
         let last = count.saturating_sub(1);
         let message = format!("expected an island of `{run}` from 0 to {last}, found `--island {missing}`");
         return Err(Failure::Usage(message));
     }
     if arguments.all_islands {
-        return Ok((0..count).collect());
+        return Ok(Some((0..count).collect()));
     }
-    if !arguments.island.is_empty() {
-        let mut chosen = arguments.island.clone();
-        chosen.sort_unstable();
-        chosen.dedup();
-        return Ok(chosen);
+    let mut chosen = arguments.island.clone();
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok((!chosen.is_empty()).then_some(chosen))
+}
+
+/// The islands that are asked for; by default the one whose last champion is the fittest, of equals the first found.
+async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<Vec<u32>, Failure> {
+    let count = states.islands();
+    if let Some(named) = named_islands(count, run, arguments)? {
+        return Ok(named);
     }
     let (mut islands, mut champions) = (vec![], vec![]);
     for island in 0..count {
@@ -120,13 +164,79 @@ async fn islands(states: &States, run: &RunId, arguments: &Arguments) -> Result<
     Ok(best_champion(&champions).map(|best| islands[best]).into_iter().collect())
 }
 
+/// What a coordinator sends of an evolution, as far as it matters here.
+#[derive(Deserialize)]
+struct SentRun {
+    experiment: ExperimentFile,
+    champions: Vec<SentChampion>,
+}
+
+#[derive(Deserialize)]
+struct SentChampion {
+    island: u32,
+    /// Nothing where it is not finite.
+    fitness: Option<f64>,
+    generation: u64,
+}
+
 impl Field {
+    /// The champions of a run that a coordinator has sent: by name, for it to look up.
+    fn sent(parts: &Parts, run: &RunId, arguments: &Arguments) -> Result<Self, Failure> {
+        let sent = parts.get("run.json").and_then(|json| serde_json::from_slice::<SentRun>(json).ok());
+        let (sent, epochs) = sent.zip(export::epochs(parts)).ok_or_else(|| unreadable(run))?;
+        let ProblemSpec::Checkers(spec) = &sent.experiment.problem else {
+            return Err(no_players(&sent.experiment.name));
+        };
+        let islands = named_islands(epochs.len() as u32, run, arguments)?.unwrap_or_else(|| {
+            let view = |champion: &SentChampion| ChampionView {
+                fitness: champion.fitness.unwrap_or(f64::NEG_INFINITY),
+                generation: champion.generation,
+                genome: vec![],
+            };
+            let views: Vec<ChampionView> = sent.champions.iter().map(view).collect();
+            best_champion(&views).map(|best| sent.champions[best].island).into_iter().collect()
+        });
+        let mut field = Self { islands, ..Self::default() };
+        for island in field.islands.clone() {
+            let stored = epochs.get(island as usize).map_or(&[][..], Vec::as_slice);
+            for epoch in spread(stored, arguments.milestones as usize) {
+                let (name, player) = (format!("{island}@{epoch}"), Some(format!("{run}/{island}@{epoch}")));
+                field.milestones.push(Milestone { island, epoch, player: field.players.len() });
+                field.players.push(PlayerKeys { name, player, ..knowledge(spec) });
+            }
+        }
+        field.finish(run)
+    }
+
+    /// The tournament of all of them and the benchmarks.
+    fn tournament(&mut self, arguments: &Arguments) -> Result<Tournament, Failure> {
+        for benchmark in BENCHMARKS {
+            let (name, player) = (benchmark.to_owned(), Some(benchmark.to_owned()));
+            self.players.push(PlayerKeys { name, player, ..PlayerKeys::default() });
+        }
+        let keys = TournamentKeys {
+            openings: arguments.openings,
+            depth: arguments.depth,
+            ..TournamentKeys::new(self.players.clone())
+        };
+        Ok(Tournament::new("ratings", 0, keys)?)
+    }
+
+    /// Takes those for one player that turned out to be the same.
+    fn join_equals(&mut self, looked_up: &[PlayerKeys]) {
+        for (player, found) in self.players.iter_mut().zip(looked_up) {
+            player.digest.clone_from(&found.digest);
+        }
+        for milestone in &mut self.milestones {
+            let own = &self.players[milestone.player].digest;
+            let first = self.players.iter().position(|player| player.digest == *own);
+            milestone.player = first.unwrap_or(milestone.player);
+        }
+    }
+
     async fn of(states: &States, run: &RunId, arguments: &Arguments) -> Result<Self, Failure> {
         let ProblemSpec::Checkers(spec) = &states.experiment.file().problem else {
-            let name = states.experiment.name();
-            let message =
-                format!("expected a run of the problem `checkers`, found the experiment {name} of another");
-            return Err(Failure::Usage(message));
+            return Err(no_players(states.experiment.name()));
         };
         let islands = islands(states, run, arguments).await?;
         let mut field = Self { islands, ..Self::default() };
@@ -140,10 +250,14 @@ impl Field {
                 field.add(island, epoch, champion.into(), spec);
             }
         }
-        let is_rated = |island: &u32| field.milestones.iter().any(|milestone| milestone.island == *island);
-        field.islands.retain(is_rated);
-        field.check(run)?;
-        Ok(field)
+        field.finish(run)
+    }
+
+    /// The field with all champions in it.
+    fn finish(mut self, run: &RunId) -> Result<Self, Failure> {
+        self.islands.retain(|island| self.milestones.iter().any(|milestone| milestone.island == *island));
+        self.check(run)?;
+        Ok(self)
     }
 
     fn check(&self, run: &RunId) -> Result<(), Failure> {
@@ -265,6 +379,12 @@ fn climb<T>(course: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u32) 
         }
     }
     (peak, (course.len() - 1 - peak) as u32)
+}
+
+fn no_players(experiment: &str) -> Failure {
+    let message =
+        format!("expected a run of the problem `checkers`, found the experiment {experiment} of another");
+    Failure::Usage(message)
 }
 
 /// A player with what those know who evolve, and who searches as they do.

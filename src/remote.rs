@@ -21,10 +21,11 @@ use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
 use report::text::number;
+use run::export::Parts;
 use run::summary::RunKind;
 use run::{Lock, RunId};
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -237,6 +238,17 @@ impl Remote {
             Ok(reply) => Ok(reply.into_inner().run),
             Err(status) => Err(self.failure(&status)),
         }
+    }
+
+    /// Everything that the coordinator sends of a run.
+    pub(crate) async fn parts(&mut self, run: &str) -> Result<Parts, Failure> {
+        let reply = self.client.export(v1::ExportRequest { run: run.to_owned() }).await;
+        let mut parts = reply.map_err(|status| self.unsuitable(&status))?.into_inner();
+        let mut all = Parts::new();
+        while let Some(part) = parts.message().await.map_err(|status| self.failure(&status))? {
+            all.entry(part.name).or_default().extend_from_slice(&part.bytes);
+        }
+        Ok(all)
     }
 
     /// What the JSON API of the dashboard returns for a path.
@@ -721,11 +733,11 @@ pub(crate) async fn export(
 ) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
     let run = remote.find(run).await?;
-    let reply = remote.client.export(v1::ExportRequest { run: run.clone() }).await;
-    let mut parts = reply.map_err(|status| remote.unsuitable(&status))?.into_inner();
-    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    while let Some(part) = parts.message().await.map_err(|status| remote.failure(&status))? {
-        files.entry(part.name).or_default().extend_from_slice(&part.bytes);
+    let files = remote.parts(&run).await?;
+    if !files.contains_key("run.json") {
+        let message =
+            format!("expected a single experiment, found `{run}`: only its champions can be exported");
+        return Err(Failure::Usage(message));
     }
     // Names come from another machine: only those that we know become files.
     let known = ["run.json", "champions.csv", "statistics.csv", "migrations.csv"];

@@ -221,3 +221,40 @@ fn a_tournament_has_one_digest_and_every_game_once() {
     let table = json(&elsewhere.atoll(&["tournament", "table", &run, "--json"]));
     assert_eq!(table["players"], alone["players"]);
 }
+
+#[test]
+fn a_coordinator_rates_milestones_as_a_local_store_does() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let _worker = coordinator.worker(&[]);
+    let run = coordinator.submit(&SELF_PLAY.replace("generations = 12", "generations = 6"));
+    coordinator.digest(&run);
+    let rate = [
+        "ratings",
+        &run,
+        "--milestones",
+        "2",
+        "--island",
+        "0",
+        "--island",
+        "2",
+        "--depth",
+        "1",
+        "--openings",
+        "1",
+    ];
+    let rate = [&rate[..], &["--json"]].concat();
+    let there = json(&coordinator.command(&rate));
+    assert_eq!(there["milestones"].as_array().unwrap().len(), 4, "{there}");
+    let games = there["tournament"].as_str().unwrap();
+    let listed = json(&coordinator.command(&["runs", "--json"]));
+    let is_played = |run: &serde_json::Value| run["run"] == games && run["state"] == "finished";
+    assert!(listed.as_array().unwrap().iter().any(is_played), "{listed}");
+    let exported = coordinator.command(&["export", games]);
+    assert_eq!(exported.status.code(), Some(2), "a tournament has no champions to export");
+    drop(coordinator);
+    let here = json(&folder.atoll(&rate));
+    for key in ["run", "milestones", "benchmarks", "progress", "comparisons"] {
+        assert_eq!(there[key], here[key], "{key}");
+    }
+}

@@ -132,10 +132,9 @@ impl Operator for OperatorApi {
         let run = RunId::new(&request.into_inner().run).map_err(Rejection::from)?;
         // What is stored is exported, so that a run that goes on is not held up.
         let store = self.front.cluster().await?.store();
-        let export = export::read(store, &run).await.map_err(Rejection::from)?;
-        let parts = export.files().into_iter().flat_map(|(name, text)| {
-            chunks::cut(&text.into())
-                .map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })
+        let parts = export::parts(store, &run).await.map_err(Rejection::from)?;
+        let parts = parts.into_iter().flat_map(|(name, bytes)| {
+            chunks::cut(&bytes).map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })
         });
         Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))))
     }

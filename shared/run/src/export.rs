@@ -1,9 +1,16 @@
-//! A run's champions and statistics, as JSON and CSV.
+//! A run's champions and statistics, as JSON and CSV; and what a coordinator sends of a run to commands elsewhere.
 
 use crate::epochs::StoredEpochs;
 use crate::head::{Restored, RunError, RunHead};
+use crate::jobs::StoredJobs;
 use crate::layout::RunId;
+use crate::stored;
+use archipelago::Progress;
+use archipelago::cell::{CellPlan, CellResult};
+use bytes::Bytes;
+use evolution::codec;
 use evolution::epoch::ChampionView;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use store::Store;
 
@@ -19,6 +26,56 @@ pub struct Export {
 struct Champion {
     island: usize,
     view: ChampionView,
+}
+
+/// The epochs of each island whose states are stored, as JSON.
+const EPOCHS: &str = "epochs.json";
+/// The plan of a sweep or a tournament, and the results of its cells.
+const PLAN: &str = "plan.toml";
+const RESULTS: &str = "results";
+
+/// Everything that a coordinator sends of a run: of an evolution the files of its export and the epochs whose champions can
+/// be had, of a sweep or a tournament its plan and results.
+///
+/// # Errors
+/// If it cannot be read, or is a study.
+pub async fn parts(store: &Store, run: &RunId) -> Result<Vec<(&'static str, Bytes)>, RunError> {
+    let plan = stored::read_plan(store, run).await?.0;
+    if let Some(plan) = CellPlan::of(plan) {
+        let StoredJobs { progress, .. } = StoredJobs::read(store, run, plan).await?.sound(run)?;
+        let results: Vec<_> = progress.done().iter().collect();
+        let results = codec::encode(&results).expect("what was stored can be stored again");
+        return Ok(vec![(PLAN, progress.plan().text().to_owned().into()), (RESULTS, results)]);
+    }
+    let export = read(store, run).await?;
+    let epochs: Vec<Vec<u64>> =
+        export.epochs.states.iter().map(|states| states.keys().copied().collect()).collect();
+    let epochs = serde_json::to_vec(&epochs).expect("it is JSON");
+    let files = export.files().into_iter().map(|(name, text)| (name, text.into()));
+    Ok(files.chain([(EPOCHS, epochs.into())]).collect())
+}
+
+/// What was sent of a run, by name.
+pub type Parts = BTreeMap<String, Vec<u8>>;
+
+/// The epochs of each island whose states were stored when this was sent.
+pub fn epochs(parts: &Parts) -> Option<Vec<Vec<u64>>> {
+    serde_json::from_slice(parts.get(EPOCHS)?).ok()
+}
+
+/// How far a sweep or a tournament was when this was sent. Nothing if it is something else, or does not fit together.
+pub fn progress(run: &str, parts: &Parts) -> Option<Progress> {
+    let text = std::str::from_utf8(parts.get(PLAN)?).ok()?;
+    let plan = CellPlan::of(experiment::parse(run, text, None).ok()?)?;
+    let results: Vec<(u32, CellResult)> = codec::decode(parts.get(RESULTS)?).ok()?;
+    let mut progress = Progress::new(plan);
+    for (number, result) in results {
+        if !progress.plan().fits(number, &result) {
+            return None;
+        }
+        progress.add(number, result);
+    }
+    Some(progress)
 }
 
 /// Reads what is stored of a run.
