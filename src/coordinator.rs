@@ -14,7 +14,7 @@ use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{
-    AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as Office, Traces,
+    AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as CoordinatorSettings, Traces,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
@@ -251,7 +251,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
     };
     if shared.print_config {
-        office(&settings)?;
+        coordinator_settings(&settings)?;
         limits(&settings)?;
         first(&settings)?;
         settings.print()?;
@@ -260,8 +260,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Err(failure) = log::start(&settings) {
         return Err(refuse(&settings, failure).await);
     }
-    match office(&settings).and_then(|office| Ok((office, limits(&settings)?))) {
-        Ok((office, limits)) => serve(&settings, office, limits).await,
+    match coordinator_settings(&settings).and_then(|checked| Ok((checked, limits(&settings)?))) {
+        Ok((checked, limits)) => serve(&settings, checked, limits).await,
         Err(failure) => Err(refuse(&settings, failure).await),
     }
 }
@@ -270,25 +270,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 /// text: a worker that expects TLS ends because of that. With a file that is no TOML there is no address to do it at, and
 /// workers wait for `give_up_after`.
 async fn refuse(settings: &Settings, failure: Failure) -> Failure {
-    let prepare = || -> Result<Office, Failure> {
-        Ok(Office {
+    let prepare = || -> Result<CoordinatorSettings, Failure> {
+        Ok(CoordinatorSettings {
             exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
             linger: settings.time("linger")?,
             tls: protection::tls(settings).unwrap_or_default(),
             permissions: protection::permissions(settings).unwrap_or_default(),
-            ..Office::new(Nonce(rand::random()), env!("CARGO_PKG_VERSION"))
+            ..CoordinatorSettings::new(Nonce(rand::random()), env!("CARGO_PKG_VERSION"))
         })
     };
-    let Ok(office) = prepare() else { return failure };
-    if !office.exit_when_done || failure.exit() != Exit::Misconfigured {
+    let Ok(checked) = prepare() else { return failure };
+    if !checked.exit_when_done || failure.exit() != Exit::Misconfigured {
         return failure;
     }
     // Nothing is served but the reason, so that no address needs protection.
     let bind = async |key: &str| TcpListener::bind(settings.text(key).ok()?).await.ok();
     let Some(listener) = bind("listen").await else { return failure };
     let http = bind("http").await;
-    let _ = announce(&listener, http.as_ref(), &office);
-    let _ = refuse_all(listener, Limits::default(), http, office, &failure).await;
+    let _ = announce(&listener, http.as_ref(), &checked);
+    let _ = refuse_all(listener, Limits::default(), http, checked, &failure).await;
     failure
 }
 
@@ -297,17 +297,17 @@ async fn refuse_all(
     listener: TcpListener,
     limits: Limits,
     http: Option<TcpListener>,
-    office: Office,
+    checked: CoordinatorSettings,
     failure: &Failure,
 ) -> Result<(), Failure> {
     tracing::error!(reason = %failure, "cannot start; workers are informed during `linger`");
     let mut signals = Signals::listen()?;
     let (limits, asked) = (leave_descriptors(limits), Box::pin(signals.asked()));
-    coordinator::refuse_listener(listener, limits, http, office, failure.to_string(), asked).await?;
+    coordinator::refuse_listener(listener, limits, http, checked, failure.to_string(), asked).await?;
     Ok(())
 }
 
-fn office(settings: &Settings) -> Result<Office, Failure> {
+fn coordinator_settings(settings: &Settings) -> Result<CoordinatorSettings, Failure> {
     let terms = Terms {
         lease: settings.time("lease")?,
         stall: settings.time("stall")?,
@@ -318,12 +318,13 @@ fn office(settings: &Settings) -> Result<Office, Failure> {
         return Err(settings.bad("lease", "expected at least 100ms"));
     }
     let permissions = protection::permissions(settings)?;
-    Ok(Office {
+    Ok(CoordinatorSettings {
         terms,
         nonce: Nonce(rand::random()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
         max_runs: settings.parsed("max_runs", "a number of runs")?,
+        only_submitted: false,
         first: None,
         revive: settings.parsed("revive", "`true` or `false`")?,
         give_up_after: settings.time_or_never("give_up_after")?,
@@ -391,35 +392,39 @@ fn reload(settings: &Settings) -> Result<Option<Reload>, Failure> {
     Ok((!every.is_zero()).then(|| Reload { every, read: Arc::new(read) }))
 }
 
-async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Result<ExitCode, Failure> {
+async fn serve(
+    settings: &Settings,
+    mut checked: CoordinatorSettings,
+    limits: Limits,
+) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
-    let listener = listen(settings, "listen", &office).await?;
+    let listener = listen(settings, "listen", &checked).await?;
     let http = match settings.text("http")?.as_str() {
         "off" => None,
-        _ => Some(listen(settings, "http", &office).await?),
+        _ => Some(listen(settings, "http", &checked).await?),
     };
-    if office.address.is_empty() {
+    if checked.address.is_empty() {
         let own = address(&listener)?;
         if !own.ip().is_unspecified() {
-            office.address = own.to_string();
-        } else if office.takeover_after.is_some() {
+            checked.address = own.to_string();
+        } else if checked.takeover_after.is_some() {
             let message = "expected HOST:PORT where the other coordinators reach this one, found none";
             return Err(settings.bad("advertise", message));
         }
     }
-    announce(&listener, http.as_ref(), &office)?;
+    announce(&listener, http.as_ref(), &checked)?;
     let prepared = tokio::select! {
         prepared = prepare(settings) => prepared,
         () = signals.asked() => return Ok(signals.exit()),
     };
     let store = match prepared {
         Ok((store, first)) => {
-            office.first = first;
+            checked.first = first;
             store
         }
         Err(failure) => {
-            if office.exit_when_done && failure.exit() == Exit::Misconfigured {
-                refuse_all(listener, limits, http, office, &failure).await?;
+            if checked.exit_when_done && failure.exit() == Exit::Misconfigured {
+                refuse_all(listener, limits, http, checked, &failure).await?;
             }
             return Err(failure);
         }
@@ -427,7 +432,7 @@ async fn serve(settings: &Settings, mut office: Office, limits: Limits) -> Resul
     let asked = Box::pin(signals.asked());
     let limits = leave_descriptors(limits);
     let ending =
-        coordinator::serve_listener(listener, limits, http, store, office, clock::now, asked).await?;
+        coordinator::serve_listener(listener, limits, http, store, checked, clock::now, asked).await?;
     match ending {
         Ending::Done => {
             termination::write("all runs are finished");
@@ -447,8 +452,12 @@ fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
 }
 
 /// Says where it is.
-fn announce(listener: &TcpListener, http: Option<&TcpListener>, office: &Office) -> Result<(), Failure> {
-    let scheme = if office.tls.is_some() { "https" } else { "http" };
+fn announce(
+    listener: &TcpListener,
+    http: Option<&TcpListener>,
+    checked: &CoordinatorSettings,
+) -> Result<(), Failure> {
+    let scheme = if checked.tls.is_some() { "https" } else { "http" };
     log::say("coordinator at", &format!("{scheme}://{}", address(listener)?));
     if let Some(http) = http {
         log::say("dashboard, health and metrics at", &format!("{scheme}://{}", address(http)?));
@@ -548,13 +557,17 @@ fn leave_descriptors(limits: Limits) -> Limits {
 }
 
 /// A listener; on addresses that others can reach only if they are protected, or if that was asked for.
-async fn listen(settings: &Settings, key: &str, office: &Office) -> Result<TcpListener, Failure> {
+async fn listen(
+    settings: &Settings,
+    key: &str,
+    checked: &CoordinatorSettings,
+) -> Result<TcpListener, Failure> {
     let text = settings.text(key)?;
     let addresses: Vec<SocketAddr> = match text.to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
         Err(error) => return Err(settings.bad(key, &format!("expected HOST:PORT, found `{text}`: {error}"))),
     };
-    protection::check_address(settings, key, &addresses, (&office.permissions, office.tls.as_ref()))?;
+    protection::check_address(settings, key, &addresses, (&checked.permissions, checked.tls.as_ref()))?;
     let listener = TcpListener::bind(&addresses[..]).await;
     listener.map_err(|error| Failure::Other(format!("cannot listen on {text} ({key}): {error}")))
 }

@@ -12,7 +12,7 @@ use archipelago::Progress;
 use codec::Standing;
 use report::text::{number, shortened};
 use run::epochs::total;
-use run::{Damage, Lock, Recorded, RunId, Status, StoredRun, layout};
+use run::{Damage, Recorded, RunId, StoredRun, layout, listing};
 use std::process::ExitCode;
 use store::Store;
 
@@ -180,7 +180,9 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
     let stored = StoredRun::read(store, run).await?;
     tell(run, stored.damage());
     let (kind, recorded) = (stored.kind().name(), stored.recorded());
-    let state = state(store, run, stored.damage(), &recorded.status);
+    let is_damaged = !stored.damage().is_empty();
+    let state =
+        if is_damaged { "damaged".to_owned() } else { listing::state(store, run, &recorded.status).0 };
     let created = created(recorded);
     let digest = recorded.finished.as_ref().map(|finished| finished.digest.to_string());
     let reached = match &stored {
@@ -200,22 +202,6 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
 /// When a run was created.
 fn created(recorded: &Recorded) -> String {
     recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at))
-}
-
-/// How a run stands, in a word. One that is open is running if a process has it, and stopped otherwise.
-fn state(store: &Store, run: &RunId, damage: &[Damage], status: &Status) -> String {
-    let is_held = || {
-        let holder = Lock::holder(store, run).ok().flatten();
-        holder.is_some() || Lock::server(store).ok().flatten().is_some()
-    };
-    match status {
-        _ if !damage.is_empty() => "damaged".to_owned(),
-        // Who serves a bucket cannot be seen from here.
-        Status::Open if store.folder_on_disk().is_none() => status.to_string(),
-        Status::Open if is_held() => "running".to_owned(),
-        Status::Open => "stopped".to_owned(),
-        status => status.to_string(),
-    }
 }
 
 /// Says what is wrong with a run.

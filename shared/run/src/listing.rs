@@ -172,7 +172,8 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
     }
 }
 
-fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
+/// The same in a word, and why. A run that is open is running if a process has it, and stopped otherwise.
+pub fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
     match phase(store, run, status) {
         Phase::Failed(reason) => ("failed".to_owned(), reason),
         Phase::Damaged(reason) => ("damaged".to_owned(), reason),
