@@ -2,13 +2,14 @@
 //!
 //! `ATOLL_FLOOD_SECONDS=N` floods for so long, and measures what the worker keeps of its rate (`tests/long floods`).
 
-use crate::process::{Coordinator, EXPERIMENT, Folder};
+use crate::process::{Coordinator, EXPERIMENT, Folder, Process, wait_until};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::worker_client::WorkerClient;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -218,4 +219,30 @@ fn floods_are_held_off() {
     }
     let said = coordinator.said();
     assert!(!said.contains("panicked") && !said.lines().any(|line| line.starts_with("forged")), "{said}");
+}
+
+/// For how long a process has computed, in hundredths of a second.
+fn computed(process: &Process) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn a_coordinator_without_file_descriptors_waits_for_some() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    // Without descriptors it cannot read its store.
+    wait_until("readiness", || coordinator.page("/readyz").ends_with("ready\n"));
+    let process = Pid::from_raw(coordinator.process.0.id() as i32);
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let none = Rlimit { current: Some(0), maximum };
+    let before = prlimit(process, Resource::Nofile, none).unwrap();
+    let computed_before = computed(&coordinator.process);
+    // It cannot be accepted, and is given up after 5 seconds.
+    assert_eq!(coordinator.page("/healthz"), "");
+    let spent = computed(&coordinator.process) - computed_before;
+    assert!(spent < 100, "it computed for {spent} hundredths of 5 seconds");
+    prlimit(process, Resource::Nofile, before).unwrap();
+    assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "it accepts again");
 }
