@@ -371,7 +371,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         return Ok(ExitCode::from(signals.exit_code()));
     }
     loop {
-        let row = listing::row(store, run).await;
+        let row = listing::whole_row(store, run).await;
         let row = row.ok_or_else(|| Failure::Other(format!("run {run} is not in this store any more")))?;
         let status = status(&row);
         let shown = progress.get_or_insert_with(|| Progress::new(&status));

@@ -112,6 +112,20 @@ fn results_that_were_deleted_from_a_finished_run_are_not_recomputed_silently() {
 }
 
 #[test]
+fn a_finished_run_is_damaged_for_watch_as_it_is_for_runs() {
+    let place = golden();
+    place.run(&["watch", RUN, "--json"]).expect(0);
+    std::fs::remove_file(files(&place, RUN, "commits").pop().unwrap()).unwrap();
+    for summary in [true, false] {
+        if !summary {
+            std::fs::remove_dir_all(place.store().join("runs").join(RUN).join("summaries")).unwrap();
+        }
+        assert_eq!(state(&place, RUN), "damaged");
+        place.run(&["watch", RUN, "--json"]).expect(1);
+    }
+}
+
+#[test]
 fn a_damaged_run_is_neither_exported_nor_resumed() {
     for damage in [
         |place: &Place| std::fs::remove_file(last_event(place, RUN)).unwrap(),

@@ -399,9 +399,11 @@ impl Cells {
             self.audits.remove(number);
         }
         self.last.retain(|_, number| !numbers.contains(number));
-        // What a pairing did not need any more, it may need again; what was taken back is offered by itself.
-        let is_wanted = |number: &u32| self.is_open(*number) && !numbers.contains(number);
-        self.next = (0..self.next).find(is_wanted).unwrap_or(self.next);
+        if self.kind() == RunKind::Tournament {
+            // What a pairing did not need any more, it may need again. What was taken back is offered by itself.
+            let is_wanted = |number: &u32| self.is_open(*number) && !numbers.contains(number);
+            self.next = (0..self.next).find(is_wanted).unwrap_or(self.next);
+        }
     }
 
     /// Takes the result of a cell that is stored; returns the worker that it comes from, if it may have to be audited.

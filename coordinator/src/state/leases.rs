@@ -49,7 +49,7 @@ const STALLED_AFTER: u32 = 10;
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// The longest of these times.
 const LONGEST_BACK_OFF: Duration = Duration::from_mins(1);
-/// The most pieces that a worker has. It is never given so many: one that renews more makes them up.
+/// The most pieces that are re-adopted for a worker: one that renews more makes them up.
 const MOST_HELD: usize = 4096;
 /// The most workers that are remembered with what failed on them, of each piece.
 const MOST_FAILURES: usize = 256;
@@ -421,9 +421,8 @@ impl Leases {
         due.find(|work| self.offers[work].is_for(worker, now) && may_take(work)).cloned()
     }
 
-    /// Renews a lease, or re-adopts it if it had expired. Rejected if the worker has another lease of the work by now, or
-    /// more work than a worker can have.
-    /// However long the work takes, it stays with a worker that renews.
+    /// Renews a lease, or re-adopts it if it had expired. Rejected if the worker has another lease of the work by now, or as
+    /// much work as a worker can have. However long the work takes, it stays with a worker that renews.
     pub fn renew(&mut self, work: &Work, worker: &str, token: Token, progress: u64, now: Duration) -> bool {
         let length = self.terms.lease;
         let offer = self.offers.get_mut(work);

@@ -11,7 +11,7 @@ use crate::layout::{self, Place, RunId};
 use crate::lock::Lock;
 use crate::record::Commit;
 use crate::removal::{self, RemovedRun};
-use crate::stored;
+use crate::stored::{self, StoredRun};
 use crate::summary::{Ended, Outline, RunKind, Summary};
 use crate::yardstick::Strengths;
 use archipelago::Mark;
@@ -83,6 +83,27 @@ pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
         let (kind, unit) = words(kind);
         RunRow { kind: kind.to_owned(), unit: unit.to_owned(), ..damaged(run, &reason) }
     }))
+}
+
+/// The same, with the damage of a finished run that only its records show, as `atoll runs` lists it.
+pub async fn whole_row(store: &Store, run: &RunId) -> Option<RunRow> {
+    let row = row(store, run).await?;
+    if row.state != "finished" {
+        return Some(row);
+    }
+    Some(match check(store, run).await {
+        Ok(()) => row,
+        Err(reason) => {
+            let RunRow { kind, unit, created, priority, .. } = row;
+            RunRow { kind, unit, created, priority, ..damaged(run, &reason) }
+        }
+    })
+}
+
+/// Whether a run is whole, as far as its records and results show it.
+async fn check(store: &Store, run: &RunId) -> Result<(), String> {
+    let stored = StoredRun::read(store, run).await.map_err(|error| error.to_string())?;
+    stored.damage().first().map_or(Ok(()), |damage| Err(damage.to_string()))
 }
 
 /// A run that has lost its experiment, unless it is being removed; nothing where there are no events either.
@@ -189,6 +210,10 @@ pub fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
 async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
     let head = RunHead::read(store, run).await.map_err(|error| error.to_string())?;
     let recorded = head.recorded();
+    if recorded.status == Status::Finished {
+        // Without a summary, which has what its records come to.
+        check(store, run).await?;
+    }
     let islands = head.experiment.setting().islands.len();
     let (marks, elapsed) = last_marks(store, run, islands).await;
     let standings = || marks.values().map(|mark| mark.standing);
