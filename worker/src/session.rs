@@ -9,7 +9,7 @@ use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, Report};
 use crate::memory::{Fit, Memory};
 use crate::pool::{EpochJob, Message, Pool, PoolError, Stop, guarded};
-use crate::supply::{Ready, Supply, SupplyError, Workshop};
+use crate::supply::{PreparedPlan, Ready, Supply, SupplyError};
 use archipelago::job::Job;
 use bytes::Bytes;
 use evolution::activity::Activity;
@@ -460,12 +460,12 @@ impl Session {
                 let activity = held.activity.clone();
                 self.compute_job(work, grant, job, inputs, activity);
             }
-            Ready::Cells { workshop, first, count } => {
+            Ready::Cells { prepared, first, count } => {
                 held.wanted = count;
                 held.begun = Instant::now();
                 let activity = held.activity.clone();
                 (first..first + count)
-                    .for_each(|number| self.compute(work, grant, &workshop, number, (&stop, &activity)));
+                    .for_each(|number| self.compute(work, grant, &prepared, number, (&stop, &activity)));
             }
         }
     }
@@ -483,14 +483,14 @@ impl Session {
         &self,
         work: &Work,
         grant: u64,
-        workshop: &Arc<Workshop>,
+        prepared: &Arc<PreparedPlan>,
         number: u32,
         (stop, activity): (&Stop, &Activity),
     ) {
         let (reporter, work) = (self.reporter.clone(), work.clone());
-        let (workshop, stop, activity) = (workshop.clone(), stop.clone(), activity.clone());
+        let (prepared, stop, activity) = (prepared.clone(), stop.clone(), activity.clone());
         self.pool.spawn(move || {
-            let Workshop { plan, contestants } = &*workshop;
+            let PreparedPlan { plan, contestants } = &*prepared;
             let compute = || activity.watch(|| plan.compute(number, contestants, || stop.is_asked()));
             let result = guarded(compute).and_then(|result| result.map_err(|error| error.to_string()));
             let result = result.map_err(|reason| format!("cell {number}: {reason}"));

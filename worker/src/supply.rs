@@ -44,12 +44,12 @@ pub(crate) enum SupplyError {
 /// Something that can be run.
 pub(crate) enum Ready {
     Epoch { evolution: Arc<Evolution>, task: EpochTask, checkpoint: Option<Bytes> },
-    Cells { workshop: Arc<Workshop>, first: u32, count: u32 },
+    Cells { prepared: Arc<PreparedPlan>, first: u32, count: u32 },
     Job { job: Job, inputs: Vec<Bytes> },
 }
 
 /// A plan whose cells are computed here.
-pub(crate) struct Workshop {
+pub(crate) struct PreparedPlan {
     pub(crate) plan: CellPlan,
     /// Of a tournament: who plays.
     pub(crate) contestants: Vec<Contestant>,
@@ -73,8 +73,8 @@ impl Ready {
             }
             // The individuals are decoded, and played with.
             Self::Job { inputs, .. } => inputs.iter().map(|input| 8 * input.len() as u64).sum(),
-            Self::Cells { workshop, first, count } => {
-                let cells = (*first..first + count).map(|number| workshop.plan.memory(number));
+            Self::Cells { prepared, first, count } => {
+                let cells = (*first..first + count).map(|number| prepared.plan.memory(number));
                 let largest = cells.max().unwrap_or(0);
                 largest.saturating_mul(threads.min(*count as usize) as u64)
             }
@@ -100,7 +100,7 @@ impl Parsed {
     }
 }
 
-impl Workshop {
+impl PreparedPlan {
     fn new(plan: CellPlan, files: &BTreeMap<Digest, Bytes>, engines: &Engines) -> Result<Self, SupplyError> {
         let contestants = match &plan {
             CellPlan::Sweep(_) => vec![],
@@ -118,7 +118,7 @@ impl Workshop {
 #[derive(Clone)]
 enum Prepared {
     Evolution(Arc<Evolution>),
-    Cells(Arc<Workshop>),
+    Cells(Arc<PreparedPlan>),
 }
 
 /// What has been fetched so far. Clones share it.
@@ -155,10 +155,10 @@ impl Supply {
         }
         let plan = convert::digest("plan", &grant.plan).map_err(wrong)?;
         match (self.plan(work, plan).await?, work.piece, grant.task) {
-            (Prepared::Cells(workshop), Piece::Cells { first, count }, None) => {
-                let end = first.checked_add(count).filter(|end| *end <= workshop.plan.len());
+            (Prepared::Cells(prepared), Piece::Cells { first, count }, None) => {
+                let end = first.checked_add(count).filter(|end| *end <= prepared.plan.len());
                 end.ok_or_else(|| wrong(format!("expected cells of the plan, found {count} from {first}")))?;
-                Ok(Ready::Cells { workshop, first, count })
+                Ok(Ready::Cells { prepared, first, count })
             }
             (Prepared::Evolution(evolution), Piece::Epoch { island, epoch }, Some(task)) => {
                 let (task, checkpoint) = self.task(work, island, epoch, task).await?;
@@ -207,8 +207,8 @@ impl Supply {
             CellPlan::Tournament(_) => self.player_files(work, players).await?,
         };
         let engines = self.engines.clone();
-        let workshop = self.apart(move || Workshop::new(plan, &files, &engines)).await??;
-        Ok(Prepared::Cells(Arc::new(workshop)))
+        let prepared = self.apart(move || PreparedPlan::new(plan, &files, &engines)).await??;
+        Ok(Prepared::Cells(Arc::new(prepared)))
     }
 
     /// Computes something apart from the session's loop: parsing a large sweep or building an endgame database takes a
