@@ -17,6 +17,7 @@ use experiment::file::BudgetKeys;
 use experiment::{Plan, duration};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
+use report::text::plain;
 use run::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -126,7 +127,7 @@ pub(crate) async fn here(
     let after = cluster.status(run.as_str())?;
     let ending = match after.state() {
         State::Finished => Ending::Finished,
-        State::Failed => return Err(Failure::Other(format!("run {run} failed: {}", after.reason))),
+        State::Failed => return Err(Failure::Other(format!("run {run} failed: {}", plain(&after.reason)))),
         State::Cancelled => return Err(Failure::Other(format!("run {run} was cancelled"))),
         _ => Ending::Stopped,
     };

@@ -15,7 +15,7 @@ use coordinator::dashboard::StoreView;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{EventView, RunRow, RunView, Why, WorkerView, WorkersPage};
-use report::text::{moment, number, shortened, time};
+use report::text::{moment, number, plain, shortened, time};
 use run::{Lock, RunId, listing};
 use screen::{Model, Screen, draw};
 use serde::de::DeserializeOwned;
@@ -184,9 +184,9 @@ pub(crate) async fn explain(arguments: ExplainArguments) -> Result<ExitCode, Fai
         out!("{object}");
         return Ok(ExitCode::SUCCESS);
     }
-    out!("{}", why.text);
+    out!("{}", plain(&why.text));
     if !why.advice.is_empty() {
-        out!("{}", why.advice.replace("RUN", found.run()));
+        out!("{}", plain(&why.advice.replace("RUN", found.run())));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -250,7 +250,7 @@ fn print_event(event: &EventView, json: bool) {
     if json {
         out!("{}", serde_json::json!(event));
     } else {
-        out!("{}  {:<11}  {}", moment(event.at), event.kind, event.text);
+        out!("{}  {:<11}  {}", moment(event.at), event.kind, plain(&event.text));
     }
 }
 
@@ -288,7 +288,7 @@ fn worker_line(worker: &WorkerView, width: usize) -> String {
     let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     format!(
         "{:<width$}  {:<11}  {:>7}  {:>13}  {:>5}  {:>6}  {:>8}  {:>8}  {:<8}  {}",
-        worker.name,
+        plain(&worker.name),
         worker.state.word(),
         worker.threads,
         shown(worker.rate.map(|rate| number(rate.round()))),
@@ -296,8 +296,8 @@ fn worker_line(worker: &WorkerView, width: usize) -> String {
         worker.leases,
         shown(worker.lease_age_milliseconds.map(time)),
         time(worker.silent_milliseconds),
-        worker.version,
-        shortened(worker.last_error.as_deref().unwrap_or("-"), 100)
+        plain(&worker.version),
+        plain(&shortened(worker.last_error.as_deref().unwrap_or("-"), 100))
     )
 }
 

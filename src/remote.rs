@@ -20,7 +20,7 @@ use proto::convert;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
-use report::text::number;
+use report::text::{number, plain};
 use run::export::Parts;
 use run::summary::RunKind;
 use run::{Lock, RunId};
@@ -554,7 +554,8 @@ pub(crate) fn print_ended(status: &v1::RunStatus, json: bool) {
         out!("{}", to_json(status));
         return;
     }
-    let reason = if status.reason.is_empty() { String::new() } else { format!(": {}", status.reason) };
+    let reason =
+        if status.reason.is_empty() { String::new() } else { format!(": {}", plain(&status.reason)) };
     out!("{}{reason}", state_word(status.state()));
     if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
         let what = match status.kind() {
@@ -677,7 +678,7 @@ pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Re
     for status in &runs {
         let (kind, [done, best]) = (kind(status), reached(status).columns());
         // A run without a digest may have a reason.
-        let digest = digest(status).map_or(status.reason.clone(), |digest| digest[..12].to_owned());
+        let digest = digest(status).map_or_else(|| plain(&status.reason), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
         out!("{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {digest}");
     }

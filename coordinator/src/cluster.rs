@@ -64,6 +64,8 @@ struct Inner {
     orders: UnboundedSender<Order>,
     tickets: Mutex<BTreeMap<Ticket, oneshot::Sender<Result<String, Rejection>>>>,
     next_ticket: AtomicU64,
+    /// How many decisions of operators were carried out.
+    decisions: AtomicU64,
     /// Rings at every change.
     changed: ChangeSignal,
     /// Wakes workers that wait for work, as many as there is work for.
@@ -138,6 +140,7 @@ impl Cluster {
             orders,
             tickets: Mutex::default(),
             next_ticket: AtomicU64::new(1),
+            decisions: AtomicU64::new(0),
             changed: ChangeSignal::new(),
             work: Notify::new(),
             closing: AtomicBool::new(false),
@@ -298,7 +301,14 @@ impl Cluster {
         let (sender, answer) = oneshot::channel();
         self.0.tickets.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, sender);
         self.apply(|state, now| change(state, ticket, now));
-        answer.await.unwrap_or(Err(Rejection::Succeeded))
+        let answer = answer.await;
+        self.0.decisions.fetch_add(1, SeqCst);
+        answer.unwrap_or(Err(Rejection::Succeeded))
+    }
+
+    /// How many decisions of operators were carried out: what was seen before the last one is old.
+    pub(crate) fn decisions(&self) -> u64 {
+        self.0.decisions.load(SeqCst)
     }
 
     /// Submits a plan; returns the run. Player files that it names by their digests come along.
@@ -331,13 +341,12 @@ impl Cluster {
 
     /// Gives a worker no more work, or gives it work again; returns whether it is known, by its id or its name.
     pub fn drain(&self, worker: &str, drain: bool) -> bool {
-        self.apply(|state, _| {
-            let is_known = state.workers.drain(worker, drain);
-            if is_known {
-                tracing::info!(worker = shown(worker), drain, "drain");
-            }
-            is_known
-        })
+        let is_known = self.apply(|state, _| state.workers.drain(worker, drain));
+        if is_known {
+            tracing::info!(worker = shown(worker), drain, "drain");
+        }
+        self.0.decisions.fetch_add(1, SeqCst);
+        is_known
     }
 
     /// Opens a run of the store that this coordinator does not have yet, and continues it if it had stopped.

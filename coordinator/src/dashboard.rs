@@ -9,6 +9,7 @@ mod action;
 mod explain_tests;
 mod guard;
 mod memory;
+mod replies;
 mod route;
 mod stream;
 mod web;
@@ -23,28 +24,38 @@ pub use web::{serve_cluster, serve_store};
 
 use crate::cluster::Cluster;
 use crate::serve::Front;
-use crate::state::ClusterState;
+use crate::state::{ClusterState, Moment};
 use crate::store_watch::StoreWatch;
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use futures::future::BoxFuture;
 use memory::{MOST_POINTS, Memory, Rows};
+use replies::Replies;
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
-    ArtifactView, EventView, Phase, PlayForm, RunRow, RunView, RunsPage, RunsQuery, Situation, StoreHealth,
-    Why, WorkersPage, page, parts, predecessor, why,
+    ArtifactView, EventView, LeaseView, Phase, PlayForm, RunRow, RunView, RunsPage, RunsQuery, Situation,
+    StoreHealth, Why, WorkersPage, page, parts, predecessor, why,
 };
 use run::{ArtifactName, Place, RunId, listing};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::Store;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// Points of each island that are returned unless another number is asked for.
 const POINTS: usize = 100;
 /// How long the page of a run waits for each thing that it reads from the store.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Nobody looks at the state of a cluster for so many times as long as the last look took: all viewers together keep
+/// workers from it for a quarter of the time at most.
+const REST: u32 = 3;
+/// How long the rows of a cluster are shown again.
+const ROWS_AGE: Duration = Duration::from_millis(500);
 
 /// What the problem of a run has to show beside its curves: pictures, boards, levels.
 pub type Exhibit = Arc<dyn Fn(Store, RunId) -> BoxFuture<'static, Vec<Section>> + Send + Sync>;
@@ -124,19 +135,34 @@ struct Inner {
     place: String,
     unix: fn() -> u64,
     memory: Memory,
+    replies: Replies,
+    /// Who looks at the state of the cluster does so alone.
+    looking: Arc<Semaphore>,
+    seen: Mutex<Option<Seen>>,
+}
+
+/// The rows of a cluster, when they were seen, and how many decisions of operators there had been.
+struct Seen {
+    rows: Arc<Vec<RunRow>>,
+    at: Instant,
+    decisions: u64,
 }
 
 impl Dashboard {
     /// That of a coordinator.
     pub(crate) fn live(front: Front, settings: &DashboardSettings, unix: fn() -> u64) -> Self {
-        let memory = Memory::new(settings.exhibit.clone());
-        Self(Arc::new(Inner { source: Source::Live(front), place: "coordinator".to_owned(), unix, memory }))
+        Self::of(Source::Live(front), "coordinator".to_owned(), settings.exhibit.clone(), unix)
     }
 
     /// That of a store without a coordinator.
     pub(crate) fn stored(store: Store, place: String, exhibit: Option<Exhibit>, unix: fn() -> u64) -> Self {
-        let memory = Memory::new(exhibit);
-        Self(Arc::new(Inner { source: Source::Stored(store), place, unix, memory }))
+        Self::of(Source::Stored(store), place, exhibit, unix)
+    }
+
+    fn of(source: Source, place: String, exhibit: Option<Exhibit>, unix: fn() -> u64) -> Self {
+        let (memory, replies, looking) =
+            (Memory::new(exhibit), Replies::default(), Arc::new(Semaphore::new(1)));
+        Self(Arc::new(Inner { source, place, unix, memory, replies, looking, seen: Mutex::default() }))
     }
 
     /// The coordinator; nothing where there is a store alone.
@@ -167,17 +193,53 @@ impl Dashboard {
         Frame { place, now, may_act, is_logged_in, is_live: true, has_table: false }
     }
 
-    async fn rows(&self) -> Result<Rows, Problem> {
-        match self.cluster()? {
-            Some(cluster) => Ok(Rows { rows: cluster.look(ClusterState::rows), unread: 0 }),
-            None => self.0.memory.rows(self.store()?).await,
+    /// Looks at the state of a cluster, apart from all other viewers, and seldom enough to leave it to the workers.
+    async fn look<T>(&self, cluster: &Cluster, look: impl FnOnce(&ClusterState) -> T) -> T {
+        let permit = self.0.looking.clone().acquire_owned().await;
+        let start = Instant::now();
+        let seen = cluster.look(look);
+        let rest = REST * start.elapsed();
+        if !rest.is_zero() {
+            tokio::spawn(async move {
+                tokio::time::sleep(rest).await;
+                drop(permit);
+            });
         }
+        seen
+    }
+
+    fn replies(&self) -> &Replies {
+        &self.0.replies
+    }
+
+    /// How many decisions of operators there were: what was shown before the last one is old.
+    fn decisions(&self) -> Result<u64, Problem> {
+        Ok(self.cluster()?.map_or(0, Cluster::decisions))
+    }
+
+    fn seen(&self, decisions: u64) -> Option<Arc<Vec<RunRow>>> {
+        let seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |seen: &&Seen| seen.at.elapsed() < ROWS_AGE && seen.decisions == decisions;
+        seen.as_ref().filter(is_fresh).map(|seen| seen.rows.clone())
+    }
+
+    async fn rows(&self) -> Result<Rows, Problem> {
+        let Some(cluster) = self.cluster()? else { return self.0.memory.rows(self.store()?).await };
+        let decisions = cluster.decisions();
+        if let Some(rows) = self.seen(decisions) {
+            return Ok(Rows { rows, unread: 0 });
+        }
+        let rows = self.look(cluster, |state| self.seen(decisions).unwrap_or_else(|| Arc::new(state.rows())));
+        let rows = rows.await;
+        let seen = Seen { rows: rows.clone(), at: Instant::now(), decisions };
+        *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        Ok(Rows { rows, unread: 0 })
     }
 
     /// A page of runs.
     pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, Problem> {
         let Rows { rows, unread } = self.rows().await?;
-        let mut page = RunsPage { unread, ..RunsPage::of(rows, query) };
+        let mut page = RunsPage { unread, ..RunsPage::of(&rows, query) };
         self.0.memory.add_sparks(self.store()?, &mut page.runs).await;
         Ok(page)
     }
@@ -197,7 +259,9 @@ impl Dashboard {
     /// One run.
     pub(crate) async fn run(&self, name: &str) -> Result<RunView, Problem> {
         if let Some(cluster) = self.cluster()? {
-            return live_view(cluster, name).ok_or_else(|| Problem::no_run(name));
+            let (now, store) = (cluster.now(), health(cluster.store_watch()));
+            let view = self.look(cluster, |state| live_view(state, name, (now, store))).await;
+            return view.ok_or_else(|| Problem::no_run(name));
         }
         let (store, run) = (self.store()?, id(name)?);
         let row = listing::row(store, &run).await.ok_or_else(|| Problem::no_run(name))?;
@@ -217,20 +281,31 @@ impl Dashboard {
         Ok(RunView { row, why, islands, ..RunView::default() })
     }
 
+    /// What lists show of one run.
+    async fn row(&self, name: &str) -> Result<RunRow, Problem> {
+        let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.row) };
+        let row = self.look(cluster, |state| state.row(name)).await;
+        row.ok_or_else(|| Problem::no_run(name))
+    }
+
     /// Why a run makes no progress.
     async fn explain(&self, name: &str) -> Result<Why, Problem> {
-        Ok(self.run(name).await?.why)
+        let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.why) };
+        let (now, store) = (cluster.now(), health(cluster.store_watch()));
+        let situation = self.look(cluster, |state| state.situation(name, now, store)).await;
+        Ok(why(&situation.ok_or_else(|| Problem::no_run(name))?))
     }
 
     /// The workers.
-    pub(crate) fn workers(&self) -> Result<WorkersPage, Problem> {
+    pub(crate) async fn workers(&self) -> Result<WorkersPage, Problem> {
         let Some(cluster) = self.cluster()? else { return Ok(WorkersPage::default()) };
         let now = cluster.now();
-        Ok(cluster.look(|state| WorkersPage {
+        let look = |state: &ClusterState| WorkersPage {
             workers: state.worker_views(now),
             lease_milliseconds: state.rules.terms.lease.as_millis() as u64,
             is_live: true,
-        }))
+        };
+        Ok(self.look(cluster, look).await)
     }
 
     /// What happened to a run in some time.
@@ -239,7 +314,18 @@ impl Dashboard {
         name: &str,
         (from, to): (Option<u64>, Option<u64>),
     ) -> Result<Vec<EventView>, Problem> {
-        let log = self.0.memory.log(self.store()?, self.known(name).await?).await;
+        // A coordinator knows its runs, and when something may have been written: the store is not asked more than that.
+        let (run, moment) = match self.cluster()? {
+            Some(cluster) => {
+                let decisions = cluster.decisions();
+                (id(name)?, (decisions, self.row(name).await?.state))
+            }
+            None => (id(name)?, (0, String::new())),
+        };
+        let log = match self.0.memory.recent_log(&run, &moment) {
+            Some(log) => Ok(log),
+            None => self.0.memory.log(self.store()?, self.known(name).await?, moment).await,
+        };
         let log = log.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
         let mut events = log.events.clone();
         events.retain(|event| from.is_none_or(|from| event.at >= from) && to.is_none_or(|to| event.at <= to));
@@ -249,6 +335,11 @@ impl Dashboard {
     /// The id of a run that there is.
     async fn known(&self, name: &str) -> Result<RunId, Problem> {
         let run = id(name)?;
+        if self.cluster()?.is_some() {
+            // The coordinator knows its runs: the store is not asked.
+            self.row(name).await?;
+            return Ok(run);
+        }
         let store = self.store()?;
         match store.size(&Place::Experiment.in_run(&run)).await {
             Err(error) if error.is_missing() => match listing::row(store, &run).await {
@@ -294,6 +385,8 @@ impl Dashboard {
         }
         match self.0.memory.history_within(self.store()?, &page.view.row, PATIENCE).await {
             Ok(Some(known)) => {
+                // What was measured of a run that has ended is not held in memory by its coordinator.
+                page.view.row.strength = page.view.row.strength.or_else(|| known.history.last_strength());
                 page.history = known.sections.clone();
                 page.strip = known.strip.clone();
                 page.history_age_milliseconds = known.behind(&page.view.row);
@@ -309,36 +402,68 @@ impl Dashboard {
         cluster.is_some_and(|cluster| cluster.store_watch().is_silent())
     }
 
-    /// The reply of the JSON API to a path below `/api/v1/`.
-    pub(crate) async fn view(&self, path: &str, query: &Query) -> Result<Value, Problem> {
+    /// The reply of the JSON API to a path below `/api/v1/`, for a caller at an address. What was replied a moment ago is
+    /// replied again.
+    pub(crate) async fn view(&self, path: &str, query: &str, peer: Option<IpAddr>) -> Result<Bytes, Problem> {
+        let decisions = self.decisions()?;
+        let key = format!("{path}?{query}");
+        if let Some(known) = self.0.replies.known(&key, decisions) {
+            return Ok(known);
+        }
+        let turn = self.0.replies.turn(peer).await;
+        if let Some(known) = self.0.replies.known(&key, decisions) {
+            return Ok(known);
+        }
+        let query = Query::parse(query);
+        let key = (key, decisions);
         // Segments are split before they are decoded: a `/` within a name makes no other path.
         let segments: Vec<String> = path.split('/').map(decoded).collect();
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments.as_slice() {
-            ["runs"] => value(self.runs(query.runs()?).await?),
-            ["runs", run] => value(self.run_among_others(run).await?),
-            ["runs", run, "explain"] => value(self.explain(run).await?),
-            ["runs", run, "islands"] => value(self.run(run).await?.islands),
-            ["runs", run, "leases"] => value(self.run(run).await?.leases),
-            ["runs", run, "events"] => value(self.events(run, query.range()?).await?),
-            ["runs", run, "artifacts"] => value(self.artifacts(run).await?),
+            ["runs"] => self.written(key, self.runs(query.runs()?).await?).await,
+            ["runs", run] => self.written(key, self.run_among_others(run).await?).await,
+            ["runs", run, "explain"] => self.written(key, self.explain(run).await?).await,
+            ["runs", run, "islands"] => self.written(key, self.run(run).await?.islands).await,
+            ["runs", run, "leases"] => self.written(key, self.leases(run).await?).await,
+            ["runs", run, "events"] => self.written(key, self.events(run, query.range()?).await?).await,
+            ["runs", run, "artifacts"] => self.written(key, self.artifacts(run).await?).await,
             ["runs", run, what @ ("epochs" | "statistics" | "champions" | "strength")] => {
                 let points =
                     query.number("points")?.unwrap_or(POINTS as u64).clamp(2, MOST_POINTS as u64) as usize;
-                let row = self.run(run).await?.row;
+                let row = self.row(run).await?;
+                // A history may take minutes, and is read once for all who wait: that takes no turn.
+                drop(turn);
                 let known = self.0.memory.history(self.store()?, &row).await;
                 let known = known.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
-                let history = known.history.thinned(points);
-                match *what {
-                    "epochs" => value(history.epochs),
-                    "statistics" => value(history.statistics),
-                    "strength" => value(history.strength),
-                    _ => value(history.champions),
-                }
+                let what = (*what).to_owned();
+                let write = move || match what.as_str() {
+                    "champions" => json_of(&known.history.champions),
+                    "strength" => json_of(&known.history.strength),
+                    "epochs" => json_of(&known.history.thinned(points).epochs),
+                    _ => json_of(&known.history.thinned(points).statistics),
+                };
+                self.0.replies.write(key, write).await
             }
-            ["workers"] => value(self.workers()?),
+            ["workers"] => self.written(key, self.workers().await?).await,
             _ => Err(Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at `{path}`"))),
         }
+    }
+
+    /// A reply of the JSON API, written apart from all calls.
+    async fn written(
+        &self,
+        key: (String, u64),
+        shown: impl Serialize + Send + 'static,
+    ) -> Result<Bytes, Problem> {
+        self.0.replies.write(key, move || json_of(&shown)).await
+    }
+
+    /// The leases of a run.
+    async fn leases(&self, name: &str) -> Result<Vec<LeaseView>, Problem> {
+        let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.leases) };
+        let now = cluster.now();
+        let leases = |state: &ClusterState| state.row(name).map(|_| state.lease_views(name, now));
+        self.look(cluster, leases).await.ok_or_else(|| Problem::no_run(name))
     }
 }
 
@@ -351,13 +476,24 @@ impl StoreView {
         Self(Dashboard::stored(store, String::new(), None, unix))
     }
 
-    /// What the JSON API returns for a path below `/api/v1/`.
+    /// One run. Other runs of the store are read only if it consists of them.
+    async fn run(&self, name: &str) -> Result<RunView, Problem> {
+        let view = self.0.run(name).await?;
+        if view.row.kind == "study" { self.0.run_among_others(name).await } else { Ok(view) }
+    }
+
+    /// What the JSON API returns for a path below `/api/v1/`, but for the run before.
     ///
     /// # Errors
     /// Why it cannot, in a sentence.
     pub async fn view(&self, path: &str) -> Result<Value, String> {
+        if let Some(run) = path.strip_prefix("runs/").filter(|run| !run.contains(['/', '?'])) {
+            let run = self.run(&decoded(run)).await.map_err(|problem| problem.message)?;
+            return serde_json::to_value(run).map_err(|error| error.to_string());
+        }
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        self.0.view(path, &Query::parse(query)).await.map_err(|problem| problem.message)
+        let json = self.0.view(path, query, None).await.map_err(|problem| problem.message)?;
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
 }
 
@@ -375,10 +511,10 @@ fn id(name: &str) -> Result<RunId, Problem> {
     RunId::new(name).map_err(|_| Problem::no_run(name))
 }
 
-fn value(data: impl Serialize) -> Result<Value, Problem> {
+fn json_of(shown: &impl Serialize) -> Result<Vec<u8>, Problem> {
     let failed =
         |error: serde_json::Error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
-    serde_json::to_value(data).map_err(failed)
+    serde_json::to_vec(shown).map_err(failed)
 }
 
 impl Cluster {
@@ -389,28 +525,19 @@ impl Cluster {
     }
 }
 
-fn live_view(cluster: &Cluster, run: &str) -> Option<RunView> {
-    let (now, store) = (cluster.now(), health(cluster.store_watch()));
-    cluster.look(|state| {
-        let row = state.row(run)?;
-        let why = why(&state.situation(run, now, store)?);
-        let actions: &[&str] = match row.state.as_str() {
-            "waiting" | "running" if row.kind == "evolution" => &["pause", "extend", "cancel"],
-            "waiting" | "running" => &["pause", "cancel"],
-            "paused" => &["resume", "cancel"],
-            "finished" | "cancelled" | "failed" if row.kind == "evolution" => &["extend"],
-            _ => &[],
-        };
-        let actions = actions.iter().map(|&action| action.to_owned()).collect();
-        Some(RunView {
-            row,
-            why,
-            islands: state.island_views(run),
-            leases: state.lease_views(run, now),
-            actions,
-            parts: vec![],
-        })
-    })
+fn live_view(state: &ClusterState, run: &str, (now, store): (Moment, StoreHealth)) -> Option<RunView> {
+    let row = state.row(run)?;
+    let why = why(&state.situation(run, now, store)?);
+    let actions: &[&str] = match row.state.as_str() {
+        "waiting" | "running" if row.kind == "evolution" => &["pause", "extend", "cancel"],
+        "waiting" | "running" => &["pause", "cancel"],
+        "paused" => &["resume", "cancel"],
+        "finished" | "cancelled" | "failed" if row.kind == "evolution" => &["extend"],
+        _ => &[],
+    };
+    let actions = actions.iter().map(|&action| action.to_owned()).collect();
+    let (islands, leases) = (state.island_views(run), state.lease_views(run, now));
+    Some(RunView { row, why, islands, leases, actions, parts: vec![] })
 }
 
 /// How the store does.

@@ -16,6 +16,8 @@ mod slow_store;
 mod start_stop;
 #[path = "scripted/untrusted.rs"]
 mod untrusted;
+#[path = "scripted/yardstick.rs"]
+mod yardstick;
 
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;

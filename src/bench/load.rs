@@ -271,7 +271,9 @@ struct Tally {
 }
 
 async fn all_work(load: Load, (url, http): (&str, &str), coordinator: u32) -> Tally {
-    let runs = if load.pages > 0 { pages::submit(load, url).await } else { vec![] };
+    let mut runs = if load.pages > 0 { pages::submit(load, url).await } else { vec![] };
+    // The run that is worked on is looked at as well: nothing about it can be shown again for long.
+    runs.push(load.experiment(0).run_id());
     let mut evolvers = BTreeMap::new();
     for number in 0..load.runs {
         let experiment = load.experiment(number);

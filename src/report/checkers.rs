@@ -78,15 +78,24 @@ fn lead(milestones: &[Milestone]) -> Option<String> {
         "not clearly different from"
     };
     let trend = match score - before.tally.score() {
-        rise if rise > 0.01 => ", still rising",
-        rise if rise < -0.01 => ", falling since the last milestone",
-        _ => ", level since the last milestone",
+        rise if rise > doubt(&last.tally, &before.tally) => ", still rising",
+        rise if -rise > doubt(&last.tally, &before.tally) => ", falling since the last milestone",
+        _ => ", no clear change since the last milestone",
     };
     let generation = count(first.generation);
     Some(format!(
         "{now}, {change} the champion of generation {generation} ({:.2}){trend}.",
         first.tally.score()
     ))
+}
+
+/// By how much two scores differ by chance: the interval of their difference, of independent games.
+fn doubt(one: &Tally, other: &Tally) -> f64 {
+    let half = |tally: &Tally| {
+        let Interval { low, high } = tally.interval();
+        (high - low) / 2.0
+    };
+    half(one).hypot(half(other))
 }
 
 /// A champion of the past, and what it scored.
@@ -169,8 +178,7 @@ async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Mi
     for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
         let Some(view) = reader.champion_at(island, epoch).await else { continue };
         let Ok(network) = network(kind, &view.genome) else { continue };
-        let records = &reader.records[island as usize];
-        let record = records.iter().find(|record| record.mark.epoch == epoch);
+        let record = reader.record(island, epoch);
         let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
         milestones.push(Milestone { epoch, generation, tally: seat.duel(&Arc::new(network)).play(&pairs) });
     }
@@ -405,7 +413,8 @@ mod tests {
 
     #[test]
     fn the_lead_says_how_strong_the_champion_is_and_whether_it_rose() {
-        let early = milestone(10, 2, 46);
+        let early_of = |wins| milestone(10, wins, 48 - wins);
+        let early = early_of(2);
         assert!(lead(&[]).is_none());
         let alone = lead(std::slice::from_ref(&early)).unwrap();
         assert!(alone.starts_with("The champion scores 0.04 against `material` (0.0"), "{alone}");
@@ -415,7 +424,10 @@ mod tests {
             "{risen}"
         );
         let level = lead(&[milestone(10, 24, 24), milestone(20, 26, 22), milestone(30, 26, 22)]).unwrap();
-        assert!(level.contains("not clearly different from") && level.contains("level since"), "{level}");
+        assert!(level.contains("not clearly different from") && level.contains("no clear change"), "{level}");
+        // Two games more of 48 are chance.
+        let noise = lead(&[early_of(2), milestone(20, 24, 24), milestone(30, 26, 22)]).unwrap();
+        assert!(noise.ends_with(", no clear change since the last milestone."), "{noise}");
         assert_eq!([elo(0.5), elo(0.75), elo(0.0), elo(1.0)], ["+0", "+191", "below −800", "above 800"]);
     }
 

@@ -24,10 +24,7 @@ pub(super) struct Read {
 impl Read {
     pub(super) async fn of(store: &Store, run: &RunId, flag: String) -> Result<Self, Failure> {
         let mut reader = Reader::read(store, run).await?;
-        let mut champions = vec![];
-        for island in 0..reader.islands() {
-            champions.push(reader.champion(island).await);
-        }
+        let champions = reader.champions().await;
         Ok(Self { id: run.clone(), reader, champions, flag, lead: None })
     }
 

@@ -125,10 +125,7 @@ impl Chromium {
         page.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !scripts }));
         page.events.clear();
         page.call("Page.navigate", &json!({ "url": url }));
-        while !page.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
-            let event = page.chromium.receive();
-            page.events.push(event);
-        }
+        page.wait_until_loaded();
         page
     }
 }
@@ -151,6 +148,20 @@ impl Page<'_> {
         let answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{answer}");
         answer["result"]["value"].clone()
+    }
+
+    fn wait_until_loaded(&mut self) {
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.chromium.receive();
+            self.events.push(event);
+        }
+    }
+
+    /// Does what leads to another page, and waits until that is loaded.
+    pub(crate) fn follow(&mut self, statement: &str) {
+        self.events.clear();
+        self.evaluate(&format!("{{ setTimeout(() => {{ {statement} }}, 0); }}"));
+        self.wait_until_loaded();
     }
 
     /// What the page holds once all garbage is gone: bytes of its heap, nodes and listeners, those that are not shown included.

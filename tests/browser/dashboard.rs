@@ -102,6 +102,17 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
         "a strip of both workers",
         "/victim/.test(document.querySelector('#work')?.textContent ?? '')",
     );
+    // A field in which somebody types stays as it is, while the page around it is read again.
+    page.evaluate(
+        "{ const field = document.querySelector('[name=wall_time]'); field.focus(); field.value = '8 hours'; \
+         field.setSelectionRange(1, 3); live().dataset.old = 'yes'; }",
+    );
+    until(&mut page, "another reading of the page", "!live().dataset.old");
+    let typed = "(({ name, value, selectionStart, selectionEnd }) => \
+                 [name, value, selectionStart, selectionEnd].join())(document.activeElement)";
+    assert_eq!(page.evaluate(typed), "wall_time,8 hours,1,3");
+    page.evaluate("{ document.activeElement.value = ''; document.activeElement.blur(); }");
+    photograph(&mut chromium, &site, run);
     // Buttons do what they say.
     page.evaluate(
         "[...document.querySelectorAll('.actions button')].find((b) => b.textContent === 'Pause').click()",
@@ -119,7 +130,6 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     assert_eq!(page.evaluate(fits), true);
     drop(page);
 
-    photograph(&mut chromium, &site, run);
     let own = |requests: &[String]| requests.iter().all(|request| request.starts_with(&site));
     let mut found = vec![];
     for path in ["/".to_owned(), "/workers".to_owned(), format!("/runs/{run}"), "/login".to_owned()] {
@@ -162,6 +172,54 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     let shown = page.evaluate("document.querySelector('#fitness').textContent.length > 100 && getComputedStyle(document.querySelector('.actions')).display === 'none'");
     assert_eq!(shown, true);
     drop((page, coordinator));
+}
+
+#[test]
+fn people_log_in_and_out_with_tokens_in_a_browser() {
+    let place = Place::new();
+    place.write("night.toml", EXPERIMENT);
+    let [operator, viewer] = ["operator-token-0001", "viewer-token-000001"];
+    let mut command = place.command(&["coordinator", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    command.env("ATOLL_OPERATOR_TOKENS", operator).env("ATOLL_VIEWER_TOKENS", viewer);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).env_remove("ATOLL_COORDINATOR");
+    let mut coordinator = Process(command.spawn().unwrap());
+    let mut lines = BufReader::new(coordinator.0.stderr.take().unwrap()).lines();
+    let mut after = |words: &str| {
+        let said =
+            lines.by_ref().map_while(Result::ok).find_map(|line| line.strip_prefix(words).map(str::to_owned));
+        said.unwrap()
+    };
+    let (url, site) = (after("coordinator at "), after("dashboard, health and metrics at "));
+    std::thread::spawn(move || lines.for_each(drop));
+    let mut submit = place.command(&["submit", "night.toml", "--coordinator", &url, "--json"]);
+    let submitted = submit.env("ATOLL_TOKEN", operator).output().unwrap();
+    let submitted: serde_json::Value = serde_json::from_slice(&submitted.stdout).unwrap();
+    let path = format!("/runs/{}", submitted["run"].as_str().unwrap());
+    let mut chromium = Chromium::start();
+    let mut page = chromium.visit(&format!("{site}{path}"), LIGHT);
+    let buttons = "document.querySelectorAll('.actions button').length";
+    let log_in = |token: &str| {
+        format!(
+            "document.querySelector('#token').value = '{token}'; document.querySelector('form.login').submit()"
+        )
+    };
+    assert_eq!(page.evaluate("location.pathname"), "/login");
+    page.follow(&log_in("nobody-knows-this-one"));
+    assert_eq!(page.evaluate("document.querySelector('.said.bad').textContent.includes('not known')"), true);
+    for (token, may_act) in [(viewer, false), (operator, true)] {
+        page.follow(&log_in(token));
+        assert_eq!(page.evaluate("location.pathname"), path.as_str(), "the page that was asked for");
+        assert_eq!(page.evaluate("document.cookie"), "", "no script reads the session");
+        assert_eq!(page.evaluate(buttons).as_u64().unwrap() > 0, may_act, "{token}");
+        if may_act {
+            page.evaluate("document.querySelector('.actions button').click()");
+            until(&mut page, "a paused run", "document.querySelector('.why').textContent.includes('paused')");
+        }
+        page.follow("document.querySelector('form[action=\"/logout\"]').submit()");
+        assert_eq!(page.evaluate("location.pathname"), "/login");
+        page.follow(&format!("location.href = '{path}'"));
+        assert_eq!(page.evaluate("location.pathname"), "/login", "the session has ended");
+    }
 }
 
 /// A sweep and a tournament that are paused when they are half done.

@@ -123,6 +123,37 @@ fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
     served.wait().unwrap();
 }
 
+const MEASURED: &str = r#"
+name = "measured"
+seed = 3
+problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 20 } }
+algorithm = { kind = "es", parents = 2, offspring = 1 }
+islands = { count = 2 }
+migration = { interval = 2, count = 1 }
+budget = { generations = 4 }
+retention = { milestones = 1 }
+yardstick = { opponents = ["material 1 plain"], pairs = 1 }
+"#;
+
+#[test]
+fn the_strength_that_was_measured_is_shown_when_its_run_has_ended() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let run = coordinator.submit(MEASURED);
+    let _worker = coordinator.worker(&[]);
+    coordinator.digest(&run);
+    let strength = api(&coordinator.http, &format!("runs/{run}/strength"));
+    let newest = strength.as_array().unwrap().iter().filter_map(|one| one["epoch"].as_u64()).max();
+    assert_eq!(newest, Some(1), "{strength}");
+    let page = get(&coordinator.http, &format!("/runs/{run}"));
+    assert!(page.contains("<dt>Elo</dt>"), "{page}");
+    let (mut served, address) = dashboard(&folder, "atoll-store");
+    let page = get(&address, &format!("/runs/{run}"));
+    served.kill().unwrap();
+    served.wait().unwrap();
+    assert!(page.contains("<dt>Elo</dt>"), "{page}");
+}
+
 #[test]
 fn an_open_stream_does_not_delay_the_end_of_a_coordinator() {
     let folder = Folder::new();

@@ -214,6 +214,44 @@ async fn workers_are_busy_with_a_run_that_comes_first() {
     assert_eq!(stage.cause_of(&first).0, Cause::Running);
 }
 
+/// Workers that are idle because they are given nothing do not hide that the others are busy.
+#[tokio::test(start_paused = true)]
+async fn only_workers_that_could_take_the_run_say_what_keeps_it_waiting() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("small", 1).await.remove(0);
+    stage.release("small", &grant, "expected more", (true, false)).await;
+    stage.acquire("drained", 0).await;
+    stage.cluster.drain("drained", true);
+    // One is drained, and the only other one has too little memory.
+    stage.expect(Cause::NoMemory, "expected more");
+    let first = EXPERIMENT.replace("staged", "first");
+    let first = stage.cluster.submit(plan(&first), vec![], 5, false).await.unwrap();
+    assert_eq!(stage.acquire("large", 3).await.len(), 3);
+    stage.expect(Cause::BusyElsewhere, &format!("busy with `{first}`, which comes first"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_high_priority_behind_long_epochs_of_a_low_one_comes_next() {
+    let stage = Stage::new().await;
+    assert_eq!(stage.acquire("a", 3).await.len(), 3);
+    let urgent = EXPERIMENT.replace("staged", "urgent");
+    let urgent = stage.cluster.submit(plan(&urgent), vec![], 5, false).await.unwrap();
+    let why = stage.cluster.explain(&urgent).unwrap();
+    assert_eq!(why.cause, Cause::BusyElsewhere, "{}", why.text);
+    assert!(why.text.starts_with("This run comes next") && why.text.contains(&stage.run), "{}", why.text);
+    assert!(!why.advice.contains("priority"), "{}", why.advice);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_of_a_worker_steers_no_terminal() {
+    let stage = Stage::new().await;
+    let grant = stage.acquire("a", 1).await.remove(0);
+    stage.release("a", &grant, "out\x1b[2J\nof\u{9b}31m luck", (false, false)).await;
+    stage.expect(Cause::BackingOff, "out [2J of 31m luck");
+    let page = stage.cluster.look(|state| state.worker_views(stage.cluster.now()));
+    assert_eq!(page[0].last_error.as_deref(), Some("out [2J of 31m luck"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_paused_run_and_one_that_has_ended_say_so() {
     let stage = Stage::new().await;

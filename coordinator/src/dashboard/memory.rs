@@ -40,6 +40,8 @@ const MOST_SPARKS: usize = 10_000;
 /// The most runs of which it is remembered that they were read, and the most whose events are.
 const MOST_READ: usize = 10_000;
 const MOST_LOGS: usize = 64;
+/// For how long the events of a run are not looked for again, while its state is the same.
+const LOG_AGE: Duration = Duration::from_secs(1);
 /// How many runs of a list are read at once.
 const READ_AHEAD: usize = 32;
 /// Points that are remembered of a history: of all islands together, and of each at least and at most. Of all histories
@@ -48,6 +50,8 @@ const ALL_POINTS: usize = 50_000;
 const FEWEST_POINTS: usize = 10;
 pub(super) const MOST_POINTS: usize = 1000;
 const POINTS_OF_ALL: usize = 400_000;
+/// The largest history that is read for a page, as it is stored: reading it takes about four times as much memory.
+const LARGEST_HISTORY: u64 = 256 << 20;
 
 /// How a run went, as it was read.
 pub(super) struct Known {
@@ -70,11 +74,15 @@ impl Known {
 /// Something that is being read, or why it cannot be.
 type Reading<T> = Shared<BoxFuture<'static, Result<Arc<T>, String>>>;
 
-/// What happened to a run, and when that was asked for last.
-struct Log {
+/// What happened to a run, when that was asked for last, and at which moment of its cluster.
+struct ReadLog {
     log: Arc<RunLog>,
     asked: Instant,
+    moment: LogMoment,
 }
+
+/// The decisions of operators so far, and the state of the run: events are written when one of them changes.
+pub(super) type LogMoment = (u64, String);
 
 /// What tells two readings of a run apart: a run that has ended may be continued, or submitted again under its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,13 +104,14 @@ impl Stamp {
 struct Spark {
     points: Vec<f64>,
     read: Instant,
+    cost: Duration,
     stamp: Stamp,
 }
 
 /// Runs as they were listed, when, and how long that took.
 #[derive(Clone)]
 struct Listed {
-    rows: Vec<RunRow>,
+    rows: Arc<Vec<RunRow>>,
     read: Instant,
     cost: Duration,
 }
@@ -116,7 +125,7 @@ impl Listed {
 /// Runs as far as they are listed, and how many are not read yet.
 #[derive(Clone, Default)]
 pub(super) struct Rows {
-    pub(super) rows: Vec<RunRow>,
+    pub(super) rows: Arc<Vec<RunRow>>,
     pub(super) unread: usize,
 }
 
@@ -131,7 +140,9 @@ struct Kept {
     readings: BTreeMap<String, Reading<Known>>,
     /// Runs whose history was read, by when they were created: what was forgotten since is no reason to hurry.
     read: BTreeMap<String, u64>,
-    logs: BTreeMap<String, Log>,
+    /// Runs whose history is too large, by when they were created, and the sentence that says so: it does not shrink.
+    too_large: BTreeMap<String, (u64, String)>,
+    logs: BTreeMap<String, ReadLog>,
     log_readings: BTreeMap<String, Reading<RunLog>>,
 }
 
@@ -147,13 +158,22 @@ pub(super) struct Memory {
     /// than the page of one.
     refreshing: Arc<Semaphore>,
     exhibit: Option<Exhibit>,
+    largest: u64,
 }
 
 impl Memory {
     pub(super) fn new(exhibit: Option<Exhibit>) -> Self {
         let one = || Arc::new(Semaphore::new(1));
         let (listing, sparking, reading, refreshing) = (one(), one(), one(), one());
-        Self { kept: Arc::default(), listing, sparking, reading, refreshing, exhibit }
+        Self {
+            kept: Arc::default(),
+            listing,
+            sparking,
+            reading,
+            refreshing,
+            exhibit,
+            largest: LARGEST_HISTORY,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -221,10 +241,11 @@ impl Memory {
             rows.extend(row.clone());
             if is_first {
                 let mut kept = self.lock();
-                kept.first.rows.extend(row);
+                Arc::make_mut(&mut kept.first.rows).extend(row);
                 kept.first.unread = unread;
             }
         }
+        let rows = Arc::new(rows);
         self.lock().rows = Some(Listed { rows, read: Instant::now(), cost: start.elapsed() });
         Ok(())
     }
@@ -235,7 +256,7 @@ impl Memory {
             let kept = self.lock();
             let is_fresh = |row: &RunRow| {
                 let known = kept.sparks.get(&row.run);
-                let is_fresh = |known: &Spark| known.read.elapsed() < SPARK_AGE;
+                let is_fresh = |known: &Spark| known.read.elapsed() < SPARK_AGE.max(PATIENCE * known.cost);
                 known.is_some_and(|known| {
                     if row.has_ended() { known.stamp == Stamp::of(row) } else { is_fresh(known) }
                 })
@@ -264,6 +285,7 @@ impl Memory {
 
     async fn read_spark(&self, store: &Store, run: String, stamp: Stamp) {
         let Ok(id) = RunId::new(&run) else { return };
+        let start = Instant::now();
         let points =
             apart(store.clone(), move |store| async move { listing::spark(&store, &id).await }).await;
         let mut kept = self.lock();
@@ -271,7 +293,7 @@ impl Memory {
             kept.sparks.clear();
         }
         let points = points.unwrap_or_default();
-        kept.sparks.insert(run, Spark { points, read: Instant::now(), stamp });
+        kept.sparks.insert(run, Spark { points, read: Instant::now(), cost: start.elapsed(), stamp });
     }
 
     /// How a run went. A history that was never read is waited for as long as that takes; one that is read again only for a
@@ -287,6 +309,12 @@ impl Memory {
 
     /// The history, once it is read. One is read at a time, apart from all calls, whether the caller waits for it or not.
     async fn newest(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
+        let too_large = self.lock().too_large.get(&row.run).cloned();
+        if let Some((created, reason)) = too_large
+            && created == row.created
+        {
+            return Err(reason);
+        }
         match self.fresh(row) {
             Some(known) => Ok(known),
             None => self.reading(store, row)?.await,
@@ -362,6 +390,14 @@ impl Memory {
         stamp: Stamp,
     ) -> Result<Arc<Known>, String> {
         let start = Instant::now();
+        if let Some(reason) = self.is_too_large(&store, &run).await? {
+            let mut kept = self.lock();
+            if kept.too_large.len() >= MOST_READ {
+                kept.too_large.clear();
+            }
+            kept.too_large.insert(run.to_string(), (stamp.created, reason.clone()));
+            return Err(reason);
+        }
         let (id, exhibit) = (run.clone(), self.exhibit.clone());
         let read = apart(store, move |store| async move {
             match (kind.as_str(), exhibit) {
@@ -394,12 +430,38 @@ impl Memory {
         Ok(known)
     }
 
-    /// What happened to a run. Events that are known are not read again.
-    pub(super) async fn log(&self, store: &Store, run: RunId) -> Result<Arc<RunLog>, String> {
-        self.log_reading(store, run).await
+    /// Why the history of a run is not read for a page, if it is too large for that.
+    async fn is_too_large(&self, store: &Store, run: &RunId) -> Result<Option<String>, String> {
+        let bytes = store.size_below(&run.commits()).await.map_err(|error| error.to_string())?;
+        let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
+        Ok((bytes > self.largest).then(|| {
+            format!(
+                "The history is not shown: its records have {} MiB, and at most {} MiB are read for a page. Use `atoll \
+                 report {run}`.",
+                megabytes(bytes),
+                megabytes(self.largest)
+            )
+        }))
     }
 
-    fn log_reading(&self, store: &Store, run: RunId) -> Reading<RunLog> {
+    /// What happened to a run. Events that are known are not read again.
+    pub(super) async fn log(
+        &self,
+        store: &Store,
+        run: RunId,
+        moment: LogMoment,
+    ) -> Result<Arc<RunLog>, String> {
+        self.log_reading(store, run, moment).await
+    }
+
+    /// The same as it was looked for a moment ago.
+    pub(super) fn recent_log(&self, run: &RunId, moment: &LogMoment) -> Option<Arc<RunLog>> {
+        let kept = self.lock();
+        let known = kept.logs.get(run.as_str())?;
+        (known.asked.elapsed() < LOG_AGE && known.moment == *moment).then(|| known.log.clone())
+    }
+
+    fn log_reading(&self, store: &Store, run: RunId, moment: LogMoment) -> Reading<RunLog> {
         let name = run.to_string();
         let mut kept = self.lock();
         if let Some(reading) = kept.log_readings.get(&name) {
@@ -414,7 +476,7 @@ impl Memory {
             let mut kept = memory.lock();
             kept.log_readings.remove(run.as_str());
             if let Ok(log) = &read {
-                let log = Log { log: log.clone(), asked: Instant::now() };
+                let log = ReadLog { log: log.clone(), asked: Instant::now(), moment };
                 kept.logs.insert(run.to_string(), log);
             }
             while kept.logs.len() > MOST_LOGS {
@@ -446,10 +508,7 @@ async fn read(
     exhibit: Option<Exhibit>,
 ) -> Result<(Vec<Section>, Strip, History), String> {
     let mut reader = Reader::read(store, run).await.map_err(|error| error.to_string())?;
-    let mut champions = vec![];
-    for island in 0..reader.islands() {
-        champions.push(reader.champion(island).await);
-    }
+    let champions = reader.champions().await;
     let read = history::of(run, reader, champions);
     let points = (ALL_POINTS / read.islands.len().max(1)).clamp(FEWEST_POINTS, MOST_POINTS);
     let shown = match exhibit {
@@ -464,6 +523,7 @@ mod tests {
     use super::*;
     use run::Place;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use store::Kind;
 
     /// What reading a history takes at least here.
     const COST: Duration = Duration::from_millis(5);
@@ -527,6 +587,25 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let all = memory.rows(&slow).await.unwrap();
         assert_eq!((all.rows.len(), all.unread), (RUNS, 0));
+    }
+
+    #[tokio::test]
+    async fn a_history_that_is_too_large_is_not_read() {
+        let ((memory, calls), store) = (counting(), Store::memory());
+        let memory = Memory { largest: 1 << 20, ..memory };
+        let row = row(0, "finished", 1);
+        let run = RunId::new(&row.run).unwrap();
+        let commit = |number| Place::Commit { term: 1, number }.in_run(&run);
+        let body = vec![0; 600 << 10];
+        store.create(&commit(0), Kind::Commit, body.clone()).await.unwrap();
+        assert!(memory.history(&store, &row).await.is_ok());
+        store.create(&commit(1), Kind::Commit, body).await.unwrap();
+        let row = RunRow { done: 2, created: 1, ..row };
+        for _ in 0..2 {
+            let refused = memory.history(&store, &row).await.err().unwrap_or_default();
+            assert!(refused.contains("2 MiB") && refused.contains("`atoll report run-0`"), "{refused}");
+        }
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "what is too large is not looked into");
     }
 
     #[tokio::test]

@@ -18,13 +18,10 @@ use futures::future::BoxFuture;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{self, PlayForm, RunsPage, WorkersPage, page};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// The most requests and the most log-ins of one address in a second: as many pages as may have streams can be opened at once.
@@ -33,13 +30,6 @@ const LOG_INS: u32 = 5;
 /// The largest body of an action, but for a submission; a text may grow to twice its size as JSON.
 const LARGEST_BODY: usize = 64 << 10;
 const LARGEST_SUBMISSION: usize = 2 * MAX_BYTES as usize + (64 << 10);
-/// How long a page is shown again as it is, and how many are remembered.
-const PAGE_AGE: Duration = Duration::from_millis(500);
-const MOST_PAGES: usize = 64;
-/// How many pages are written at a time: that must not keep workers waiting.
-const PAGES_AT_ONCE: usize = 2;
-/// For how many pages of one address data is read at a time: what takes long keeps no other address waiting.
-const PAGES_OF_ONE: usize = 4;
 
 /// What pages may load and where they may send something: from and to this server alone.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -56,9 +46,6 @@ pub(crate) struct Web {
     streams: Streams,
     requests: Arc<Pace>,
     log_ins: Arc<Pace>,
-    pages: Arc<Mutex<BTreeMap<String, (Instant, Bytes)>>>,
-    making: Arc<Semaphore>,
-    reading: Arc<Mutex<BTreeMap<Option<IpAddr>, Arc<Semaphore>>>>,
     table: Option<PlayTable>,
     form: PlayForm,
 }
@@ -78,9 +65,6 @@ impl Web {
             streams: Streams::default(),
             requests: Arc::default(),
             log_ins: Arc::default(),
-            pages: Arc::default(),
-            making: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
-            reading: Arc::default(),
             table: None,
             form: PlayForm::default(),
         }
@@ -273,7 +257,6 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             let limit = if route.path == "/api/v1/runs" { LARGEST_SUBMISSION } else { LARGEST_BODY };
             let body = read(body, limit).await?;
             let done = action::act(&web.dashboard, route.path, &segments, &body).await?;
-            web.forget_pages();
             tracing::info!(
                 peer = peer.as_ref().map(tracing::field::display),
                 action = path,
@@ -283,7 +266,8 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         }
         (path, _) if path.starts_with("/api/v1/") => {
             let path = parts.uri.path().trim_start_matches("/api/v1/");
-            Ok(json(&web.dashboard.view(path, &query).await?))
+            let json = web.dashboard.view(path, parts.uri.query().unwrap_or(""), peer).await?;
+            Ok(([(header::CONTENT_TYPE, "application/json")], json).into_response())
         }
         (path, _) => {
             let key = format!("{caller:?} {}", parts.uri);
@@ -304,45 +288,35 @@ impl Web {
     ) -> Result<Response, Problem> {
         let shown =
             |page: Bytes| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
-        if let Some(page) = self.known_page(&key) {
+        let (decisions, replies) = (self.dashboard.decisions()?, self.dashboard.replies());
+        if let Some(page) = replies.known(&key, decisions) {
             return Ok(shown(page));
         }
         // What waits for the store waits before it takes a place among the pages that are written.
         let data = {
-            let turns = self.turns_of(peer);
-            let _turn = turns.acquire().await;
-            if let Some(page) = self.known_page(&key) {
+            let _turn = replies.turn(peer).await;
+            if let Some(page) = replies.known(&key, decisions) {
                 return Ok(shown(page));
             }
             match path {
                 "/" => Shown::Runs(self.dashboard.runs(query.runs()?).await?),
-                "/workers" => Shown::Workers(self.dashboard.workers()?),
+                "/workers" => Shown::Workers(self.dashboard.workers().await?),
                 _ => {
                     let run = segments.first().map_or("", String::as_str);
                     Shown::Run(Box::new(self.dashboard.run_page(run, query.range()?).await?))
                 }
             }
         };
-        let _permit = self.making.acquire().await;
-        if let Some(page) = self.known_page(&key) {
-            return Ok(shown(page));
-        }
         let frame = self.frame(caller);
-        let html = match &data {
-            Shown::Runs(runs) => page::runs(runs, &frame),
-            Shown::Workers(workers) => page::workers(workers, &frame),
-            Shown::Run(run) => page::run(run, &frame),
+        let write = move || {
+            let html = match &data {
+                Shown::Runs(runs) => page::runs(runs, &frame),
+                Shown::Workers(workers) => page::workers(workers, &frame),
+                Shown::Run(run) => page::run(run, &frame),
+            };
+            Ok(html.into_bytes())
         };
-        let page = Bytes::from(html);
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if pages.len() >= MOST_PAGES {
-            pages.retain(|_, (made, _)| made.elapsed() < PAGE_AGE);
-        }
-        if pages.len() < MOST_PAGES {
-            pages.insert(key, (Instant::now(), page.clone()));
-        }
-        drop(pages);
-        Ok(shown(page))
+        Ok(shown(replies.write((key, decisions), write).await?))
     }
 
     fn frame(&self, caller: Caller) -> Frame {
@@ -357,23 +331,6 @@ impl Web {
             Some(player) if !form.is_fixed => PlayForm { player: player.to_owned(), ..form },
             _ => form,
         }
-    }
-
-    /// The turns of an address in reading what pages show.
-    fn turns_of(&self, peer: Option<IpAddr>) -> Arc<Semaphore> {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        // What no request holds any more is as good as new.
-        reading.retain(|_, turns| Arc::strong_count(turns) > 1);
-        reading.entry(peer).or_insert_with(|| Arc::new(Semaphore::new(PAGES_OF_ONE))).clone()
-    }
-
-    fn known_page(&self, key: &str) -> Option<Bytes> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.get(key).filter(|(made, _)| made.elapsed() < PAGE_AGE).map(|(_, page)| page.clone())
-    }
-
-    fn forget_pages(&self) {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

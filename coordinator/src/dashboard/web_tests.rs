@@ -526,7 +526,7 @@ async fn pages_that_wait_for_the_store_keep_no_other_viewer_waiting() {
         .map(|from| tokio::spawn(ask([10, 0, 0, 1], format!("/runs/{}?from={from}", stage.run))))
         .collect();
     begun.acquire().await.unwrap().forget();
-    for path in ["/", "/workers"] {
+    for path in ["/", "/workers", "/api/v1/runs", "/api/v1/workers"] {
         let asked = tokio::time::timeout(Duration::from_secs(1), ask([10, 0, 0, 2], path.to_owned())).await;
         assert_eq!(asked.expect("a page within a second"), StatusCode::OK, "{path}");
     }
@@ -534,6 +534,28 @@ async fn pages_that_wait_for_the_store_keep_no_other_viewer_waiting() {
     gate.add_permits(100);
     for asked in greedy {
         assert_eq!(asked.await.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn replies_are_given_again_for_a_moment_unless_an_operator_changes_something() {
+    let mut site = Site::new(Permissions::default()).await;
+    site.stage.acquire("first", 0).await;
+    for path in ["/workers", "/api/v1/workers"] {
+        let late = format!("late-{}", path.len());
+        let before = text(site.ask("GET", path, &[], "").await).await;
+        assert!(before.contains("first"), "{before}");
+        site.stage.acquire(&late, 0).await;
+        assert_eq!(text(site.ask("GET", path, &[], "").await).await, before, "made once for all who ask");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(text(site.ask("GET", path, &[], "").await).await.contains(&late));
+    }
+    // What an operator does shows at once, however it is done.
+    for path in [format!("/runs/{}", site.run), format!("/api/v1/runs/{}/explain", site.run)] {
+        assert!(!text(site.ask("GET", &path, &[], "").await).await.contains("The run is paused"), "{path}");
+        site.cluster.pause(&site.run, true).await.unwrap();
+        assert!(text(site.ask("GET", &path, &[], "").await).await.contains("The run is paused"), "{path}");
+        site.cluster.pause(&site.run, false).await.unwrap();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::call_times::{CallTimes, Timer};
 use super::connections::Caller;
-use axum::http::{Request, Response};
+use axum::http::{Extensions, Request, Response};
 use bytes::Bytes;
 use futures::future::{BoxFuture, Either};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -193,7 +193,7 @@ where
         if let Some(caller) = request.extensions().get::<Caller>().cloned() {
             caller.introduce(request.extensions_mut());
         }
-        let peer = peer(&request);
+        let peer = peer(request.extensions());
         let head: usize =
             request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         let delivers = DELIVERING.contains(&request.uri().path());
@@ -219,11 +219,11 @@ async fn refuse<E>() -> Answer<E> {
 }
 
 /// The address at the other end of a call.
-fn peer(request: &Request<Body>) -> Option<IpAddr> {
+pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
     use tonic::transport::server::TcpConnectInfo;
-    match request.extensions().get::<Caller>() {
+    match extensions.get::<Caller>() {
         Some(caller) => Some(caller.peer()),
-        None => request.extensions().get::<TcpConnectInfo>()?.remote_addr().map(|address| address.ip()),
+        None => extensions.get::<TcpConnectInfo>()?.remote_addr().map(|address| address.ip()),
     }
 }
 

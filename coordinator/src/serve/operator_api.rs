@@ -1,8 +1,9 @@
 //! What operators call over gRPC.
 
+use super::in_flight::peer;
 use super::worker_api::Front;
 use crate::cluster::deadline;
-use crate::dashboard::{Dashboard, Query};
+use crate::dashboard::{Dashboard, Problem};
 use crate::rejection::Rejection;
 use crate::state::ClusterState;
 use crate::state::workers::shown;
@@ -99,20 +100,20 @@ impl Operator for OperatorApi {
     }
 
     async fn view(&self, request: Request<v1::ViewRequest>) -> Result<Response<v1::ViewReply>, Status> {
+        let peer = peer(request.extensions());
         let path = request.into_inner().path;
         // It waits for the store to be read, as all calls do.
         self.front.cluster().await?;
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-        let json = self.dashboard.view(path, &Query::parse(query)).await.map_err(|problem| match problem
-            .status
-            .as_u16()
-        {
+        let failed = |problem: Problem| match problem.status.as_u16() {
             404 => Status::not_found(problem.message),
             400 => Status::invalid_argument(problem.message),
             503 => Status::unavailable(problem.message),
             _ => Status::failed_precondition(problem.message),
-        })?;
-        Ok(Response::new(v1::ViewReply { json: json.to_string() }))
+        };
+        let json = self.dashboard.view(path, query, peer).await.map_err(failed)?;
+        let json = String::from_utf8(json.into()).map_err(|error| Status::internal(error.to_string()))?;
+        Ok(Response::new(v1::ViewReply { json }))
     }
 
     async fn drain(&self, request: Request<v1::DrainRequest>) -> Result<Response<v1::DrainReply>, Status> {

@@ -18,6 +18,7 @@ use evolution::epoch::{EpochOutcome, Standing};
 use experiment::SEMANTICS;
 use proto::convert::{Piece, Work, digest_bytes};
 use proto::v1;
+use report::text::plain;
 use run::RunError;
 use run::RunEvent;
 use run::event::Loss;
@@ -264,12 +265,11 @@ impl ClusterState {
             }) {
                 return Some(work);
             }
+            if let Some(work) = self.next_within_share(worker, &run, now) {
+                return Some(work);
+            }
             let piece = match &mut self.runs.get_mut(&run)?.body {
-                Body::Evolution(evolution) => {
-                    let measurement =
-                        evolution.yardstick().and_then(|one| one.next_within_share(now.elapsed));
-                    measurement.or_else(|| evolution.next(worker))
-                }
+                Body::Evolution(evolution) => evolution.next(worker),
                 Body::Cells(cells) => cells.next(),
                 Body::Study(study) => study.next_job(),
                 Body::Closed(_) => None,
@@ -767,7 +767,7 @@ impl ClusterState {
             return Ok(());
         }
         self.spans.ended(work, worker, "failed", now);
-        let reason: String = failure.chars().take(1000).collect();
+        let reason = plain(&failure.chars().take(1000).collect::<String>());
         self.workers.note_error(worker, &reason);
         // The workers of a batch are alike: what one lacks, none will have.
         let is_final = |lack: &Lack| *lack == Lack::Program && self.rules.exit_when_done;
@@ -835,7 +835,7 @@ impl ClusterState {
 
     /// Notes that a worker cannot work here before an operator changes something. Other workers of its batch end with it.
     pub(crate) fn note_misconfigured(&mut self, reason: &str, now: Moment) {
-        let reason = reason.chars().take(1000).collect::<String>();
+        let reason = plain(&reason.chars().take(1000).collect::<String>());
         tracing::warn!(reason, "a worker cannot start");
         self.misconfigured = Some((format!("a worker cannot start: {reason}"), now.elapsed));
     }

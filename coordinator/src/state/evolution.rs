@@ -647,7 +647,7 @@ impl Evolution {
         self.open_run.extend(budget, complete);
         self.audits.continue_after_all();
         if let Some(yardstick) = &mut self.yardstick {
-            yardstick.continues();
+            yardstick.continues(&self.open_run);
         }
         let archipelago = self.open_run.archipelago();
         let is_stale = |open: &Open| archipelago.schedule().end_of(open.task.epoch) != Some(open.task.until);

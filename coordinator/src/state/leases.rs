@@ -400,6 +400,18 @@ impl Leases {
         self.waiting.range(first..).take_while(|work| work.run == run).count()
     }
 
+    /// Whether a worker has a job of a run, and makes progress.
+    pub fn has_job_out(&self, run: &str) -> bool {
+        let first = Work { run: run.to_owned(), piece: Piece::Job { number: 0 } };
+        let mut jobs = self.offers.range(first..).take_while(|(work, _)| work.run == run);
+        jobs.any(|(work, _)| !self.waiting.contains(work))
+    }
+
+    /// Whether a worker lacks memory or a program for a run, as far as it was tried.
+    pub fn lacks_something(&self, worker: &str, run: &str) -> bool {
+        self.unfit.get(run).is_some_and(|workers| workers.contains_key(worker))
+    }
+
     /// How much work waits for a worker.
     pub fn count_waiting(&self) -> usize {
         self.waiting.len()

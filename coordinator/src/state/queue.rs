@@ -104,6 +104,12 @@ impl Queue {
         self.runs.get(run).map(|entry| &entry.state)
     }
 
+    /// Whether work of one run is handed out before that of another.
+    pub(crate) fn comes_before(&self, run: &str, other: &str) -> bool {
+        let position = |run| self.runs.get(run).map(Entry::position);
+        position(run).zip(position(other)).is_some_and(|(own, of_other)| own < of_other)
+    }
+
     /// A run's priority.
     pub(crate) fn priority(&self, run: &str) -> i32 {
         self.runs.get(run).map_or(0, |entry| entry.priority)
@@ -153,6 +159,7 @@ mod tests {
         assert_eq!(queue.active(), ["urgent", "b", "a", "later"]);
         queue.add("b", 9, RunState::Active);
         assert_eq!(queue.active(), ["b", "urgent", "a", "later"]);
+        assert!(queue.comes_before("b", "a") && !queue.comes_before("a", "urgent"));
         queue.add("b", 0, RunState::Active);
         assert_eq!(
             queue.active(),

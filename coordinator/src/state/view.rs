@@ -8,8 +8,8 @@ use proto::convert::{self, Piece};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{
-    Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth, StrengthView,
-    Waiting, WorkerCounts, WorkerState, WorkerView,
+    Ahead, Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth,
+    StrengthView, Waiting, WorkerState, WorkerView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -125,12 +125,16 @@ impl ClusterState {
         if let Some(part) = self.hindered_part(run).filter(|_| phase == Phase::Active) {
             return self.situation(&part, now, store);
         }
-        let views = self.worker_views(now);
         let since = now.elapsed.saturating_sub(self.rules.terms.lease);
         let out: Vec<Out<'_>> = self.leases.out(run).collect();
         let holders: BTreeSet<&str> = out.iter().map(|out| out.worker).collect();
-        let connected: Vec<&str> = self.workers.connected(since).map(|party| party.worker).collect();
-        let lack = self.leases.why_unfit(run, connected.iter().copied());
+        let connected = self.workers.connected(since).map(|party| party.worker);
+        // One that is drained, or rests, is given nothing whatever it has.
+        let is_given_work = |worker: &&str| {
+            !self.workers.is_draining(worker) && !self.workers.is_resting(worker, now.elapsed)
+        };
+        let given_work: Vec<&str> = connected.filter(is_given_work).collect();
+        let lack = self.leases.why_unfit(run, given_work.iter().copied());
         let lack = lack.map(|(reason, lacks_program)| {
             if lacks_program { Lack::Program(reason.to_owned()) } else { Lack::Memory(reason.to_owned()) }
         });
@@ -140,7 +144,9 @@ impl ClusterState {
         });
         Some(Situation {
             phase,
-            workers: counts(&views),
+            workers: self
+                .workers
+                .counts(since, now.elapsed, |worker| self.leases.held_by(worker).next().is_some()),
             leases: out.len(),
             holders: holders.len(),
             ready: self.ready_of(run),
@@ -154,7 +160,7 @@ impl ClusterState {
                 retry_milliseconds: milliseconds(again.saturating_sub(now.elapsed)),
             }),
             waiting: self.waiting(run),
-            ahead: self.ahead(run, &connected),
+            ahead: self.ahead(run, &given_work),
             store,
             is_ending: self.is_ending(run) || self.has_reached_its_end(run),
         })
@@ -211,15 +217,20 @@ impl ClusterState {
         Some(Waiting { islands: waiting.len(), island, epoch: archipelago.done(island), worker })
     }
 
-    /// A run that comes before another and has all workers that are connected.
-    fn ahead(&self, run: &str, connected: &[&str]) -> Option<String> {
-        let mut first = None;
-        for worker in connected {
-            let other = self.leases.held_by(worker).map(|work| work.run.as_str()).find(|held| *held != run);
+    /// The run that keeps all workers busy that could take another one, of those that are given work.
+    fn ahead(&self, run: &str, given_work: &[&str]) -> Option<Ahead> {
+        let mut ahead: Option<Ahead> = None;
+        for worker in given_work.iter().filter(|worker| !self.leases.lacks_something(worker, run)) {
             // One that is idle or computes this run is not kept from it.
-            first = Some(other?);
+            let other =
+                self.leases.held_by(worker).map(|work| work.run.as_str()).find(|held| *held != run)?;
+            let comes_first = self.queue.comes_before(other, run);
+            // A single worker that takes this run next is worth waiting for.
+            if !comes_first || ahead.is_none() {
+                ahead = Some(Ahead { run: other.to_owned(), comes_first });
+            }
         }
-        first.map(str::to_owned)
+        ahead
     }
 
     /// The part of a study that is to be explained: the first that is not finished.
@@ -229,28 +240,6 @@ impl ClusterState {
         }
         self.parts_of(run).into_iter().find(|part| self.is_open(part))
     }
-}
-
-fn counts(views: &[WorkerView]) -> WorkerCounts {
-    let mut counts = WorkerCounts::default();
-    for view in views {
-        match view.state {
-            WorkerState::Silent => counts.silent += 1,
-            WorkerState::Quarantined => {
-                counts.quarantined += 1;
-                if counts.quarantine_reason.is_empty() {
-                    counts.quarantine_reason = view.last_error.clone().unwrap_or_default();
-                }
-            }
-            state => {
-                counts.connected += 1;
-                counts.busy += usize::from(view.leases > 0);
-                counts.draining += usize::from(state == WorkerState::Draining);
-                counts.resting += usize::from(state == WorkerState::Resting);
-            }
-        }
-    }
-    counts
 }
 
 /// A run as lists show it.

@@ -2,7 +2,8 @@
 
 use super::leases::{Party, back_off};
 use evolution::digest::Digest;
-use report::dashboard::{WorkerState, WorkerView};
+use report::dashboard::{WorkerCounts, WorkerState, WorkerView};
+use report::text::plain;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -361,6 +362,34 @@ impl Workers {
             .collect()
     }
 
+    /// How many there are, by how they do. One that was not heard of since then is silent.
+    pub(crate) fn counts(
+        &self,
+        since: Duration,
+        now: Duration,
+        is_busy: impl Fn(&str) -> bool,
+    ) -> WorkerCounts {
+        let mut counts = WorkerCounts::default();
+        for (worker, joined) in &self.joined {
+            match joined.state(since, now) {
+                WorkerState::Silent => counts.silent += 1,
+                WorkerState::Quarantined => {
+                    counts.quarantined += 1;
+                    if counts.quarantine_reason.is_empty() {
+                        counts.quarantine_reason = joined.quarantined.clone().unwrap_or_default();
+                    }
+                }
+                state => {
+                    counts.connected += 1;
+                    counts.busy += usize::from(is_busy(worker));
+                    counts.draining += usize::from(state == WorkerState::Draining);
+                    counts.resting += usize::from(state == WorkerState::Resting);
+                }
+            }
+        }
+        counts
+    }
+
     /// The usual rate in each run that several workers compute which are there and may take part. Rates follow from what
     /// workers report of themselves: those of a liar must not make others look slow.
     fn fleet(&self, since: Duration) -> BTreeMap<&str, f64> {
@@ -489,7 +518,7 @@ impl Workers {
 
 /// Words of others as they stand in logs and on pages: not long, on one line, and writing no other.
 pub(crate) fn shown(text: &str) -> String {
-    text.chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    plain(&text.chars().take(100).collect::<String>())
 }
 
 impl Joined {

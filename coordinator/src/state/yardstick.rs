@@ -17,12 +17,17 @@ use proto::v1;
 use run::yardstick::{self, Milestone, Strengths};
 use run::{ArtifactName, OpenRun};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use store::StoreError;
 
 /// How many jobs have their inputs at hand: each holds a state in memory.
 const READY: usize = 8;
+/// How many jobs wait at most, in milestones of all islands and in jobs: of a run whose champions come faster than they are
+/// measured, the oldest are left out.
+const MOST_MILESTONES: usize = 8;
+const MOST_JOBS: usize = 1000;
 /// How long the end of a run waits for a worker that measures.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,6 +41,10 @@ pub(crate) struct Yardstick {
     strengths: Strengths,
     islands: u32,
     slots: BTreeMap<Place, Slot>,
+    /// The slots that wait for their inputs, those whose inputs are being read, and those that are ready.
+    waiting: BTreeSet<Place>,
+    reading: usize,
+    ready: BTreeSet<Place>,
     /// The first epoch of each island that was not looked at yet.
     next: Vec<u64>,
     /// The epoch that the run ended with, once its champions are to be measured.
@@ -73,6 +82,9 @@ impl Yardstick {
             strengths,
             islands,
             slots: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            reading: 0,
+            ready: BTreeSet::new(),
             next: vec![0; islands as usize],
             end: None,
             worked: Duration::ZERO,
@@ -107,6 +119,37 @@ impl Yardstick {
         self.slots.get(&self.place(number))
     }
 
+    /// Notes how far a job is, and returns how far it was; nothing if there is no such job.
+    fn put(&mut self, place: Place, stage: Stage) -> Option<Stage> {
+        let slot = self.slots.get_mut(&place)?;
+        let before = std::mem::replace(&mut slot.stage, stage);
+        match slot.stage {
+            Stage::Waiting => _ = self.waiting.insert(place),
+            Stage::Reading => self.reading += 1,
+            Stage::Ready(_) => _ = self.ready.insert(place),
+            Stage::Out(..) | Stage::Storing => {}
+        }
+        self.forget(place, &before);
+        Some(before)
+    }
+
+    /// Removes a job.
+    fn remove(&mut self, place: Place) -> Option<Slot> {
+        let slot = self.slots.remove(&place)?;
+        self.forget(place, &slot.stage);
+        Some(slot)
+    }
+
+    /// Forgets that a job is as far as that.
+    fn forget(&mut self, place: Place, stage: &Stage) {
+        match stage {
+            Stage::Waiting => _ = self.waiting.remove(&place),
+            Stage::Reading => self.reading -= 1,
+            Stage::Ready(_) => _ = self.ready.remove(&place),
+            Stage::Out(..) | Stage::Storing => {}
+        }
+    }
+
     /// Notes the milestones of an island that have become durable.
     pub(crate) fn look_at(&mut self, open_run: &OpenRun, island: u32) {
         let from = self.next[island as usize];
@@ -114,6 +157,12 @@ impl Yardstick {
         for epoch in epochs {
             self.add(open_run, island, epoch);
             self.next[island as usize] = epoch + 1;
+        }
+        let most = MOST_JOBS.max(MOST_MILESTONES * (self.islands * self.opponents()) as usize);
+        while self.waiting.len() > most
+            && let Some(oldest) = self.waiting.last().copied()
+        {
+            self.remove(oldest);
         }
     }
 
@@ -124,7 +173,10 @@ impl Yardstick {
             let is_known = self.strengths.tally((epoch, island), opponent as usize).is_some();
             if !is_known && self.number(place).is_some() {
                 let slot = Slot { milestone: milestone.clone(), stage: Stage::Waiting };
-                self.slots.entry(place).or_insert(slot);
+                if let Entry::Vacant(vacant) = self.slots.entry(place) {
+                    vacant.insert(slot);
+                    self.waiting.insert(place);
+                }
             }
         }
     }
@@ -134,17 +186,20 @@ impl Yardstick {
     pub(crate) fn is_done_at(&mut self, open_run: &OpenRun, end: u64) -> bool {
         if self.end != Some(end) {
             (self.end, self.idle) = (Some(end), Duration::ZERO);
-            self.slots.retain(|(Reverse(epoch), ..), slot| {
-                *epoch == end || !matches!(slot.stage, Stage::Waiting | Stage::Ready(_))
-            });
+            let others: Vec<Place> = self.waiting.union(&self.ready).copied().collect();
+            for place in others.into_iter().filter(|(Reverse(epoch), ..)| *epoch != end) {
+                self.remove(place);
+            }
             (0..self.islands).for_each(|island| self.add(open_run, island, end));
         }
         self.slots.is_empty()
     }
 
-    /// Notes that the run continues after all.
-    pub(crate) fn continues(&mut self) {
+    /// Notes that the run continues after all: what was left out for its end is looked at again.
+    pub(crate) fn continues(&mut self, open_run: &OpenRun) {
         self.end = None;
+        self.next.fill(0);
+        (0..self.islands).for_each(|island| self.look_at(open_run, island));
     }
 
     /// Notes for how long a worker had an epoch.
@@ -161,26 +216,26 @@ impl Yardstick {
         self.idle += time;
         if self.idle >= PATIENCE {
             tracing::warn!(run = self.run, champions = self.slots.len(), "not measured: no worker does it");
-            self.slots.clear();
+            let all: Vec<Place> = self.slots.keys().copied().collect();
+            for place in all {
+                self.remove(place);
+            }
         }
     }
 
     /// The inputs to be read next: of the newest milestones, and not many at once.
     pub(crate) fn reads(&mut self) -> Vec<(u32, Source)> {
-        let is_at_hand = |slot: &&Slot| matches!(slot.stage, Stage::Reading | Stage::Ready(_));
-        let at_hand = self.slots.values().filter(is_at_hand).count();
-        let waiting = self.slots.iter().filter(|(_, slot)| matches!(slot.stage, Stage::Waiting));
-        let wanted: Vec<Place> =
-            waiting.map(|(place, _)| *place).take(READY.saturating_sub(at_hand)).collect();
+        let room = READY.saturating_sub(self.reading + self.ready.len());
+        let wanted: Vec<Place> = self.waiting.iter().copied().take(room).collect();
         let mut reads = vec![];
         for place in wanted {
             let opponent = &self.strengths.opponents()[place.2 as usize];
             let job = yardstick::job(&self.experiment, self.strengths.keys(), opponent);
-            let (Some(number), Some(slot)) = (self.number(place), self.slots.get_mut(&place)) else {
+            let (Some(number), Some(slot)) = (self.number(place), self.slots.get(&place)) else {
                 continue;
             };
-            slot.stage = Stage::Reading;
             let milestone = Box::new(slot.milestone.clone());
+            self.put(place, Stage::Reading);
             reads.push((number, Source::Milestone { run: self.run.clone(), milestone, job }));
         }
         reads
@@ -191,9 +246,8 @@ impl Yardstick {
         let place = self.place(number);
         match inputs {
             Ok(ready) => {
-                let slot = self.slots.get_mut(&place).filter(|slot| matches!(slot.stage, Stage::Reading));
-                if let Some(slot) = slot {
-                    slot.stage = Stage::Ready(ready);
+                if self.slots.get(&place).is_some_and(|slot| matches!(slot.stage, Stage::Reading)) {
+                    self.put(place, Stage::Ready(ready));
                 }
             }
             Err(reason) => self.leave(number, &reason),
@@ -202,7 +256,7 @@ impl Yardstick {
 
     /// Leaves a job out.
     pub(crate) fn leave(&mut self, number: u32, reason: &str) {
-        if let Some(Slot { milestone, .. }) = self.slots.remove(&self.place(number)) {
+        if let Some(Slot { milestone, .. }) = self.remove(self.place(number)) {
             let (island, epoch) = (milestone.name.island, milestone.name.epoch);
             tracing::warn!(run = self.run, island, epoch, reason, "not measured");
         }
@@ -210,24 +264,31 @@ impl Yardstick {
 
     /// The next job, which is handed out from now on.
     pub(crate) fn next(&mut self, now: Duration) -> Option<Piece> {
-        let ready = self.slots.iter().find(|(_, slot)| matches!(slot.stage, Stage::Ready(_)));
-        let place = *ready?.0;
-        let (number, slot) = (self.number(place)?, self.slots.get_mut(&place)?);
-        if let Stage::Ready(ready) = std::mem::replace(&mut slot.stage, Stage::Storing) {
-            slot.stage = Stage::Out(ready, now);
+        let place = *self.ready.first()?;
+        let number = self.number(place)?;
+        if let Some(Stage::Ready(ready)) = self.put(place, Stage::Storing) {
+            self.put(place, Stage::Out(ready, now));
         }
         Some(Piece::Job { number })
     }
 
-    /// The same while epochs are waiting: only as much as the share allows, and one at a time.
-    pub(crate) fn next_within_share(&mut self, now: Duration) -> Option<Piece> {
-        let is_out = self.slots.values().any(|slot| matches!(slot.stage, Stage::Out(..)));
+    /// Whether workers may measure although epochs are waiting.
+    pub(crate) fn is_within_share(&self) -> bool {
         let share = self.worked.mul_f64(self.strengths.keys().share);
-        if is_out || share.is_zero() || self.measured > share { None } else { self.next(now) }
+        !share.is_zero() && self.measured <= share
+    }
+
+    /// Notes that a job was returned or lost, and is handed out once more.
+    fn is_out_again(&mut self, number: u32, now: Duration) {
+        if let Some(slot) = self.slots.get_mut(&self.place(number))
+            && let Stage::Out(_, since) = &mut slot.stage
+        {
+            *since = now;
+        }
     }
 
     pub(crate) fn count_ready(&self) -> usize {
-        self.slots.values().filter(|slot| matches!(slot.stage, Stage::Ready(_))).count()
+        self.ready.len()
     }
 
     fn ready(&self, number: u32) -> Option<&ReadyJob> {
@@ -259,8 +320,7 @@ impl Yardstick {
 
     /// Takes a job whose result has come, and is stored from now on, with its inputs.
     pub(crate) fn take(&mut self, number: u32, now: Duration) -> Option<(Job, Vec<Bytes>)> {
-        let slot = self.slots.get_mut(&self.place(number))?;
-        match std::mem::replace(&mut slot.stage, Stage::Storing) {
+        match self.put(self.place(number), Stage::Storing)? {
             Stage::Out(ready, since) => {
                 self.measured += now.saturating_sub(since);
                 Some(ready.into_parts())
@@ -279,7 +339,7 @@ impl Yardstick {
     /// Takes the result of a job that is stored.
     fn kept(&mut self, number: u32, result: &JobResult) {
         let place @ (Reverse(epoch), island, opponent) = self.place(number);
-        if let Some(Slot { milestone, .. }) = self.slots.remove(&place) {
+        if let Some(Slot { milestone, .. }) = self.remove(place) {
             let generation = milestone.record.mark.standing.generation;
             self.strengths.add((epoch, island), generation, opponent as usize, result);
         }
@@ -307,9 +367,7 @@ impl ClusterState {
             if !self.is_active(&run) || self.leases.is_unfit(worker, &run, now.elapsed) {
                 continue;
             }
-            let is_wanted =
-                |work: &Work| self.is_measurement(work) && self.may_take(work, self.workers.party(worker));
-            if let Some(work) = self.leases.waiting_for(worker, &run, now.elapsed, is_wanted) {
+            if let Some(work) = self.waiting_measurement(worker, &run, now) {
                 return Some(work);
             }
             if let Some(piece) = self.yardstick(&run).and_then(|yardstick| yardstick.next(now.elapsed)) {
@@ -317,6 +375,30 @@ impl ClusterState {
             }
         }
         None
+    }
+
+    /// A champion to be measured although epochs of its run are waiting: only as much as the share allows, and one at a time.
+    /// What was returned, or lost with its worker, comes before what is new.
+    pub(super) fn next_within_share(&mut self, worker: &str, run: &str, now: Moment) -> Option<Work> {
+        if !self.yardstick(run)?.is_within_share() || self.leases.has_job_out(run) {
+            return None;
+        }
+        if let Some(work) = self.waiting_measurement(worker, run, now) {
+            return Some(work);
+        }
+        let piece = self.yardstick(run)?.next(now.elapsed)?;
+        Some(Work { run: run.to_owned(), piece })
+    }
+
+    /// A measurement that no worker has although it was handed out before.
+    fn waiting_measurement(&mut self, worker: &str, run: &str, now: Moment) -> Option<Work> {
+        let is_wanted =
+            |work: &Work| self.is_measurement(work) && self.may_take(work, self.workers.party(worker));
+        let work = self.leases.waiting_for(worker, run, now.elapsed, is_wanted)?;
+        if let (Piece::Job { number }, Some(yardstick)) = (work.piece, self.yardstick(run)) {
+            yardstick.is_out_again(number, now.elapsed);
+        }
+        Some(work)
     }
 
     /// Has the inputs read of what is measured next.

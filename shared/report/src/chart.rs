@@ -14,7 +14,7 @@ pub use bars::{Bars, Stack};
 pub use board::BoardWeights;
 pub use canvas::Picture;
 pub(crate) use canvas::standalone;
-pub use grid::{Grid, LEVELS, NOTHING, level, levels};
+pub use grid::{Grid, LEVELS, NOTHING, level, levels, rows_together};
 pub(crate) use lines::curve_class;
 pub use lines::{Lines, Series, Size, thinned};
 pub use network::{Flow, Network};

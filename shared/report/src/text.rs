@@ -121,6 +121,12 @@ pub fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
+/// A text of others on one line of a terminal: whatever steers a terminal, or turns the direction of writing, is a blank.
+pub fn plain(text: &str) -> String {
+    let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
 /// A text that HTML and SVG show as it is. What XML cannot hold at all becomes a replacement character.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -152,6 +158,11 @@ pub fn code(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_others_steer_no_terminal() {
+        assert_eq!(plain("a\x1b[31mb\nc\u{9b}d\u{202e}e é"), "a [31mb c d e é");
+    }
     use proptest::prelude::*;
 
     #[test]

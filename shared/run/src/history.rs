@@ -1,5 +1,6 @@
 //! How a run went, as reports and the dashboard show it: plain data from what was read.
 
+use crate::epochs::StoredEpochs;
 use crate::event::RunEvent;
 use crate::fold::{Recorded, Status};
 use crate::layout::RunId;
@@ -16,11 +17,14 @@ use serde_json::Value;
 /// A run as far as it was read, with the champions of its islands. What to do next is for the caller to say.
 pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> Run {
     let state = reader.state();
-    let Reader { experiment, events, records, mut damage, recorded, strengths, unmeasured, .. } = reader;
+    let Reader { experiment, events, epochs, mut damage, recorded, strengths, unmeasured, .. } = reader;
+    let elapsed = elapsed(&recorded, &epochs);
+    // A long run has millions of records: there is one copy of them at a time.
+    let StoredEpochs { mut records, scattered, .. } = epochs;
+    records.iter_mut().zip(scattered).for_each(|(whole, rest)| whole.extend(rest));
     damage.extend(unmeasured);
     let file: &ExperimentFile = experiment.file();
     let (reason, digest) = ending(&recorded);
-    let elapsed = elapsed(&recorded, &records);
     let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
     let islands = islands.map(|((records, champion), setting)| Island {
         algorithm: word(&serde_json::json!(setting.algorithm)),
@@ -86,8 +90,9 @@ fn ending(recorded: &Recorded) -> (Option<String>, Option<String>) {
     (reason, finished.as_ref().map(|finished| finished.digest.to_string()))
 }
 
-fn elapsed(recorded: &Recorded, records: &[Vec<EpochRecord>]) -> u64 {
-    let last = records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0);
+fn elapsed(recorded: &Recorded, epochs: &StoredEpochs) -> u64 {
+    let records = epochs.records.iter().chain(&epochs.scattered).flatten();
+    let last = records.map(|record| record.labour.elapsed).max().unwrap_or(0);
     recorded.finished.as_ref().map_or(0, |finished| finished.elapsed).max(last)
 }
 

@@ -180,7 +180,9 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
         Status::Finished => Phase::Finished("its end is recorded".to_owned()),
         Status::Cancelled => Phase::Cancelled,
         Status::Failed(reason) => Phase::Failed(reason.clone()),
-        Status::Paused => Phase::Paused,
+        // Who serves a bucket cannot be seen from here: there may be a coordinator.
+        Status::Paused if store.folder_on_disk().is_none() || is_worked_on(store, run) => Phase::Paused,
+        Status::Paused => Phase::PausedAlone,
         // Who serves a bucket cannot be seen from here.
         Status::Open if store.folder_on_disk().is_none() => {
             Phase::Elsewhere("unknown, if there is one: a bucket does not show it".to_owned())
@@ -193,6 +195,12 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
     }
 }
 
+/// Whether a process works on a run of a folder, or serves that.
+fn is_worked_on(store: &Store, run: &RunId) -> bool {
+    let holds = |holder: Result<Option<_>, _>| holder.is_ok_and(|holder| holder.is_some());
+    holds(Lock::holder(store, run)) || holds(Lock::server(store))
+}
+
 /// The same in a word, and why. A run that is open is running if a process has it, and stopped otherwise.
 pub fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
     match phase(store, run, status) {
@@ -200,7 +208,7 @@ pub fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
         Phase::Damaged(reason) => ("damaged".to_owned(), reason),
         Phase::Finished(_) => ("finished".to_owned(), String::new()),
         Phase::Cancelled => ("cancelled".to_owned(), String::new()),
-        Phase::Paused => ("paused".to_owned(), String::new()),
+        Phase::Paused | Phase::PausedAlone => ("paused".to_owned(), String::new()),
         Phase::Stopped => ("stopped".to_owned(), String::new()),
         Phase::Elsewhere(_) if store.folder_on_disk().is_none() => ("unfinished".to_owned(), String::new()),
         Phase::Elsewhere(_) | Phase::Active => ("running".to_owned(), String::new()),

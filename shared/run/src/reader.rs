@@ -15,8 +15,12 @@ use archipelago::Remains;
 use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
 use experiment::Experiment;
+use futures::{StreamExt, stream};
 use std::sync::Arc;
 use store::Store;
+
+/// How many states are read at once: enough to hide the latency of a remote store, few enough to hold them in memory.
+const READ_AHEAD: usize = 16;
 
 /// What could be read of a run.
 pub struct Reader {
@@ -28,15 +32,13 @@ pub struct Reader {
     pub events: Vec<RunEvent>,
     /// What the journal adds up to.
     pub recorded: Recorded,
-    /// Of each island the records of its epochs, in order, perhaps with gaps; none beyond the run's end.
-    pub records: Vec<Vec<EpochRecord>>,
     /// What is missing, cannot be read, or does not fit. A run is whole if there is none.
     pub damage: Vec<Damage>,
     /// What was measured of its champions, if they are measured.
     pub strengths: Option<Strengths>,
     /// What of that cannot be read: the run is whole without it.
     pub unmeasured: Vec<Damage>,
-    epochs: StoredEpochs,
+    pub(crate) epochs: StoredEpochs,
     evolver: Arc<dyn Evolver>,
     store: Store,
     run: RunId,
@@ -76,8 +78,6 @@ impl Reader {
                 }
             }
         }
-        let records = epochs.records.iter().zip(&epochs.scattered);
-        let records = records.map(|(whole, rest)| whole.iter().chain(rest).cloned().collect()).collect();
         let record = |island, epoch| epochs.record(island, epoch);
         let (strengths, unmeasured) = Strengths::read(store, run, &head.experiment, record).await?;
         let RunHead { experiment, text, events, .. } = head;
@@ -89,7 +89,6 @@ impl Reader {
             text,
             events,
             recorded,
-            records,
             damage,
             epochs,
             store: store.clone(),
@@ -117,61 +116,89 @@ impl Reader {
         &self.epochs
     }
 
+    /// The record of an epoch, if there is one.
+    pub fn record(&self, island: u32, epoch: u64) -> Option<&EpochRecord> {
+        self.epochs.record(island, epoch)
+    }
+
+    /// The champions of all islands, each in the newest of its island's states that can be read.
+    pub async fn champions(&mut self) -> Vec<Option<ChampionView>> {
+        let reader = &*self;
+        let champions = stream::iter(0..self.islands()).map(|island| reader.newest_champion(island));
+        let champions: Vec<_> = champions.buffered(READ_AHEAD).collect().await;
+        champions.into_iter().map(|found| self.noted(found)).collect()
+    }
+
     /// The champion of an island in the newest of its states that can be read.
     pub async fn champion(&mut self, island: u32) -> Option<ChampionView> {
-        let evolver = self.evolver.clone();
-        self.newest(island, |_, remains| evolver.champion(&remains.state)).await
+        let found = self.newest_champion(island).await;
+        self.noted(found)
+    }
+
+    async fn newest_champion(&self, island: u32) -> (Option<ChampionView>, Vec<Damage>) {
+        self.newest(island, |_, remains| self.evolver.champion(&remains.state)).await
     }
 
     /// The newest state of an island that can be read.
     pub async fn newest_state(&mut self, island: u32) -> Option<StateView> {
-        let evolver = self.evolver.clone();
-        self.newest(island, |epoch, remains| {
-            let champion = evolver.champion(&remains.state)?;
-            let residents = evolver.residents(island, &remains.state)?;
+        let read = |epoch, remains: &Remains| {
+            let champion = self.evolver.champion(&remains.state)?;
+            let residents = self.evolver.residents(island, &remains.state)?;
             Ok(StateView { epoch, champion, residents })
-        })
-        .await
+        };
+        let found = self.newest(island, read).await;
+        self.noted(found)
     }
 
     /// The champion of an island after an epoch, if its state is stored and can be read.
     pub async fn champion_at(&mut self, island: u32, epoch: u64) -> Option<ChampionView> {
-        let evolver = self.evolver.clone();
-        self.at(island, epoch, |_, remains| evolver.champion(&remains.state)).await
+        let found = self.at(island, epoch, |_, remains| self.evolver.champion(&remains.state)).await;
+        self.noted(match found {
+            Ok(champion) => (Some(champion), vec![]),
+            Err(damage) => (None, vec![damage]),
+        })
     }
 
+    /// What can be read of the newest state of an island, and what is wrong with newer ones.
     async fn newest<T>(
-        &mut self,
+        &self,
         island: u32,
         read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
-    ) -> Option<T> {
+    ) -> (Option<T>, Vec<Damage>) {
+        let mut damage = vec![];
         for epoch in self.epochs(island).into_iter().rev() {
-            let found = self.at(island, epoch, &read).await;
-            if found.is_some() {
-                return found;
+            match self.at(island, epoch, &read).await {
+                Ok(found) => return (Some(found), damage),
+                Err(trouble) => damage.push(trouble),
             }
         }
-        None
+        (None, damage)
     }
 
-    /// What can be read of a state; if nothing, that is noted once.
+    /// What can be read of a state.
     async fn at<T>(
-        &mut self,
+        &self,
         island: u32,
         epoch: u64,
         read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
-    ) -> Option<T> {
+    ) -> Result<T, Damage> {
         let trouble = match self.epochs.remains(&self.store, &self.run, island, epoch).await {
             Ok(remains) => match read(epoch, &remains) {
-                Ok(answer) => return Some(answer),
+                Ok(answer) => return Ok(answer),
                 Err(error) => format!("island {island}, epoch {epoch}: its state {error}"),
             },
             Err(error) => error.to_string(),
         };
-        let trouble = Damage::Unreadable(trouble);
-        if !self.damage.contains(&trouble) {
-            self.damage.push(trouble);
+        Err(Damage::Unreadable(trouble))
+    }
+
+    /// What was found; what could not be read is noted once.
+    fn noted<T>(&mut self, (found, damage): (Option<T>, Vec<Damage>)) -> Option<T> {
+        for trouble in damage {
+            if !self.damage.contains(&trouble) {
+                self.damage.push(trouble);
+            }
         }
-        None
+        found
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::transport::Channel;
 
-/// Runs that have pages, beside the one that is worked on.
+/// Runs that have pages, beside the one that is worked on, which has one too.
 const RUNS: u32 = 20;
 /// How often a page is read again at most.
 const BETWEEN: Duration = Duration::from_millis(1500);

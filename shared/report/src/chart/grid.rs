@@ -18,7 +18,8 @@ pub struct Grid<'a> {
     pub down: &'a str,
     /// The kinds of cells: a class of the style sheet or a colour that begins with `#`, and what it means.
     pub kinds: Vec<(String, String)>,
-    /// The cells row by row, all rows alike in length: the number of their kind, or [`NOTHING`].
+    /// The cells row by row, all rows alike in length: the number of their kind, or [`NOTHING`]. Of many rows only every
+    /// [`rows_together`]-th is drawn; the others may be empty.
     pub cells: Vec<Vec<u8>>,
 }
 
@@ -59,6 +60,11 @@ const MOST: usize = 400;
 const WIDTH: f64 = 860.0;
 const RIGHT: f64 = 14.0;
 
+/// How many rows are drawn as one, where there are so many: the first of them.
+pub fn rows_together(rows: usize) -> usize {
+    rows.div_ceil(MOST).max(1)
+}
+
 impl Grid<'_> {
     /// The grid.
     pub fn draw(&self) -> Picture {
@@ -86,7 +92,7 @@ impl Grid<'_> {
         let mut d = String::new();
         // A hair of overlap keeps the paper from shining through between rows.
         let height = if tall > 4.0 { tall - 1.0 } else { tall + 0.1 };
-        let step = self.cells.len().div_ceil(MOST).max(1);
+        let step = rows_together(self.cells.len());
         for (row, cells) in self.cells.iter().enumerate().step_by(step) {
             let mut column = 0;
             for run in cells.chunk_by(|one, other| one == other) {

@@ -46,26 +46,53 @@ const isChanged = (field) => field.matches("select")
   ? [...field.options].some((option) => option.selected !== option.defaultSelected)
   : field.value !== field.defaultValue;
 
+// What can be opened, by its id, or by its section and heading without numbers, which change; equal ones are counted.
+function openable(within) {
+  const seen = new Map();
+  return [...within.querySelectorAll("details")].map((details) => {
+    const words = details.querySelector("summary")?.textContent.replace(/[\d\s\u202f]+/g, " ").trim() ?? "";
+    const name = details.id || `${details.closest("section[id]")?.id ?? ""} ${words}`;
+    const count = (seen.get(name) ?? 0) + 1;
+    seen.set(name, count);
+    return [`${name} ${count}`, details];
+  });
+}
+
+// What is being typed stays as it is, and where it is: the field itself moves to the new content.
+function keep(field, old, next) {
+  const form = field.form && found(field.form, old, next);
+  const same = field.name && (form ?? next).querySelector(`[name="${CSS.escape(field.name)}"]`);
+  if (!same) return null;
+  let range = null;
+  try { range = [field.selectionStart, field.selectionEnd, field.selectionDirection]; } catch { /* It has no selection. */ }
+  return () => {
+    same.replaceWith(field);
+    field.focus({ preventScroll: true });
+    if (range?.[0] !== null && range?.[0] !== undefined) field.setSelectionRange(...range);
+  };
+}
+
 // The new content in place of the old one. What was opened stays open, what was scrolled stays where it was, what was
 // typed stays typed, and the keyboard stays where it is.
 function replace(fresh) {
   const [old, next] = [live(), fresh.getElementById("live")];
   if (!old || !next) return;
   const active = old.contains(document.activeElement) ? document.activeElement : null;
-  if (active?.matches(FIELDS) && !active.closest(".steps")) return;
-  const kept = [...old.querySelectorAll("details")].map((details) => details.open);
+  const opened = new Set(openable(old).filter(([, details]) => details.open).map(([name]) => name));
   const places = [...old.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
-  next.querySelectorAll("details").forEach((details, at) => { if (kept[at]) details.open = true; });
+  for (const [name, details] of openable(next)) if (opened.has(name)) details.open = true;
+  const put = active?.matches(FIELDS) && !active.closest(".steps") ? keep(active, old, next) : null;
   for (const field of old.querySelectorAll(FIELDS)) {
-    if (!field.name || !isChanged(field)) continue;
+    if (!field.name || field === active || !isChanged(field)) continue;
     const form = field.form && found(field.form, old, next);
     const same = (form ?? next).querySelector(`[name="${CSS.escape(field.name)}"]`);
     if (same) same.value = field.value;
   }
-  const focus = active && found(active, old, next);
+  const focus = !put && active && found(active, old, next);
   document.dispatchEvent(new CustomEvent("replacing", { detail: { old, next } }));
   old.replaceWith(document.adoptNode(next));
   live().querySelectorAll(".scroll").forEach((part, at) => { part.scrollLeft = places[at] ?? 0; });
+  put?.();
   focus?.focus({ preventScroll: true });
   document.title = fresh.title;
 }

@@ -157,11 +157,12 @@ pub struct RunsPage {
 
 impl RunsPage {
     /// The page of all these runs that a query asks for.
-    pub fn of(mut rows: Vec<RunRow>, query: RunsQuery) -> Self {
+    pub fn of(rows: &[RunRow], query: RunsQuery) -> Self {
         let mut states = BTreeMap::new();
-        for row in &rows {
+        for row in rows {
             *states.entry(row.state.clone()).or_default() += 1;
         }
+        let mut rows: Vec<&RunRow> = rows.iter().collect();
         rows.sort_by(|one, other| (other.created, &one.run).cmp(&(one.created, &other.run)));
         let before = predecessors(&rows);
         let search = query.search.to_lowercase();
@@ -173,7 +174,8 @@ impl RunsPage {
         let pages = matching.div_ceil(ROWS).max(1);
         let page = query.page.min(pages - 1);
         let shown = rows.iter().filter(|row| is_asked_for(row)).skip(page * ROWS).take(ROWS);
-        let runs = shown.map(|row| RunRow { before: before.get(&row.run).cloned(), ..row.clone() }).collect();
+        let runs =
+            shown.map(|row| RunRow { before: before.get(&row.run).cloned(), ..(*row).clone() }).collect();
         Self { runs, matching, states, query: RunsQuery { page, ..query }, pages, unread: 0 }
     }
 }
@@ -196,10 +198,10 @@ pub fn predecessor(rows: &[RunRow], run: &str) -> Option<Predecessor> {
 }
 
 /// For each run the one of the same experiment before it; the newest come first.
-fn predecessors(rows: &[RunRow]) -> BTreeMap<String, Predecessor> {
+fn predecessors(rows: &[&RunRow]) -> BTreeMap<String, Predecessor> {
     let mut newer: BTreeMap<&str, &RunRow> = BTreeMap::new();
     let mut found = BTreeMap::new();
-    for row in rows {
+    for &row in rows {
         if let Some(after) = newer.insert(row.experiment(), row) {
             let RunRow { run, state, best, .. } = row.clone();
             found.insert(after.run.clone(), Predecessor { run, state, best });
@@ -447,6 +449,13 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 impl History {
+    /// The strongest champion of the newest epoch that was measured.
+    pub fn last_strength(&self) -> Option<StrengthView> {
+        let newest = self.strength.iter().map(|one| one.epoch).max()?;
+        let last = self.strength.iter().filter(|one| one.epoch == newest);
+        last.max_by(|one, other| one.elo.total_cmp(&other.elo)).copied()
+    }
+
     /// What is shown of a run, with at most so many epochs and generations of each island.
     pub fn of(run: &Run, most: usize) -> Self {
         let measured = run.strengths.iter().flat_map(|strengths| &strengths.champions);
@@ -511,18 +520,27 @@ mod tests {
     }
 
     #[test]
+    fn the_strongest_of_the_newest_epoch_is_the_last_strength() {
+        let one = |epoch, island, elo| StrengthView { island, epoch, elo, ..StrengthView::default() };
+        let strength = vec![one(1, 0, 300.0), one(4, 0, 10.0), one(4, 1, 20.0)];
+        let history = History { strength, ..History::default() };
+        assert_eq!(history.last_strength(), Some(one(4, 1, 20.0)));
+        assert_eq!(History::default().last_strength(), None);
+    }
+
+    #[test]
     fn a_page_holds_the_newest_runs_that_match() {
         let rows: Vec<RunRow> = (0..250)
             .map(|n| row(&format!("maze-{n:08x}"), if n % 2 == 0 { "finished" } else { "running" }, n))
             .collect();
         let query = RunsQuery { state: "finished".to_owned(), search: "MAZE".to_owned(), page: 1 };
-        let page = RunsPage::of(rows.clone(), query);
+        let page = RunsPage::of(&rows, query);
         assert_eq!((page.matching, page.pages, page.runs.len()), (125, 2, 25));
         assert_eq!(page.runs[0].created, 48, "the newest 100 stand on the first page");
         assert_eq!(page.states["running"], 125);
-        let none = RunsPage::of(rows, RunsQuery { search: "nope".to_owned(), ..RunsQuery::default() });
+        let none = RunsPage::of(&rows, RunsQuery { search: "nope".to_owned(), ..RunsQuery::default() });
         assert_eq!((none.matching, none.pages), (0, 1));
-        let far = RunsPage::of(vec![row("a", "finished", 1)], RunsQuery { page: 9, ..RunsQuery::default() });
+        let far = RunsPage::of(&[row("a", "finished", 1)], RunsQuery { page: 9, ..RunsQuery::default() });
         assert_eq!((far.query.page, far.runs.len()), (0, 1), "there is no page beyond the last");
     }
 
@@ -533,7 +551,7 @@ mod tests {
             row("other-00000001", "finished", 2),
             row("maze-00000002", "running", 3),
         ];
-        let page = RunsPage::of(rows, RunsQuery::default());
+        let page = RunsPage::of(&rows, RunsQuery::default());
         let before: Vec<Option<&str>> =
             page.runs.iter().map(|row| row.before.as_ref().map(|before| before.run.as_str())).collect();
         assert_eq!(before, [Some("maze-00000001"), None, None]);

@@ -14,6 +14,8 @@ pub enum Phase {
     Active,
     /// Its work is held back.
     Paused,
+    /// The same, and no process has its store.
+    PausedAlone,
     /// It is finished, for this reason.
     Finished(String),
     /// It was cancelled.
@@ -82,6 +84,15 @@ pub struct Waiting {
     pub worker: Option<String>,
 }
 
+/// A run that keeps workers busy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ahead {
+    /// Its name.
+    pub run: String,
+    /// Whether its work is handed out before that of the run that waits.
+    pub comes_first: bool,
+}
+
 /// How the store does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreHealth {
@@ -115,8 +126,8 @@ pub struct Situation {
     pub failing: Option<Failing>,
     /// An island that others wait for.
     pub waiting: Option<Waiting>,
-    /// The run that comes first and keeps the workers busy.
-    pub ahead: Option<String>,
+    /// The run that keeps the workers busy that could take this one.
+    pub ahead: Option<Ahead>,
     /// How the store does.
     pub store: StoreHealth,
     /// Whether its last results are being written or audited.
@@ -138,7 +149,7 @@ pub enum Cause {
     WaitsForNeighbour,
     /// No worker is connected.
     NoWorker,
-    /// Workers are busy with a run that comes first.
+    /// Workers are busy with another run.
     BusyElsewhere,
     /// It is paused.
     Paused,
@@ -217,6 +228,11 @@ fn of_phase(situation: &Situation) -> Option<Why> {
         Phase::Paused => {
             Why::new(Cause::Paused, "The run is paused.", "Resume it with `atoll pause RUN --off`.")
         }
+        Phase::PausedAlone => Why::new(
+            Cause::Paused,
+            "The run is paused, and no coordinator has its store.",
+            "Resume it with `atoll resume RUN`.",
+        ),
         Phase::Finished(reason) => Why::new(Cause::Ended, format!("The run is finished: {reason}."), ""),
         Phase::Cancelled => {
             Why::new(Cause::Ended, "The run was cancelled.", "Submit it again to continue it.")
@@ -371,10 +387,17 @@ fn of_unfit_workers(situation: &Situation) -> Option<Why> {
 /// Workers could take its work.
 fn of_ready_work(situation: &Situation) -> Why {
     match &situation.ahead {
-        Some(run) => Why::new(
+        Some(Ahead { run, comes_first: true }) => Why::new(
             Cause::BusyElsewhere,
-            format!("All workers are busy with `{run}`, which comes first."),
+            format!("All workers that could take it are busy with `{run}`, which comes first."),
             "Raise the priority of this run (`atoll submit --priority N`), or start more workers.",
+        ),
+        Some(Ahead { run, comes_first: false }) => Why::new(
+            Cause::BusyElsewhere,
+            format!(
+                "This run comes next: all workers that could take it are still computing epochs or jobs of `{run}`."
+            ),
+            "Start more workers if it cannot wait.",
         ),
         None if situation.ready > 0 => {
             Why::new(Cause::Starting, "Work is ready: workers are about to take it.", "")
@@ -389,6 +412,24 @@ mod tests {
 
     fn connected(connected: usize) -> WorkerCounts {
         WorkerCounts { connected, ..WorkerCounts::default() }
+    }
+
+    fn ahead_of(comes_first: bool) -> Ahead {
+        Ahead { run: "other".to_owned(), comes_first }
+    }
+
+    #[test]
+    fn a_cause_has_several_sentences() {
+        let ready = Situation { ready: 1, workers: connected(1), ..Situation::default() };
+        let next = why(&Situation { ahead: Some(ahead_of(false)), ..ready });
+        assert_eq!(next.cause, Cause::BusyElsewhere);
+        assert!(
+            next.text.starts_with("This run comes next") && !next.advice.contains("priority"),
+            "{next:?}"
+        );
+        let alone = why(&Situation { phase: Phase::PausedAlone, ..Situation::default() });
+        assert_eq!(alone.cause, Cause::Paused);
+        assert!(alone.advice.contains("atoll resume RUN"), "`pause --off` needs a coordinator: {alone:?}");
     }
 
     /// One situation for each cause, and a word of its explanation.
@@ -419,7 +460,7 @@ mod tests {
             (
                 Cause::BusyElsewhere,
                 "busy with `other`",
-                Situation { ahead: Some("other".to_owned()), ..ready.clone() },
+                Situation { ahead: Some(ahead_of(true)), ..ready.clone() },
             ),
             (Cause::Paused, "paused", Situation { phase: Phase::Paused, ..ready.clone() }),
             (

@@ -1,7 +1,7 @@
 //! Which worker computed which epoch: a strip of islands by epochs, as a report shows it, and as it is now.
 
 use super::{Island, Run, course, work};
-use crate::chart::{COLOURS, Grid, NOTHING, Picture};
+use crate::chart::{COLOURS, Grid, NOTHING, Picture, rows_together};
 use crate::dashboard::IslandView;
 use crate::text::shortened;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,14 +68,20 @@ impl Strip {
         let newest = now.values().map(|(_, epoch)| epoch + 1).max().unwrap_or(0);
         let epochs = self.epochs.max(newest);
         let columns = epochs.min(course::COLUMNS);
-        let mut cells: Vec<Vec<u8>> = vec![];
-        for island in 0..self.rows.len().max(islands.len()) {
-            let mut row: Vec<u8> =
-                (0..columns).map(|column| self.cell(island, (column, columns), epochs)).collect();
-            if let Some((worker, epoch)) = now.get(&island) {
-                row[(epoch * columns / epochs) as usize] = places[worker].min(COLOURED) as u8;
+        let count = self.rows.len().max(islands.len());
+        // Of thousands of islands each row stands for several, and shows the first of them. The others cost nothing.
+        let together = rows_together(count);
+        let row = |island: usize| -> Vec<u8> {
+            let shown = if island.is_multiple_of(together) { columns } else { 0 };
+            (0..shown).map(|column| self.cell(island, (column, columns), epochs)).collect()
+        };
+        let mut cells: Vec<Vec<u8>> = (0..count).map(row).collect();
+        for (island, (worker, epoch)) in now {
+            let column = (epoch * columns / epochs) as usize;
+            if let Some(cell) = cells.get_mut(island - island % together).and_then(|row| row.get_mut(column))
+            {
+                *cell = places[worker].min(COLOURED) as u8;
             }
-            cells.push(row);
         }
         let all = places.len();
         let mut named: Vec<(&str, usize)> = places.into_iter().filter(|(_, at)| *at < COLOURED).collect();
@@ -97,8 +103,13 @@ impl Strip {
             name: "workers",
             title: "Worker of each epoch",
             description: &format!(
-                "A row for each of {} islands, a column for each epoch, a colour for each of {all} workers.",
-                cells.len(),
+                "{}, a column for each epoch, a colour for each of {all} workers.",
+                match together {
+                    1 => format!("A row for each of {count} islands"),
+                    _ => format!(
+                        "A row for every {together} of {count} islands, which shows the first of them"
+                    ),
+                }
             ),
             across: ("epoch", (0, epochs)),
             down: "island",
@@ -168,6 +179,20 @@ mod tests {
         // Nothing was read yet: the strip begins with what is computed.
         assert!(Strip::default().draw(&[computing(1, 0, "first")]).unwrap().svg.contains("first"));
         assert!(Strip::default().draw(&[]).is_none());
+    }
+
+    #[test]
+    fn of_many_islands_some_share_a_row_and_what_is_computed_is_seen() {
+        let islands: Vec<IslandView> = (0..1000).map(|island| computing(island, 3, "one")).collect();
+        let svg = |islands: &[IslandView]| Strip::default().draw(islands).unwrap().svg;
+        let drawn = svg(&islands);
+        assert!(drawn.contains("A row for every 3 of 1000 islands"), "{}", &drawn[..500]);
+        assert_eq!(drawn.matches('z').count(), 334);
+        // An island that is not the first of its row.
+        let mut idle: Vec<IslandView> =
+            islands.into_iter().map(|one| IslandView { worker: None, ..one }).collect();
+        idle[998].worker = Some("last".to_owned());
+        assert_eq!(svg(&idle).matches('z').count(), 1);
     }
 
     #[test]

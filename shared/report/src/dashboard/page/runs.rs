@@ -205,7 +205,7 @@ mod tests {
     fn a_page_of_a_hundred_runs_is_small_and_says_everything() {
         let rows: Vec<RunRow> = (0..1000).map(|n| row(&format!("experiment-with-a-name-{n:08x}"))).collect();
         let html =
-            runs(&RunsPage::of(rows, RunsQuery::default()), &Frame { now: 2_000_000, ..Frame::default() });
+            runs(&RunsPage::of(&rows, RunsQuery::default()), &Frame { now: 2_000_000, ..Frame::default() });
         assert!(html.len() < 150_000, "{} bytes", html.len());
         assert_eq!(html.matches("<td class=\"name\">").count(), 100);
         for word in [
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_not_read_to_its_end_says_so() {
-        let page = RunsPage { unread: 901, ..RunsPage::of(vec![row("a")], RunsQuery::default()) };
+        let page = RunsPage { unread: 901, ..RunsPage::of(&[row("a")], RunsQuery::default()) };
         assert!(runs(&page, &Frame::default()).contains("901 more runs are being read."));
         let none = RunsPage { unread: 1, ..RunsPage::default() };
         let html = runs(&none, &Frame::default());
@@ -235,7 +235,7 @@ mod tests {
         let rows = vec![RunRow { state: bad.to_owned(), reason: bad.to_owned(), ..row(bad) }];
         let query = RunsQuery { search: bad.to_owned(), ..RunsQuery::default() };
         let html = runs(
-            &RunsPage::of(rows, query),
+            &RunsPage::of(&rows, query),
             &Frame { place: bad.to_owned(), may_act: true, ..Frame::default() },
         );
         assert!(!html.contains("<script>alert") && !html.contains("\"'\""), "{html}");
