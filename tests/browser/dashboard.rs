@@ -102,16 +102,7 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
         "a strip of both workers",
         "/victim/.test(document.querySelector('#work')?.textContent ?? '')",
     );
-    // A field in which somebody types stays as it is, while the page around it is read again.
-    page.evaluate(
-        "{ const field = document.querySelector('[name=wall_time]'); field.focus(); field.value = '8 hours'; \
-         field.setSelectionRange(1, 3); live().dataset.old = 'yes'; }",
-    );
-    until(&mut page, "another reading of the page", "!live().dataset.old");
-    let typed = "(({ name, value, selectionStart, selectionEnd }) => \
-                 [name, value, selectionStart, selectionEnd].join())(document.activeElement)";
-    assert_eq!(page.evaluate(typed), "wall_time,8 hours,1,3");
-    page.evaluate("{ document.activeElement.value = ''; document.activeElement.blur(); }");
+    what_is_typed_stays(&mut page);
     photograph(&mut chromium, &site, run);
     // Buttons do what they say.
     page.evaluate(
@@ -220,6 +211,19 @@ fn people_log_in_and_out_with_tokens_in_a_browser() {
         page.follow(&format!("location.href = '{path}'"));
         assert_eq!(page.evaluate("location.pathname"), "/login", "the session has ended");
     }
+}
+
+/// A field that is being typed in stays as it is, while the page around it is read again.
+fn what_is_typed_stays(page: &mut Page<'_>) {
+    page.evaluate(
+        "{ const field = document.querySelector('[name=wall_time]'); field.focus(); field.value = '8 hours'; \
+         field.setSelectionRange(1, 3); live().dataset.old = 'yes'; }",
+    );
+    until(page, "another reading of the page", "!live().dataset.old");
+    let typed = "(({ name, value, selectionStart, selectionEnd }) => \
+                 [name, value, selectionStart, selectionEnd].join())(document.activeElement)";
+    assert_eq!(page.evaluate(typed), "wall_time,8 hours,1,3");
+    page.evaluate("{ document.activeElement.value = ''; document.activeElement.blur(); }");
 }
 
 /// A sweep and a tournament that are paused when they are half done.

@@ -53,7 +53,8 @@ fn dashboard(folder: &Folder, store: &str) -> (Child, String) {
 fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&["--lease", "1s"]);
-    let run = coordinator.submit(EXPERIMENT);
+    // What the API returns may be half a second old: the run lasts longer than that.
+    let run = coordinator.submit(&EXPERIMENT.replace("generations = 200", "generations = 6000"));
     let explained = coordinator.command(&["explain", &run]);
     assert!(text(&explained.stdout).starts_with("No worker is connected."), "{}", text(&explained.stdout));
     let page = get(&coordinator.http, "/");
