@@ -255,6 +255,11 @@ impl Page<'_> {
         decoded(answer["data"].as_str().unwrap_or(""))
     }
 
+    /// Hides scrollbars, for pictures.
+    pub(crate) fn hide_scrollbars(&mut self) {
+        self.call("Emulation.setScrollbarsHidden", &json!({ "hidden": true }));
+    }
+
     /// Shows the page as it is printed.
     pub(crate) fn show_print(&mut self) {
         self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));

@@ -433,6 +433,7 @@ fn photograph(chromium: &mut Chromium, site: &str, run: &str) {
         for (view, kind) in [(LIGHT, "light"), (crate::DARK, "dark"), (crate::NARROW, "narrow")] {
             let view = if kind == "narrow" { view } else { View { width: 1280, ..view } };
             let mut page = chromium.visit(&format!("{site}{path}"), view);
+            page.hide_scrollbars();
             std::fs::write(folder.join(format!("{name}-{kind}.png")), page.photograph(1600)).unwrap();
         }
     }
