@@ -304,22 +304,31 @@ fn unfinished() -> (Place, String) {
     (place, run)
 }
 
-/// Objects of each kind: a state, a record, a checkpoint and an event.
+/// Objects of each kind: an event, a state, a checkpoint and a commit, each one that resuming the run reads.
 fn one_of_each(place: &Place, run: &str) -> Vec<PathBuf> {
     let objects = place.objects(run);
-    let is = |kind: &str, path: &Path| {
-        let path = path.display().to_string();
-        match kind {
-            "event" => path.contains("/events/"),
-            "state" => path.contains("/states/"),
-            "checkpoint" => path.contains("/checkpoints/"),
-            _ => path.contains("/commits/"),
-        }
+    let last = |kind: &str| {
+        let is_used = |path: &&PathBuf| {
+            is_of(kind, path) && (kind != "checkpoints" || is_of_an_unfinished_epoch(&objects, path))
+        };
+        objects.iter().rfind(is_used).expect(kind).clone()
     };
-    ["event", "state", "checkpoint", "record"]
-        .into_iter()
-        .map(|kind| objects.iter().rfind(|path| is(kind, path)).expect(kind).clone())
-        .collect()
+    ["events", "states", "checkpoints", "commits"].map(last).to_vec()
+}
+
+fn is_of(kind: &str, path: &Path) -> bool {
+    path.components().any(|component| component.as_os_str() == kind)
+}
+
+/// Whether there is no state of the checkpoint's epoch. A checkpoint that is older than its island's state is not read.
+fn is_of_an_unfinished_epoch(objects: &[PathBuf], checkpoint: &Path) -> bool {
+    let island = |path: &Path| path.parent().and_then(Path::file_name).map(std::ffi::OsStr::to_owned);
+    let epoch = |path: &Path| -> u64 {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("text");
+        name.split('-').next().and_then(|epoch| epoch.parse().ok()).expect("an epoch")
+    };
+    let states = objects.iter().filter(|path| is_of("states", path) && island(path) == island(checkpoint));
+    states.map(|path| epoch(path)).max() < Some(epoch(checkpoint))
 }
 
 /// The same object as a later version of the program would have sealed it.
