@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs atoll @VERSION@: downloads the archive for this machine, checks its SHA-256 sum, and copies the binary.
+# Installs atoll @VERSION@: downloads the archive for this machine, checks its SHA-256 sum, and copies the binary, the
+# manual pages, and the completions of bash, zsh and fish.
 #
 # Usage: ATOLL_RELEASE=URL sh install.sh [DIR]
 #   ATOLL_RELEASE  where the files of this release are: an https:// address, or a folder
-#   DIR            the folder for the binary [default: ~/.local/bin]
+#   DIR            the folder for the binary [default: ~/.local/bin]; manual pages and completions go to DIR/../share
 set -eu
 
 version=@VERSION@
@@ -52,6 +53,19 @@ cp "$work/$name/atoll" "$to/.atoll.new"
 chmod 755 "$to/.atoll.new"
 mv "$to/.atoll.new" "$to/atoll"
 echo "$to/atoll"
+share=$(cd "$to/.." && pwd)/share
+put() {
+    mkdir -p "$(dirname "$2")"
+    cp "$1" "$2"
+    chmod 644 "$2"
+}
+for page in "$work/$name"/man/*.1; do
+    put "$page" "$share/man/man1/$(basename "$page")"
+done
+put "$work/$name/atoll.bash" "$share/bash-completion/completions/atoll"
+put "$work/$name/atoll.zsh" "$share/zsh/site-functions/_atoll"
+put "$work/$name/atoll.fish" "$share/fish/vendor_completions.d/atoll.fish"
+echo "$share: manual pages, and completions of bash, zsh and fish"
 case ":$PATH:" in
     *":$to:"*) ;;
     *) echo "add $to to PATH" >&2 ;;

@@ -18,7 +18,7 @@ pub(crate) struct BackupArguments {
     /// Copy only this run; may be given several times
     #[arg(long = "run", value_name = "RUN")]
     runs: Vec<String>,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) struct RestoreArguments {
     from: PathBuf,
     #[command(flatten)]
     store: StoreArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

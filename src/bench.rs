@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     command: Option<Command>,
     /// Run only the bench of this key, or those whose keys contain it
     name: Option<String>,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

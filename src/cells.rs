@@ -39,7 +39,7 @@ pub(crate) fn check_engines(plan: &Plan, engines: &BTreeMap<String, EngineComman
     checked.map_err(|error| Failure::Config(error.to_string()))
 }
 
-/// Checks that everybody who plays can be had here, before the first game, and before the first part of a study.
+/// Checks that all players can be loaded here, before the first game, and before the first part of a study.
 pub(crate) async fn check_players(
     store: &Store,
     run: &RunId,
@@ -54,7 +54,7 @@ pub(crate) async fn check_players(
     }
 }
 
-/// Who plays in a tournament; nobody in a sweep.
+/// The players of a tournament; none in a sweep.
 async fn contestants(
     store: &Store,
     run: &RunId,
@@ -85,11 +85,11 @@ pub(crate) async fn compute_again(
     how: &How,
 ) -> Result<Vec<(u32, Result<CellResult, String>)>, Failure> {
     let plan = progress.plan();
-    // The games of engines are never computed again: nobody needs to have them.
+    // The games of engines are never recomputed, so the engines need not be installed.
     let contestants = contestants(store, run, plan, &silent_engines(plan)).await?;
     let compute = |number: u32| {
         let result = plan.compute(number, &contestants, || false).map_err(|error| error.to_string());
-        (number, result.map(|result| result.expect("nobody asks it to stop")))
+        (number, result.map(|result| result.expect("it is never stopped")))
     };
     let cells: Vec<u32> = progress.done().keys().copied().filter(|&number| plan.is_pure(number)).collect();
     Ok(how.pool()?.install(|| cells.into_par_iter().map(compute).collect()))

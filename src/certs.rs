@@ -35,9 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(to).map_err(|error| cannot_write(to, &error))?;
     if let Some(there) = files.iter().map(|(name, _)| to.join(name)).find(|path| path.exists()) {
         let there = there.display();
-        return Err(Failure::Usage(format!(
-            "`{there}` is there already: name another folder, or move it away"
-        )));
+        return Err(Failure::Usage(format!("file exists: `{there}`: name another folder, or move it away")));
     }
     for (name, text) in &files {
         let path = to.join(name);
@@ -76,7 +74,7 @@ fn make(hosts: &[String], days: u64) -> Result<Vec<(&'static str, String)>, rcge
         };
         files.extend([(names.0, certificate.pem()), (names.1, key.serialize_pem())]);
     }
-    let tokens = ["worker.token", "operator.token", "metrics.token"];
+    let tokens = ["worker.token", "operator.token", "metrics.token", "viewer.token"];
     files.extend(
         tokens
             .map(|name| (name, format!("{:032x}{:032x}\n", rand::random::<u128>(), rand::random::<u128>()))),

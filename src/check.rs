@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     /// The experiment, sweep, study or tournament to check
     file: PathBuf,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Skip the trial of about 2 seconds that measures this machine
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = match experiment::load(&arguments.file, None) {
-        Err(experiment::LoadError::Report(report)) if arguments.json => {
+        Err(experiment::LoadError::Diagnostics(report)) if arguments.json => {
             out!("{}", serde_json::json!({ "ok": false, "report": report }));
             return Ok(ExitCode::from(78));
         }

@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Match(duel::Arguments),
     /// Find sharp starts: positions with 11 men on each side from which few games are drawn
     Sharp(Sharp),
-    /// The species of a population of players, and the ensemble of their best
+    /// Find the species of a population, and build an ensemble of their best
     Species(species::Arguments),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Perft {
     /// Count moves that lead to the same position once
     #[arg(long)]
     merge: bool,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Best {
     /// Seed of the player's random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -101,7 +101,7 @@ enum InputError {
     NoMove(Position),
 }
 
-/// Nobody lives to see deeper ones, and each move takes some of the stack.
+/// Deeper counts would take longer than a life, and each ply takes some of the stack.
 const DEEPEST_PERFT: i64 = 40;
 
 pub(crate) async fn run(command: &Command) -> Result<ExitCode, Failure> {

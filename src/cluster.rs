@@ -94,7 +94,7 @@ pub(crate) async fn work_off(
     };
     drop(submitting);
     eprintln!("run {run} in {}", how.store.folder().display());
-    // Workers come after the run: before it, they would be told that there is nothing to do.
+    // Workers start after the run: before it, the coordinator would end them because there is no work.
     let before = tokio::select! {
         status = remote.look(&run) => status?,
         ending = &mut coordinator => return Err(gone_early(ending?)),
@@ -110,7 +110,7 @@ pub(crate) async fn work_off(
                 return finished(&run, ending?, &done);
             }
             () = all_gone(&mut children) => {
-                // They leave when they are told that all is done, which the coordinator learns a moment later.
+                // They leave when the coordinator reports that all runs have ended, which it knows a moment later.
                 let ending = tokio::time::timeout(LEAVING, &mut coordinator).await;
                 let early = "the workers ended before the run; resume with the same command";
                 let ending = ending.map_err(|_| Failure::Other(early.to_owned()))??;

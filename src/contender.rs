@@ -15,7 +15,7 @@ use store::Store;
 pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN` (the best), \
                                `RUN/ISLAND` or `RUN/ISLAND@EPOCH`";
 
-/// The player of this name, looking so many plies ahead.
+/// The player of this name, which searches `depth` plies.
 pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Result<PlayerSpec, Failure> {
     match name {
         "material" => Ok(PlayerSpec::Material { depth }),

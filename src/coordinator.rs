@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
     /// Stand by: take over the store only when the active coordinator is silent
     #[arg(long)]
     standby: bool,
-    /// With --standby: take over after the active coordinator has been silent for this long [default: 5s]
+    /// With --standby: take over after the active coordinator has not responded for this long [default: 5s]
     #[arg(long, value_name = "TIME")]
     takeover_after: Option<String>,
     /// Continue the run of `--run` even if it has failed or was cancelled
@@ -105,7 +105,7 @@ pub(crate) struct Arguments {
     /// With --exit-when-done: exit (code 6) when no worker has been connected for this long [default: never]
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
-    /// Keep answering for this long after all runs have ended, so that late workers learn of it [default: 0s]
+    /// Keep responding for this long after all runs have ended, so that late workers are notified [default: 0s]
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
 }
@@ -266,7 +266,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Tells the workers of a batch job that a setting cannot be used. Without certificates that can be used it does so in plain
+/// Informs the workers of a batch job that a setting is invalid. Without certificates that can be used it does so in plain
 /// text: a worker that expects TLS ends because of that. With a file that is no TOML there is no address to do it at, and
 /// workers wait for `give_up_after`.
 async fn refuse(settings: &Settings, failure: Failure) -> Failure {
@@ -292,7 +292,7 @@ async fn refuse(settings: &Settings, failure: Failure) -> Failure {
     failure
 }
 
-/// Tells all callers for a while why this coordinator cannot start.
+/// Rejects all calls for a while, with the reason why this coordinator cannot start.
 async fn refuse_all(
     listener: TcpListener,
     limits: Limits,
@@ -494,7 +494,7 @@ async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure>
     Ok((store, first))
 }
 
-/// How much is computed again: where workers need tokens, 2 percent unless told otherwise.
+/// The share that is recomputed: 2 percent by default where workers need tokens.
 fn audit(settings: &Settings, permissions: &Permissions) -> Result<AuditTerms, Failure> {
     let share = match settings.text("audit")?.as_str() {
         "auto" => automatic_share(permissions),

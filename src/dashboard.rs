@@ -56,7 +56,7 @@ fn table(store: &Store) -> PlayTable {
     web::table(find, None)
 }
 
-/// A listener that only this machine reaches, and its URL: whoever reaches it may look at everything.
+/// A listener on loopback, and its URL: every caller that reaches it may read everything.
 pub(crate) async fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
     let expected = |error: std::io::Error| {
         Failure::Usage(format!("expected HOST:PORT to serve the dashboard on, found `{address}`: {error}"))

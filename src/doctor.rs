@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The name by which workers reach the coordinator
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     host: String,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -103,7 +103,7 @@ fn print(findings: &[Finding], bad: usize) {
             out!("{:<18} {advice}", "");
         }
     }
-    eprintln!("{}", if bad == 0 { "a coordinator can begin" } else { "a coordinator would not be well" });
+    eprintln!("{}", if bad == 0 { "a coordinator can run here" } else { "a coordinator cannot run here" });
 }
 
 /// The store: whether it opens, keeps its promises, has the time right, and has room.
@@ -127,11 +127,11 @@ async fn store(settings: &Settings) -> Result<Vec<Finding>, Failure> {
     let mut findings = match promises::try_out(&store, Nonce(rand::random()), Trial::THOROUGH).await {
         Ok(tried) => kept(&text, tried),
         Err(error) => {
-            let advice = "do not use it: a coordinator refuses it";
+            let advice = "use another store: a coordinator rejects this one";
             vec![Finding::not("store", Health::Bad, error.to_string(), advice)]
         }
     };
-    findings.extend(store.folder_on_disk().and_then(room));
+    findings.extend(store.folder_on_disk().and_then(free_space));
     Ok(findings)
 }
 
@@ -153,7 +153,7 @@ fn kept(text: &str, tried: Tried) -> Vec<Finding> {
     );
     let skew = tried.clock_ahead;
     let clock = clocks(skew);
-    let advice = "set the clocks right (NTP): S3 refuses requests that are more than 15 minutes off";
+    let advice = "set the clocks right (NTP): S3 rejects requests that are more than 15 minutes off";
     let clock = match skew.abs() {
         skew if skew > FAR_OFF => Finding::not("clock", Health::Bad, clock, advice),
         skew if skew > OFF => Finding::not("clock", Health::Doubtful, clock, advice),
@@ -162,7 +162,7 @@ fn kept(text: &str, tried: Tried) -> Vec<Finding> {
     vec![Finding::good("store", found), clock]
 }
 
-fn room(folder: &std::path::Path) -> Option<Finding> {
+fn free_space(folder: &std::path::Path) -> Option<Finding> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let found = format!("{} MiB are free in `{}`", free >> 20, folder.display());
@@ -217,7 +217,7 @@ fn tokens(settings: &Settings) -> Finding {
     }
 }
 
-/// Whether somebody who trusts the authority would trust this coordinator: by shaking hands with it.
+/// Checks by a TLS handshake whether a client that trusts the authority would trust this coordinator.
 async fn encryption(settings: &Settings, authority: Option<PathBuf>, host: &str) -> Finding {
     let tls = match protection::tls(settings) {
         Ok(Some(tls)) => tls,

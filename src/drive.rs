@@ -85,7 +85,7 @@ impl Driven {
 impl From<Rejection> for Failure {
     fn from(rejection: Rejection) -> Self {
         match rejection {
-            Rejection::Report(report) => Self::Report(report),
+            Rejection::Diagnostics(report) => Self::Diagnostics(report),
             Rejection::Player(error) => Self::LookUp(error),
             Rejection::Name(error) => Self::Name(error),
             Rejection::Keep(error) => Self::Keep(error),

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     knowledge: KnowledgeArguments,
     #[command(flatten, next_help_heading = "Options")]
     store: StoreArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

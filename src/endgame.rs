@@ -40,7 +40,7 @@ pub(crate) struct Build {
     pieces: u32,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Stats {
     pieces: u32,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Probe {
     fen: String,
     #[command(flatten)]
     folder: Folder,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

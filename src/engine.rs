@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ..hub::Settings::default()
     };
     match hub::serve(BufReader::new(io::stdin()), io::stdout(), &mut *player, &settings) {
-        // Whoever drove it has gone without a word.
+        // The program that drove it closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         served => served.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Other(error.to_string())),
     }

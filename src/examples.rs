@@ -58,7 +58,13 @@ const EXAMPLES: &[Examples] = &[
     (&["export"], &[("atoll export quickstart --to champions", "write CSV and JSON files to a folder")]),
     (&["report"], &[("atoll report latest --open", "write the report of the newest run and open it")]),
     (&["coordinator"], &[("atoll coordinator --store s3://bucket/atoll", "serve the runs of a bucket")]),
-    (&["worker"], &[("atoll worker --coordinator https://atoll.example:7440", "compute for a coordinator")]),
+    (
+        &["worker"],
+        &[(
+            "atoll worker --coordinator https://atoll.example:7440 --tls-ca ca.pem",
+            "compute for a coordinator",
+        )],
+    ),
     (
         &["batch"],
         &[(

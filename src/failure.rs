@@ -5,7 +5,7 @@
 
 use coordinator::ServeError;
 use experiment::LoadError;
-use experiment::document::Report;
+use experiment::document::Diagnostics;
 use run::NameError;
 use run::RunError;
 use run::WriteError;
@@ -42,7 +42,7 @@ pub(crate) enum Failure {
     Load(#[from] LoadError),
     /// A bad experiment or budget.
     #[error(transparent)]
-    Report(#[from] Report),
+    Diagnostics(#[from] Diagnostics),
     /// A bad name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -64,7 +64,7 @@ pub(crate) enum Failure {
     /// A coordinator that cannot serve.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// A worker that cannot go on.
+    /// A worker that cannot continue.
     #[error(transparent)]
     Worker(#[from] WorkerError),
     /// An endgame database that can't be used.
@@ -113,7 +113,7 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Load(_)
-            | Self::Report(_)
+            | Self::Diagnostics(_)
             | Self::Config(_)
             | Self::Player(_)
             | Self::Worker(WorkerError::Call(
@@ -127,7 +127,7 @@ impl Failure {
                 Exit::Misconfigured
             }
             Self::LookUp(error) => match **error {
-                LookUpError::Report(_)
+                LookUpError::Diagnostics(_)
                 | LookUpError::Job { .. }
                 | LookUpError::Missing { .. }
                 | LookUpError::Contestant(_) => Exit::Misconfigured,

@@ -35,7 +35,7 @@ enum Command {
     Show {
         #[command(flatten)]
         source: Source,
-        /// One JSON object on stdout
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -45,7 +45,7 @@ enum Command {
         source: Source,
         #[command(flatten)]
         playing: Playing,
-        /// One JSON object on stdout
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -277,7 +277,7 @@ enum Level {
 type Malformed = Box<dyn std::error::Error>;
 
 impl Level {
-    /// Tells the games apart by the `format` key of an object, or by the walls that only one of them has.
+    /// Detects the game by the `format` key of an object, or by the walls that only one of them has.
     fn parse(text: &str) -> Result<Self, Malformed> {
         if !text.trim_start().starts_with('{') {
             return Ok(if text.contains(['#', '<', '>']) {

@@ -1,5 +1,5 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
-#![warn(clippy::print_stdout)] // `terminal::out!` knows what to do when nobody reads on.
+#![warn(clippy::print_stdout)] // `terminal::out!` handles a closed pipe.
 
 mod analyse;
 mod backup;
@@ -92,7 +92,7 @@ enum Command {
     Repair(repair::Arguments),
     /// Remove runs; shows what would be removed, and asks
     Rm(removal::RmArguments),
-    /// Complete removals of runs that were interrupted
+    /// Complete interrupted removals
     Gc(removal::GcArguments),
     /// Copy the runs of a store, also while they are computed
     Backup(backup::BackupArguments),
@@ -138,7 +138,7 @@ enum Command {
     /// Show the results of a tournament: table, games, page
     #[command(subcommand)]
     Tournament(tournament::Command),
-    /// Rate the champions that a run kept on its way: did evolution progress, and when did it stop?
+    /// Rate the champions stored during a run: did evolution progress, and when did it stop?
     Ratings(ratings::Arguments),
     /// Build and query the checkers endgame database
     #[command(subcommand)]

@@ -4,7 +4,7 @@ use crate::terminal::{out, write_out};
 use archipelago::solo;
 use bench::process_cpu_seconds;
 use evolution::epoch::ChampionView;
-use experiment::document::{Report, explain};
+use experiment::document::{Diagnostics, explain};
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan};
 use maze::{
@@ -66,7 +66,7 @@ struct Solve {
     algorithm: Algorithm,
     #[command(flatten)]
     options: Options,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Also draw the path as SVG to this file
@@ -86,15 +86,15 @@ enum Algorithm {
     Chokudai,
     /// The study's genetic algorithm; steps over the edge become the nearest possible ones
     GaR1,
-    /// The same; a walk with a step over the edge gets the worst fitness
+    /// Like ga-r1; a walk with a step over the edge gets the worst fitness
     GaR2,
-    /// The same; steps over the edge become random possible ones
+    /// Like ga-r1; steps over the edge become random possible ones
     GaR3,
     /// The study's enhanced genetic algorithm: half of its first walks are greedy, and an elite is carried over
     Enhanced,
-    /// Islands of paths under crowding, bred by operators that know what a path is
+    /// Islands of paths under crowding, with path-aware operators
     Hybrid,
-    /// The optimum with a proof, or what no path can exceed
+    /// The optimum with a proof, or an upper bound
     Exact,
 }
 
@@ -173,11 +173,11 @@ struct Show {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
-    /// A character for each cell, as can be read back
+    /// A character for each cell; can be read back
     Text,
-    /// As can be read back
+    /// JSON; can be read back
     Json,
-    /// For people
+    /// A drawing in text
     Drawing,
     /// A picture
     Svg,
@@ -302,7 +302,7 @@ impl Solve {
         };
         let keys = format!("{keys}{}", goal_keys(&self.goal));
         let experiment = experiment(board, turns, &keys, self.options.random_seed).map_err(|report| {
-            // The experiment is ours: its lines and keys mean nothing to anybody else.
+            // The experiment was generated here: its lines and keys mean nothing to the user.
             let reason = report.problems.first().map_or(String::new(), |problem| problem.message.clone());
             let algorithm = clap::ValueEnum::to_possible_value(&self.algorithm);
             let algorithm = algorithm.map_or(String::new(), |value| value.get_name().to_owned());
@@ -364,7 +364,7 @@ fn goal_keys(goal: &Goal) -> String {
 }
 
 /// The experiment that evolves the paths of a board, with these keys of its own.
-fn experiment(board: &Board, turns: Turns, keys: &str, seed: u32) -> Result<Experiment, Report> {
+fn experiment(board: &Board, turns: Turns, keys: &str, seed: u32) -> Result<Experiment, Diagnostics> {
     let text = format!(
         "name = \"maze\"\nproblem.kind = \"maze\"\nproblem.board = {:?}\nproblem.turns = {}\n{keys}",
         board.to_string(),

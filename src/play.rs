@@ -214,7 +214,7 @@ struct Clocks {
 }
 
 impl Clocks {
-    /// Takes what a move took from a side's time; false if it had not so much.
+    /// Subtracts the time of a move from a side's clock; false if less was left.
     fn spend(&mut self, side: Side, spent: Duration) -> bool {
         let left = &mut self.left[side as usize];
         let in_time = spent <= *left;
@@ -245,7 +245,7 @@ enum Wish {
 impl Table<'_> {
     /// Plays until the game is over or the person leaves.
     fn play(&mut self, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
-        writeln!(output, "You have {}. Type `help` for what you can say.", self.person)?;
+        writeln!(output, "You have {}. Type `help` for the commands.", self.person)?;
         self.show(output)?;
         // A side's time passes until it has moved, whatever else is said or asked for before.
         let mut start = Instant::now();
@@ -343,14 +343,14 @@ impl Table<'_> {
             let name = opening.name.unwrap_or_else(|| opening.family());
             writeln!(
                 output,
-                "This is opening {} of the deck, which numbers them from 1 to 174: {name}.",
+                "Opening: {name} (number {} in the list of the American Checker Federation).",
                 opening.number
             )?;
         }
         Ok(())
     }
 
-    /// Shows the board, and tells the person of captures.
+    /// Shows the board, and the captures that are mandatory.
     fn show(&self, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "{}", self.board.draw(self.game.position(), self.game.moves().last()))?;
         let position = self.game.position();
@@ -460,10 +460,10 @@ fn result_text(outcome: Outcome, person: Side, resigned: bool) -> String {
         Outcome::Win(side) if side == person => "You win.",
         Outcome::Win(_) if resigned => "You resigned. Atoll wins.",
         Outcome::Win(_) => "Atoll wins.",
-        Outcome::Draw(DrawReason::Repetition) => "Draw: the position came back too often.",
-        Outcome::Draw(DrawReason::NoProgress) => "Draw: nothing was captured and no man moved for too long.",
+        Outcome::Draw(DrawReason::Repetition) => "Draw (repetition).",
+        Outcome::Draw(DrawReason::NoProgress) => "Draw (no progress).",
         Outcome::Draw(DrawReason::TooLong) => "Draw (move limit).",
-        Outcome::Draw(DrawReason::Adjudicated) => "Draw: nobody can win.",
+        Outcome::Draw(DrawReason::Adjudicated) => "Draw: neither side can win.",
     };
     text.to_owned()
 }

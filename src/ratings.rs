@@ -371,14 +371,14 @@ impl Field {
 }
 
 /// The place of the last that was stronger than the strongest before it, and how many came after it.
-fn climb<T>(course: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u32) {
+fn climb<T>(milestones: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u32) {
     let mut peak = 0;
-    for at in 1..course.len() {
-        if is_stronger(&course[at], &course[peak]) {
+    for at in 1..milestones.len() {
+        if is_stronger(&milestones[at], &milestones[peak]) {
             peak = at;
         }
     }
-    (peak, (course.len() - 1 - peak) as u32)
+    (peak, (milestones.len() - 1 - peak) as u32)
 }
 
 fn no_players(experiment: &str) -> Failure {
@@ -439,7 +439,7 @@ impl Progressed {
     }
 }
 
-/// So many of these, the first and the last among them.
+/// At most `count` of these, the first and the last among them.
 fn spread(epochs: &[u64], most: usize) -> Vec<u64> {
     if epochs.len() <= most {
         return epochs.to_vec();
@@ -470,7 +470,7 @@ mod tests {
         let field = Field { milestones, islands: vec![3], ..Field::default() };
         assert_eq!(field.comparisons(), 28);
         assert!((field.sure() - (1.0 - 0.05 / 28.0)).abs() < 1e-12);
-        // Champions that did not change are compared with nobody.
+        // Champions that did not change are not compared.
         let milestones = vec![milestone(0, 0, 0), milestone(0, 1, 0), milestone(0, 2, 1), milestone(1, 0, 2)];
         let field = Field { milestones, islands: vec![0, 1], ..Field::default() };
         assert_eq!(field.comparisons(), 1);

@@ -13,7 +13,7 @@ pub(crate) fn markdown(schema: &Json) -> String {
 struct Reference<'a> {
     schema: &'a Json,
     text: String,
-    /// Types that have been told already: they are the same wherever they stand.
+    /// Types that are listed already: they are the same at every key.
     told: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
 //! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` and `export` of a coordinator.
 
+use crate::check::bytes;
 use crate::clock;
 use crate::export::write_all;
 use crate::failure::Failure;
@@ -209,7 +210,7 @@ impl Remote {
         match status.code() {
             Code::InvalidArgument => Failure::Config(status.message().to_owned()),
             Code::Unauthenticated | Code::PermissionDenied => Failure::Config(format!(
-                "the coordinator at {} refuses the call: {}",
+                "the coordinator at {} rejects the call: {}",
                 self.url,
                 status.message()
             )),
@@ -298,7 +299,7 @@ impl Remote {
 
     /// The run that a text stands for.
     pub(crate) async fn find(&mut self, text: &str) -> Result<String, Failure> {
-        match self.client.list_runs(v1::ListRunsRequest {}).await {
+        match self.client.list_runs(v1::ListRunsRequest { with_disk: false }).await {
             Ok(reply) => self.choose(text, reply.into_inner().runs),
             Err(status) => Err(self.failure(&status)),
         }
@@ -306,7 +307,7 @@ impl Remote {
 
     /// The same; nothing if there is no coordinator.
     async fn find_if_there(&mut self, text: &str) -> Result<Option<String>, Failure> {
-        match self.client.list_runs(v1::ListRunsRequest {}).await {
+        match self.client.list_runs(v1::ListRunsRequest { with_disk: false }).await {
             Ok(reply) => self.choose(text, reply.into_inner().runs).map(Some),
             Err(status) if status.code() == Code::Unavailable => Ok(None),
             Err(status) => Err(self.failure(&status)),
@@ -659,28 +660,40 @@ pub(crate) async fn extend(
 /// The runs of a coordinator.
 pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
-    let reply = remote.client.list_runs(v1::ListRunsRequest {}).await;
-    let runs = reply.map_err(|status| remote.failure(&status))?.into_inner().runs;
+    let reply = remote.client.list_runs(v1::ListRunsRequest { with_disk: true }).await;
+    let v1::ListRunsReply { runs, disk_bytes } =
+        reply.map_err(|status| remote.failure(&status))?.into_inner();
+    // An older coordinator measures nothing.
+    let disk = |at: usize| disk_bytes.get(at).copied();
     if json {
-        out!("{}", serde_json::Value::Array(runs.iter().map(listed).collect()));
+        let objects = runs.iter().enumerate().map(|(at, run)| {
+            let mut object = listed(run);
+            object["disk_bytes"] = disk(at).into();
+            object
+        });
+        out!("{}", serde_json::Value::Array(objects.collect()));
         return Ok(ExitCode::SUCCESS);
     }
     let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
     out!(
-        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  DIGEST OR REASON",
+        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  {:>8}  DIGEST OR REASON",
         "RUN",
         "KIND",
         "STATE",
         "PRIORITY",
         "PROGRESS",
-        "BEST"
+        "BEST",
+        "DISK"
     );
-    for status in &runs {
+    for (at, status) in runs.iter().enumerate() {
         let (kind, [done, best]) = (kind(status), reached(status).columns());
         // A run without a digest may have a reason.
         let digest = digest(status).map_or_else(|| plain(&status.reason), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
-        out!("{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {digest}");
+        let disk = disk(at).map_or("-".to_owned(), bytes);
+        out!(
+            "{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {disk:>8}  {digest}"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

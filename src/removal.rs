@@ -22,7 +22,7 @@ pub(crate) struct RmArguments {
     /// Remove without asking
     #[arg(long)]
     yes: bool,
-    /// One JSON object on stdout; never asks
+    /// Print one JSON object; never asks
     #[arg(long)]
     json: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct RmArguments {
 pub(crate) struct GcArguments {
     #[command(flatten)]
     store: StoreArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

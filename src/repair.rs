@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Repair without asking
     #[arg(long)]
     yes: bool,
-    /// One JSON object on stdout; never asks
+    /// Print one JSON object; never asks
     #[arg(long)]
     json: bool,
 }

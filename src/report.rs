@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: u32 = 10;
 
-/// Seconds after which a watched page is read anew.
+/// Seconds after which a watched page is reloaded.
 const REFRESH: u32 = 5;
 
 /// What a page is called.
@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let folder = arguments.to.clone().unwrap_or_else(|| PathBuf::from(folder_name(&present.runs)));
-    // Whoever reads that it watches may stop it: we listen before we say so.
+    // Listen for signals first: a reader of the message may stop the command at once.
     let mut signals = Signals::listen()?;
     let mut is_first = true;
     loop {

@@ -75,7 +75,7 @@ pub(crate) fn choose<'a>(text: &str, runs: &'a [Known]) -> Choice<'a> {
     }
 }
 
-/// The name of what was run, without the digits of its seed and the number of a run that was started anew.
+/// The name of the experiment: the id without the digits of its seed and the number of a `--fresh` run.
 fn name_of(id: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let first = id.rsplit_once('.').filter(|(_, number)| is_number(number)).map_or(id, |(first, _)| first);
@@ -103,7 +103,7 @@ pub(crate) fn refusal(text: &str, choice: &Choice<'_>, place: &str) -> String {
 /// The run of a store that a text stands for.
 pub(crate) async fn find(store: &Store, text: &str) -> Result<RunId, Failure> {
     let literal = RunId::new(text)?;
-    // What cannot be read is there, and whoever reads it says what is wrong with it.
+    // A run that cannot be read exists too; reading it reports the error.
     if run::stored::is_run(store, &literal).await.unwrap_or(true) {
         return Ok(literal);
     }

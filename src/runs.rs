@@ -35,7 +35,7 @@ pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
     let folders = store.folders(&layout::runs()).await?;
     let mut runs = vec![];
     for run in folders.iter().filter_map(layout::run_of_folder) {
-        // What cannot be read is there, and whoever reads it says what is wrong with it.
+        // A run that cannot be read exists too; reading it reports the error.
         if run::stored::is_run(store, &run).await.unwrap_or(true) {
             runs.push(run);
         }

@@ -60,7 +60,7 @@ impl Signals {
         ExitCode::from(self.exit_code())
     }
 
-    /// The code that tells others by which signal we were stopped.
+    /// The exit code of a process that was stopped by this signal.
     pub(crate) fn exit_code(&self) -> u8 {
         match self.asked {
             Some(Asked::Interrupt) => 130,

@@ -30,7 +30,7 @@ pub(crate) struct Present {
 }
 
 /// The runs that are meant by names and files of experiments, sweeps and studies. Studies may have been run in part: only
-/// if there is nothing at all, their runs are named all the same, so that whoever reads them says so.
+/// if there is nothing at all, their runs are named all the same, so that reading them reports the error.
 pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present, Failure> {
     let (mut present, mut missing) = (vec![], vec![]);
     let meant = meant(store, sources).await?;
@@ -81,7 +81,7 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
                 let run = run_name::find(store, source).await.map_err(|failure| or_file(failure, source))?;
                 match run::stored::read_plan(store, &run).await {
                     Ok((Plan::Study(study), _)) => runs.extend(parts(&run, &study)?),
-                    // What cannot be read is told by whoever reads it.
+                    // Reading it reports the error.
                     _ => runs.push(Meant { run, part: None }),
                 }
             }

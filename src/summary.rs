@@ -34,14 +34,15 @@ pub(crate) fn print(finished: &FinishedRun, driven: &Driven, how: &How) -> Resul
         return Ok(());
     }
     let flag = how.store.flag();
-    out!("finished: {} after {generations} generations", end.reason);
+    let unit = if generations == 1 { "generation" } else { "generations" };
+    out!("finished: {}, after {generations} {unit}", end.reason);
     out!(
         "  best fitness  {} (island {island}, generation {})",
         number(champion.fitness),
         champion.generation
     );
     out!("  champion      {}", shortened(&experiment.file().problem.show(&champion.genome)));
-    // Where the run was resumed, totals and this time are told apart.
+    // For a resumed run, the total and the share of this command are shown.
     if driven.before > 0 {
         out!("  evaluations   {evaluations} ({this_time} this time, {}/s)", short(rate));
     } else {

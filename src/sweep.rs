@@ -10,7 +10,7 @@ use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
 use experiment::{Cell, Sweep};
-use report::text::number;
+use report::text::{number, rounded};
 use run::RunId;
 use run::jobs::StoredJobs;
 use std::path::PathBuf;
@@ -98,8 +98,8 @@ fn print_table(plan: &Sweep, results: &[Evolved]) {
         out!(
             "| {} | {} | {} | {} | {evaluations} |",
             values.join(" | "),
-            number(mean),
-            number(variance.sqrt()),
+            rounded(mean, 6),
+            rounded(variance.sqrt(), 3),
             number(best)
         );
     }

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write, stdout};
 /// What a shell reports of a program that wrote to a closed pipe.
 const BROKEN_PIPE: i32 = 128 + 13;
 
-/// Prints a line on stdout. Nobody reads on (`atoll bench | head`): the command ends quietly, and never with 0,
+/// Prints a line on stdout. If the pipe is closed (`atoll bench | head`), the command ends quietly, and never with 0,
 /// which would say that a run is finished.
 macro_rules! out {
     ($($text:tt)*) => {

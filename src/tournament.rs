@@ -31,7 +31,7 @@ use store::Store;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Estimated strength of each player
+    /// Print the estimated strength of each player
     Table(TableArguments),
     /// Print the games as PDN
     Games(games::Arguments),
@@ -52,7 +52,7 @@ pub(crate) struct TournamentArgument {
 pub(crate) struct TableArguments {
     #[command(flatten)]
     tournament: TournamentArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print one row for each pairing, as CSV

@@ -62,7 +62,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     check_run(&store, &run, &arguments.how, &mut findings).await?;
     if findings.kind == Some(RunKind::Study) {
         for part in run::study::stored_parts(&store, &run).await? {
-            // A part begins when what it needs is there. Of a finished study its absence is told by the digest.
+            // A part starts when its inputs exist. In a finished study, the digest shows that a part is missing.
             if !run::stored::is_run(&store, &part).await? {
                 continue;
             }

@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{self, UnboundedSender};
 use tonic::transport::Channel;
 use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
 
-/// At least so many bytes are kept of what was delivered and is not durable yet.
+/// The minimum size, in bytes, of the cache for results that were delivered and are not durable yet.
 const LEAST_UNDURABLE: usize = 64 << 20;
 
 #[derive(clap::Args)]
@@ -255,7 +255,7 @@ impl Reload {
             let reason = match self.read() {
                 Ok(None) => String::new(),
                 Ok(Some(calls)) => {
-                    // The worker has ended if nobody takes them.
+                    // The send fails only after the worker has ended.
                     let _ = replace.send(Arc::new(measured.over(Arc::new(calls))));
                     String::new()
                 }

@@ -99,7 +99,7 @@ impl Measured {
 impl WorkerCalls for Measured {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
         let reply = self.noted(self.calls.join(request).await)?;
-        // Deliveries are counted anew in another session.
+        // Each session counts its deliveries from 0.
         let session: Bytes = [&reply.coordinator[..], &reply.session].concat().into();
         let known = std::mem::replace(&mut *locked(&self.counters.session), session.clone());
         if known != session {

@@ -262,7 +262,7 @@ impl Cluster {
         self.0.closing.load(SeqCst)
     }
 
-    /// Tells all calls that wait to end.
+    /// Ends all waiting calls.
     pub(crate) fn begin_closing(&self) {
         self.0.closing.store(true, SeqCst);
         self.0.closed.notify_waiters();

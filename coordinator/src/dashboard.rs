@@ -60,7 +60,7 @@ const ROWS_AGE: Duration = Duration::from_millis(500);
 /// What the problem of a run has to show beside its curves: pictures, boards, levels.
 pub type Exhibit = Arc<dyn Fn(Store, RunId) -> BoxFuture<'static, Vec<Section>> + Send + Sync>;
 
-/// A table at which people play: what a page asks for, as JSON, and what it is told.
+/// A table at which people play: requests and responses of a page, as JSON.
 pub type PlayTable = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, PlayError>> + Send + Sync>;
 
 /// Why a table does not do what it is asked for.
@@ -83,7 +83,7 @@ pub struct Offers {
     pub form: PlayForm,
 }
 
-/// What a coordinator is told about whom it shows its runs, and how.
+/// The settings of the dashboard: who may see runs, and how.
 #[derive(Clone, Default)]
 pub struct DashboardSettings {
     /// Names by which browsers may reach it, beside addresses and `localhost`.

@@ -3,7 +3,7 @@
 use crate::state::queue::QueueError;
 use crate::state::workers::WorkerError;
 use evolution::codec::CodecError;
-use experiment::document::Report;
+use experiment::document::Diagnostics;
 use proto::convert::{WireError, Work};
 use run::NameError;
 use run::players::LookUpError;
@@ -31,7 +31,7 @@ pub enum Rejection {
     Corrupt(String),
     /// The experiment.
     #[error(transparent)]
-    Report(#[from] Report),
+    Diagnostics(#[from] Diagnostics),
     /// A player of a tournament.
     #[error(transparent)]
     Player(Box<LookUpError>),
@@ -97,7 +97,7 @@ impl Rejection {
             )) => error.is_permanent(),
             Self::Keep(RunError::Write(_) | RunError::Busy { .. }) => false,
             Self::Keep(_)
-            | Self::Report(_)
+            | Self::Diagnostics(_)
             | Self::Player(_)
             | Self::Name(_)
             | Self::TooMany { .. }
@@ -148,7 +148,7 @@ impl From<Rejection> for Status {
             Rejection::Worker(WorkerError::Name(_) | WorkerError::Id(_))
             | Rejection::Wire(_)
             | Rejection::Codec(_)
-            | Rejection::Report(_)
+            | Rejection::Diagnostics(_)
             | Rejection::Player(_)
             | Rejection::Keep(RunError::Completion(_))
             | Rejection::Name(_) => Self::invalid_argument(text),

@@ -153,7 +153,7 @@ pub(crate) enum Then {
 }
 
 impl Then {
-    /// Whether it changes a run that goes on: such events are written one after the other.
+    /// Whether it changes a run in progress: such events are written one after the other.
     fn is_change(&self) -> bool {
         matches!(self, Self::Pause { .. } | Self::Prioritise { .. } | Self::Extend { .. } | Self::Decide(_))
     }
@@ -351,7 +351,7 @@ pub(crate) struct KeptCells {
     pub(crate) error: Option<StoreError>,
 }
 
-/// What a coordinator is told at its start, as far as its state depends on it.
+/// The settings of a coordinator that its state depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) terms: Terms,

@@ -34,7 +34,7 @@ const AT_A_TIME: usize = 16;
 /// How many results of cells are collected before they are written.
 const CELLS_AT_ONCE: usize = 1024;
 
-/// What the writer is told.
+/// A command for the writer.
 pub(crate) enum Order {
     Effect(Effect),
     /// A run was opened: its events go to this journal.
@@ -54,7 +54,7 @@ pub(crate) struct RunFiles {
     pub(crate) jobs: Option<JobLog>,
 }
 
-/// Carries out effects until it is told to close; then everything that was asked for is done.
+/// Carries out effects until it is closed; then all requested effects are done.
 pub(crate) struct Writer {
     cluster: Cluster,
     store: Store,

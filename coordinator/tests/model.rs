@@ -157,7 +157,7 @@ enum Op {
     TakeOver,
     Wait(u64),
     Progress,
-    /// The next change of an operator meets a store that writes so many events without acknowledging them.
+    /// The next change of an operator meets a store that writes this number of events without acknowledging them.
     LoseAnswers(u32),
 }
 
@@ -452,7 +452,7 @@ impl World {
                 self.start().await;
             }
             Op::TakeOver => {
-                // The old one goes on until it notices.
+                // The old one continues until it notices.
                 let old = self.background.take();
                 self.start().await;
                 tokio::time::sleep(Duration::from_millis(300)).await;

@@ -1,4 +1,4 @@
-//! Scripted clusters: what one call leaves behind, with a store in memory and a clock that nobody waits for.
+//! Scripted clusters: what one call leaves behind, with a store in memory and a virtual clock.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

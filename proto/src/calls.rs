@@ -19,7 +19,7 @@ pub trait WorkerCalls: Send + Sync + 'static {
     /// The plan of a run, as text.
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status>;
 
-    /// A body of so many bytes that a grant only named.
+    /// A body of this number of bytes that a grant only named.
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status>;
 
     /// Keeps leases.

@@ -52,7 +52,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// A body of so many bytes, if that is allowed.
+    /// A body of this number of bytes, if that is allowed.
     pub fn new(announced: u64, limit: u64) -> Result<Self, ChunkError> {
         if announced > limit {
             return Err(ChunkError::TooLarge { limit, announced });

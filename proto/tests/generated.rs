@@ -1,7 +1,7 @@
 //! The generated code is that of the protocol.
 //!
 //! It is committed, with the digests of everything that belongs together, so that neither building nor testing Atoll
-//! compiles a protocol compiler. After a change of `atoll.proto`, this writes all of it anew:
+//! compiles a protocol compiler. After a change of `atoll.proto`, this writes all of it again:
 //!
 //! ```sh
 //! GOLDEN_WRITE=1 cargo test -p proto --features generate --test generated

@@ -39,7 +39,7 @@ use tonic::transport::Channel;
 #[derive(Clone, Copy)]
 struct Load {
     workers: u32,
-    /// Runs of so many islands each. The workers are given those of the first run, as long as it has work.
+    /// Runs, and their islands. Workers get work of the first run, as long as it has any.
     runs: u32,
     islands: u32,
     /// How often a worker completes an epoch.
@@ -260,7 +260,7 @@ struct Tally {
     durable: Vec<(u32, u64)>,
     /// Calls for work that returned none although work was ready.
     empty: u64,
-    /// Epochs that somebody else had delivered, or that nobody needed.
+    /// Epochs that another worker had delivered, or that were no longer needed.
     doubled: u64,
     failed: u64,
     /// Why the first of them failed.

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Climb the whole ladder with a player of `--depth` plies: its rating in Elo, where plain material of 4 plies is 0
     #[arg(long, conflicts_with_all = ["nodes", "milliseconds"])]
     ladder: bool,
-    /// What the player knows beside the position
+    /// Knowledge of the player beside the position
     #[arg(long, value_enum, default_value_t = Privileges::All)]
     privileges: Privileges,
     /// Pairs of games against each opponent, each from one of the 156 openings of the deck with colours swapped
@@ -42,13 +42,12 @@ pub(crate) struct Arguments {
     /// Seed of the players' random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Measure the ladder itself: the ratings of its rungs up to `--depth` (at least 4, 10 by default), from games between
-    /// neighbours
+    /// Measure the ladder itself, up to `--depth` (at least 4, default 10). Rungs are rated by games between neighbours
     #[arg(long, conflicts_with_all = ["player", "nodes", "milliseconds", "ladder"])]
     calibrate: bool,
     #[command(flatten)]
     store: StoreArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +56,7 @@ pub(crate) struct Arguments {
 enum Privileges {
     /// The game's history, and the endgame database with 4 pieces wherever it knows the position
     All,
-    /// Neither
+    /// No history and no database
     None,
 }
 
@@ -117,7 +116,7 @@ fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -
     Ok(Row { opponent: rung, nodes, tally, draws })
 }
 
-/// Nodes that a player visits in so many milliseconds of CPU time, from positions of games.
+/// Nodes that a player visits in `milliseconds` of CPU time, from positions of games.
 fn nodes_in(player: &PlayerSpec, milliseconds: u64) -> u64 {
     const ROUNDS: u64 = 5;
     let mut player = playing(player.clone(), Limits::depth(MAX_DEPTH)).build();

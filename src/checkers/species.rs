@@ -62,26 +62,26 @@ pub(crate) struct Arguments {
     ensemble: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArgument,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum DistanceName {
-    /// Their weights
+    /// Network weights
     Weights,
-    /// Their evaluations of the same positions
+    /// Evaluations of the same positions
     Behaviour,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum NoiseName {
-    /// They belong to no species
+    /// Treat as noise, in no species
     Drop,
-    /// Each is a species of its own
+    /// Make each a species of its own
     Own,
-    /// They belong to the nearest species
+    /// Add to the nearest species
     Nearest,
 }
 
@@ -89,7 +89,7 @@ enum NoiseName {
 enum TiesName {
     /// The first of the legal moves
     Order,
-    /// Any of them, by game and ply
+    /// A random one, by game and ply
     Random,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Canvas {
     pixels: Vec<[u8; 3]>,
 }
 
-/// Draws one of our own SVG pictures, each of its pixels as a square of so many, and writes it as PNG.
+/// Draws one of our own SVG pictures, each of its pixels as a square of `scale` pixels, and writes it as PNG.
 pub(crate) fn to_png(svg: &str, scale: usize) -> Result<Vec<u8>, io::Error> {
     let mut elements = svg.split('<').filter_map(Element::parse);
     let root = elements.find(|element| element.name == "svg");

@@ -1,6 +1,6 @@
 //! `atoll level study`: the logs of people who played levels, replayed and evaluated.
 //!
-//! Nothing that a log claims is believed: every game is played again by the rules, and difficulties are measured anew.
+//! No claim of a log is trusted: every game is replayed by the rules, and difficulties are measured again.
 
 mod log;
 mod tables;
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// found)
     #[arg(long, default_value = "plain", value_parser = super::word::<Method>)]
     count: Method,
-    /// One JSON object on stdout
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

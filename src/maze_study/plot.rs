@@ -65,7 +65,7 @@ impl<'a> Panel<'a> {
         self.left + (turns - self.turns.0) / (self.turns.1 - self.turns.0) * PANEL.0
     }
 
-    /// By the square root, so that small gaps can be told apart beside large ones.
+    /// By the square root, so that small gaps stay visible beside large ones.
     fn y(&self, gap: f64) -> f64 {
         MARGIN.1 + PANEL.1 * (1.0 - (gap.max(0.0) / self.highest).sqrt())
     }

@@ -28,7 +28,7 @@ const LARGEST_PDN: usize = 48 << 10;
 /// The pieces up to which a position is looked up where no larger database is at hand.
 const LOOKED_UP: u32 = 4;
 
-/// Finds the player of a name, looking so many plies ahead.
+/// Finds the player of a name, with these limits of its search.
 pub(crate) type FindPlayer =
     Arc<dyn Fn(String, Limits) -> BoxFuture<'static, Result<PlayerSpec, Failure>> + Send + Sync>;
 

@@ -109,7 +109,7 @@ fn map(own: &MapElites, axes: &[Axis], elites: &Elites) -> Option<Block> {
         axes.get(at).map_or(String::new(), |axis| format!("{} from {} to {}", axis.name, axis.low, axis.high))
     };
     let caption = format!(
-        "Down: {}; across: {}. Bright is high fitness; empty cells were never reached.",
+        "Rows: {}; columns: {}. Bright is high fitness; empty cells were never reached.",
         span(0),
         span(1)
     );

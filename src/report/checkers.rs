@@ -52,7 +52,7 @@ pub(super) async fn blocks(
          {depth} plies ahead, from openings of the deck, with colours swapped.{knows}"
     ))];
     let milestones = milestones(reader, island, &seat).await;
-    blocks.extend(course(&milestones, island));
+    blocks.extend(elo_curve(&milestones, island));
     blocks.extend(cross_table(&fittest, &seat));
     blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
@@ -149,7 +149,7 @@ fn cross_table(fittest: &[(u32, &ChampionView)], seat: &Seat<'_>) -> Option<Bloc
     Some(Block::Table(standings(&islands, &scores)))
 }
 
-/// Who scored what against whom, whoever scored most first.
+/// The score of each player against each other, the best player first.
 fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
     let total = |at: usize| scores[at].iter().flatten().sum::<f64>() / (islands.len() - 1) as f64;
     let mut order: Vec<usize> = (0..islands.len()).collect();
@@ -185,7 +185,7 @@ async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Mi
     milestones
 }
 
-fn course(milestones: &[Milestone], island: u32) -> Option<Block> {
+fn elo_curve(milestones: &[Milestone], island: u32) -> Option<Block> {
     let last = milestones.last()?;
     let columns =
         ["epoch", "generation", "won", "drawn", "lost", "score", "95 % from", "to", "Elo above `material`"];

@@ -4,7 +4,7 @@ use checkers::{PdnResult, Piece, Position, Side, Squares};
 use report::Ply;
 use tournament::{Ending, GameRecord, RecordError};
 
-/// A game between players of these names, the first being the one whose points the record tells.
+/// A game between players of these names; the record holds the points of the first.
 pub(crate) fn shown(
     played: &GameRecord,
     players: [&str; 2],

@@ -1,4 +1,4 @@
-//! From a store to what a report tells of a run.
+//! Reads a run from a store for its report.
 
 use super::{Shown, archive, checkers, found, levels, maze};
 use crate::failure::Failure;

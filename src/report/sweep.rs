@@ -1,4 +1,4 @@
-//! From a store to what a report tells of a sweep.
+//! Reads a sweep from a store for its report.
 
 use super::{Report, found, made, maze};
 use crate::failure::Failure;
@@ -84,7 +84,7 @@ fn axis((keys, values): (Vec<String>, Vec<Value>)) -> Axis {
     Axis { labels: values.iter().map(label).collect(), values: values.iter().map(cells).collect(), keys }
 }
 
-/// For each combination what its repeats brought: repeats differ by their seeds alone.
+/// The results of the repeats of each combination: repeats differ by their seeds alone.
 fn points(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<Vec<Cell>> {
     let cells_of = |combination: u32| {
         let first = combination * plan.repeats;

@@ -83,7 +83,7 @@ pub(super) fn pdn(
 }
 
 impl Arguments {
-    /// Names that nobody has are mistakes.
+    /// Names that no player has are errors.
     fn check(&self, progress: &Progress) -> Result<(), Failure> {
         let CellPlan::Tournament(plan) = progress.plan() else { return Ok(()) };
         for name in self.player.iter().chain(&self.opponent) {

@@ -47,9 +47,20 @@ fn headline(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_
     } else {
         format!(" It is unfinished: {} of {} batches of games are played.", count(done), count(all))
     };
-    let first = standings.first().map_or("no player", |standing| standing.name);
+    let lead = match (standings.first(), level(standings)) {
+        (None, _) => "no player is ahead".to_owned(),
+        (Some(first), 1) => format!("{} is ahead", code(first.name)),
+        (Some(_), level) => format!("{level} players share the lead"),
+    };
     let (games, players) = (count(outcome.games()), standings.len());
-    format!("{games} games of {players} players in pairs with colours swapped; {first} is ahead.{state}")
+    format!("{games} games of {players} players in pairs with colours swapped; {lead}.{state}")
+}
+
+/// How many players have the best rating, as it is shown.
+fn level(standings: &[Standing<'_>]) -> usize {
+    let shown = |standing: &Standing<'_>| standing.rating.elo.round();
+    let best = standings.first().map(shown);
+    standings.iter().take_while(|standing| Some(shown(standing)) == best).count()
 }
 
 fn tiles(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Tile> {
@@ -57,11 +68,15 @@ fn tiles(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Tile> {
     let mut tiles = vec![
         Tile::new("Games", count(outcome.games()), ""),
         Tile::new("Players", count(standings.len() as u64), ""),
-        Tile::new("Draws between equals", draws, "as the ratings' model has it"),
+        Tile::new("Draws between equals", draws, "by the model of ratings"),
     ];
     if let Some(first) = standings.first() {
         let margin = (first.rating.high - first.rating.low) / 2.0;
-        tiles.push(Tile::new("Ahead", first.name, format!("{:+.0} ± {margin:.0} Elo", first.rating.elo)));
+        let ahead = match level(standings) {
+            1 => first.name.to_owned(),
+            level => format!("{level} players"),
+        };
+        tiles.push(Tile::new("Ahead", ahead, format!("{:+.0} ± {margin:.0} Elo", first.rating.elo)));
     }
     tiles
 }
@@ -81,9 +96,9 @@ fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
         across: "Elo above the mean of all players",
         rows: standings.iter().take(PLOTTED).map(row).collect(),
     };
-    let caption = "Most likely ratings, and where they lie with 95 % confidence. A difference of 10 Elo stands for an \
-                   expected score of 0.514, of 100 for about 0.640. They are those of these players: what another run of \
-                   the same method would make is another question, which the table of teams answers."
+    let caption = "Ratings with 95 % confidence intervals. A difference of 10 Elo means an expected score of 0.514, of 100 \
+                   about 0.640. The intervals hold for these players: the table of teams shows what to expect of other \
+                   runs of the same method."
         .to_owned();
     let plot = Block::Figure(Figure { picture: chart.draw(), caption, numbers: None });
     vec![plot, Block::Table(outcome.standings_table()), results(standings)]

@@ -107,7 +107,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// What came out between each two, with all that a pair of games tells.
+    /// The results of each pairing, with the counts of pairs of games.
     pub(super) fn pairings(&self) -> Table {
         let columns = [
             "player",

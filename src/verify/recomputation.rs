@@ -13,7 +13,7 @@ use run::{Place, RunHead, RunId};
 use std::collections::BTreeMap;
 use store::{Kind, Store};
 
-/// How many epochs behind the slowest island are remembered, in case somebody took them late.
+/// How many epochs behind the slowest island are remembered, in case an island imported them late.
 const REMEMBERED: u64 = 64;
 
 /// Epochs computed again from the founding on.

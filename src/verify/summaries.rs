@@ -16,7 +16,7 @@ pub(super) struct Facts<'a> {
     pub(super) islands: u32,
     /// The generations, jobs or parts that it is to have now.
     pub(super) goal: Option<u64>,
-    /// Where it stood when it finished, if that can still be told.
+    /// Where it stood when it finished, if that is still known.
     pub(super) standing: &'a (dyn Fn(Option<&End>) -> Option<Standing> + Sync),
 }
 

@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How long one of them may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tells the coordinator of a batch why this worker cannot start, for as long as a worker waits for its coordinator.
+/// Reports to the coordinator of a batch why this worker cannot start; retries for as long as a worker waits for it.
 pub(super) async fn tell(settings: &Settings, failure: Failure) -> Failure {
     let longest = match settings.time_or_never("give_up_after") {
         Ok(Some(longest)) => longest,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Longer than any page takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A browser that speaks to nobody but us.
+/// A browser without any network but loopback.
 const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
                      --disable-component-update --disable-sync --remote-debugging-pipe about:blank";
 
@@ -225,7 +225,7 @@ impl Page<'_> {
         self.events.iter().filter(is_complaint).map(Value::to_string).collect()
     }
 
-    /// What was asked for beside the page itself; pictures within the page ask nobody.
+    /// What was requested beside the page itself; embedded pictures need no request.
     pub(crate) fn requests(&self) -> Vec<String> {
         let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         let urls = sent.filter_map(|event| event["params"]["request"]["url"].as_str());

@@ -287,7 +287,7 @@ fn a_level_of_a_session_opens_when_the_one_before_is_passed() {
     assert_eq!(page.evaluate("document.getElementById('begin').disabled"), true);
     page.evaluate("location.hash = '#view=1&trail=6&unlock=1&games=2'; readAddress()");
     assert_eq!(text(&mut page, "address-fault"), "");
-    // Nobody passes: after two games of the first level the next stays closed.
+    // No game is passed: after two games of the first level the next stays closed.
     click(&mut page, "begin");
     assert!(text(&mut page, "task").ends_with("game 1 of at most 4"), "{}", text(&mut page, "task"));
     click(&mut page, "next");
@@ -297,7 +297,7 @@ fn a_level_of_a_session_opens_when_the_one_before_is_passed() {
     assert!(told.contains("The next level stays closed.") && told.contains("is finished"), "{told}");
     // A pass opens the next level at once, before the second game of the first.
     click(&mut page, "begin");
-    // However fast somebody walks, one picture of the fading trail is due.
+    // However fast a player walks, one picture of the fading trail is due.
     page.evaluate(
         "window.due = new Set(); const later = window.setTimeout, never = window.clearTimeout; \
          window.setTimeout = (f, t) => { const id = later(() => { due.delete(id); f(); }, t); due.add(id); return id; }; \

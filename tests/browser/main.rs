@@ -250,6 +250,10 @@ fn pages_of_every_problem_hold_in_a_browser() {
     let mut chromium = Chromium::start();
     let faults: Vec<String> = pages.iter().flat_map(|page| faults(&mut chromium, page, &axe)).collect();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+    for page in &pages {
+        let folder = page.parent().and_then(Path::file_name).unwrap();
+        reports::photograph_views(&mut chromium, &folder.to_string_lossy(), page);
+    }
 }
 
 /// A page on which everything is wrong that is looked for.
@@ -290,8 +294,7 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
         page.evaluate(&format!("document.querySelector('.game [data-step={name}]').click()"));
         page.evaluate(BOARD).as_str().unwrap().to_owned()
     };
-    let end = page.evaluate(BOARD).as_str().unwrap().to_owned();
-    let start = step(&mut page, "first");
+    let start = page.evaluate(BOARD).as_str().unwrap().to_owned();
     let men = |colour: &str| vec![format!("man {colour}"); 12].join(",");
     assert_eq!(
         start,
@@ -299,7 +302,9 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
         "the start position"
     );
     let said = page.evaluate("document.querySelector('.game output').textContent");
-    assert_eq!(said, "start position");
+    assert_eq!(said, "start position", "a game opens where it began");
+    let end = step(&mut page, "last");
+    assert_eq!(step(&mut page, "first"), start);
     assert_eq!(page.evaluate("document.querySelector('.game').querySelectorAll('.moved').length"), 0);
     let first = step(&mut page, "on");
     assert_ne!(first, start);

@@ -88,12 +88,13 @@ fn reports_hold_on_every_screen_and_on_paper() {
     assert!(page.evaluate(elo).as_u64().unwrap() > 2, "a curve over several epochs");
 }
 
-/// The report at 1280 and at 400, in the dark and as it is printed.
-fn photograph(chromium: &mut Chromium, name: &str, file: &Path) {
+fn save(folder: &Path, name: &str, kind: &str, picture: &[u8]) {
+    std::fs::write(folder.join(format!("report-{name}-{kind}.png")), picture).unwrap();
+}
+
+/// A report at 1280 and at 400, in the dark and as it is printed.
+pub(crate) fn photograph_views(chromium: &mut Chromium, name: &str, file: &Path) {
     let Some(folder) = pictures() else { return };
-    let save = |kind: &str, picture: Vec<u8>| {
-        std::fs::write(folder.join(format!("report-{name}-{kind}.png")), picture).unwrap();
-    };
     for (kind, view) in
         [("light", WIDE), ("dark", View { dark: true, ..WIDE }), ("narrow", crate::NARROW), ("print", PAPER)]
     {
@@ -101,8 +102,15 @@ fn photograph(chromium: &mut Chromium, name: &str, file: &Path) {
         if kind == "print" {
             page.show_print();
         }
-        save(kind, page.photograph(2400));
+        save(&folder, name, kind, &page.photograph(2400));
     }
+}
+
+/// The same, and the parts that the documentation shows.
+fn photograph(chromium: &mut Chromium, name: &str, file: &Path) {
+    photograph_views(chromium, name, file);
+    let Some(folder) = pictures() else { return };
+    let save = |kind: &str, picture: Vec<u8>| save(&folder, name, kind, &picture);
     let mut page = chromium.open(file, WIDE);
     save("top", page.photograph(1000));
     let mut part = |kind: &str, element: &str, most: f64| save(kind, page.photograph_part(element, most));

@@ -67,6 +67,11 @@ fn a_run_without_a_worker_waits_and_says_so() {
     assert_eq!(runs[0]["run"], run);
     assert_eq!(runs[0]["state"], "waiting");
     assert_eq!(runs[0]["reason"], "no worker has joined");
+    let stored = json(&folder.atoll(&["runs", "--json"]));
+    assert!(stored[0]["disk_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{stored}");
+    assert_eq!(runs[0]["disk_bytes"], stored[0]["disk_bytes"], "of a coordinator as of its store");
+    let table = text(&coordinator.command(&["runs"]).stdout);
+    assert!(table.lines().next().unwrap().contains("  DISK  "), "{table}");
 }
 
 #[test]

@@ -384,7 +384,7 @@ fn a_local_run_is_watched_without_a_coordinator() {
     assert!(watched.status.success(), "{}", text(&watched.stderr));
     assert!(text(&watched.stdout).contains("digest"), "{}", text(&watched.stdout));
     let explained = text(&folder.atoll(&["explain", "latest"]).stdout);
-    assert!(explained.starts_with("The run is finished: all generations are done"), "{explained}");
+    assert!(explained.starts_with("The run is finished: generation limit reached"), "{explained}");
     let refused = folder.atoll(&["dashboard", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("loopback"), "{}", text(&refused.stderr));

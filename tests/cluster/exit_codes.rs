@@ -1,4 +1,4 @@
-//! What Kubernetes and systemd are told by exit codes and termination messages.
+//! What exit codes and termination messages mean to Kubernetes and systemd.
 
 use crate::process::{DIGEST, EXPERIMENT, Folder, Process, atoll, json, text, wait_until, worker};
 use rustix::process::Signal;

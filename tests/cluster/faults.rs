@@ -61,7 +61,7 @@ fn a_killed_worker_costs_its_lease_and_an_epoch() {
     coordinator.wait_for(GENERATION, 300.0);
     first.kill();
     let killed = Instant::now();
-    // No island gets further ahead than four epochs, so all of them go on by then, the killed worker's as well.
+    // No island gets further ahead than four epochs, so all of them continue by then, the killed worker's as well.
     coordinator.wait_for(GENERATION, coordinator.metric(GENERATION) + 1000.0);
     let delay = killed.elapsed();
     // A second for the lease, and several for ten epochs of a tenth of a second on a busy machine.

@@ -114,8 +114,7 @@ fn what_an_operator_does_is_logged_with_the_run_and_the_peer() {
     assert_eq!(coordinator.process.ended(), Some(143));
     let told = || coordinator.said();
     wait_until("its last line", || told().contains("stopping reason"));
-    for line in [format!("paused run={run}"), format!("continued run={run}"), format!("cancelled run={run}")]
-    {
+    for line in [format!("paused run={run}"), format!("resumed run={run}"), format!("cancelled run={run}")] {
         assert!(told().contains(&line), "{line}: {}", told());
     }
     assert!(told().contains("done on the dashboard peer=127.0.0.1"), "{reply}\n{}", told());

@@ -1,4 +1,4 @@
-//! Floods from outside: the coordinator takes no more memory than it says, and an honest worker goes on.
+//! Floods from outside: the coordinator takes no more memory than documented, and an honest worker continues.
 //!
 //! `ATOLL_FLOOD_SECONDS=N` floods for so long, and measures what the worker keeps of its rate (`tests/long floods`).
 

@@ -341,7 +341,7 @@ fn a_batch_that_is_cancelled_or_misconfigured_fails_on_both_sides() {
     let (mut coordinator, mut worker, _) = release.both();
     release.both_end((&mut coordinator, &mut worker), 78, "FailJob", "chess");
 
-    // Another token than the coordinator knows, and a worker that nobody serves.
+    // Another token than the coordinator knows, and a worker without a coordinator.
     let release = Release::render(QUICK, &["coordinator.giveUpAfter=1s"]);
     let mut coordinator = release.start("coordinator", "");
     let url = coordinator.url("coordinator at");
@@ -391,7 +391,7 @@ fn a_batch_that_is_preempted_or_left_alone_ends_as_its_jobs_expect() {
         );
         assert_eq!(release.decision(component, code), "Ignore", "{component}");
     }
-    // Nobody is at the address any more.
+    // There is no process at the address any more.
     let mut alone = release.start("worker", "127.0.0.1:9");
     let (code, message) = alone.ended();
     assert_eq!(code, Some(6), "{message}");

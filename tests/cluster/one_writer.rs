@@ -1,4 +1,4 @@
-//! A run has one writer: whoever comes second is refused, and told who was first.
+//! A run has one writer: the second is rejected, with the name of the first.
 
 use crate::process::{EXPERIMENT, Folder, Process, atoll, text, wait_until};
 use crate::s3::Server;

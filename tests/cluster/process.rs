@@ -239,13 +239,13 @@ impl Coordinator {
         digest(&watch.wait_with_output().unwrap())
     }
 
-    /// Whether its process has ended: nobody has waited for it, so it is a zombie then.
+    /// Whether its process has ended: it was not waited for, so it is a zombie then.
     pub(crate) fn has_ended(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap_or_default();
         stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'))
     }
 
-    /// A page over HTTP, whatever its status; nothing if nobody answers.
+    /// A page over HTTP, whatever its status; nothing without a response.
     pub(crate) fn page(&self, path: &str) -> String {
         let Ok(mut stream) = TcpStream::connect(&self.http) else { return String::new() };
         let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));

@@ -25,11 +25,11 @@ struct Wires {
 enum Mode {
     #[default]
     Open,
-    /// Nothing gets through, and nobody is told.
+    /// Nothing gets through, without an error.
     Silent,
     /// What is sent gets through, but no reply to it.
     HalfOpen,
-    /// Everything takes so much longer.
+    /// Everything takes this much longer.
     Slow(Duration),
 }
 
@@ -102,7 +102,7 @@ impl Proxy {
         self.silence.set(Mode::HalfOpen);
     }
 
-    /// Lets everything take so much longer.
+    /// Delays everything by this time.
     pub(crate) fn slow_down(&self, time: Duration) {
         self.silence.set(Mode::Slow(time));
     }

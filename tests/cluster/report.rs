@@ -1,4 +1,4 @@
-//! What a report tells of a cluster: who did what, and what a crash cost.
+//! What a report shows of a cluster: what each worker did, and what a crash cost.
 
 use crate::process::{EXPERIMENT, Folder, json};
 

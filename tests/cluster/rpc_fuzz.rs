@@ -1,4 +1,4 @@
-//! Calls and HTTP requests of any bytes: they are refused or answered, and the coordinator goes on.
+//! Calls and HTTP requests of any bytes: they are rejected or answered, and the coordinator continues.
 //!
 //! Calls are mutated in three ways: their bytes, the bodies behind a true head, and the fields of a true head. Every few rounds
 //! there are another worker and other runs, so that what is mutated meets work that is under way. What was found in the
@@ -92,7 +92,7 @@ fn calls(worker: &str, run: &str) -> Vec<Call> {
         ("Worker/Renew", renew.encode_to_vec()),
         ("Worker/Release", release.encode_to_vec()),
         ("Operator/Submit", submit.encode_to_vec()),
-        ("Operator/ListRuns", v1::ListRunsRequest {}.encode_to_vec()),
+        ("Operator/ListRuns", v1::ListRunsRequest { with_disk: true }.encode_to_vec()),
         ("Operator/Status", status.encode_to_vec()),
         ("Operator/Extend", extend.encode_to_vec()),
         ("Operator/View", view.encode_to_vec()),

@@ -147,7 +147,7 @@ fn wrong_certificates_are_refused_for_good() {
     expect(&secrets.refused_worker(&encrypted_url, &TRUSTING, &vec![]), "it does not speak TLS");
 }
 
-/// Fetches a page over TLS with somebody else's client, which shows no certificate.
+/// Fetches a page over TLS with another client, which shows no certificate.
 fn page_over_tls(secrets: &Secrets, url: &str, token: Option<&str>) -> (u16, String) {
     let script = "import ssl, sys, urllib.request as web\n\
                   context = ssl.create_default_context(cafile=sys.argv[2])\n\
@@ -196,6 +196,18 @@ fn a_certificate_for_another_host_is_refused() {
 }
 
 #[test]
+fn the_viewers_token_of_certs_looks_and_changes_nothing() {
+    let secrets = Secrets::new();
+    let coordinator = secrets.coordinator(&with(&[&SECURED, &["--viewer-token-file", "own/viewer.token"]]));
+    let viewer = with(&[&TRUSTING, &["--token-file", "own/viewer.token"]]);
+    let listed = secrets.operator(&coordinator.url(), &with(&[&["runs", "--json"], &viewer]));
+    assert_eq!(text(&listed.stdout), "[]\n", "{listed:?}");
+    let file = secrets.folder.file("quick.toml", EXPERIMENT);
+    let rejected = secrets.operator(&coordinator.url(), &with(&[&["submit", &file], &viewer]));
+    expect(&rejected, "an operator's token, found one with another right");
+}
+
+#[test]
 fn wrong_tokens_are_refused_for_good() {
     let secrets = Secrets::new();
     let coordinator = secrets.coordinator(&SECURED);
@@ -207,7 +219,7 @@ fn wrong_tokens_are_refused_for_good() {
     ] {
         let worker = secrets.refused_worker(&url, &with(&[&TRUSTING, token]), &vec![]);
         expect(&worker, said);
-        assert!(text(&worker.stderr).contains("refuses this worker's token"));
+        assert!(text(&worker.stderr).contains("rejects this worker's token"));
     }
     let as_worker = with(&[&TRUSTING, &["--token-file", "own/operator.token"]]);
     let worker = secrets.refused_worker(&url, &as_worker, &vec![]);
@@ -346,7 +358,7 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     write("cert.pem", &["other/coordinator.pem"]);
     write("key.pem", &["other/coordinator-key.pem"]);
     said(2, "certificates were replaced");
-    // From here on the worker shakes hands anew, with the new certificates of both sides.
+    // From here on the worker makes new handshakes, with the new certificates of both sides.
     write("honest.pem", &["other/client.pem"]);
     write("honest-key.pem", &["other/client-key.pem"]);
     replaced(3);
@@ -354,9 +366,9 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     wait_until("work over the new connection", || {
         worker_metric(&log, "atoll_worker_grants_total") >= granted + 2
     });
-    assert!(!coordinator.said().contains("call refused"), "{}", coordinator.said());
+    assert!(!coordinator.said().contains("call rejected"), "{}", coordinator.said());
     write("tokens", &["other/worker.token"]);
-    said(1, "call refused");
+    said(1, "call rejected");
     write("clients.pem", &["other/ca.pem"]);
     said(3, "certificates were replaced");
     let granted = worker_metric(&log, "atoll_worker_grants_total");
@@ -382,7 +394,7 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
     revoked.kill();
 }
 
-/// A worker that has a new token before its coordinator does goes on with the old one until the new one is accepted.
+/// A worker that has a new token before its coordinator does continues with the old one until the new one is accepted.
 #[test]
 fn a_token_that_the_coordinator_learns_of_last_is_not_used_before() {
     let folder = Folder::new();
@@ -413,7 +425,7 @@ fn a_token_that_the_coordinator_learns_of_last_is_not_used_before() {
     let granted = worker_metric(&log, "atoll_worker_grants_total");
     wait_until("work after it", || worker_metric(&log, "atoll_worker_grants_total") >= granted + 2);
     let log = log.lock().unwrap();
-    assert!(!log.contains("token refused") && !log.contains("joining again"), "{log}");
+    assert!(!log.contains("token rejected") && !log.contains("joining again"), "{log}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A store that does not answer any more holds nobody up for long.
+//! A store that no longer responds delays no process for long.
 
 use crate::process::{DIGEST, EXPERIMENT, Folder, Process, Variables, atoll, wait_until};
 use crate::proxy::Proxy;
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// What a client must be told to reach the server by another way.
+/// The settings with which a client reaches the server by another way.
 pub(crate) fn by_way_of(url: &str, server: &Server) -> Variables {
     let mut variables = server.variables();
     for (name, value) in &mut variables {
@@ -40,7 +40,7 @@ fn sigterm_is_obeyed_before_the_store_has_answered() {
             .spawn()
             .unwrap(),
     );
-    // Nobody answers it.
+    // It gets no response.
     let _connection = silent.accept().unwrap();
     is_terminated_in_time(&mut process);
 }
@@ -80,7 +80,7 @@ fn a_coordinator_is_not_ready_for_as_long_as_its_store_is_silent() {
     let silent = Instant::now();
     wait_until("readiness to end", || status() == "503");
     assert!(silent.elapsed() >= Duration::from_secs(10), "{:?}", silent.elapsed());
-    // The first call is given up after 14 s and repeated: nobody is ready in between.
+    // The first call is given up after 14 s and repeated: no coordinator is ready in between.
     while silent.elapsed() < Duration::from_secs(19) {
         assert_eq!(status(), "503", "after {:?}", silent.elapsed());
         std::thread::sleep(Duration::from_millis(200));

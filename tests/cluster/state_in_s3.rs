@@ -62,7 +62,7 @@ fn a_service_that_breaks_its_promises_is_refused() {
         let store =
             findings["findings"].as_array().unwrap().iter().find(|finding| finding["check"] == "store");
         assert_eq!(store.unwrap()["health"], "bad", "{way}: {findings}");
-        assert_eq!(store.unwrap()["advice"], "do not use it: a coordinator refuses it");
+        assert_eq!(store.unwrap()["advice"], "use another store: a coordinator rejects this one");
     }
 }
 

@@ -187,7 +187,7 @@ fn a_collector_that_is_not_there_delays_nothing_and_is_counted() {
     let folder = Folder::new();
     let endless = EXPERIMENT.replace("generations = 100", "generations = 100000000");
     let file = folder.file("traced.toml", &(endless + "checkpoint = { every = 10 }\n"));
-    // Nobody is at this port.
+    // There is no process at this port.
     let variables = vec![("ATOLL_OTLP".to_owned(), "http://127.0.0.1:9".to_owned())];
     let coordinator = folder.coordinator_with(&["--run", &file], variables);
     let _worker = coordinator.worker(&[]);

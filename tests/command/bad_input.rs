@@ -69,7 +69,7 @@ fn every_error_is_told_at_once() {
 #[test]
 fn islands_smaller_than_the_migrants() {
     refused(small_but("interval = 5", "interval = 5, count = 13"), &["wrong.toml:5:", "at most 12", "`13`"]);
-    // Nobody emigrates from a single island, so there it does not matter.
+    // There are no emigrants from a single island, so there it does not matter.
     let place = Place::new();
     let text = small_but("interval = 5", "interval = 5, count = 13").replace("count = 3", "count = 1");
     place.write("one.toml", text);
@@ -240,7 +240,7 @@ fn sweeps_of_many_cells_do_not_fill_the_memory() {
     assert_eq!(finished.expect(0).json()["ok"], true);
 }
 
-/// A genetic algorithm whose elite rounds up to everybody would never spend its evaluations.
+/// A genetic algorithm whose elite rounds up to the whole population would never spend its evaluations.
 #[test]
 fn an_elite_of_nearly_everybody_still_ends() {
     let place = Place::new();
@@ -364,7 +364,7 @@ fn damaged_objects_are_named_and_nothing_is_lost() {
                 let export = place.run(&["export", &run, "--json"]);
                 assert_eq!(export.status.code(), Some(1), "{export:?}");
             }
-            // Nobody deletes anything because something else is damaged. Opening may leave an event.
+            // Nothing is deleted because something else is damaged. Opening may leave an event.
             let after = place.objects(&run);
             assert!(before.iter().all(|object| after.contains(object)), "{before:?}, then {after:?}");
         }

@@ -1,5 +1,6 @@
 //! `atoll checkers`, driven as a person drives it.
 
+use crate::support::Place;
 use checkers::{Network, NodeKind, Position};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -88,4 +89,37 @@ fn mistakes_are_told_with_their_exit_code() {
         assert!(text(&output.stderr).contains(message), "{arguments:?}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_run_with_several_islands_plays_with_its_best_champion() {
+    let place = Place::new();
+    place.write(
+        "players.toml",
+        r#"
+        name = "players"
+        problem = { kind = "checkers", depth = 1, games = 2, draw = { moves = 30 } }
+        algorithm = { kind = "es", parents = 3, offspring = 3 }
+        islands = { count = 3 }
+        migration = { interval = 2 }
+        budget = { generations = 4 }
+        "#,
+    );
+    let run = place.json(&["run", "players.toml", "--json"])["run"].as_str().unwrap().to_owned();
+    let champions = place.json(&["export", &run, "--json"])["champions"].clone();
+    let order = |champion: &Value| {
+        let fitness = champion["fitness"].as_f64().unwrap();
+        // Of equals, the one that was found first.
+        (fitness, -champion["generation"].as_i64().unwrap(), -champion["island"].as_i64().unwrap())
+    };
+    let best = champions.as_array().unwrap().iter().max_by(|a, b| order(a).partial_cmp(&order(b)).unwrap());
+    let best = best.unwrap()["island"].to_string();
+    let play = |player: &str| {
+        let mut result =
+            place.json(&["checkers", "match", player, "random", "--depth", "1", "--pairs", "6", "--json"]);
+        assert_eq!(result["player"].take(), player);
+        result
+    };
+    assert_eq!(play(&run), play(&format!("{run}/{best}")));
+    assert_eq!(play("latest"), play("players"), "a run is named in other ways too");
 }

@@ -1,6 +1,6 @@
 //! Every command as people and programs use it: what it prints, and that only data is on stdout.
 
-use crate::support::{Place, until};
+use crate::support::{MAZE, Place, until, with_checkpoints};
 use serde_json::Value;
 use std::path::Path;
 
@@ -360,7 +360,7 @@ fn a_run_of_short_epochs_ends_when_its_time_is_up() {
             ),
         );
         let ended = place.json(&["run", "timed.toml", "--json"]);
-        assert_eq!(ended["reason"], "the time is up", "{ended}");
+        assert_eq!(ended["reason"], "time limit reached", "{ended}");
         assert_eq!(place.json(&["verify", "latest", "--json"])["ok"], true);
     }
 }
@@ -417,6 +417,81 @@ fn what_was_done_before_is_told_from_this_time() {
     let all = counted(second.expect(0));
     assert_eq!(all[..4], ["1476", "(720", "this", "time,"], "{all:?}");
     assert!(second.stdout.contains(" this time)\n"), "the time as well: {}", second.stdout);
+}
+
+#[test]
+fn after_a_kill_the_counters_go_on_from_what_was_kept() {
+    let calm = Place::new();
+    let maze = with_checkpoints(MAZE, "20");
+    calm.write("maze.toml", &maze);
+    let expected = calm.json(&["run", "maze.toml", "--json"]);
+    let place = Place::new();
+    place.write("maze.toml", &maze);
+    let running = place.start(&["run", "maze.toml", "--threads", "1"]);
+    until("every island has some epochs", || {
+        let kept = place.kept();
+        kept.len() == 8 && kept.values().all(|&generation| generation >= 40)
+    });
+    assert!(running.kill().was_killed(), "it is in the middle");
+    let kept = place.kept();
+    let resumed = place.run(&["resume", "latest"]);
+    let shown = &resumed.expect(0).stdout;
+    let line = shown.lines().find(|line| line.starts_with("  evaluations ")).unwrap();
+    let numbers: Vec<u64> = line.split([' ', '(']).filter_map(|word| word.parse().ok()).collect();
+    let [all, this_time] = numbers[..2] else { panic!("{line}") };
+    assert_eq!(expected["evaluations"], all, "{shown}");
+    // An island of 101 evaluates as many in each generation, and at its founding.
+    let of = |generations: u64| 101 * (generations + 8);
+    let before = all - this_time;
+    assert!(before <= of(kept.values().sum()), "no more than was kept: {before} of {kept:?}");
+    assert!(before >= of(8 * 10), "the epochs that all islands have done: {before} of {kept:?}");
+    assert!(shown.contains(" this time)\n"), "the time as well: {shown}");
+    let read = place.json(&["resume", "latest", "--json"]);
+    assert_eq!(read["evaluations"], all, "{read}");
+    assert_eq!(read["digest"], expected["digest"]);
+}
+
+#[test]
+fn a_sweep_shows_its_progress_without_a_terminal() {
+    let place = Place::new();
+    let text = MAZE.replace("name = \"maze\"", "name = \"cells\"");
+    let axis = "[sweep]\nrepeats = 100\n[[sweep.axis]]\nkeys = [\"problem.turns\"]\nvalues = [25, 30]\n";
+    place.write("cells.toml", format!("{text}{axis}"));
+    let mut sweep = place.start(&["run", "cells.toml", "--threads", "1"]);
+    sweep.wait_for("/200 cells, ");
+    let ended = sweep.kill();
+    let line = ended.stderr.lines().find(|line| line.contains("/200 cells, ")).unwrap();
+    assert!(line.contains("best ") && line.contains(" evaluations/s"), "{line}");
+}
+
+/// Boards of which each has a pass rate of its own, and that all take the same number of plays.
+const STAGES: &str = r#"
+name = "stages"
+algorithm = { kind = "ga", population = 20 }
+islands = { count = 1 }
+migration = { interval = 2 }
+budget = { generations = 4 }
+[problem]
+kind = "match3"
+plays = { least = 1000, most = 1000, worth = 0.0, precision = 0.0 }
+[study.stage-1]
+problem.targets = [0.70]
+[study.stage-2]
+problem.targets = [0.57]
+[study.rung]
+problem.targets = [0.35]
+"#;
+
+/// By the time of the processor: others work on this machine too.
+#[test]
+fn the_estimate_of_a_study_of_levels_is_right_within_a_factor_of_two() {
+    let place = Place::new();
+    place.write("stages.toml", STAGES);
+    let expected = place.json(&["check", "stages.toml", "--json"])["seconds"].as_f64().unwrap();
+    let script = format!("TIMEFORMAT=%U; time {} run stages.toml --threads 1", env!("CARGO_BIN_EXE_atoll"));
+    let timed = crate::support::finish(&mut place.command_of("bash", &["-c", &script]));
+    let found: f64 = timed.expect(0).stderr.lines().last().unwrap().parse().unwrap();
+    assert!((0.5..2.0).contains(&(expected / found)), "{expected} s expected, {found} s found");
 }
 
 #[test]

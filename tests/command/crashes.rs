@@ -111,7 +111,7 @@ fn lost_most(experiment: &str, rounds: u32) -> u64 {
 fn a_crash_costs_no_more_than_checkpoint_every() {
     // Epochs are shorter than checkpoints are apart, so that both share what may be lost.
     let lost = lost_most(&experiment("20", 19, 1_000_000, 500_000), 12);
-    // Some generations go on while the signal is on its way.
+    // Some generations pass while the signal is on its way.
     assert!(lost <= 20 + 6, "an island would have lost {lost} generations");
 }
 

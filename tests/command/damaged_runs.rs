@@ -1,4 +1,4 @@
-//! Damage is told in the same way by every command, for runs of every kind, and nothing is recomputed before a repair.
+//! Damage is reported in the same way by every command, for runs of every kind, and nothing is recomputed before a repair.
 
 use crate::support::Place;
 use std::path::{Path, PathBuf};

@@ -493,7 +493,7 @@ fn the_notes_name_objects_that_exist() {
 fn the_plain_manifests_are_those_of_the_chart() {
     for mode in ["batch", "service"] {
         let file = root().join(format!("deploy/kustomize/{mode}/manifests.yaml"));
-        // Secrets are made by whoever applies them: those of a template would be new each time.
+        // Secrets are made by the user that applies them: those of a template would be new each time.
         let set = format!("mode={mode},tokens.existingSecret=atoll-tokens,tls.existingSecret=atoll-tls");
         let rendered = expect_success(&helm(&["template", "atoll", "atoll", "--skip-tests", "--set", &set]));
         if std::env::var_os("GOLDEN_WRITE").is_some() {

@@ -1,7 +1,7 @@
 //! The documentation is true: its commands run, its examples load, its reference is that of this binary.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -38,7 +38,8 @@ fn blocks(path: &Path, language: &str) -> Vec<String> {
 }
 
 fn atoll(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_atoll")).args(arguments).current_dir(folder).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
 }
 
 /// A folder as a new user has it: the examples, and nothing else.
@@ -57,7 +58,7 @@ fn fresh_folder() -> tempfile::TempDir {
 fn every_command_in_the_documentation_runs() {
     let folder = fresh_folder();
     let mut count = 0;
-    // What stands in `docs/cluster.md` goes on side by side, in several processes: `tests/cluster` runs it.
+    // The commands of `docs/cluster.md` run side by side, in several processes: `tests/cluster` runs them.
     for document in documents().iter().filter(|path| !path.ends_with("docs/cluster.md")) {
         for line in blocks(document, "sh").iter().flat_map(|block| block.lines()) {
             let line = line
@@ -100,6 +101,63 @@ fn commands_that_are_not_run_are_marked_and_exist() {
         }
     }
     assert!(marked > 10, "only {marked} commands are marked");
+}
+
+const PLAYERS: &str = r#"
+name = "players"
+problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 30 } }
+algorithm = { kind = "es", parents = 4, offspring = 4 }
+islands = { count = 2 }
+migration = { interval = 1 }
+budget = { generations = 6 }
+retention = { milestones = 1 }
+"#;
+
+const GAMES: &str = r#"
+name = "games"
+[tournament]
+openings = 4
+depth = 1
+players = [{ name = "NAME", player = "material" }, { name = "gambler", player = "random" }]
+"#;
+
+/// What readers do with runs of their own, done with small ones: shallow searches, and few games.
+#[test]
+fn commands_for_a_run_of_ones_own_work_with_a_small_one() {
+    let folder = fresh_folder();
+    let start = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let output = atoll(folder.path(), &["run", name, "--json"]);
+        let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        run["run"].as_str().unwrap().to_owned()
+    };
+    let (players, games) = (start("players.toml", PLAYERS), start("games.toml", GAMES));
+    std::fs::write(
+        folder.path().join("games.pdn"),
+        "[Black \"one\"]\n[White \"two\"]\n\n1. 11-15 23-19 2. 8-11 22-17 *\n",
+    )
+    .unwrap();
+    let mut count = 0;
+    for document in documents() {
+        let own = ["sh (with your own run)", "sh (with your own games)"].map(|mark| blocks(&document, mark));
+        for line in own.iter().flatten().flat_map(|block| block.lines()) {
+            let line = line.split(" #").next().unwrap().trim_end();
+            let run = if line.starts_with("atoll tournament") { &games } else { &players };
+            let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
+            if words.starts_with(&["checkers", "match"]) {
+                words.extend(["--pairs", "2"]);
+            }
+            if let Some(depth) = words.iter().position(|word| *word == "--depth") {
+                words[depth + 1] = "2";
+            }
+            let words: Vec<String> = words.into_iter().map(|word| word.replace("RUN", run)).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let output = atoll(folder.path(), &words);
+            assert!(output.status.success(), "{}: {line}: {output:?}", document.display());
+            count += 1;
+        }
+    }
+    assert!(count > 8, "only {count} commands were found");
 }
 
 /// The long flags in a text, whole: `--token-file` is not `--to`.

@@ -10,7 +10,7 @@ const LEFT_OUT: [(&str, &str); 13] = [
         "needs a bucket: tests/cluster",
     ),
     ("atoll coordinator --store s3://bucket/atoll", "needs a bucket"),
-    ("atoll worker --coordinator https://atoll.example:7440", "needs that coordinator"),
+    ("atoll worker --coordinator https://atoll.example:7440 --tls-ca ca.pem", "needs that coordinator"),
     ("atoll submit examples/quickstart.toml --wait", "needs a coordinator: tests/cluster"),
     ("atoll workers --json", "needs a coordinator: tests/cluster"),
     ("atoll drain worker-1", "needs a coordinator: tests/cluster"),

@@ -134,7 +134,7 @@ fn kind(object: &[u8]) -> Kind {
     Kind::ALL.into_iter().find(|kind| *kind as u16 == number).unwrap()
 }
 
-/// Keeps an object in a store: sealed anew, if it is one, and as text otherwise.
+/// Keeps an object in a store: sealed again, if it is one, and as text otherwise.
 async fn keep(store: &Store, place: &Path, original: &[u8], body: &[u8]) {
     let path = store::Path::from(place.to_str().unwrap());
     let kept = if original.starts_with(b"ATOLLOBJ") {
@@ -176,7 +176,7 @@ fn stored_runs_with_changed_objects() {
     }
 }
 
-/// What a coordinator is told that starts on such a store.
+/// How a coordinator starts on such a store.
 fn settings() -> coordinator::Settings {
     coordinator::Settings {
         terms: coordinator::leases::Terms::default(),

@@ -60,7 +60,7 @@ fn the_stages_are_passed_as_often_as_they_should_be() {
     let place = Place::new();
     let text = std::fs::read_to_string(example("match3-stages.toml")).expect("the example");
     let (stages, _) = text.split_once("[study.rung-01]").expect("the stages come first");
-    // Fewer plays than the example's million: the boards are judged anew below.
+    // Fewer plays than the example's million: the boards are judged again below.
     let plays = stages.lines().find(|line| line.starts_with("plays = ")).expect("a line of plays");
     place.write("stages.toml", stages.replace(plays, "plays = { most = 200_000, precision = 0.001 }"));
     place.run(&["run", "stages.toml"]).expect(0);

@@ -4,7 +4,7 @@ use crate::support::{Place, pause};
 
 const MIB: u64 = 1 << 20;
 
-/// The most memory that a run of so many generations ever held, in bytes.
+/// The peak memory of a run of this number of generations, in bytes.
 fn peak_of(generations: u64) -> u64 {
     let place = Place::new();
     place.write(

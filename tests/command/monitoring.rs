@@ -75,7 +75,7 @@ impl Measured {
         while !lines.last().is_some_and(|line| line.contains("metrics at http://")) {
             lines.push(rest.next().unwrap());
         }
-        // It goes on to write, and must not wait for a reader.
+        // It continues to write, and must not wait for a reader.
         std::thread::spawn(move || rest.for_each(drop));
         Self { process, lines }
     }

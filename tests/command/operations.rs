@@ -1,5 +1,5 @@
 //! The commands of `docs/operations.md` that need a cluster or a registry. No test has one, so what they name is looked for in
-//! what the chart renders, and what they send is read by whoever knows its form.
+//! what the chart renders, and what they send is read by a parser of its form.
 
 use crate::deploy::{expect_success, helm, output, root, validate};
 use serde_json::Value;

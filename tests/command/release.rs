@@ -134,7 +134,7 @@ fn a_release_is_whole_reproducible_and_installs_only_what_it_lists() {
     let read = |folder: &Path| std::fs::read(folder.join(&archive)).unwrap();
     assert!(read(&made) == read(&again), "the same source gives the same bytes");
 
-    let bin = folder.path().join("bin");
+    let (bin, share) = (folder.path().join("bin"), folder.path().join("share"));
     let install = || {
         let mut command = Command::new("sh");
         command.arg(made.join("install.sh")).arg(&bin).env("ATOLL_RELEASE", &made).output().unwrap()
@@ -144,9 +144,18 @@ fn a_release_is_whole_reproducible_and_installs_only_what_it_lists() {
         expect_success(&Command::new(bin.join("atoll")).arg("--version").output().unwrap()),
         "atoll 0.0.0\n"
     );
+    for (file, text) in [
+        ("man/man1/atoll.1", "page\n"),
+        ("bash-completion/completions/atoll", "of bash\n"),
+        ("zsh/site-functions/_atoll", "of zsh\n"),
+        ("fish/vendor_completions.d/atoll.fish", "of fish\n"),
+    ] {
+        assert_eq!(std::fs::read_to_string(share.join(file)).unwrap(), text, "{file}");
+    }
+    std::fs::remove_dir_all(&share).unwrap();
     std::fs::remove_dir_all(&bin).unwrap();
     std::fs::write(made.join(&archive), "altered").unwrap();
     let refused = install();
-    assert!(!refused.status.success() && !bin.exists());
+    assert!(!refused.status.success() && !bin.exists() && !share.exists());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("another SHA-256 sum"));
 }

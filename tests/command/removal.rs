@@ -82,7 +82,7 @@ fn an_interrupted_removal_is_completed() {
     let again = place.run(&["gc"]);
     again.expect(0);
     assert!(again.stderr.contains("nothing to remove"), "{again:?}");
-    // A run that was started anew since its removal was recorded is left, and that is no success.
+    // A run that was started again since its removal was recorded is left, and that is no success.
     std::fs::remove_file(place.store().join("removals/00000000000000000000/done")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     started(&place, "ones.toml");

@@ -14,7 +14,7 @@ fn read(place: &Place, file: impl AsRef<Path>) -> String {
     std::fs::read_to_string(place.path().join(file)).unwrap()
 }
 
-/// A page without the one line that tells when it was made.
+/// A page without the line with the time when it was made.
 fn timeless(page: &str) -> String {
     let (before, rest) = page.split_once("<footer>").expect("a footer");
     let (made, after) = rest.split_once("</footer>").expect("its end");

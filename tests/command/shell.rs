@@ -39,6 +39,15 @@ fn manual_pages_are_written_for_every_command() {
         let text = page(&format!("atoll-{command}.1"));
         assert!(text.contains(".TH ") && text.contains(".SH OPTIONS"), "{command}");
     }
+    // Where `groff` is installed, it reads every page without a warning.
+    if has("groff") {
+        for entry in std::fs::read_dir(place.path().join("pages")).unwrap() {
+            let file = entry.unwrap().path();
+            let arguments = ["-man", "-ww", "-Tutf8", "-K", "utf-8", file.to_str().unwrap()];
+            let read = crate::support::finish(&mut place.command_of("groff", &arguments));
+            assert!(read.expect(0).stderr.is_empty() && read.stdout.contains("atoll"), "{read:?}");
+        }
+    }
     // Where `man` is installed, it finds and formats the pages of a folder.
     if has("man") && has("groff") {
         let pages = place.path().join("share/man/man1");

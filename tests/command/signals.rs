@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: what was done is kept, the exit code says which it was, and nobody waits ten seconds.
+//! Ctrl-C and SIGTERM: what was done is kept, the exit code says which it was, and no command waits ten seconds.
 
 use crate::support::Place;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// How long a process may take to go.
 const GONE: Duration = Duration::from_secs(10);
 
-/// Islands whose generations take so many nanoseconds each.
+/// Islands whose generations take this number of nanoseconds each.
 fn experiment(nanoseconds: u64) -> String {
     format!(
         r#"
@@ -35,7 +35,7 @@ fn stops(signal: &str, code: i32) {
     assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
     finished.expect_error(code, &["stopped; all completed work is kept", "atoll resume signals-"]);
 
-    // It goes on from there, and can be stopped again.
+    // It continues from there, and can be stopped again.
     let mut resumed = place.start(&["resume", "--json"]);
     resumed.wait_for("run signals");
     resumed.signal(signal);

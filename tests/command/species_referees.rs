@@ -81,7 +81,7 @@ fn evolved() -> [PathBuf; 2] {
         place.run(&["run", "experiment.toml", "--json"]).expect(0);
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("evolved-{algorithm}.acp"));
         let file = path.display().to_string();
-        // Where nobody resembles anybody, the ensemble of all species is everybody.
+        // Where all are outliers, the ensemble of all species has all players.
         let apart = ["--epsilon", "1e-9", "--noise", "own", "--depth", "1", "--ensemble", &file];
         place.run(&[&["checkers", "species", &place.only_run()], &apart[..]].concat()).expect(0);
         path

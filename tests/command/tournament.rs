@@ -299,7 +299,7 @@ fn an_engine_that_fails_forfeits_its_game_and_the_tournament_goes_on() {
     ]);
     assert_eq!(workers["digest"], played["digest"], "engines' games are no part of it");
     assert_eq!(workers["endings"]["crash"], 4);
-    // What is finished is only read: nobody needs the engines any more.
+    // What is finished is only read: the engines are no longer needed.
     std::fs::remove_file(place.path().join("engines.toml")).unwrap();
     for command in [["run", "games.toml"], ["resume", run]] {
         let again = place.json(&[&command[..], &["--json"]].concat());
@@ -388,7 +388,7 @@ published = [{ teams = ["all", "plain"], wins = 37, losses = 16, draws = 15, sou
     let games = &played["tournament"];
     assert_eq!(games["complete"], true, "{played}");
     let teams = games["teams"].as_array().unwrap();
-    // Each team comes from one run: so many representatives, and still nothing but their games to judge them by.
+    // Each team comes from one run: many representatives, and still nothing but their games to judge them by.
     assert!(
         teams.iter().all(|team| team["judged_by"] == "games" && team["origins"] == serde_json::json!([1, 1]))
     );

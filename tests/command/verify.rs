@@ -116,7 +116,7 @@ fn every_flipped_bit_is_found() {
     verify(&place, &run).expect(0);
 }
 
-/// Writes a commit of a run anew with other records, whole and with the right checksum.
+/// Writes a commit of a run again with other records, whole and with the right checksum.
 fn alter_records(place: &Place, run: &str, alter: impl Fn(&mut run::record::EpochRecord)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -216,7 +216,7 @@ fn cut_and_appended_bytes_are_found() {
     verify(&place, &run).expect(0);
 }
 
-/// What is gone is missed, unless nobody needs it. Nothing is built on such a run until it was repaired; then whatever can
+/// Missing objects are found, unless they are not needed. Nothing is built on such a run until it was repaired; then whatever can
 /// be computed again is.
 #[test]
 fn deleted_objects_are_missed_and_computed_again_after_a_repair() {

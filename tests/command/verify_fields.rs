@@ -1,4 +1,4 @@
-//! Every field of every stored object is changed, one at a time, and the object is written anew with a true checksum:
+//! Every field of every stored object is changed, one at a time, and the object is written again with a true checksum:
 //! `atoll verify` finds each change, but for times and labour.
 //!
 //! The fields are those that the format's own encoders write, so a new one is among them without being named here.
@@ -96,7 +96,7 @@ fn fields(place: &Place, body: &[u8]) -> Option<(Fields, Vec<u8>)> {
     }
 }
 
-/// Changes every field of some objects of a run; tells how many were changed, and which changes were not found.
+/// Changes every field of some objects of a run; returns how many were changed, and which changes were not found.
 fn changes(folder: &Folder, run: &str, of: impl Fn(&Place) -> bool) -> (usize, Vec<String>) {
     let verify = || folder.run(&["verify", run, "--threads", "1"]);
     verify().expect(0);
@@ -138,7 +138,7 @@ fn place_of(store: &Path, file: &Path) -> Place {
     Place::of(&store::Path::from(path)).unwrap_or_else(|| panic!("{path} is an object")).1
 }
 
-/// Every change of a run's objects is found, and there are at least so many.
+/// Every change of a run's objects is found, and there are at least this number.
 fn all_are_found(folder: &Folder, run: &str, of: impl Fn(&Place) -> bool, at_least: usize) {
     let (count, missed) = changes(folder, run, of);
     assert!(missed.is_empty(), "{} of {count} changes of {run} were not found: {missed:#?}", missed.len());

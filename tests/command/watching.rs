@@ -1,9 +1,9 @@
-//! What people see of a run while it goes on: the progress line, `watch`, `logs` and a worker, in a real terminal.
+//! What people see of a run in progress: the progress line, `watch`, `logs` and a worker, in a real terminal.
 
 use crate::support::Place;
 use crate::terminal::{Screen, Terminal};
 
-/// Goes on until it is stopped.
+/// Continues until it is stopped.
 const ENDLESS: &str = r#"
 name = "endless"
 problem = { kind = "onemax", length = 16, work = 200000 }

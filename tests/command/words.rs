@@ -38,7 +38,7 @@ fn no_text_uses_the_phrases_that_were_given_up() {
 }
 
 /// A text in small letters without what separates lines: the marks of comments, quotes and lists, and the backslashes of
-/// strings in code. A phrase may go on in the next line.
+/// strings in code. A phrase may continue in the next line.
 fn joined(text: &str) -> String {
     let line = |line: &str| {
         let line = line.trim().trim_end_matches('\\');

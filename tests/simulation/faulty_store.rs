@@ -102,7 +102,7 @@ impl FaultyStore {
         traffic.silent = Some(traffic.now + duration);
     }
 
-    /// From now on, so many writes in a thousand are acknowledged and do not arrive as they were sent.
+    /// From now on, this number of writes in a thousand are acknowledged and do not arrive as they were sent.
     pub(crate) fn lie(&self, seed: u64, chance: u64) {
         let mut traffic = self.traffic();
         (traffic.seed, traffic.lying) = (seed, chance);

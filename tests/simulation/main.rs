@@ -254,7 +254,7 @@ impl Cluster<'_> {
 #[derive(Debug, PartialEq)]
 struct Course {
     run: String,
-    /// The digest that an operator was told, or why the run failed.
+    /// The digest that an operator got, or why the run failed.
     digest: Result<Vec<u8>, String>,
     /// How much went wrong until its end, and when that was.
     faults: usize,
@@ -409,7 +409,7 @@ impl Tally {
     }
 }
 
-/// The seeds of a test: so many from this one on, unless the environment names others.
+/// The seeds of a test: a number of them from this one on, unless the environment names others.
 fn seeds(first: u64, default: u64) -> Range<u64> {
     if let Ok(level) = std::env::var("ATOLL_LOG") {
         let level: tracing::Level = level.parse().unwrap();
@@ -478,7 +478,7 @@ fn calls_wait_while_a_coordinator_reads_its_store() {
     let only = || (COORDINATORS[0], Serving::default());
     sim.host(COORDINATORS[0], move || coordinate(only(), Store::over(Arc::new(slow())), 0, scenario.clone()));
     sim.client("operator", async {
-        let reply = Serving::default().operator().list_runs(v1::ListRunsRequest {}).await;
+        let reply = Serving::default().operator().list_runs(v1::ListRunsRequest::default()).await;
         assert!(reply.is_ok(), "{reply:?}");
         let waited = turmoil::elapsed();
         assert!(waited > Duration::from_secs(20), "a silent connection would be kept for less: {waited:?}");

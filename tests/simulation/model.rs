@@ -57,7 +57,7 @@ const COORDINATORS: usize = 2;
 const MOST_RESULTS: usize = 2;
 /// How many of the oldest writes on their way may arrive next.
 const OVERTAKING: usize = 2;
-/// Tasks that wait for nothing have come to rest after so many rounds.
+/// Tasks that wait for nothing have come to rest after this number of rounds.
 const ROUNDS: usize = 48;
 
 static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| Scenario::of(PLAN, Trouble::Nothing));
@@ -88,7 +88,7 @@ enum Action {
     Arrive(usize, usize),
     /// All writes of a coordinator arrive, and what it sends then, until it sends no more.
     ArriveAll(usize),
-    /// So much time passes that leases expire.
+    /// Enough time passes that leases expire.
     Expire,
 }
 
@@ -362,7 +362,7 @@ impl World {
     fn arrive(&self, one: usize, nth: usize) {
         let arriving = self.service.sent(one).remove(nth);
         if let Some((write, answer)) = arriving {
-            // Whoever sent it may be gone.
+            // The sender may be gone.
             drop(answer.send(write.carry_out(&self.service.objects)));
         }
     }
@@ -540,7 +540,7 @@ impl Search {
     }
 }
 
-/// A run of which a first coordinator has taken so many results, of four; it is about to write the last of them.
+/// A run of which a first coordinator has taken a number of results, of four; it is about to write the last of them.
 fn beginning(results: usize) -> Vec<Action> {
     let start = [Action::Start(0), Action::ArriveAll(0)];
     let written = [Action::Acquire(0), Action::Deliver(0), Action::ArriveAll(0)].repeat(results - 1);

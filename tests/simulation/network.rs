@@ -95,7 +95,7 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// What a coordinator is told that is known by this number.
+/// The settings of the coordinator of this number.
 pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
     let lease = scenario.lease;
     let terms = Terms { lease, hedge_after: lease, ..Terms::default() };

@@ -92,7 +92,7 @@ impl Scenario {
         }
         let (mut poison, mut lasting) = (None, FAULTS);
         match seed % 20 {
-            // Nobody else does it in their place.
+            // No other worker does it in their place.
             9 => (byzantine, poison) = (vec![], Some([Manner::Fails, Manner::Dies][pick(2)])),
             19 => (byzantine, lasting) = (vec![Manner::Fails], LONG_FAULTS),
             _ => {}
@@ -127,7 +127,7 @@ impl Scenario {
     }
 }
 
-/// An experiment of some dozen epochs, or of so many times as many.
+/// An experiment of some dozen epochs, or of a multiple of them.
 fn experiment(pick: &mut impl FnMut(usize) -> usize, times: usize) -> String {
     let mode = ["synchronous", "asynchronous"][pick(2)];
     let topology = ["ring", "isolated", "two-way-ring", "fully-connected"][pick(4)];

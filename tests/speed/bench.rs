@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use support::{Finished, Place, pause};
 
-/// Measurements take turns: in one process the figures of children cannot be told apart.
+/// Measurements take turns: in one process the figures of children cannot be separated.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// CPU time in seconds, of processes that have ended, as the kernel counts it.
@@ -81,7 +81,7 @@ fn cost(place: &Place, threads: &str) -> Cost {
 ///
 /// One thread is counted in its own CPU time and two in what the clock says less the others' half: on a quiet machine
 /// this is the plain ratio of times, and a busy one does not make it fail. Where the others leave less than one
-/// processor, one thread could not be told from two by the clock: so both must also have done their share of the work.
+/// processor, one thread could not be distinguished from two by the clock: so both must also have done their share of the work.
 fn speedup(experiment: &str) {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;

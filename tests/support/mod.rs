@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Longer than anything takes, even on a busy machine: whoever waits so long has found a defect.
+/// Longer than anything takes, even on a busy machine: a longer wait is a defect.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A folder with experiments and a store, in which commands are run.

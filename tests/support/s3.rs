@@ -82,12 +82,12 @@ impl Server {
             .expect("the server starts");
         let mut lines = BufReader::new(process.stderr.take().expect("it was piped")).lines();
         let address = lines.find_map(|line| Some(line.ok()?.split_once("http://")?.1.trim().to_owned()));
-        // Whoever does not read on would stop the server when its pipe is full.
+        // A full pipe would stop the server, so it is read to its end.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Self { process, address: address.expect("the server says where it listens"), _folder: None }
     }
 
-    /// What a client must be told.
+    /// The settings of a client.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let endpoint = format!("http://{}", self.address);
         [

@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Cache {
-    /// A cache of at most so many bytes.
+    /// A cache of at most this number of bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { states: BTreeMap::new(), order: BTreeMap::new(), came: 0, used: 0, limit }
     }

@@ -47,7 +47,7 @@ pub struct Identity {
     pub look: Option<Look>,
 }
 
-/// Why a worker cannot go on.
+/// Why a worker cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// The coordinator did not answer for too long.
@@ -59,26 +59,26 @@ pub enum CallError {
         reason: String,
     },
     /// The coordinator does not want this worker.
-    #[error("the coordinator refuses this worker: {0}")]
+    #[error("the coordinator rejects this worker: {0}")]
     Refused(String),
     /// The coordinator has other semantics, or cannot serve before an operator changes something.
     #[error("the coordinator cannot work with this worker: {0}")]
     Incompatible(String),
     /// The coordinator does not know this worker's token.
-    #[error("the coordinator refuses this worker's token: {0}")]
+    #[error("the coordinator rejects this worker's token: {0}")]
     Token(String),
     /// There will never be a connection.
     #[error("no connection with the coordinator: {0}")]
     Distrust(String),
     /// The coordinator does not want this call.
-    #[error("the coordinator refuses the call: {0}")]
+    #[error("the coordinator rejects the call: {0}")]
     Rejected(String),
 }
 
 /// The calls of a worker, over some transport.
 pub(crate) type Calls = Arc<dyn WorkerCalls>;
 
-/// An endpoint whose connections notice when the other side is gone, and trust nobody else.
+/// An endpoint whose connections notice when the other side is gone, and trust this authority alone.
 pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     let seconds = Duration::from_secs;
     if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
@@ -142,7 +142,7 @@ pub(crate) struct Client {
     undurable: Arc<Mutex<Undurable>>,
     /// The most bytes that are kept because they are not durable.
     most_undurable: usize,
-    /// Held while a coordinator is told again what another one had: no other call comes before.
+    /// Held while results that another coordinator had are delivered again: no other call comes before.
     joining: Arc<AsyncMutex<()>>,
     /// Wakes when a call has failed: a new token or certificate may be what is missing.
     failed: Arc<Notify>,
@@ -185,7 +185,7 @@ impl Client {
                     let _joining = self.joining.lock().await;
                     self.replace(calls);
                     tracing::info!("token or certificates were replaced");
-                    // What goes wrong from here on is told by the next call, too.
+                    // The next call reports failures from here on, too.
                     let _ = self.enter(reply).await;
                     return;
                 }
@@ -252,7 +252,7 @@ impl Client {
         self.enter(reply).await
     }
 
-    /// Begins or continues a session; in another one deliveries are numbered anew, and what was not durable is delivered again.
+    /// Begins or continues a session. A new session numbers deliveries from 0, and what was not durable is delivered again.
     async fn enter(&self, mut reply: v1::JoinReply) -> Result<Duration, CallError> {
         loop {
             let again = {
@@ -366,7 +366,7 @@ impl Client {
                 // Tokens may be changed under way, and then one side has the new one before the other.
                 Code::Unauthenticated if self.was_heard_within(ROTATION) => {
                     self.failed.notify_one();
-                    tracing::warn!(reason = status.message(), "token refused; trying again");
+                    tracing::warn!(reason = status.message(), "token rejected; retrying");
                 }
                 Code::Unauthenticated => {
                     let reason = || (Instant::now(), status.message().to_owned());
@@ -437,7 +437,7 @@ impl Client {
     fn check_patience(&self, status: &Status) -> Result<(), CallError> {
         let after = self.heard().last.elapsed();
         let reason = status.message().to_owned();
-        // The first time is worth a line, and then every minute: whoever waits sees what for.
+        // Logged the first time, and then every minute: so the log shows what the worker waits for.
         let minute = after.as_secs() / 60;
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.told.is_none_or(|told| told < minute) {

@@ -19,7 +19,7 @@ pub enum CredentialError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nobody says whom to trust.
+    /// No authority is given.
     #[error("expected a file with the certificate authority (`tls_ca`) for `{0}`, found none")]
     NoAuthority(String),
     /// What is meant to be protected is not.
@@ -38,7 +38,7 @@ pub enum CredentialError {
     Token,
 }
 
-/// A secret that opens a coordinator to whoever bears it. It is never shown.
+/// A bearer token of a coordinator. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(MetadataValue<Ascii>);
 

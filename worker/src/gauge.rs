@@ -3,7 +3,7 @@
 use evolution::epoch::Standing;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Where one island stands just now. Written by whoever evolves it, read by whoever shows it.
+/// The current state of one island. Written by the thread that evolves it, read by status pages.
 #[derive(Debug)]
 pub struct Gauge {
     generation: AtomicU64,
@@ -34,7 +34,7 @@ impl Gauge {
 pub struct Gauges(Vec<Gauge>);
 
 impl Gauges {
-    /// Gauges for so many islands, none of which has been founded.
+    /// Gauges for this number of islands, none of which has been founded.
     pub fn new(islands: usize) -> Self {
         let gauge = |_| Gauge {
             generation: AtomicU64::new(0),

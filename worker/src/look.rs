@@ -62,7 +62,7 @@ impl Look {
         Ok(Self { address, tls: Some((Arc::new(config), name)) })
     }
 
-    /// The reason why there will never be a connection. If nobody answers, nobody knows.
+    /// The reason why there will never be a connection; none if there is no response, because then it is unknown.
     pub async fn distrust(&self) -> Option<String> {
         match &self.tls {
             None => within(self.hear_without_tls())

@@ -61,8 +61,8 @@ impl Memory {
         }
     }
 
-    /// How many more pieces fit that need so much each. One may always be tried where there is nothing else.
-    pub(crate) fn room(self, used: u64, need: u64) -> usize {
+    /// How many more pieces of this size fit. One may always be tried where there is nothing else.
+    pub(crate) fn fitting(self, used: u64, need: u64) -> usize {
         let fitting = self.limit.saturating_sub(used) / need.max(1);
         fitting.max(u64::from(used == 0)).try_into().unwrap_or(usize::MAX)
     }
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(memory.fit(1, 100), Fit::Later);
         assert_eq!(memory.fit(0, 101), Fit::Never);
         assert_eq!(memory.fit(u64::MAX, 1), Fit::Later);
-        assert_eq!((memory.room(0, 30), memory.room(50, 30), memory.room(80, 30)), (3, 1, 0));
-        assert_eq!(memory.room(0, 1000), 1, "so that somebody learns that it never fits");
-        assert_eq!(memory.room(0, 0), 100);
+        assert_eq!((memory.fitting(0, 30), memory.fitting(50, 30), memory.fitting(80, 30)), (3, 1, 0));
+        assert_eq!(memory.fitting(0, 1000), 1, "so that somebody learns that it never fits");
+        assert_eq!(memory.fitting(0, 0), 100);
     }
 }

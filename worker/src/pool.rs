@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks everybody to stop.
+    /// Stops all threads.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Whether a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -94,7 +94,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads.
+    /// A pool with this number of threads.
     pub fn new(threads: usize) -> Result<Self, PoolError> {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -104,7 +104,7 @@ impl Pool {
             .map_err(|error| PoolError { threads, reason: error.to_string() })
     }
 
-    /// A pool without threads: whoever asks does the work, and waits until it is done.
+    /// A pool without threads: the caller does the work, and waits until it is done.
     pub fn inline() -> Self {
         Self { threads: None }
     }

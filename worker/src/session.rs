@@ -30,14 +30,14 @@ use tournament::EngineCommand;
 const POLL: Duration = Duration::from_secs(10);
 /// How long an answer may take beyond what it should.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a generation may go on after somebody asked to stop, before it is abandoned.
+/// How long a generation may continue after a stop was requested, before it is abandoned.
 const DRAINING: Duration = Duration::from_secs(8);
 /// How long the goodbye may take after that.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Epochs shorter than this are fetched ahead, so that no core waits for the network between two of them.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// What a worker is told at its start.
+/// The settings of a worker at its start.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Who it is.
@@ -65,7 +65,7 @@ pub enum Departed {
     Drained,
 }
 
-/// Why a worker could not go on.
+/// Why a worker could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The coordinator.
@@ -257,14 +257,14 @@ impl Session {
     }
 
     /// How many more pieces could be taken, beside those that were asked for already.
-    fn room(&self) -> usize {
+    fn free_slots(&self) -> usize {
         if self.done.is_some() || self.draining.is_some() {
             return 0;
         }
         let busy = self.held.values().filter(|held| held.phase != Phase::Delivering).count();
         let threads = self.pool.threads();
         let ahead = if self.epoch_time < SHORT { threads } else { 0 };
-        let most = busy.saturating_add(self.memory.room(self.memory_used(), self.need));
+        let most = busy.saturating_add(self.memory.fitting(self.memory_used(), self.need));
         (threads + ahead).min(most).saturating_sub(busy + self.asked)
     }
 
@@ -275,7 +275,7 @@ impl Session {
 
     /// Asks for work if there is room for some, and waits for it.
     fn acquire(&mut self) {
-        let slots = self.room();
+        let slots = self.free_slots();
         if self.acquiring || slots == 0 {
             return;
         }
@@ -566,7 +566,7 @@ impl Session {
         }
     }
 
-    /// Leaves off what nobody needs any more. What is on its way to the coordinator stays until it has answered.
+    /// Drops work that is no longer needed. What is on its way to the coordinator stays until it has responded.
     fn lose(&mut self, token: u64) {
         let Some(work) = self.leased(token) else { return };
         let held = &self.held[&work];

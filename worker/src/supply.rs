@@ -65,7 +65,7 @@ pub(crate) struct Evolution {
 }
 
 impl Ready {
-    /// About how many bytes of memory it takes on so many threads.
+    /// The approximate memory in bytes that it takes on this number of threads.
     pub(crate) fn memory(&self, threads: usize) -> u64 {
         match self {
             Self::Epoch { evolution, task, .. } => {

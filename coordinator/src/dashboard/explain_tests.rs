@@ -197,7 +197,7 @@ async fn islands_wait_for_a_neighbour() {
     for grant in &grants {
         assert!(stage.deliver("a", grant, false).await);
     }
-    // On a ring of three one island may go on, and one waits for the slow one.
+    // On a ring of three one island may continue, and one waits for the slow one.
     stage.acquire("a", 3).await;
     assert!(stage.acquire("idle", 3).await.is_empty());
     stage.expect(Cause::WaitsForNeighbour, "which worker `slow` computes");

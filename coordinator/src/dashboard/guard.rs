@@ -117,7 +117,7 @@ impl Guard {
         }
     }
 
-    /// Who calls, by the token or the session that it brings. Without any token whoever calls may look, and from this
+    /// The caller, by its token or session. Without any token, each caller may look, and from this
     /// machine act.
     pub(crate) fn caller(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Caller {
         let permissions = self.permissions.current();

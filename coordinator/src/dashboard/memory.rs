@@ -64,7 +64,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// How long ago it was read, if the run has gone on since and a reader should know.
+    /// How long ago it was read, if the run has continued since and a reader should know.
     pub(super) fn behind(&self, row: &RunRow) -> Option<u64> {
         let age = self.read.elapsed();
         (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then_some(age.as_millis() as u64)
@@ -84,7 +84,7 @@ struct ReadLog {
 /// The decisions of operators so far, and the state of the run: events are written when one of them changes.
 pub(super) type LogMoment = (u64, String);
 
-/// What tells two readings of a run apart: a run that has ended may be continued, or submitted again under its name.
+/// What distinguishes two readings of a run: a run that has ended may be continued, or submitted again under its name.
 #[derive(Clone, Debug, PartialEq)]
 struct Stamp {
     state: String,

@@ -30,10 +30,10 @@ const SLOW_BEAT: Duration = Duration::from_secs(9);
 /// How often a store is looked at.
 const LOOK: Duration = Duration::from_secs(4);
 
-/// Pages of one address are told one after the other, so that all of them together ask for no burst of pages.
+/// Pages of one address are notified one after the other, so that all of them together request no burst of pages.
 const APART: Duration = Duration::from_millis(8);
 
-/// What tells a page to read itself again.
+/// The event that makes a page reload.
 const CHANGED: &str = "event: changed\ndata: {}\n\n";
 
 /// The streams that are open. Clones are the same.

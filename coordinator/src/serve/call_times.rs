@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::Instant;
 
-/// All calls of workers and operators. What else is asked for is not timed: anybody can invent names.
+/// All calls of workers and operators. Other names are not timed: any caller can invent them.
 const CALLS: [&str; 18] = [
     "/atoll.v1.Worker/Join",
     "/atoll.v1.Worker/Acquire",

@@ -1,7 +1,7 @@
 //! Who is connected: how many connections there may be, and which of them give way to new ones.
 //!
 //! A connection is a stranger until one of its calls was permitted. Where all places are taken the oldest stranger gives way,
-//! so that connections without permission shut nobody out, however many there are.
+//! so that connections without permission shut no other caller out, however many there are.
 
 use super::log_limit::LogLimit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ impl Census {
 
     fn refuse<T>(&self, peer: IpAddr) -> Option<T> {
         if let Some(others) = self.refused.allows() {
-            tracing::warn!(%peer, others, "connection refused: too many are open");
+            tracing::warn!(%peer, others, "connection rejected: too many are open");
         }
         None
     }

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// A signal. Clones are the same signal.
 ///
-/// Whoever waits wakes in the order of waiting. A `watch` channel would wake them at random, and a simulation would not
+/// Listeners wake in the order of waiting. A `watch` channel would wake them at random, and a simulation would not
 /// repeat itself.
 #[derive(Clone)]
 pub(crate) struct ChangeSignal(Arc<Rings>);
@@ -16,7 +16,7 @@ struct Rings {
     waiting: Notify,
 }
 
-/// Somebody who listens for a signal.
+/// A listener for a signal.
 pub(crate) struct Listener {
     signal: ChangeSignal,
     heard: u64,

@@ -75,7 +75,7 @@ pub(crate) fn connections(
         async move {
             match tls {
                 None => Some(Connection::plain(admitted, opening)),
-                // Handshakes take time, and go on beside each other.
+                // Handshakes take time, and proceed in parallel.
                 Some(tls) => tokio::spawn(Connection::encrypted(admitted, tls, opening)).await.ok()?,
             }
         }
@@ -266,7 +266,7 @@ impl HttpSeat {
     }
 }
 
-/// Serves HTTP. Connections go on beside each other, so that a slow one holds up nobody, and end with this. Where all places
+/// Serves HTTP. Connections proceed in parallel, so that a slow one delays no other, and end with this. Where all places
 /// are taken the oldest connection gives way: who probes asks at once, and is always answered.
 pub(crate) async fn serve_http(
     listener: TcpListener,
@@ -299,7 +299,7 @@ async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::
     };
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
-    // Whoever hangs up in the middle of something is gone.
+    // A caller that hangs up in the middle is gone.
     let service = TowerToHyperService::new(router.layer(Extension(peer)).layer(Extension(seat)));
     let _ = server.serve_connection(TokioIo::new(wire), service).await;
 }
@@ -358,7 +358,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let tls = Some(Arc::new(LiveTls::new(tls)));
         let mut calls = std::pin::pin!(connections(listener, Limits::default(), tls, 2 * SOON));
-        // One never shakes hands, and holds nobody up.
+        // One never makes a handshake, and delays no other.
         let mut silent = TcpStream::connect(address).await.unwrap();
         let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec()];

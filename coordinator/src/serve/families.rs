@@ -162,7 +162,7 @@ impl Value {
     }
 }
 
-/// What this process uses, as Linux tells.
+/// What this process uses, as Linux reports it.
 struct ProcessUse {
     cpu_seconds: f64,
     resident_bytes: u64,

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// The most pages of metrics of one address in a second: each looks at every run.
 const PAGES_PER_SECOND: u32 = 20;
 
-/// Whoever probes needs no token; whoever reads the metrics does, because they name the runs.
+/// Probes need no token; reading the metrics does, because they name the runs.
 pub(crate) fn router(
     front: Front,
     permissions: Arc<LivePermissions>,

@@ -23,7 +23,7 @@ use tower::{Layer, Service};
 pub(crate) const OF_ONE_PEER: u64 = 64 << 20;
 /// Bytes on their way from all addresses.
 pub(crate) const OF_ALL: u64 = 256 << 20;
-/// One part in so many of both is for small calls only, so that a flood of large bodies leaves room for renewals, leases
+/// This fraction of both is for small calls only, so that a flood of large bodies leaves room for renewals, leases
 /// and the calls of operators.
 const RESERVED: u64 = 8;
 /// A call is small as long as its head and what has come of its body are not longer than this.

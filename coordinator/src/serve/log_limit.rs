@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// At most so many lines a second.
+/// The maximum number of lines a second.
 const LINES: u64 = 10;
 const PERIOD: Duration = Duration::from_secs(1);
 

@@ -26,13 +26,13 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
-    /// Tells of the runs that end from now on.
+    /// Sends a notice of each run that ends from now on.
     pub(super) fn start(cluster: Cluster, notify: Notify) -> Self {
         let (close, closing) = watch::channel(false);
         Self { task: Aborting(tokio::spawn(tell(cluster, notify, closing))), close }
     }
 
-    /// Tells of what has ended last, and stops. It takes a few seconds at most.
+    /// Sends the notices of the runs that ended last, and stops. It takes a few seconds at most.
     pub(super) async fn finish(mut self) {
         let _ = self.close.send(true);
         let _ = tokio::time::timeout(LAST, &mut self.task.0).await;

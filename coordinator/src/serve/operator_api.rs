@@ -15,9 +15,25 @@ use proto::v1::operator_server::Operator;
 use run::RunId;
 use run::export;
 use std::pin::Pin;
+use std::time::Duration;
+use store::Store;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
+
+/// The longest that the disk space of all runs is measured: a store with many runs may be slow.
+const MEASURING: Duration = Duration::from_secs(10);
+
+/// The bytes of each run's objects; nothing if one of them cannot be listed.
+async fn sizes(store: &Store, runs: &[v1::RunStatus]) -> Vec<u64> {
+    let mut sizes = vec![];
+    for status in runs {
+        let Ok(run) = RunId::new(&status.run) else { return vec![] };
+        let Ok(size) = store.size_below(&run.folder()).await else { return vec![] };
+        sizes.push(size);
+    }
+    sizes
+}
 
 /// The calls of operators.
 #[derive(Clone)]
@@ -59,10 +75,17 @@ impl Operator for OperatorApi {
 
     async fn list_runs(
         &self,
-        _: Request<v1::ListRunsRequest>,
+        request: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsReply>, Status> {
-        let runs = self.front.cluster().await?.look(ClusterState::statuses);
-        Ok(Response::new(v1::ListRunsReply { runs }))
+        let cluster = self.front.cluster().await?;
+        let runs = cluster.look(ClusterState::statuses);
+        let disk_bytes = if request.into_inner().with_disk {
+            let measured = tokio::time::timeout(MEASURING, sizes(cluster.store(), &runs)).await;
+            measured.unwrap_or_default()
+        } else {
+            vec![]
+        };
+        Ok(Response::new(v1::ListRunsReply { runs, disk_bytes }))
     }
 
     async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
@@ -131,7 +154,7 @@ impl Operator for OperatorApi {
         request: Request<v1::ExportRequest>,
     ) -> Result<Response<Self::ExportStream>, Status> {
         let run = RunId::new(&request.into_inner().run).map_err(Rejection::from)?;
-        // What is stored is exported, so that a run that goes on is not held up.
+        // What is stored is exported, so that a run in progress is not delayed.
         let store = self.front.cluster().await?.store();
         let parts = export::parts(store, &run).await.map_err(Rejection::from)?;
         let parts = parts.into_iter().flat_map(|(name, bytes)| {

@@ -1,7 +1,7 @@
 //! Who may call, and how often: tokens for each right, and a pace for each peer.
 //!
 //! Of a token only its hash is kept, and hashes are compared in constant time, so that neither a dump of memory nor
-//! the time of a refusal tells anything about it.
+//! the time of a rejection reveals anything about it.
 
 use super::connections::Caller;
 use super::in_flight::Looks;
@@ -82,7 +82,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// What somebody may do.
+/// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     /// Take work and deliver it.
@@ -95,7 +95,7 @@ pub(crate) enum Right {
     View,
 }
 
-/// Who may do what. Without any token everybody may do everything.
+/// The permissions of callers. Without any token, all calls are allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// The tokens of workers.
@@ -117,7 +117,7 @@ impl Permissions {
         !all.iter().all(|tokens| tokens.is_empty())
     }
 
-    /// Lets pass whoever has the right, by the value of the `authorization` header.
+    /// Lets a caller with the right pass, by the value of the `authorization` header.
     pub(crate) fn check(&self, right: Right, header: Option<&str>) -> Result<(), Refused> {
         if !self.wants_tokens() {
             return Ok(());
@@ -137,7 +137,7 @@ impl Permissions {
         }
     }
 
-    /// What stands for the token of a viewer or an operator in a session: nobody learns the token from it.
+    /// What stands for the token of a viewer or an operator in a session: the token cannot be learnt from it.
     pub(crate) fn fingerprint(&self, token: &str) -> Option<String> {
         let is_known = self.operators.accepts(token) | self.viewers.accepts(token);
         is_known.then(|| fingerprint(&blake3::hash(token.as_bytes())))
@@ -177,7 +177,7 @@ impl LivePermissions {
     }
 }
 
-/// Why somebody may not pass.
+/// Why a call is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("expected {}, found none: set ATOLL_TOKEN or `token_file`", .0.token())]
@@ -309,10 +309,10 @@ impl Interceptor for Gate {
         permissions.check(right, header).inspect_err(|refused| {
             if let Some(others) = self.logged.allows() {
                 let peer = request.remote_addr().map_or("unknown".to_owned(), |peer| peer.to_string());
-                tracing::warn!(peer, reason = %refused, others, "call refused");
+                tracing::warn!(peer, reason = %refused, others, "call rejected");
             }
             if self.right == Right::Work {
-                self.refusals.note(format!("a worker was refused: {refused}"));
+                self.refusals.note(format!("a worker was rejected: {refused}"));
             }
         })?;
         if let Some(caller) = request.extensions().get::<Caller>() {

@@ -45,7 +45,7 @@ use tower::layer::util::{Identity, Stack};
 
 /// How often workers are looked at that have to learn of the end.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long open calls may take to end. Waiting calls are told to; a silent connection is not waited for.
+/// How long open calls may take to end. Waiting calls are ended; a silent connection is not waited for.
 const CLOSING: Duration = Duration::from_secs(2);
 /// How long to wait for workers to learn that there is nothing left to do.
 const LINGERING: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const REFUSED: Duration = Duration::from_secs(30);
 /// How long it is remembered that a worker cannot start, while others work: its Job ends them all.
 const MISCONFIGURED: Duration = Duration::from_mins(2);
-/// How often the log tells how far active runs are.
+/// How often the progress of active runs is logged.
 const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
 const LONGEST_CALL: Duration = Duration::from_mins(5);
@@ -72,17 +72,17 @@ const MOST_STREAMS: u32 = 256;
 /// The largest headers of a call.
 const LARGEST_HEADERS: u32 = 16 << 10;
 
-/// What a coordinator is told at its start.
+/// The settings of a coordinator at its start.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Settings {
     /// What leases are like.
     pub terms: Terms,
-    /// Tells this coordinator from all others.
+    /// A nonce that identifies this coordinator.
     pub nonce: Nonce,
     /// The version of the program.
     pub version: String,
-    /// Whether workers are told to leave once all runs have ended.
+    /// Whether workers are ended once all runs have ended.
     pub exit_when_done: bool,
     /// The most runs at a time.
     pub max_runs: usize,
@@ -122,7 +122,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A coordinator that serves whoever calls, for as long as it is not asked to stop.
+    /// A coordinator that serves all callers until it is stopped.
     pub fn new(nonce: Nonce, version: &str) -> Self {
         Self {
             terms: Terms::default(),
@@ -377,7 +377,7 @@ where
         return Ok(ending);
     }
     if !cluster.stop(background, WRITING_UP).await {
-        tracing::error!("the store does not answer: what it has not taken yet will be computed again");
+        tracing::error!("store not responding; unsaved results will be recomputed");
     }
     if let Some(exporter) = exporter {
         exporter.finish().await;
@@ -426,7 +426,7 @@ pub fn start_local(
     version: &str,
     unix: fn() -> u64,
 ) -> BoxFuture<'static, Result<(Cluster, Background), Rejection>> {
-    // Its worker lives as long as it does, and tells often how far it is.
+    // Its worker lives as long as it does, and often reports its progress.
     let lease = Duration::from_hours(24);
     let terms = Terms { lease, renew: Duration::from_millis(100), hedge_after: lease, ..Terms::default() };
     let rules = Rules {
@@ -493,7 +493,7 @@ async fn open(
         if let Some(unread) = cluster.take_unread(&name) {
             return Err(unread.into());
         }
-        // Whoever waits for one run is not told that it is finished unless its results are there.
+        // A caller that waits for one run gets no end of it before its results are there.
         if matches!(
             cluster.status(&name).map(|status| status.state()),
             Ok(proto::v1::run_status::State::Finished)
@@ -682,7 +682,7 @@ fn server(front: &Front) -> Server<Counted> {
         .layer(CountLayer::new(front.call_times()))
 }
 
-/// All services. Everybody may ask for the health; the protocol's description is for operators.
+/// All services. The health service needs no token; the protocol's description is for operators.
 fn router(
     front: &Front,
     dashboard: Dashboard,
@@ -743,7 +743,7 @@ async fn all_done(cluster: &Cluster, linger_at_least: Duration) {
     linger(cluster, &mut changes, GOODBYE, |state, _| state.workers.count() == 0).await;
 }
 
-/// Waits for the workers, but not for long. The condition is told since when a worker counts as being there.
+/// Waits for the workers, but not for long. The condition gets the time since which a worker counts as connected.
 async fn linger(
     cluster: &Cluster,
     changes: &mut Listener,

@@ -53,7 +53,7 @@ pub(crate) async fn wait(
             Ok(_) => return Ok(()),
             Err(error) if error.is_permanent() => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "cannot see who has the store");
+                tracing::warn!(%error, "cannot read the claim");
                 tokio::time::sleep(ANSWER).await;
                 continue;
             }
@@ -279,7 +279,7 @@ mod tests {
     async fn an_owner_that_stands_still_is_noticed_as_soon_as_one_that_is_gone() {
         let folder = std::env::temp_dir().join(format!("atoll-standby-still-{}", std::process::id()));
         let store = Store::local(&folder).await.unwrap();
-        // Connections are accepted by the system, and nobody reads from them.
+        // Connections are accepted by the system, and no process reads from them.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         Claim::take(&store, Nonce(1), &address).await.unwrap();

@@ -345,7 +345,7 @@ mod tests {
         let (_calling, accepted) = connected(&live, &old).await;
         let mut admitted = live.admit(accepted);
         let reading = tokio::spawn(async move { admitted.read(&mut [0]).await });
-        // On one thread, the reader goes as far as it can before this goes on.
+        // On one thread, the reader goes as far as it can before this continues.
         tokio::task::yield_now().await;
         // Another certificate of the same authority changes nothing for it.
         assert!(live.replace(&tls(&signed(&old), &old)));

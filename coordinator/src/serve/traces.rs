@@ -32,7 +32,7 @@ pub enum TracesError {
     /// The address.
     #[error("expected http://HOST:PORT or https://HOST:PORT of a collector (OTLP over gRPC), found `{0}`")]
     Endpoint(String),
-    /// Nobody says whom to trust.
+    /// No authority is given.
     #[error("expected the certificate authority of the collector (`otlp_ca`) for https://, found none")]
     NoAuthority,
     /// The share.
@@ -69,7 +69,7 @@ impl Traces {
     }
 }
 
-/// Sends traces until it is told to finish.
+/// Sends traces until it is stopped.
 pub(crate) struct Exporter {
     task: JoinHandle<()>,
     last: watch::Sender<bool>,

@@ -95,7 +95,7 @@ impl WorkerApi {
         Self { front, bodies: Arc::default() }
     }
 
-    /// The cluster and the call of a worker, under what that worker is known by: nobody can call for another one.
+    /// The cluster and the call of a worker, under what that worker is known by: no caller can call for another one.
     async fn known<T>(
         &self,
         request: Request<T>,

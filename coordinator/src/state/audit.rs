@@ -130,11 +130,11 @@ pub(crate) enum Settled {
     /// What was accepted is right. These delivered something else.
     Right { wrong: Vec<Author> },
     /// What was accepted is wrong. These are to blame for it, or delivered something else that is wrong; the first of them
-    /// is the cause. Nobody that is known if it followed from a checkpoint of unknown origin.
+    /// is the cause. Unknown if it followed from a checkpoint of unknown origin.
     Wrong { blamed: Vec<Author> },
     /// Every worker has another result than the coordinator, which computes it once more.
     Again,
-    /// The coordinator does not agree with itself: nobody can be blamed.
+    /// The coordinator does not agree with itself: no worker can be blamed.
     Undecided,
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct Audits {
 }
 
 impl Audits {
-    /// Remembers what was accepted, while so many epochs are complete on all islands. Returns what is to be audited because
+    /// Remembers what was accepted, with the number of epochs that are complete on all islands. Returns what is to be audited because
     /// there is no room to remember it any longer.
     pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) -> Option<Arc<Accepted>> {
         if complete > self.complete {
@@ -246,7 +246,7 @@ impl Audits {
         places.into_iter().collect()
     }
 
-    /// Forgets what lies beyond so many epochs of each island, because it was taken back. What stays is audited before the
+    /// Forgets what lies beyond these epochs of each island, because it was taken back. What stays is audited before the
     /// end as if nothing had happened: another worker may have lied about it.
     fn cut(&mut self, done: &[u64]) {
         let stays = |(island, epoch): Place| done.get(island as usize).is_some_and(|&done| epoch < done);
@@ -264,7 +264,7 @@ impl Audits {
     }
 
     /// All that is being computed again, to be handed out once more, and what of it the coordinator is to compute. It may
-    /// have done so while nobody could take the answer.
+    /// have done so while the answer could not be taken.
     pub(crate) fn begin_again(&mut self) -> Vec<(Place, bool)> {
         let again = self.pending.iter_mut();
         again.map(|(&place, audit)| (place, std::mem::replace(&mut audit.deciding, false))).collect()
@@ -433,7 +433,7 @@ struct AuthoredIsland {
 const TRUSTED: u32 = u32::MAX;
 
 impl Authors {
-    /// Begins anew where each island has done so many epochs: what lies beyond is forgotten.
+    /// Starts again from these epochs of each island: what lies beyond is forgotten.
     pub(crate) fn begin(&mut self, done: &[u64]) {
         self.islands.resize_with(done.len(), || AuthoredIsland { first: u64::MAX, authors: vec![] });
         for (island, &done) in self.islands.iter_mut().zip(done) {

@@ -14,7 +14,7 @@ use proto::convert::{Piece, Work};
 use run::RunEvent;
 use std::time::Duration;
 
-/// An audit that no worker has taken for so many leases, or times that pieces of its run usually take, is left to the
+/// An audit that no worker has taken for this number of leases, or times that pieces of its run usually take, is left to the
 /// coordinator.
 const PATIENCE_LEASES: u32 = 2;
 
@@ -256,7 +256,7 @@ impl ClusterState {
         }
     }
 
-    /// Takes back what a principal has delivered to any run and nobody has audited.
+    /// Takes back what a principal has delivered to any run and was not audited.
     pub(super) fn retract_all(&mut self, principal: &str, now: Moment) {
         for run in self.runs.keys().cloned().collect::<Vec<_>>() {
             self.retract(&run, principal, now);
@@ -264,7 +264,7 @@ impl ClusterState {
         }
     }
 
-    /// Takes back what a principal has delivered to a run and nobody has audited: that, and whatever followed from it, is
+    /// Takes back what a principal has delivered to a run and was not audited: that, and all that followed from it, is
     /// computed again.
     fn retract(&mut self, name: &str, principal: &str, now: Moment) {
         // One after the other: what is written about the first liar says nothing of the second.
@@ -294,7 +294,7 @@ impl ClusterState {
         self.append(name, event.clone(), Then::Retract(Box::new(event)));
     }
 
-    /// Opens a run again, now that it is written where its results begin anew.
+    /// Opens a run again, now that it is written from where its results are computed again.
     pub(super) fn reopen(&mut self, name: &str) {
         let receipts = self.evolution(name).map(Evolution::take_receipts).unwrap_or_default();
         for receipt in receipts {

@@ -28,9 +28,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A worker that has been silent for so many leases is forgotten.
+/// A worker that has been silent for this number of leases is forgotten.
 const SILENT_LEASES: u32 = 20;
-/// Work is not poison before workers have been silent for so many leases that might do it.
+/// Work is not poison before workers that might do it have been silent for this number of leases.
 const WAITED_FOR_LEASES: u32 = 4;
 /// Time passes in steps of a tenth of a second. A step that takes longer than this means that the coordinator itself
 /// stood still: no worker could renew.
@@ -111,7 +111,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// For workers that have so many threads together. While there is none, one of one thread is assumed: it comes, and then
+    /// For workers that have this number of threads together. While there is none, one of one thread is assumed: it comes, and then
     /// the size of workers is known.
     fn new(ready: usize, running: usize, threads: u64, workers: usize) -> Self {
         let threads = threads.checked_div(workers as u64).unwrap_or(1).max(1);
@@ -734,7 +734,7 @@ impl ClusterState {
     }
 
     /// Quarantines a worker that delivered something wrong. Where results are audited, what its principal delivered before
-    /// and nobody has audited is taken back.
+    /// and that was not audited is taken back.
     pub(super) fn blame(&mut self, author: &Author, reason: &str, now: Moment) -> Rejection {
         let Author { worker, principal } = author;
         tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
@@ -856,10 +856,7 @@ impl ClusterState {
         let passed = now.elapsed.saturating_sub(self.ticked);
         self.ticked = now.elapsed;
         if passed > PAUSED.max(self.rules.terms.lease / 3) {
-            tracing::warn!(
-                seconds = passed.as_secs_f64(),
-                "the coordinator stood still: leases last for longer"
-            );
+            tracing::warn!(seconds = passed.as_secs_f64(), "coordinator was suspended; leases extended");
             self.leases.postpone(passed);
         }
         self.expire(now);
@@ -917,7 +914,7 @@ impl ClusterState {
         }
     }
 
-    /// Notes that a worker held an epoch in vain: the next tick writes it down. A principal that only fails is heard ever
+    /// Notes that a worker held an epoch without a result: the next tick writes it down. A principal that only fails is heard ever
     /// less often, because workers must not be able to make a journal as long as they like.
     fn note_lost(
         &mut self,

@@ -126,7 +126,7 @@ impl ClusterState {
         self.pump(run, now);
     }
 
-    /// Takes back what a principal has delivered to a run of cells and nobody has audited.
+    /// Takes back what a principal has delivered to a run of cells and was not audited.
     pub(super) fn retract_cells_of(&mut self, run: &str, principal: &str, now: Moment) {
         let own = self.cells(run).map(|cells| cells.unaudited_of(principal));
         if let Some(own) = own.filter(|own| !own.is_empty()) {

@@ -25,7 +25,7 @@ const MOST_UNSTORED: usize = 4096;
 /// The most results of one cell that are remembered while the coordinator computes it.
 const MOST_ANSWERS: usize = 64;
 
-/// A result that was delivered, and by whom; nobody if that need not be audited.
+/// A result that was delivered, and by which principal; none if it need not be audited.
 #[derive(Clone, Debug)]
 struct Claim {
     author: Option<Arc<Author>>,
@@ -363,7 +363,7 @@ impl Cells {
         self.audits.remove(&number);
     }
 
-    /// The cells that a principal delivered and nobody has audited.
+    /// The cells that a principal delivered and that were not audited.
     pub(crate) fn unaudited_of(&self, principal: &str) -> Vec<u32> {
         let own = self.authors.iter().filter(|(_, author)| author.principal == principal);
         own.map(|(&number, _)| number).collect()

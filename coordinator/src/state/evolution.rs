@@ -26,13 +26,13 @@ use std::time::Duration;
 /// How many delivered epochs of an island are remembered by their inputs, so that repeated deliveries can be compared.
 const REMEMBERED: usize = 8;
 
-/// The most checkpoints of one epoch that are handed out: whoever comes after that begins it anew.
+/// The maximum number of checkpoints of one epoch that are granted: later workers start it from its beginning.
 const MOST_HANDED: usize = 64;
 
-/// Under whom islands stand that nobody has at hand.
+/// The owner of islands that no worker has at hand.
 const NOBODY: &str = "";
 
-/// No more epochs are handed out while so much waits to be written: a store that is full or silent must not fill the memory.
+/// No more epochs are handed out while this much waits to be written: a store that is full or silent must not fill the memory.
 const TOO_HEAVY: usize = 2;
 
 /// A run whose epochs are handed out.
@@ -46,7 +46,7 @@ pub(crate) struct Evolution {
     islands: Vec<Island>,
     /// The islands that are not handed out, by their next epoch, under who has them at hand.
     shelves: BTreeMap<String, BTreeSet<(u64, u32)>>,
-    /// For how long somebody has worked on it since it was opened.
+    /// For how long it has been computed since it was opened.
     worked: Duration,
     due: CommitSchedule,
     /// Whether something is being written, and whether something is being deleted.
@@ -87,7 +87,7 @@ struct Island {
     unwritten: VecDeque<(u64, Receipt)>,
 }
 
-/// What a worker is told about its delivery until that is durable: who it is, and the number of the delivery.
+/// What identifies a delivery until it is durable: the worker, and the number of the delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Receipt {
     pub(crate) worker: String,
@@ -173,7 +173,7 @@ impl Evolution {
         self.islands.len()
     }
 
-    /// Where an island stands as far as its worker has told.
+    /// Where an island stands by the last report of its worker.
     pub(crate) fn standing_of(&self, island: u32) -> Standing {
         self.islands[island as usize].standing
     }
@@ -183,7 +183,7 @@ impl Evolution {
         self.open.contains_key(&island)
     }
 
-    /// Where the run stands as far as its workers have told.
+    /// Where the run stands by the last reports of its workers.
     pub(crate) fn standing(&self) -> Standing {
         epochs::total(self.islands.iter().map(|island| island.standing))
     }
@@ -202,7 +202,7 @@ impl Evolution {
         self.open_run.note_event(journal);
     }
 
-    /// The next epoch for a worker: rather of an island that it has at hand, or that nobody has.
+    /// The next epoch for a worker: rather of an island that it has at hand, or that no worker has.
     pub(crate) fn next(&mut self, worker: &str) -> Option<Piece> {
         if self.is_held_back() {
             return None;
@@ -251,7 +251,7 @@ impl Evolution {
         Piece::Epoch { island, epoch }
     }
 
-    /// Takes up an epoch that somebody is working on, or has done, since before this coordinator came to be.
+    /// Re-adopts an epoch that a worker computes, or has done, since before this coordinator started.
     pub(crate) fn adopt(&mut self, island: u32, epoch: u64, inputs: &Digest) -> bool {
         if let Some(open) = self.open_at(island, epoch) {
             return open.inputs == *inputs;
@@ -332,7 +332,7 @@ impl Evolution {
         self.open.get(&island).filter(|open| open.task.epoch == epoch)
     }
 
-    /// An epoch that is handed out, as a worker is told of it.
+    /// An epoch as it is granted to a worker.
     pub(crate) fn grant(
         &self,
         island: u32,
@@ -351,7 +351,7 @@ impl Evolution {
             departure: Some(body(&packet.departure, !resumed && budget.takes(packet.departure.len()))),
         });
         let packets = packets.collect();
-        // Whoever begins at a checkpoint needs no state.
+        // A worker that begins at a checkpoint needs no state.
         let before = before.as_ref().map(|LeftBehind { state, departure, digest }| v1::Remains {
             digest: digest_bytes(digest),
             state_length: state.len() as u64,
@@ -418,7 +418,7 @@ impl Evolution {
         }
     }
 
-    /// Takes the outcome of an epoch, from anybody who had the right inputs.
+    /// Takes the outcome of an epoch, from any worker that had the right inputs.
     pub(crate) fn complete(
         &mut self,
         (island, epoch): (u32, u64),
@@ -433,7 +433,7 @@ impl Evolution {
         let standing = outcome.standing;
         let task = &self.open.get(&island).expect("it was just adopted").task;
         let counts = self.open_run.complete(task, outcome, labour)?;
-        // It is computed again from its beginning, not from where somebody says it was.
+        // It is recomputed from its beginning, not from where a worker claims it was.
         let done = self.open.remove(&island).map(|open| Open { checkpoint: None, ..open });
         if !counts {
             self.put_back(island, epoch);
@@ -516,7 +516,7 @@ impl Evolution {
         true
     }
 
-    /// Has everything written at once, and all deleted that nobody needs any more.
+    /// Has everything written at once, and all deleted that is no longer needed.
     pub(crate) fn hurry(&mut self) {
         self.due.add_everything();
         self.open_run.prune_everything();
@@ -619,7 +619,7 @@ impl Evolution {
         }
     }
 
-    /// Notes that time has passed while somebody worked on it. Returns where the run is to end because its time is up,
+    /// Notes that time has passed while it was computed. Returns where the run is to end because its time is up,
     /// which has to be written down first.
     pub(crate) fn pass(&mut self, time: Duration) -> Option<End> {
         self.worked += time;

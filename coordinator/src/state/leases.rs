@@ -1,7 +1,7 @@
 //! Leases: who may work on what, and until when.
 //!
-//! A pure state machine: the time is passed in, as a duration since any fixed moment. A lease protects nobody's result
-//! (whoever delivers the right thing is welcome); it only keeps two workers from doing the same thing by accident.
+//! A pure state machine: the time is passed in, as a duration since any fixed moment. A lease protects no worker's result
+//! (a correct result is accepted from any worker); it only keeps two workers from doing the same thing by accident.
 //! Every lease has a token, so that a renewal or a release that comes late touches no lease but its own.
 
 use crate::histogram::Histogram;
@@ -20,11 +20,11 @@ pub struct Terms {
     pub stall: Duration,
     /// How old a lease must be before an idle worker repeats its work.
     pub hedge_after: Duration,
-    /// Work is poison once it has failed on so many principals, and on every connected worker that could take it.
+    /// Work is poison once it has failed on this number of principals, and on every connected worker that could take it.
     pub failing_workers: usize,
     /// With fewer principals than that, work is poison once it has failed so often everywhere.
     pub failures: u32,
-    /// Work is poison once so many workers have vanished with it for good, and with each principal that is connected.
+    /// Work is poison once this number of workers have vanished with it for good, and with each principal that is connected.
     pub vanished: usize,
 }
 
@@ -42,7 +42,7 @@ impl Default for Terms {
     }
 }
 
-/// A piece stands still if it makes no progress for so many times as long as pieces of its run usually take.
+/// A piece is stalled if it makes no progress for this multiple of the usual time of its run's pieces.
 const STALLED_AFTER: u32 = 10;
 
 /// How long a worker is not given work again that failed on it, or that it has no memory for: twice as long each time.
@@ -54,7 +54,7 @@ const MOST_HELD: usize = 4096;
 /// The most workers that are remembered with what failed on them, of each piece.
 const MOST_FAILURES: usize = 256;
 
-/// How long to wait after so many failures.
+/// How long to wait after this number of failures.
 pub fn back_off(times: u32) -> Duration {
     BACK_OFF.saturating_mul(1 << times.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF)
 }
@@ -322,7 +322,7 @@ impl Leases {
         self.terms.stall.max(self.usual(run) * STALLED_AFTER)
     }
 
-    /// Offers work that nobody has leased, unless it is known: it waits for a worker.
+    /// Offers work that is not leased, unless it is known: it waits for a worker.
     pub fn offer(&mut self, work: &Work) {
         self.change(work, |_| ());
     }
@@ -554,7 +554,7 @@ impl Leases {
         }
     }
 
-    /// Notes that the work got further, whoever did it: what failed before is behind it.
+    /// Notes that any worker got further with the work: what failed before is behind it.
     pub fn advanced(&mut self, work: &Work) {
         if let Some(offer) = self.offers.get_mut(work) {
             offer.vanished.clear();
@@ -601,7 +601,7 @@ impl Leases {
     }
 
     /// What becomes of work that failed, or with which workers vanished: it is poison once it has failed often enough,
-    /// on enough principals, and on every connected worker that could take it. Where nobody is connected, it waits.
+    /// on enough principals, and on every connected worker that could take it. Where no worker is connected, it waits.
     pub fn judge<'a>(&self, work: &Work, connected: impl IntoIterator<Item = Party<'a>>) -> Verdict {
         let Some(offer) = self.offers.get(work).filter(|offer| offer.leases.is_empty()) else {
             return Verdict::Again;

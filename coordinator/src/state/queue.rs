@@ -16,7 +16,7 @@ pub enum RunState {
     Finished(String),
     /// An operator ended it.
     Cancelled,
-    /// It cannot go on, for this reason.
+    /// It cannot continue, for this reason.
     Failed(String),
 }
 

@@ -30,7 +30,7 @@ impl ReadyJob {
         inputs.is_none_or(|inputs| *inputs == self.digest)
     }
 
-    /// The job as a worker is told of it.
+    /// The job as it is granted to a worker.
     pub(crate) fn task(&self, budget: &mut ReplyBudget) -> Option<v1::JobTask> {
         let named = |(digest, input): &(Digest, Bytes)| named_body(input, digest, budget.takes(input.len()));
         let inputs = self.inputs.iter().map(named).collect();

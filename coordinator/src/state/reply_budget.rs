@@ -23,7 +23,7 @@ impl ReplyBudget {
         Self { left: usize::MAX, largest: usize::MAX / 2 }
     }
 
-    /// Takes so many bytes, if there is room.
+    /// Takes this number of bytes, if there is room.
     pub(crate) fn takes(&mut self, bytes: usize) -> bool {
         let fits = bytes <= self.largest && bytes <= self.left;
         if fits {

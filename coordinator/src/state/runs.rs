@@ -49,7 +49,7 @@ pub(crate) enum Body {
     Closed(Outline),
 }
 
-/// How a run is about to end, or to begin anew.
+/// How a run is about to end, or to be opened again.
 pub(super) enum Ending {
     /// What counts of its results is being written, and then it is opened again.
     Retracting,
@@ -240,7 +240,7 @@ impl ClusterState {
         }
     }
 
-    /// Goes on with the next of a run's changes. What ends, or begins anew from its journal, is not changed any more.
+    /// Continues with the next of a run's changes. A run that ends, or is opened again from its journal, is no longer changed.
     fn next_change(&mut self, name: &str) {
         let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written | Ending::Retracting));
         if self.runs.get(name).is_some_and(is_over) {
@@ -266,7 +266,7 @@ impl ClusterState {
         may_pass(error) && !self.succeeded && !self.runs.get(name).is_some_and(is_over)
     }
 
-    /// Keeps a change that may or may not be written, and appends it again. Were it withdrawn, the run might go on against
+    /// Keeps a change that may or may not be written, and appends it again. Were it withdrawn, the run might continue against
     /// its own journal. Operators are answered at once.
     fn change_again(&mut self, name: &str, error: Rejection, now: Moment) {
         let changes = self.runs.get_mut(name).into_iter().flat_map(|run| &mut run.changes);
@@ -540,7 +540,7 @@ impl ClusterState {
         match then {
             Then::Pause { paused, ticket } => {
                 if self.is_open(name) {
-                    tracing::info!(run = name, "{}", if paused { "paused" } else { "continued" });
+                    tracing::info!(run = name, "{}", if paused { "paused" } else { "resumed" });
                     self.queue.set(name, if paused { RunState::Paused } else { RunState::Active });
                 }
                 self.answer(ticket, Ok(name.to_owned()));
@@ -698,7 +698,7 @@ impl ClusterState {
         }
     }
 
-    /// Tells whoever cancels a run that this has to wait until the store can write.
+    /// Informs the caller of a cancellation that it has to wait until the store can write.
     fn answer_cancel(&mut self, name: &str, error: &WriteError) {
         let ending = self.runs.get_mut(name).and_then(|run| run.ending.as_mut());
         let ticket = match ending {

@@ -1,6 +1,6 @@
 //! Traces of epochs, each from its first grant until it is durable, for an exporter that takes them from time to time.
 //!
-//! Only compiled with the feature `otlp`, and idle until an exporter turns it on. What nobody takes in time is counted and
+//! Only compiled with the feature `otlp`, and idle until an exporter turns it on. What no exporter takes in time is counted and
 //! dropped: the state never waits for it.
 
 use super::leases::Token;
@@ -172,7 +172,7 @@ impl Spans {
         std::mem::take(&mut self.finished)
     }
 
-    /// Notes what became of so many traces.
+    /// Notes what became of this number of traces.
     pub(crate) fn note(&mut self, traces: usize, is_exported: bool) {
         let count = if is_exported { &mut self.exported } else { &mut self.dropped };
         *count += traces as u64;

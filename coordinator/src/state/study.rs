@@ -133,7 +133,7 @@ impl StudyRun {
         self.ready(number).is_some_and(|ready| ready.is_of(inputs))
     }
 
-    /// A job that is handed out, as a worker is told of it.
+    /// A job as it is granted to a worker.
     pub(crate) fn grant(&self, number: u32, budget: &mut ReplyBudget) -> Option<v1::JobTask> {
         self.ready(number)?.task(budget)
     }

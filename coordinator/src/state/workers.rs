@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The most workers at a time.
 const MOST: usize = 10_000;
-/// So many deliveries of a principal are all audited after a worker of it was quarantined: twice as many each time.
+/// The number of deliveries of a principal that are all audited after a worker of it was quarantined: doubled each time.
 const WATCHED: u64 = 500;
 /// The longest of these times.
 const LONGEST_WATCHED: u64 = 1 << 20;
@@ -182,7 +182,7 @@ impl Workers {
         Ok(())
     }
 
-    /// What a worker is known by that calls itself so: an id is self-chosen, and nobody can speak for a worker of another
+    /// What a worker is known by that calls itself so: an id is self-chosen, and no caller can speak for a worker of another
     /// principal by it.
     pub(crate) fn key(&self, worker: &str, principal: &str) -> String {
         let principal = self.first_known_as(principal);
@@ -200,7 +200,7 @@ impl Workers {
         self.successors.get(principal).map_or(principal, String::as_str)
     }
 
-    /// The session of a worker that has joined; a new one is made of these bytes, which nobody else knows.
+    /// The session of a worker that has joined; a new one is made of these secret bytes.
     pub(crate) fn session(&mut self, worker: &str, secret: &[u8]) -> Option<Digest> {
         let joined = self.joined.get_mut(worker)?;
         if joined.session.is_none() {
@@ -430,7 +430,7 @@ impl Workers {
         has_room.then(|| self.failing.entry(principal.to_owned()).or_default())
     }
 
-    /// Whether losses of a principal are not written down for now, because it has lost so much and delivered nothing.
+    /// Whether losses of a principal are not written down for now, because it has lost much and delivered nothing.
     pub(crate) fn is_ignored(&self, principal: &str, now: Duration) -> bool {
         self.failing.get(principal).is_some_and(|failing| failing.ignored > now)
     }

@@ -1,7 +1,7 @@
 //! The yardstick of a run: champions of its milestones are measured by jobs of the lowest priority.
 //!
 //! A champion is measured once its epoch is durable. Workers without other work do that, and others for a small share of
-//! their time, so that strength is known while the run goes on. The newest milestones come first. When the run has ended, the
+//! their time, so that strength is known during the run. The newest milestones come first. When the run has ended, the
 //! champions of its end are measured, and what is left of earlier milestones is left out. Results never depend on it: what
 //! cannot be measured is logged, and the run continues.
 
@@ -52,7 +52,7 @@ pub(crate) struct Yardstick {
     /// The time for which workers had epochs, and for which they measured.
     worked: Duration,
     measured: Duration,
-    /// Since when nobody measures what is left at the end.
+    /// Since when no worker measures what is left at the end.
     idle: Duration,
 }
 
@@ -207,7 +207,7 @@ impl Yardstick {
         self.worked = self.worked.saturating_add(time);
     }
 
-    /// Lets time pass at the end of a run: what nobody measures for long is left out.
+    /// Lets time pass at the end of a run: what is not measured for long is left out.
     pub(crate) fn pass(&mut self, time: Duration, is_worked_on: bool) {
         if self.end.is_none() || self.slots.is_empty() || is_worked_on {
             self.idle = Duration::ZERO;
@@ -308,7 +308,7 @@ impl Yardstick {
         self.ready(number).is_some_and(|ready| ready.job().fits(result))
     }
 
-    /// A job that is handed out, as a worker is told of it.
+    /// A job as it is granted to a worker.
     pub(crate) fn grant(&self, number: u32, budget: &mut ReplyBudget) -> Option<v1::JobTask> {
         self.ready(number)?.task(budget)
     }

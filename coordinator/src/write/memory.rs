@@ -3,7 +3,7 @@
 /// Memory that is left to everything else.
 const SPARED: u64 = 32 << 20;
 
-/// Why something that takes about so many bytes is not computed here, if there is no memory for it.
+/// Why a piece of about this size in bytes is not computed here, if there is no memory for it.
 pub(super) fn check(need: u64) -> Result<(), String> {
     match free(|path| std::fs::read_to_string(path).ok()) {
         Some(free) if need.saturating_add(SPARED) > free => Err(format!(

@@ -1,4 +1,4 @@
-//! Workers that lie about cells, jobs and checkpoints, and who is blamed for it: never a worker that told the truth.
+//! Workers that lie about cells, jobs and checkpoints, and which is blamed for it: never an honest worker.
 
 use super::slow_store::SlowStore;
 use super::untrusted::{refusal, true_digest};
@@ -362,7 +362,7 @@ async fn a_worker_that_resumes_the_checkpoint_of_a_liar_is_not_blamed() {
     while evolving.generation() {}
     let (head, bodies) = delivery("honest", resumed, evolving.finish().unwrap());
     script.elsewhere("honest").complete(head, bodies).await.unwrap();
-    // Nobody else is there: the coordinator audits it.
+    // There is no other worker: the coordinator audits it.
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert!(script.is_welcome("honest").await && !script.is_welcome("liar").await);
     script.finish_honestly("honest").await;

@@ -9,7 +9,7 @@ use coordinator::{AuditTerms, Elsewhere};
 use evolution::epoch::Evolver;
 use run::reader::Reader;
 
-/// An experiment of so many epochs on 5 islands, and how it is computed: truly, or with another seed.
+/// An experiment of this number of epochs on 5 islands, and how it is computed: truly, or with another seed.
 struct Lab {
     text: String,
     experiment: Experiment,
@@ -55,7 +55,7 @@ enum Manner {
     Tenth,
     /// It lies about the last epochs of the run alone.
     End,
-    /// It lies about the last epoch of one island, and tells the truth about those that it is given afterwards.
+    /// It lies about the last epoch of one island, and is honest about those that it is given afterwards.
     EndOnce,
     /// It lies about the last epochs of the even islands alone, or of the odd ones.
     EndOfEvery2nd(u32),
@@ -402,10 +402,10 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap())
 }
 
-/// A kind of liar: what it does, and how a worker behaves with this seed in a run of so many epochs.
+/// A kind of liar: what it does, and how a worker behaves with this seed in a run of this number of epochs.
 type Kind = (&'static str, fn(u64, u64) -> Manner);
 
-/// How often a liar lies that nobody finds, in a run of so many epochs of which a quarter are its own; of one that lies
+/// How often a liar lies unfound, in a run of this number of epochs of which a quarter are its own; of one that lies
 /// about the end, as often as it did.
 fn lies_unless_found(manner: Manner, epochs: u64, lies: u64) -> u64 {
     match manner {

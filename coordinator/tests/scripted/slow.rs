@@ -574,7 +574,7 @@ async fn a_piece_that_stands_still_is_named_and_ends_normally_all_the_same() {
     assert!(lines.iter().any(|line| named(&line)), "{lines:?}");
     assert_eq!(script.deliver("still", &grants[0]).await.fate(), Fate::Accepted);
     script.work_to_the_end().await;
-    assert_eq!(script.cluster.status(&script.run).unwrap().reason, "all generations are done");
+    assert_eq!(script.cluster.status(&script.run).unwrap().reason, "generation limit reached");
 }
 
 #[tokio::test(start_paused = true)]

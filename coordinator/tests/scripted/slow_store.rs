@@ -29,7 +29,7 @@ struct Manner {
     calls: u64,
     /// Calls for paths with this text fail.
     failing: Option<String>,
-    /// So many writes of paths with this text are done, and return an error.
+    /// This number of writes of paths with this text are done, and return an error.
     unacknowledged: Option<(String, u32)>,
     /// The path of the last write that has begun since calls began to fail, or ceased to.
     last_write: String,
@@ -70,7 +70,7 @@ impl SlowStore {
         self.manner().last_write.contains(text)
     }
 
-    /// The next writes of paths with this text, so many of them, are done and return an error, as after a timeout.
+    /// The next writes of paths with this text, this number of them, are done and return an error, as after a timeout.
     #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
     pub(crate) fn leave_unacknowledged(&self, text: &str, count: u32) {
         self.manner().unacknowledged = Some((text.to_owned(), count));

@@ -33,7 +33,7 @@ pub struct JobPiece {
     #[prost(uint32, tag = "1")]
     pub number: u32,
 }
-/// So many cells of a sweep or batches of games, one after the other.
+/// A number of cells of a sweep or batches of games, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CellsPiece {
     #[prost(uint32, tag = "1")]
@@ -87,10 +87,10 @@ pub struct JoinReply {
     pub lease_milliseconds: u64,
     #[prost(uint64, tag = "3")]
     pub renew_milliseconds: u64,
-    /// Tells this coordinator from others: another one does not have what was not durable.
+    /// Identifies this coordinator: another one does not have what was not durable.
     #[prost(bytes = "bytes", tag = "4")]
     pub coordinator: ::prost::bytes::Bytes,
-    /// Tells this session of the worker from others: deliveries are numbered in it.
+    /// Identifies this session of the worker: deliveries are numbered in it.
     #[prost(bytes = "bytes", tag = "5")]
     pub session: ::prost::bytes::Bytes,
 }
@@ -226,7 +226,7 @@ pub struct RenewRequest {
     #[prost(message, repeated, tag = "2")]
     pub renewals: ::prost::alloc::vec::Vec<Renewal>,
 }
-/// One lease that goes on.
+/// One lease that is renewed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Renewal {
     #[prost(message, optional, tag = "1")]
@@ -254,7 +254,7 @@ pub struct Standing {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewReply {
-    /// Leases of pieces that nobody needs from this worker any more: it may stop.
+    /// Leases of pieces that are no longer needed from this worker: it may stop.
     #[prost(fixed64, repeated, tag = "1")]
     pub lost: ::prost::alloc::vec::Vec<u64>,
     /// Leases of pieces that are not to be worked on for now: stop at the next generation, keep a checkpoint, give back.
@@ -338,7 +338,7 @@ pub mod complete_head {
         Job(super::JobResult),
     }
 }
-/// What an epoch brought. The bytes that follow are its state, its emigrants and its statistics.
+/// The result of an epoch. The bytes that follow are its state, its emigrants and its statistics.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EpochResult {
     #[prost(bytes = "bytes", tag = "1")]
@@ -485,11 +485,18 @@ pub struct SubmitReply {
     pub run: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct ListRunsRequest {}
+pub struct ListRunsRequest {
+    /// Whether to measure the disk space of each run: all objects of the store are listed for it.
+    #[prost(bool, tag = "1")]
+    pub with_disk: bool,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListRunsReply {
     #[prost(message, repeated, tag = "1")]
     pub runs: ::prost::alloc::vec::Vec<RunStatus>,
+    /// The bytes of each run's objects, in the same order. Empty unless asked for, and if the store takes too long.
+    #[prost(uint64, repeated, tag = "2")]
+    pub disk_bytes: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatusRequest {
@@ -656,7 +663,7 @@ pub mod run_status {
 pub struct PauseRequest {
     #[prost(string, tag = "1")]
     pub run: ::prost::alloc::string::String,
-    /// False to go on.
+    /// False to resume.
     #[prost(bool, tag = "2")]
     pub paused: bool,
 }
@@ -898,7 +905,7 @@ pub mod worker_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Worker", "Plan"));
             self.inner.unary(req, path, codec).await
         }
-        /// A body that a grant only named. Nothing changes. NOT_FOUND if nobody needs the piece any more.
+        /// A body that a grant only named. Nothing changes. NOT_FOUND if the piece is no longer needed.
         pub async fn fetch(
             &mut self,
             request: impl tonic::IntoRequest<super::FetchRequest>,
@@ -1071,7 +1078,7 @@ pub mod worker_server {
             >
             + std::marker::Send
             + 'static;
-        /// A body that a grant only named. Nothing changes. NOT_FOUND if nobody needs the piece any more.
+        /// A body that a grant only named. Nothing changes. NOT_FOUND if the piece is no longer needed.
         async fn fetch(
             &self,
             request: tonic::Request<super::FetchRequest>,
@@ -1718,7 +1725,7 @@ pub mod operator_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Asks for a run. The same text and seed are the same run: it is there already, or goes on.
+        /// Asks for a run. The same text and seed are the same run: an existing one is returned or resumed.
         /// Coordinator dies: the run exists if its experiment was stored; asking again settles it.
         pub async fn submit(
             &mut self,
@@ -1914,7 +1921,7 @@ pub mod operator_server {
     /// Generated trait containing gRPC methods that should be implemented for use with OperatorServer.
     #[async_trait]
     pub trait Operator: std::marker::Send + std::marker::Sync + 'static {
-        /// Asks for a run. The same text and seed are the same run: it is there already, or goes on.
+        /// Asks for a run. The same text and seed are the same run: an existing one is returned or resumed.
         /// Coordinator dies: the run exists if its experiment was stored; asking again settles it.
         async fn submit(
             &self,

@@ -1,6 +1,6 @@
 //! The archipelago: which epoch may run next, what it is given, and when the run has ended.
 //!
-//! A pure state machine. It reads no clock and does no input or output; whoever drives it hands out its tasks, brings
+//! A pure state machine. It reads no clock and does no input or output; its driver hands out its tasks, brings
 //! back their outcomes in any order, and may do so on one thread or on a thousand machines.
 
 use crate::schedule::Schedule;
@@ -37,13 +37,13 @@ pub struct Archipelago {
     /// The generations of budgets that are being written down, in order. Until then no epoch is judged, and none is begun
     /// or taken that lies beyond them.
     budgets: VecDeque<Option<u64>>,
-    /// Where the run is to end because somebody decided so, and where it has ended.
+    /// Where the run is to end by decision, and where it has ended.
     decided: Option<End>,
     end: Option<End>,
-    /// The islands whose next epoch may begin, by that epoch. There may be ten thousand islands, and somebody asks after
+    /// The islands whose next epoch may begin, by that epoch. There may be ten thousand islands, and this is read after
     /// every epoch of each.
     ready: BTreeSet<(u64, u32)>,
-    /// How many islands have done so many epochs.
+    /// The number of islands by their number of completed epochs.
     tally: BTreeMap<u64, usize>,
 }
 
@@ -124,11 +124,11 @@ pub enum Reason {
 impl std::fmt::Display for Reason {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Generations => "all generations are done",
-            Self::Evaluations => "the evaluations are spent",
-            Self::Target => "the target fitness is reached",
-            Self::Stagnation => "no champion has become better",
-            Self::WallTime => "the time is up",
+            Self::Generations => "generation limit reached",
+            Self::Evaluations => "evaluation limit reached",
+            Self::Target => "target fitness reached",
+            Self::Stagnation => "stagnation limit reached",
+            Self::WallTime => "time limit reached",
         })
     }
 }
@@ -159,7 +159,7 @@ pub enum CompletionError {
         /// What came now.
         found: Digest,
     },
-    /// Nobody can have run it yet.
+    /// It cannot have been run yet.
     #[error("island {island}: expected epoch {expected} or earlier, found `{epoch}`")]
     Early {
         /// The island.
@@ -288,7 +288,7 @@ impl Archipelago {
         None
     }
 
-    /// Continues with another budget, given when so many epochs were complete. The run may have ended by then, or not.
+    /// Continues with another budget, given when this number of epochs was complete. The run may have ended by then, or not.
     pub fn extend(&mut self, complete: u64, budget: Budget) {
         self.schedule.extend(budget.generations);
         self.budget = budget;
@@ -379,7 +379,7 @@ impl Archipelago {
         }
     }
 
-    /// Finds out of all islands how far they are, and whether they may go on.
+    /// Finds out how far all islands are, and whether they may continue.
     fn look_everywhere(&mut self) {
         self.ready.clear();
         self.tally.clear();
@@ -442,7 +442,7 @@ impl Archipelago {
         self.look_at(island);
     }
 
-    /// Takes the outcome of an epoch, from anybody, in any order, however often.
+    /// Takes the outcome of an epoch, from any worker, in any order, any number of times.
     pub fn complete(
         &mut self,
         task: &EpochTask,
@@ -482,7 +482,7 @@ impl Archipelago {
         Ok(Completion::New(mark))
     }
 
-    /// Notes that an island has done one epoch more than so many.
+    /// Notes that an island has done one epoch more than this number.
     fn count(&mut self, done: u64) {
         *self.tally.entry(done + 1).or_default() += 1;
         if let Some(left) = self.tally.get_mut(&done) {
@@ -509,8 +509,8 @@ impl Archipelago {
         has_it && task.packets.iter().all(remembered)
     }
 
-    /// Judges the epochs that have become complete with one of an island, forgets what nobody needs any more, and finds
-    /// out who may go on.
+    /// Judges the epochs that have become complete with one of an island, forgets what is no longer needed, and finds
+    /// out which islands may continue.
     fn advance(&mut self, island: u32) {
         if self.judge_complete() {
             self.look_everywhere();
@@ -538,7 +538,7 @@ impl Archipelago {
         self.complete > before
     }
 
-    /// Forgets the epochs of an island that nobody needs any more.
+    /// Forgets the epochs of an island that are no longer needed.
     fn forget(&mut self, island: u32) {
         let needed = self.oldest_needed(island as usize);
         let recent = &mut self.islands[island as usize].recent;

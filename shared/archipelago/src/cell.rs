@@ -19,7 +19,7 @@ pub enum CellPlan {
     Tournament(Box<Tournament>),
 }
 
-/// What one cell brought.
+/// The result of one cell.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum CellResult {
     /// Of a sweep.
@@ -118,7 +118,7 @@ impl CellPlan {
         }
     }
 
-    /// Whether this can be what a cell brought: of the right kind, as much as it should be, and from the right openings
+    /// Whether this can be the result of a cell: of the right kind and size, and from the right openings
     /// with the right colours.
     pub fn fits(&self, number: u32, result: &CellResult) -> bool {
         match (self, result) {
@@ -133,7 +133,7 @@ impl CellPlan {
         }
     }
 
-    /// Whether a result of somebody else can be believed as far as can be seen without computing it: it fits, and each
+    /// Whether a result of a worker is plausible, as far as can be checked without computing it: it fits, and each
     /// game can be played again and ended as it says. Only engines forfeit.
     pub fn is_sound(&self, number: u32, result: &CellResult) -> bool {
         if !self.fits(number, result) {
@@ -213,11 +213,11 @@ fn play(
 ) -> Option<Vec<PlayedPair>> {
     let batch = games.schedule().batch(number);
     let duel = games.duel(batch.pairing, contestants);
-    let mut room = duel.room();
+    let mut runner = duel.runner();
     let pairs = games.schedule().pairs()[batch.pairs].iter();
     let activity = Activity::current();
     let mut play = |pair: &Pair| {
-        let played = duel.pair(&mut room, *pair);
+        let played = duel.pair(&mut runner, *pair);
         if let Some(activity) = &activity {
             activity.add(2);
         }

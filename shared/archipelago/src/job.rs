@@ -8,7 +8,7 @@ use ensembles::{Distance, Settings, Speciation};
 use evolution::activity::Activity;
 use evolution::codec;
 use evolution::digest::Digest;
-use experiment::document::Report;
+use experiment::document::Diagnostics;
 use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
 use experiment::yardstick::SEED;
 use experiment::{Experiment, Plan, Tournament};
@@ -38,7 +38,7 @@ pub enum Job {
         experiment: String,
         /// The island of each state.
         islands: Vec<u32>,
-        /// How species are told apart, as the `[tournament.species]` table in JSON.
+        /// How species are distinguished, as the `[tournament.species]` table in JSON.
         settings: String,
         /// Whether the ensemble is wanted.
         ensemble: bool,
@@ -130,10 +130,10 @@ fn champion(experiment: &str, inputs: &[Bytes]) -> Result<Vec<u8>, JobError> {
 /// Plays pairs of the deck one after the other: epochs have the other threads.
 fn play_in_order(duel: &Match, pairs: u32) -> Tally {
     let activity = Activity::current();
-    let mut room = duel.room();
+    let mut runner = duel.runner();
     let mut tally = Tally::default();
     for pair in deck_pairs(pairs as usize, SEED) {
-        tally.count(&duel.pair(&mut room, pair));
+        tally.count(&duel.pair(&mut runner, pair));
         if let Some(activity) = &activity {
             activity.add(2);
         }
@@ -146,7 +146,7 @@ fn tally_bytes(tally: &Tally) -> Vec<u8> {
     codec::encode(&([wins, draws, losses], pairs)).expect("it is far below any limit").to_vec()
 }
 
-/// What a strength job of so many pairs came to, if this can be that.
+/// The result of a strength job of this number of pairs, if it is plausible.
 pub fn strength(result: &JobResult, pairs: u32) -> Option<Tally> {
     let [bytes] = &result[..] else { return None };
     let ([wins, draws, losses], scores): ([u64; 3], [u64; 5]) = codec::decode(bytes).ok()?;
@@ -161,7 +161,7 @@ pub fn strength(result: &JobResult, pairs: u32) -> Option<Tally> {
 /// The player file of the best of each species of a population; then, if it is wanted, that of their ensemble.
 ///
 /// # Errors
-/// If no species can be told apart, or there are too many for an ensemble.
+/// If no species can be distinguished, or there are too many for an ensemble.
 pub fn species(networks: &[Arc<Network>], keys: &SpeciesKeys, ensemble: bool) -> Result<JobResult, JobError> {
     let activity = Activity::current();
     let count = |done| activity.iter().for_each(|activity| activity.add(done));
@@ -207,7 +207,7 @@ fn population(
     Ok(networks)
 }
 
-/// How species are told apart.
+/// How species are distinguished.
 fn speciation_settings(keys: &SpeciesKeys) -> Settings {
     Settings {
         distance: match keys.distance {
@@ -272,14 +272,14 @@ pub fn are_guests(result: &JobResult) -> bool {
     matches!(&result[..], [guests] if !guests.is_empty())
 }
 
-/// The tournament with everybody looked up, and their player files by their digests.
+/// The tournament with all players looked up, and their player files by their digests.
 ///
 /// # Errors
 /// If the tournament does not allow these players, or what was found are none.
 pub fn resolve(
     tournament: &Tournament,
     found: &BTreeMap<LookUp, JobResult>,
-) -> Result<(Tournament, BTreeMap<Digest, Bytes>), Box<Report>> {
+) -> Result<(Tournament, BTreeMap<Digest, Bytes>), Box<Diagnostics>> {
     let mut files = BTreeMap::new();
     let mut players = vec![];
     for player in tournament.players() {

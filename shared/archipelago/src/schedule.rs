@@ -10,12 +10,12 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A run of so many generations, or without an end that is known beforehand.
+    /// A run of this number of generations, or without an end that is known beforehand.
     pub fn new(interval: u64, generations: Option<u64>) -> Self {
         Self { interval, ends: generations.into_iter().collect(), open: generations.is_none() }
     }
 
-    /// Continues to so many generations, or without a known end. New epochs begin at the old end if that was reached; an
+    /// Continues to this number of generations, or without a known end. New epochs begin at the old end if that was reached; an
     /// end that lies beyond the new one is dropped. What is done must not lie beyond the new end.
     pub fn extend(&mut self, generations: Option<u64>) {
         if let Some(generations) = generations {

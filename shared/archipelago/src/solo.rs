@@ -6,7 +6,7 @@ use evolution::digest::Digest;
 use evolution::epoch::{EpochError, Standing};
 use experiment::Experiment;
 
-/// What a run brought.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Where and why it ended.
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub islands: Vec<(Bytes, Standing)>,
 }
 
-/// A run that cannot go on.
+/// A run that cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SoloError {
     /// An epoch cannot be run.

@@ -35,7 +35,7 @@ enum Happening {
     Begin(Index),
     /// An epoch that was begun is done.
     Finish(Index),
-    /// An epoch that was begun is given up; whoever has it may still finish it.
+    /// An epoch that was begun is given up; its worker may still finish it.
     Release(Index),
     /// An outcome comes once more, from any time before, even from before a crash.
     Repeat(Index),
@@ -162,7 +162,7 @@ impl Drive {
         self.archipelago.restore(restored.collect());
     }
 
-    /// Goes on, lowest epoch first, until nothing is ready.
+    /// Continues, lowest epoch first, until nothing is ready.
     fn run_out(&mut self) {
         while let Some(&island) = self.archipelago.ready().first() {
             let task = self.archipelago.begin(island);
@@ -238,7 +238,7 @@ fn what_arrives_after_the_end_is_late() {
     ended.run_out();
     let result = ended.result();
     let end = result.0.clone().expect("it ends");
-    // The same run as it would have gone on.
+    // The same run as it would have continued.
     let mut longer = Drive::new(&experiment("synchronous", "isolated", 3, "{ generations = 20 }", 30));
     while let Some(&island) = longer.archipelago.ready().first() {
         let task = longer.archipelago.begin(island);
@@ -268,7 +268,7 @@ proptest! {
         drive.run_out();
         prop_assert_eq!(drive.result(), expected.clone());
         prop_assert_eq!(expected.0.map(|end| end.reason), Some(reason));
-        // What is stored in the end tells the same once more.
+        // The stored objects give the same result again.
         drive.happen(&Happening::Store);
         drive.crash();
         drive.run_out();

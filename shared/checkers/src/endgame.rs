@@ -34,7 +34,7 @@ use std::sync::{Arc, OnceLock};
 pub enum Verdict {
     /// The side to move wins.
     Win,
-    /// Nobody can force a win.
+    /// Neither side can force a win.
     Draw,
     /// The side to move loses.
     Loss,
@@ -84,7 +84,7 @@ impl Database {
         self.shelves.get(material.place())?.as_ref()
     }
 
-    /// Every position with so many pieces, and fewer, is known.
+    /// Every position with this number of pieces, and fewer, is known.
     pub fn pieces(&self) -> u32 {
         self.pieces
     }

@@ -184,7 +184,7 @@ impl Player for EnsemblePlayer {
     }
 }
 
-/// What each of so many members may use of limits that are for all of them. A tie takes every member a second search.
+/// The share of each member of limits that are for all of them. A tie takes every member a second search.
 fn shared(limits: &Limits, members: usize) -> Limits {
     let searches = 2 * members.max(1) as u32;
     Limits {

@@ -18,7 +18,7 @@ pub trait Evaluator {
     /// What `position` is worth to its side to move.
     fn evaluate(&mut self, position: &Position) -> Score;
 
-    /// How sure a score is, 0 to 1, whoever it favours: the size of the opinion, unless an evaluator's own scale is
+    /// How sure a score is, 0 to 1, for either side: the size of the opinion, unless an evaluator's own scale is
     /// another.
     fn certainty(&self, score: Score) -> f32 {
         score.value().abs()
@@ -39,7 +39,7 @@ pub trait Evaluator {
     }
 }
 
-/// Counts pieces: a man 2, a king 3; equal counts are told apart at random, by seed and position.
+/// Counts pieces: a man 2, a king 3; ties are broken at random, by seed and position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Material {
     /// Decides ties.

@@ -42,7 +42,7 @@ pub enum DrawReason {
     NoProgress,
     /// The game lasted too long.
     TooLong,
-    /// The endgame database knows that nobody can win.
+    /// The endgame database knows that neither side can win.
     Adjudicated,
 }
 
@@ -52,7 +52,7 @@ pub enum DrawReason {
 pub enum Outcome {
     /// One side could no longer move, or the endgame database knows that it loses; the other one won.
     Win(Side),
-    /// Nobody won.
+    /// Neither side won.
     Draw(DrawReason),
 }
 

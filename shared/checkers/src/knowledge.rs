@@ -80,7 +80,7 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// Whether it is what everybody has: nothing, and the usual style.
+    /// Whether it is the default: nothing, and the usual style.
     pub fn is_none(&self) -> bool {
         self.book.is_none() && self.endgames.is_none() && self.style == Style::default()
     }
@@ -146,7 +146,7 @@ impl<E: Evaluator> Knowing<E> {
         asked.then(|| endgames.database.best_moves(position)).flatten()
     }
 
-    /// What the database plays where it is asked; a search of `depth` plies, and not of many, tells apart what it finds
+    /// What the database plays where it is asked; a search of `depth` plies, at most a few, chooses among moves that it finds
     /// equally good.
     pub(crate) fn guided(&mut self, search: &mut Search, position: &Position, depth: u32) -> Option<Move> {
         let depth = depth.min(DEEPEST_GUIDE);
@@ -248,7 +248,7 @@ impl<E: Evaluator> KnowingPlayer<E> {
         }
     }
 
-    /// What the book or the database plays; `depth` tells apart what the database finds equally good.
+    /// What the book or the database plays; a search of `depth` plies chooses among moves that are equal by the database.
     fn known(&mut self, game: &Game, depth: u32) -> Option<Move> {
         self.search.follow(game, self.seed);
         let position = game.position();

@@ -57,7 +57,7 @@ impl Move {
     }
 }
 
-/// A jump that may still go on.
+/// A jump that may still continue.
 #[derive(Clone, Copy)]
 struct Jump {
     origin: Squares,
@@ -183,7 +183,7 @@ impl Position {
         }
     }
 
-    /// Continues a jump in every possible way, and visits it where it can't go on.
+    /// Continues a jump in every possible way, and visits it where it ends.
     fn extend_jump(&self, jump: Jump, directions: &[Direction], visit: &mut impl FnMut(Move)) {
         let victims = self.pieces(!self.side) & !jump.captured;
         let empty = self.empty() | jump.origin;

@@ -151,8 +151,8 @@ pub fn sharpest(mut starts: Vec<SharpStart>, count: usize) -> Vec<SharpStart> {
 }
 
 /// `count` openings of the deck that represent all of it, by number: the deck, in which openings with the same first
-/// moves are neighbours, is cut into `count` equal parts, and `seed` draws one of each. All of them if there are not
-/// so many.
+/// moves are neighbours, is cut into `count` equal parts, and `seed` draws one of each. All of them if there are
+/// fewer.
 ///
 /// ```
 /// let eighty = checkers::stratified_openings(checkers::openings(), 80, 7);

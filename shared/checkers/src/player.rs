@@ -70,7 +70,7 @@ pub enum PlayerSpec {
         /// Plies that each of them looks ahead.
         depth: u32,
     },
-    /// Counts pieces some plies ahead; equal counts are told apart at random.
+    /// Counts pieces some plies ahead; ties are broken at random.
     Material {
         /// Plies to search.
         depth: u32,
@@ -166,7 +166,7 @@ impl PlayerSpec {
                 Box::new(KnowingPlayer::new(NetworkEvaluator::new(network.clone()), *depth, knowledge))
             }
             Self::Material { depth } => Box::new(KnowingPlayer::new(Material { seed: 0 }, *depth, knowledge)),
-            // How somebody searches who does not search makes no difference.
+            // Search settings make no difference to a player that does not search.
             Self::Random if knowledge.book.is_none() && knowledge.endgames.is_none() => self.build(),
             Self::Random => Box::new(KnowingPlayer::new(RandomOpinion { seed: 0 }, 1, knowledge)),
             Self::Ensemble { ensemble, depth } => {
@@ -249,7 +249,7 @@ pub struct SearchPlayer<E> {
 /// A network that looks ahead: chance plays no part.
 pub type NetworkPlayer = SearchPlayer<NetworkEvaluator>;
 
-/// Counts pieces some plies ahead; the game's seed tells equal counts apart.
+/// Counts pieces some plies ahead; the game's seed breaks ties.
 pub type MaterialPlayer = SearchPlayer<Material>;
 
 impl<E: Evaluator> SearchPlayer<E> {

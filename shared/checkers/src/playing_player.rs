@@ -17,7 +17,7 @@ pub struct PlayingPlayer<E> {
     evaluator: Knowing<E>,
     book: Option<Arc<Book>>,
     search: PlayingSearch,
-    /// Tells apart what the database finds equally good.
+    /// Chooses among moves that are equal by the database.
     guide: Search,
     limits: Limits,
     seed: u64,

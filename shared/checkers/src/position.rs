@@ -220,7 +220,7 @@ impl Position {
         Self::new(Squares(pieces as u32), Squares((pieces >> 32) as u32), Squares(kings), side).ok()
     }
 
-    /// The position after so many random moves, fewer if there are none left.
+    /// The position after this number of random moves, fewer if there are none left.
     #[must_use]
     pub fn after_random_moves(&self, plies: u32, seed: u64) -> Self {
         let mut stream = crate::random::Stream::new(seed);

@@ -1,4 +1,4 @@
-//! Search: which move is best, looking a number of moves ahead.
+//! Search: which move is best, looking a number of plies ahead.
 //!
 //! Principal variation search with iterative deepening (two plies at a time), a transposition table, move ordering, and extension at
 //! the leaves while a capture is pending. The best move is the first of the legal moves with the highest score,
@@ -34,7 +34,7 @@ use tree::Tree;
 
 /// The deepest that can be asked for.
 pub const MAX_DEPTH: u32 = 64;
-/// Captures at the leaves go on for as long as there are pieces.
+/// Captures at the leaves continue for as long as there are pieces.
 const MAX_PLY: usize = MAX_DEPTH as usize + 2 * Position::PIECES_A_SIDE as usize;
 
 /// How far to search, and what to find. Whatever the limits, the first pass of one or two plies is completed.
@@ -100,7 +100,7 @@ impl Search {
         Self::with_style(table_bits, reuse, Style::default())
     }
 
-    /// A searcher of this style. [`Search::follow`] tells it of the game.
+    /// A searcher of this style. [`Search::follow`] sets the game.
     pub fn with_style(table_bits: u32, reuse: Reuse, style: Style) -> Self {
         Self { core: Core::new(Table::new(table_bits.min(Self::LARGEST_TABLE), reuse), style) }
     }

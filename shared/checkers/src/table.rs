@@ -17,11 +17,11 @@ pub struct Labels {
     pub search: f32,
     /// What remains of the result for each ply until the end: who wins sooner, has won more.
     pub discount: f32,
-    /// Positions more than so many plies after the last capture or man's move are left out; 0 for none.
+    /// Positions more than this number of plies after the last capture or man's move are left out; 0 for none.
     pub quiet: u32,
 }
 
-/// Room for one game at a time. Whoever sits down takes over the memory of a player of the same kind before.
+/// Room for one game at a time. A new player reuses the memory of an earlier player of the same kind.
 pub struct Table {
     game: Game,
     limits: Option<Limits>,
@@ -55,7 +55,7 @@ impl Table {
         &self.game
     }
 
-    /// What can be learnt from the last game: its quiet positions in which somebody searched, each worth its result to the
+    /// What can be learnt from the last game: its quiet positions in which a player searched, each worth its result to the
     /// side to move, and a share of what that search found.
     pub fn lessons(&self, labels: &Labels) -> Vec<Lesson> {
         let Some(outcome) = self.game.outcome() else { return vec![] };
@@ -176,7 +176,7 @@ fn is_same(one: &PlayerSpec, other: &PlayerSpec) -> bool {
     }
 }
 
-/// A player within its own limits or somebody else's.
+/// A player within its own limits or given ones.
 struct Limited<'a> {
     player: &'a mut dyn Player,
     limits: Option<Limits>,
@@ -214,7 +214,7 @@ mod tests {
         PlayerSpec::Network { network: Arc::new(network), depth: 2 }
     }
 
-    /// The same game between players that nobody has used before.
+    /// The same game between new players.
     fn apart(start: Position, [black, white]: [&PlayerSpec; 2], seeds: [u64; 2]) -> Vec<Move> {
         let (mut black, mut white) = (black.build(), white.build());
         black.new_game(seeds[0]);

@@ -48,7 +48,7 @@ impl Board {
         rows.into_iter().flat_map(|row| [(row, -1), (row, 1)]).collect()
     }
 
-    /// All ways of going on jumping from `way`'s last square; the way itself if there is none.
+    /// All continuations of a jump from `way`'s last square; the way itself if there is none.
     fn jumps(&mut self, piece: Piece, way: &[(i32, i32)]) -> Vec<Vec<(i32, i32)>> {
         let (row, column) = way[way.len() - 1];
         let mut all = Vec::new();

@@ -209,7 +209,7 @@ proptest! {
         }
     }
 
-    /// Equally good moves are told apart by seed and ply: each of them is played, and none that is worse.
+    /// Seed and ply decide between equally good moves: each of them is played, and none that is worse.
     #[test]
     fn random_ties_are_all_played_and_nothing_else(seed: u64, depth in 1u32..=3) {
         let mut random = Random::new(seed);

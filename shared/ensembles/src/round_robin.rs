@@ -1,4 +1,4 @@
-//! Everybody against everybody.
+//! A round robin: each player against each other.
 
 use crate::settings::Settings;
 use checkers::{Knowledge, Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// What somebody scored in a round robin.
+/// The score of a player in a round robin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Standing {
     /// Whose it is: a place among the players.
@@ -25,7 +25,7 @@ impl Standing {
         2 * self.wins + self.draws
     }
 
-    /// Of one who has played nobody yet.
+    /// Of a player before its first game.
     fn fresh(player: usize) -> Self {
         Self { player, ..Self::default() }
     }
@@ -40,7 +40,7 @@ impl Standing {
     }
 }
 
-/// Is told how many games were played or networks looked at since it was told before, by any thread.
+/// Called with the number of games played or networks looked at since the last call, by any thread.
 pub type Count<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// A game to play.
@@ -99,7 +99,7 @@ pub(crate) fn counted_round_robin(
     standings
 }
 
-/// All games. Each two players take the next openings of the deck, so that nobody is judged by one opening alone.
+/// All games. Each two players take the next openings of the deck, so that no player is judged by one opening alone.
 fn pairings(players: usize, settings: &Settings) -> Vec<Pairing> {
     let varied = varied_openings(settings.seed);
     let mut openings = varied.iter().copied().cycle();

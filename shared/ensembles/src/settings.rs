@@ -1,4 +1,4 @@
-//! How species are told apart, and how their representatives are found.
+//! How species are distinguished, and how their representatives are found.
 
 use checkers::{DrawRules, Style};
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub enum Distance {
     },
 }
 
-/// How species are told apart, and how their representatives are found.
+/// How species are distinguished, and how their representatives are found.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// By what networks are alike.
@@ -31,7 +31,7 @@ pub struct Settings {
     pub noise: Noise,
     /// Plies to search in the round robins.
     pub depth: u32,
-    /// Games of each two members of a species: so many openings, each played with both colours.
+    /// Games of each two members of a species: a number of openings, each played with both colours.
     pub pairs: usize,
     /// How they search in them, beside how far.
     pub style: Style,

@@ -1,6 +1,6 @@
 //! A counter of evaluations and games, by which others see that something long is still being computed.
 //!
-//! Whoever starts a computation installs a counter on its thread; whatever spreads work over threads takes it along.
+//! The caller that starts a computation installs a counter on its thread; code that spreads work over threads takes it along.
 //! No result depends on it.
 
 use std::cell::RefCell;

@@ -1,6 +1,6 @@
 //! An epoch: the generations of one island between two migrations, as a pure function from bytes to bytes.
 //!
-//! This is where the types of a problem are erased: whoever plans, leases, stores or sends epochs sees [`EpochTask`]
+//! This is where the types of a problem are erased: code that plans, leases, stores or sends epochs sees [`EpochTask`]
 //! go in and [`EpochOutcome`] come out, and no genes.
 
 mod check;
@@ -44,7 +44,7 @@ pub struct Packet {
     pub departure: Bytes,
 }
 
-/// What an epoch brought.
+/// The result of an epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochOutcome {
     /// An encoded [`IslandState`].
@@ -62,7 +62,7 @@ pub struct EpochOutcome {
 }
 
 impl EpochOutcome {
-    /// An outcome as another process delivers it: digests and standing are derived from the bytes. Tells the digest of
+    /// An outcome as another process delivers it: digests and standing are derived from the bytes. Returns the digest of
     /// the bytes also if they hold no outcome.
     pub fn of_bytes(state: Bytes, departure: Bytes, statistics: &[u8]) -> (Digest, Result<Self, CodecError>) {
         let left = left_digest(&state, &departure);

@@ -138,7 +138,7 @@ fn past<'a, G: Gene>(
     past
 }
 
-/// How many of so many individuals in a state are residents; those behind them are in the hall of fame.
+/// How many individuals of a state are residents; those behind them are in the hall of fame.
 pub(crate) fn residents<P: Problem>(problem: &P, algorithm: &Algorithm, count: usize) -> usize {
     if problem.hall() > 0 { count.min(algorithm.founders() as usize) } else { count }
 }
@@ -414,7 +414,7 @@ impl<'a, P: Problem> Island<'a, P> {
     }
 
     /// Lets immigrants in, in the order of the islands they come from. Where fitness is relative they are judged
-    /// anew, together with the population; nobody learns from that.
+    /// again, together with the population; no individual learns from that.
     pub fn receive(&mut self, mut immigrants: Vec<Immigrants<P::Gene>>) -> Vec<Arrival> {
         if !self.problem.absolute() && !immigrants.is_empty() {
             self.judge_anew(&mut immigrants);

@@ -219,7 +219,7 @@ pub fn settle<P: Problem>(
 struct Places {
     /// Left by those who moved away, to be taken first.
     vacant: Vec<u32>,
-    /// Everybody, best first; places are taken from the end.
+    /// All individuals, best first; places are taken from the end.
     ranked: Vec<u32>,
     taken: Vec<bool>,
 }

@@ -27,7 +27,7 @@ pub struct Population<G: Gene> {
 }
 
 impl<G: Gene> Population<G> {
-    /// An empty population of genomes of this shape, each described along so many axes.
+    /// An empty population of genomes of this shape, each described along this number of axes.
     pub fn new(shape: Shape<G>, axes: usize) -> Self {
         let stride = shape.length.next_multiple_of(BLOCK.max(LINE / size_of::<G>()));
         Self { shape, axes, stride, genes: vec![], fitness: vec![], descriptors: vec![], steps: None }
@@ -53,7 +53,7 @@ impl<G: Gene> Population<G> {
         self.fitness.len()
     }
 
-    /// Whether there is nobody.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.fitness.is_empty()
     }

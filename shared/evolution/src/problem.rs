@@ -74,8 +74,8 @@ pub trait Problem: Send + Sync {
         let _ = (parent, child, stream);
     }
 
-    /// Whether fitness has a meaning beyond one judgement. Where it has none (self-play), everybody is judged in
-    /// every generation, and immigrants are judged anew.
+    /// Whether fitness has a meaning beyond one judgement. Where it has none (self-play), all individuals are judged in
+    /// every generation, and immigrants are judged again.
     fn absolute(&self) -> bool {
         true
     }
@@ -122,7 +122,7 @@ pub struct Founder {
 }
 
 impl Founder {
-    /// Whether it belongs to the first so many of all, as a share.
+    /// Whether it belongs to the first part of all, by a share.
     pub fn is_among_first(self, share: f64) -> bool {
         (self.index as f64) < (self.count as f64 * share).round()
     }

@@ -149,7 +149,7 @@ pub(crate) fn scale(bits: u64, bound: usize) -> usize {
 pub struct Chance(u64);
 
 impl Chance {
-    /// The nearest chance to a probability from 0 to 1; what lies outside is brought inside.
+    /// The nearest chance to a probability, which is clamped to 0 to 1.
     pub fn new(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * (1u64 << 32) as f64 + 0.5) as u64)
     }

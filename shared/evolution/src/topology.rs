@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Topology {
-    /// Nobody sends anything.
+    /// No migration.
     Isolated,
     /// Each island sends to the next one.
     Ring,
@@ -24,9 +24,9 @@ pub enum Topology {
     Hypercube,
     /// Island 0 sends to all others, and they to it.
     Star,
-    /// Everybody sends to everybody.
+    /// Each island sends to all others.
     FullyConnected,
-    /// Each island sends to `degree` others and hears of as many, wired at random by the run's seed.
+    /// Each island sends to `degree` others and receives from as many, wired at random by the run's seed.
     RandomRegular {
         /// Number of islands that each one sends to.
         #[schemars(range(min = 1))]
@@ -60,7 +60,7 @@ fn certain() -> f64 {
     1.0
 }
 
-/// A topology that cannot be laid over so many islands.
+/// A topology that is impossible with this number of islands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// Rows that do not divide the islands.
@@ -114,7 +114,7 @@ pub enum TopologyError {
 }
 
 impl Topology {
-    /// The edges over so many islands, ordered by sender and receiver.
+    /// The edges over this number of islands, ordered by sender and receiver.
     pub fn edges(&self, islands: u32, seed: u64) -> Result<Vec<Edge>, TopologyError> {
         let n = islands;
         let all = 0..n;

@@ -1,4 +1,4 @@
-//! Checked TOML: a text becomes a [`Document`], a JSON schema says what it may hold, and whatever is wrong is told
+//! Checked TOML: a text becomes a [`Document`], a JSON schema says what it may hold, and all mistakes are reported
 //! at once, with its place in the text and the name that was probably meant.
 //!
 //! The schema is the one that `schemars` derives from a serde type; of JSON Schema 2020-12 this knows what comes
@@ -26,12 +26,12 @@
 //! ```
 
 mod check;
+mod diagnostics;
 mod nesting;
 mod node;
 mod number;
 mod path;
 mod read;
-mod report;
 mod schema;
 mod source;
 mod suggest;
@@ -40,10 +40,10 @@ mod table;
 mod union;
 mod words;
 
+pub use diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS};
 pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
 pub use read::{MAX_BYTES, MAX_STORED, ReadError, explain, read_limited, read_limited_from};
-pub use report::{MAX_PROBLEMS, Problem, Report};
 pub use suggest::nearest;
 
 use node::Node;
@@ -67,22 +67,25 @@ pub struct Document {
 /// # Errors
 /// When it is longer than [`MAX_STORED`], nested too deeply, not TOML, or holds a number that JSON cannot.
 /// Several mistakes are reported together where the text can be read on after the first.
-pub fn parse(file: &str, text: &str) -> Result<Document, Report> {
+pub fn parse(file: &str, text: &str) -> Result<Document, Diagnostics> {
     if text.len() as u64 > MAX_STORED {
         let message = format!("expected at most {MAX_STORED} bytes, found {}", text.len());
-        return Err(Report::new(file, vec![Problem::new(&Source::new(""), &(0..0), "", &message, None)]));
+        return Err(Diagnostics::new(
+            file,
+            vec![Diagnostic::new(&Source::new(""), &(0..0), "", &message, None)],
+        ));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source::new(text);
-    let root = read(text, &source).map_err(|problems| Report::new(file, problems))?;
+    let root = read(text, &source).map_err(|problems| Diagnostics::new(file, problems))?;
     Ok(Document { file: file.to_owned(), source, root })
 }
 
-fn read(text: &str, source: &Source) -> Result<Node, Vec<Problem>> {
+fn read(text: &str, source: &Source) -> Result<Node, Vec<Diagnostic>> {
     if let Some(span) = nesting::first_too_deep(text) {
         let message =
             format!("expected tables and arrays nested at most {} deep, found more", nesting::MAX_DEPTH);
-        return Err(vec![Problem::new(source, &span, "", &message, None)]);
+        return Err(vec![Diagnostic::new(source, &span, "", &message, None)]);
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -92,8 +95,9 @@ fn read(text: &str, source: &Source) -> Result<Node, Vec<Problem>> {
     if unfit.is_empty() {
         return Ok(root);
     }
-    let problem = |value: node::Unfit| Problem::new(source, &value.span, &value.path, &value.message, None);
-    Err(unfit.into_iter().take(MAX_PROBLEMS + 1).map(problem).collect())
+    let problem =
+        |value: node::Unfit| Diagnostic::new(source, &value.span, &value.path, &value.message, None);
+    Err(unfit.into_iter().take(MAX_DIAGNOSTICS + 1).map(problem).collect())
 }
 
 impl Document {
@@ -103,11 +107,11 @@ impl Document {
     }
 
     /// All that a schema finds wrong, in the order of the text.
-    pub fn check(&self, schema: &Json) -> Vec<Problem> {
+    pub fn check(&self, schema: &Json) -> Vec<Diagnostic> {
         let mut findings = check::check(&self.root, schema);
         findings.sort_by_key(|finding| (finding.span.start, finding.span.end));
         let problem = |finding: check::Finding| {
-            Problem::new(
+            Diagnostic::new(
                 &self.source,
                 &finding.span,
                 &finding.path,
@@ -119,18 +123,18 @@ impl Document {
     }
 
     /// A problem of a rule that no schema can state, at a key path or the nearest place that there is.
-    pub fn problem(&self, key: &str, message: impl AsRef<str>, help: Option<&str>) -> Problem {
+    pub fn problem(&self, key: &str, message: impl AsRef<str>, help: Option<&str>) -> Diagnostic {
         let path: KeyPath = key.parse().unwrap_or_default();
         let span = self.root.span_of(path.segments());
-        Problem::new(&self.source, &span, key, message.as_ref(), help)
+        Diagnostic::new(&self.source, &span, key, message.as_ref(), help)
     }
 
     /// Success where there are no problems, otherwise the report of them all.
     ///
     /// # Errors
     /// When there is any problem.
-    pub fn conclude(&self, problems: Vec<Problem>) -> Result<(), Report> {
-        if problems.is_empty() { Ok(()) } else { Err(Report::new(&self.file, problems)) }
+    pub fn conclude(&self, problems: Vec<Diagnostic>) -> Result<(), Diagnostics> {
+        if problems.is_empty() { Ok(()) } else { Err(Diagnostics::new(&self.file, problems)) }
     }
 
     /// The typed value of a document that its type's schema finds nothing wrong with.
@@ -138,10 +142,10 @@ impl Document {
     /// # Errors
     /// With the problems that the schema finds. If it finds none and serde still refuses, which is a type's own
     /// check, the report says so without a place.
-    pub fn decode<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Report> {
+    pub fn decode<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Diagnostics> {
         self.conclude(self.check(schema))?;
         serde_json::from_value(self.to_json())
-            .map_err(|error| Report::new(&self.file, vec![self.problem("", error.to_string(), None)]))
+            .map_err(|error| Diagnostics::new(&self.file, vec![self.problem("", error.to_string(), None)]))
     }
 
     /// The same values as JSON.
@@ -164,7 +168,7 @@ impl Document {
     ///
     /// # Errors
     /// When the path leads through something that is no table or past the end of an array, or the value holds a null.
-    pub fn set(&mut self, key: &KeyPath, value: Json) -> Result<(), Report> {
+    pub fn set(&mut self, key: &KeyPath, value: Json) -> Result<(), Diagnostics> {
         let span = self
             .root
             .at(key.segments())
@@ -182,7 +186,7 @@ impl Document {
     /// # Errors
     /// When there is nothing at `source`, or the path leads through something that is no table or past the end of
     /// an array.
-    pub fn graft_from(&mut self, key: &KeyPath, other: &Self, source: &KeyPath) -> Result<(), Report> {
+    pub fn graft_from(&mut self, key: &KeyPath, other: &Self, source: &KeyPath) -> Result<(), Diagnostics> {
         match other.root.at(source.segments()).cloned() {
             Some(node) => self.put(key, node),
             None => self.conclude(vec![self.problem(
@@ -197,7 +201,7 @@ impl Document {
     ///
     /// # Errors
     /// As [`graft_from`](Self::graft_from).
-    pub fn graft(&mut self, key: &KeyPath, source: &KeyPath) -> Result<(), Report> {
+    pub fn graft(&mut self, key: &KeyPath, source: &KeyPath) -> Result<(), Diagnostics> {
         let other = self.clone();
         self.graft_from(key, &other, source)
     }
@@ -207,7 +211,7 @@ impl Document {
         Self { root: self.root.without(key), ..self.clone() }
     }
 
-    fn put(&mut self, key: &KeyPath, node: Node) -> Result<(), Report> {
+    fn put(&mut self, key: &KeyPath, node: Node) -> Result<(), Diagnostics> {
         let span = node.span.clone();
         let mut changed = self.root.clone();
         let put = if key.is_root() {
@@ -216,7 +220,13 @@ impl Document {
             changed.put(key.segments(), node)
         };
         if let Err(message) = put {
-            return self.conclude(vec![Problem::new(&self.source, &span, &key.to_string(), &message, None)]);
+            return self.conclude(vec![Diagnostic::new(
+                &self.source,
+                &span,
+                &key.to_string(),
+                &message,
+                None,
+            )]);
         }
         self.root = changed;
         Ok(())

@@ -45,7 +45,7 @@ impl Experiment {
             .saturating_add(1 << 20)
     }
 
-    /// The estimate for so many threads.
+    /// The estimate for this number of threads.
     pub fn estimate(&self, threads: usize) -> Estimate {
         let algorithms = || self.setting().islands.iter().map(|island| &island.algorithm);
         let founders: u64 = algorithms().map(|algorithm| u64::from(algorithm.founders())).sum();

@@ -1,6 +1,6 @@
 //! An experiment that has been checked: nothing that comes later says "invalid experiment".
 
-use crate::document::{self, Document, Problem, Report};
+use crate::document::{self, Diagnostic, Diagnostics, Document};
 use crate::duration;
 use crate::file::{BudgetKeys, Every, ExperimentFile, Mode, Override, TopologyKey};
 use crate::yardstick::YardstickKeys;
@@ -32,30 +32,30 @@ pub struct Experiment {
 /// When a run ends: at whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// After so many generations.
+    /// Generations.
     pub generations: Option<u64>,
-    /// After so many evaluations on all islands together.
+    /// Evaluations on all islands together.
     pub evaluations: Option<u64>,
     /// When a champion is at least this fit.
     pub target_fitness: Option<f64>,
-    /// When no champion has become better for so many generations.
+    /// Generations without a better champion on any island.
     pub stagnation: Option<u64>,
-    /// After so much time.
+    /// Time of computation.
     pub wall_time: Option<Duration>,
 }
 
 /// How much a crash may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointEvery {
-    /// So many generations of an island.
+    /// A number of generations of an island.
     Generations(u64),
-    /// So much time, but at least one generation.
+    /// A time, but at least one generation.
     Time(Duration),
 }
 
 impl Experiment {
     /// Checks a document whose shape was found right. All that is wrong is reported at once.
-    pub(crate) fn check(document: &Document, file: ExperimentFile) -> Result<Self, Report> {
+    pub(crate) fn check(document: &Document, file: ExperimentFile) -> Result<Self, Diagnostics> {
         let mut problems = Findings { document, problems: vec![] };
         let experiment = problems.check(file);
         document.conclude(problems.problems)?;
@@ -119,7 +119,7 @@ impl Experiment {
     }
 
     /// The same experiment with another budget.
-    pub fn with_budget(&self, budget: BudgetKeys) -> Result<Self, Report> {
+    pub fn with_budget(&self, budget: BudgetKeys) -> Result<Self, Diagnostics> {
         // What fell over the old budget's generations has been resolved, so that the past stays as it was.
         let file = ExperimentFile { budget, ..self.file.clone() };
         let text = toml::to_string_pretty(&file).expect("every experiment can be written as TOML");
@@ -173,7 +173,7 @@ pub(crate) fn allowed_name(name: &str) -> bool {
 /// What is found wrong while an experiment is checked.
 struct Findings<'a> {
     document: &'a Document,
-    problems: Vec<Problem>,
+    problems: Vec<Diagnostic>,
 }
 
 impl Findings<'_> {

@@ -15,7 +15,7 @@
 //!     unreachable!("there is neither a sweep nor a study in it")
 //! };
 //! assert_eq!(experiment.setting().islands.len(), 8);
-//! # Ok::<(), experiment::document::Report>(())
+//! # Ok::<(), experiment::document::Diagnostics>(())
 //! ```
 
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -38,7 +38,7 @@ pub use study::{GAMES, Part, Study};
 pub use sweep::{Cell, MAX_CELLS, Sweep, VARIANT};
 pub use tournament::Tournament;
 
-use document::{Document, KeyPath, ReadError, Report};
+use document::{Diagnostics, Document, KeyPath, ReadError};
 use file::ExperimentFile;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub enum LoadError {
     Read(#[from] ReadError),
     /// It is wrong.
     #[error(transparent)]
-    Report(#[from] Report),
+    Diagnostics(#[from] Diagnostics),
 }
 
 /// Reads and checks a file; a seed takes the place of the file's own.
@@ -75,7 +75,7 @@ pub fn load(path: &Path, seed: Option<u64>) -> Result<Plan, LoadError> {
 }
 
 /// Checks the text of a file; a seed takes the place of the file's own.
-pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Report> {
+pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Diagnostics> {
     let mut document = document::parse(file, text)?;
     if let Some(seed) = seed {
         document.set(&key("seed"), Json::from(seed))?;
@@ -103,7 +103,7 @@ pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Report> 
 }
 
 /// The one experiment of a document, whatever sweep or study it is part of.
-fn single(document: &Document) -> Result<Experiment, Report> {
+fn single(document: &Document) -> Result<Experiment, Diagnostics> {
     let file: ExperimentFile = document.decode(&SCHEMA)?;
     Experiment::check(document, ExperimentFile { sweep: None, study: None, tournament: None, ..file })
 }

@@ -1,11 +1,11 @@
 //! Values that are multiples of another key's, such as `"40 * problem.turns"`: what a sweep changes can so take other
 //! keys along.
 
-use crate::document::{Document, KeyPath, Report, written};
+use crate::document::{Diagnostics, Document, KeyPath, written};
 use crate::overlay::path;
 use serde_json::{Number, Value as Json};
 
-/// So many times the value of another key.
+/// A multiple of the value of another key.
 #[derive(Clone, Debug, PartialEq)]
 struct Multiple {
     factor: Number,
@@ -13,7 +13,7 @@ struct Multiple {
 }
 
 /// Works out every multiple in a document.
-pub(crate) fn work_out(document: &mut Document) -> Result<(), Report> {
+pub(crate) fn work_out(document: &mut Document) -> Result<(), Diagnostics> {
     let mut found = vec![];
     collect(&document.to_json(), String::new(), &mut found);
     for (key, multiple) in found {

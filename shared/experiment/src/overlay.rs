@@ -1,6 +1,6 @@
 //! Keys of a part laid over those of the whole: studies and the variants of sweeps are made so.
 
-use crate::document::{Document, KeyPath, Report, written};
+use crate::document::{Diagnostics, Document, KeyPath, written};
 use serde_json::Value as Json;
 
 /// Puts a value of `from` over the one at `key`: a table over a table key by key, unless it names a kind and so stands
@@ -11,7 +11,7 @@ pub(crate) fn lay_over(
     key: &str,
     source: &str,
     value: &Json,
-) -> Result<(), Report> {
+) -> Result<(), Diagnostics> {
     let is_over_table = || document.get(&path(key)).is_some_and(|old| old.is_object());
     match value.as_object() {
         Some(table) if !table.contains_key("kind") && !table.is_empty() && is_over_table() => {

@@ -1,6 +1,6 @@
 //! Studies: several named experiments that may take each other's champions as guests.
 
-use crate::document::{Document, Report, written};
+use crate::document::{Diagnostics, Document, written};
 use crate::experiment::Experiment;
 use crate::overlay::{lay_over, path};
 use crate::tournament::Tournament;
@@ -38,7 +38,7 @@ pub struct Part {
 
 impl Study {
     /// Checks every experiment of a study.
-    pub(crate) fn check(document: &Document, tables: &BTreeMap<String, Json>) -> Result<Self, Report> {
+    pub(crate) fn check(document: &Document, tables: &BTreeMap<String, Json>) -> Result<Self, Diagnostics> {
         let mut name = document.get(&path("name")).and_then(|name| Some(name.as_str()?.to_owned()));
         let name = name.take().unwrap_or_else(|| "study".to_owned());
         let mut parts = vec![];
@@ -93,7 +93,7 @@ impl Part {
         study: &str,
         name: &str,
         tables: &BTreeMap<String, Json>,
-    ) -> Result<Self, Report> {
+    ) -> Result<Self, Diagnostics> {
         let at = format!("study.{}", written(name));
         let refuse =
             |key: &str, message: String| document.conclude(vec![document.problem(key, message, None)]);
@@ -122,7 +122,7 @@ impl Part {
 }
 
 /// Guests must fit into the genomes of their hosts.
-fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
+fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Diagnostics> {
     let shape = |part: &Part| {
         let traits = part.experiment.traits();
         format!("{} genes of {} bytes and {}", traits.length, traits.bytes / traits.length, traits.domain)
@@ -138,7 +138,7 @@ fn check_shapes(document: &Document, parts: &[Part]) -> Result<(), Report> {
 }
 
 /// Experiments after those whose champions they take.
-fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Report> {
+fn in_order(document: &Document, mut parts: Vec<Part>) -> Result<Vec<Part>, Diagnostics> {
     let mut ordered: Vec<Part> = vec![];
     while !parts.is_empty() {
         let known = |name: &String| ordered.iter().any(|part| part.name == *name);

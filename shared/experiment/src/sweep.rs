@@ -1,6 +1,6 @@
 //! Sweeps: one experiment over all combinations of some keys' values, several times each.
 
-use crate::document::{Document, KeyPath, MAX_PROBLEMS, Problem, Report, written};
+use crate::document::{Diagnostic, Diagnostics, Document, KeyPath, MAX_DIAGNOSTICS, written};
 use crate::experiment::Experiment;
 use crate::file::{AxisKeys, SweepKeys, SweepReport};
 use crate::multiple;
@@ -58,13 +58,13 @@ pub struct Cell {
 
 impl Sweep {
     /// Checks every combination. The document's axes have been checked for their shape.
-    pub(crate) fn check(document: &Document, keys: &SweepKeys) -> Result<Self, Report> {
+    pub(crate) fn check(document: &Document, keys: &SweepKeys) -> Result<Self, Diagnostics> {
         check_axes(document, keys)?;
         let common = document.without("sweep");
         let (axes, variants) = (keys.axis.clone(), keys.variants.clone());
         let combinations = Combinations { document: document.clone(), common, axes, variants };
         let mut names = vec![];
-        let mut problems: Vec<Problem> = vec![];
+        let mut problems: Vec<Diagnostic> = vec![];
         for number in 0..combinations.len() {
             match combinations.experiment(number) {
                 Ok(experiment) => {
@@ -73,7 +73,7 @@ impl Sweep {
                 }
                 Err(report) => add_new(&mut problems, report.problems),
             }
-            if problems.len() >= MAX_PROBLEMS {
+            if problems.len() >= MAX_DIAGNOSTICS {
                 break;
             }
         }
@@ -170,7 +170,7 @@ impl Combinations {
 
     /// The experiment of a combination. It ends by what it has computed: by the clock it would end differently every
     /// time.
-    fn experiment(&self, number: u32) -> Result<Experiment, Report> {
+    fn experiment(&self, number: u32) -> Result<Experiment, Diagnostics> {
         let mut document = self.common.clone();
         for (at, (axis, place)) in self.axes.iter().zip(self.places(number)).enumerate() {
             for (column, key) in axis.keys.iter().enumerate() {
@@ -201,8 +201,8 @@ impl Combinations {
     }
 }
 
-/// Adds problems that are not among them yet: what all combinations have in common is told once.
-fn add_new(problems: &mut Vec<Problem>, more: Vec<Problem>) {
+/// Adds problems that are not among them yet: what all combinations have in common is reported once.
+fn add_new(problems: &mut Vec<Diagnostic>, more: Vec<Diagnostic>) {
     for problem in more {
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -210,7 +210,7 @@ fn add_new(problems: &mut Vec<Problem>, more: Vec<Problem>) {
     }
 }
 
-fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Report> {
+fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Diagnostics> {
     let mut problems = vec![];
     let mut seen: Vec<&str> = vec![];
     for (number, axis) in keys.axis.iter().enumerate() {
@@ -245,13 +245,13 @@ fn check_axes(document: &Document, keys: &SweepKeys) -> Result<(), Report> {
     document.conclude(problems)
 }
 
-fn check_key(document: &Document, place: &str, key: &str) -> Option<Problem> {
+fn check_key(document: &Document, place: &str, key: &str) -> Option<Diagnostic> {
     let is_fixed = key.is_empty() || ["sweep", "study", "seed", "name"].contains(&top(key));
     let message = format!("expected a key of the experiment, found `{key}`");
     is_fixed.then(|| document.problem(place, message, Some("seeds are swept by `repeats`")))
 }
 
-fn check_variants(document: &Document, variants: &BTreeMap<String, Json>) -> Vec<Problem> {
+fn check_variants(document: &Document, variants: &BTreeMap<String, Json>) -> Vec<Diagnostic> {
     let mut problems = vec![];
     for (name, keys) in variants {
         let place = format!("sweep.variants.{}", written(name));
@@ -266,7 +266,7 @@ fn check_variants(document: &Document, variants: &BTreeMap<String, Json>) -> Vec
     problems
 }
 
-fn check_budget(document: &Document) -> Option<Problem> {
+fn check_budget(document: &Document) -> Option<Diagnostic> {
     document.get(&path("budget.wall_time")).map(|_| {
         let message =
             "expected a budget that does not depend on the time for the cells of a sweep, found `wall_time`";
@@ -275,7 +275,7 @@ fn check_budget(document: &Document) -> Option<Problem> {
 }
 
 /// What a report cannot be made of.
-fn check_report(document: &Document, keys: &SweepKeys, experiment: &Experiment) -> Vec<Problem> {
+fn check_report(document: &Document, keys: &SweepKeys, experiment: &Experiment) -> Vec<Diagnostic> {
     let Some(SweepReport::MazeStudy) = keys.report else { return vec![] };
     let is_maze = matches!(experiment.file().problem, ProblemSpec::Maze(_));
     let message = "expected a sweep over `variants` of the problem `maze` for this report, found another";

@@ -11,7 +11,7 @@ pub use keys::{
     SprtKeys, TournamentKeys,
 };
 
-use crate::document::{self, Document, Problem, Report};
+use crate::document::{self, Diagnostic, Diagnostics, Document};
 use crate::estimate::Estimate;
 use crate::experiment::{SEMANTICS, allowed_name};
 use checkers::{
@@ -29,7 +29,7 @@ use tournament::{Contestant, EngineCommand, Format, Match, Schedule, Sprt};
 
 /// The most batches of games: each is an object in the store.
 const MAX_BATCHES: u64 = 100_000;
-/// The most players: ratings invert a matrix of so many rows.
+/// The maximum number of players: ratings invert a matrix with a row for each.
 pub const MAX_PLAYERS: usize = 256;
 
 /// The file of a tournament.
@@ -61,7 +61,7 @@ pub struct Tournament {
 /// A player that cannot take part.
 #[derive(Debug, thiserror::Error)]
 pub enum ContestantError {
-    /// Nobody has looked up who it is.
+    /// It has not been looked up yet.
     #[error("player {0}: expected its player file, found none")]
     Unresolved(String),
     /// Its bytes are no player.
@@ -98,8 +98,8 @@ impl PlayerKeys {
         self.team.as_deref().unwrap_or(&self.name)
     }
 
-    /// Where it comes from: the run that evolved it, together with whoever else is named by that run; a file; or, of
-    /// those who were not evolved, nobody but itself.
+    /// Where it comes from: the run that evolved it, also shared by other players of that run; a file; or, of
+    /// players that were not evolved, the player itself.
     pub fn origin(&self) -> &str {
         let Self { name, player, representatives, ensemble, .. } = self;
         let source = representatives.as_deref().or(ensemble.as_deref()).or(player.as_deref());
@@ -115,7 +115,7 @@ impl PlayerKeys {
         self.is_looked_up() && self.ties != Some(Ties::Random) && self.book.is_none()
     }
 
-    /// What it knows beside the position, and how it searches, if that is not what everybody does.
+    /// What it knows beside the position, and how it searches, if that is not the default.
     fn knowledge(&self, history: bool) -> Result<Option<Knowledge>, EndgameError> {
         let style = Style {
             history: self.history.unwrap_or(history),
@@ -166,13 +166,13 @@ fn run_of(source: &str) -> &str {
 
 impl Tournament {
     /// Checks a document with a `[tournament]` table.
-    pub(crate) fn check(document: &Document) -> Result<Self, Report> {
+    pub(crate) fn check(document: &Document) -> Result<Self, Diagnostics> {
         let file: TournamentFile = document.decode(&SCHEMA)?;
         Self::checked(document, file)
     }
 
     /// Checks the `[tournament]` table of a study.
-    pub(crate) fn of_study(document: &Document, name: &str, seed: u64) -> Result<Option<Self>, Report> {
+    pub(crate) fn of_study(document: &Document, name: &str, seed: u64) -> Result<Option<Self>, Diagnostics> {
         if document.get(&crate::key("tournament")).is_none() {
             return Ok(None);
         }
@@ -187,7 +187,7 @@ impl Tournament {
         Self::checked(&own, file).map(Some)
     }
 
-    fn checked(document: &Document, file: TournamentFile) -> Result<Self, Report> {
+    fn checked(document: &Document, file: TournamentFile) -> Result<Self, Diagnostics> {
         let mut problems = check_players(document, &file.tournament.players);
         if !allowed_name(&file.name) {
             let message =
@@ -233,19 +233,19 @@ impl Tournament {
     }
 
     /// The tournament of these keys.
-    pub fn new(name: &str, seed: u64, tournament: TournamentKeys) -> Result<Self, Report> {
+    pub fn new(name: &str, seed: u64, tournament: TournamentKeys) -> Result<Self, Diagnostics> {
         let file = TournamentFile { name: name.to_owned(), seed, tournament };
         let text = toml::to_string_pretty(&file).expect("every tournament can be written as TOML");
         Self::check(&document::parse(name, &text)?)
     }
 
     /// The same tournament with these players.
-    pub fn with_players(&self, players: Vec<PlayerKeys>) -> Result<Self, Report> {
+    pub fn with_players(&self, players: Vec<PlayerKeys>) -> Result<Self, Diagnostics> {
         let TournamentFile { name, seed, tournament } = &self.file;
         Self::new(name, *seed, TournamentKeys { players, ..tournament.clone() })
     }
 
-    /// Whether everybody who has to be looked up has been.
+    /// Whether all players that must be looked up have been.
     pub fn is_resolved(&self) -> bool {
         self.players().iter().all(|player| !player.is_looked_up() || player.digest().is_some())
     }
@@ -255,7 +255,7 @@ impl Tournament {
         Digest::of_parts("atoll tournament", [&SEMANTICS.to_le_bytes()[..], self.text.as_bytes()])
     }
 
-    /// The name of its run. It must be resolved: whoever plays is part of it.
+    /// The name of its run. It must be resolved: the players are part of the name.
     pub fn run_id(&self) -> String {
         format!("{}-{}", self.file.name, &self.digest().to_string()[..8])
     }
@@ -373,7 +373,7 @@ impl Tournament {
         Duration::from_nanos(game.saturating_mul(2 * Schedule::BATCH as u64))
     }
 
-    /// What it will roughly take on so many threads.
+    /// Its approximate cost on this number of threads.
     pub fn estimate(&self, threads: usize) -> Estimate {
         let batches = self.schedule.len();
         let time = self.batch_time().saturating_mul(batches as u32) / threads.max(1) as u32;
@@ -403,7 +403,7 @@ fn schedule(file: &TournamentFile) -> Schedule {
     Schedule::new(&teams, format, deck, keys.openings as usize, keys.rounds as usize, file.seed)
 }
 
-fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
+fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Diagnostic> {
     let mut problems = vec![];
     let mut names = BTreeSet::new();
     if players.len() > MAX_PLAYERS {
@@ -435,14 +435,14 @@ fn check_players(document: &Document, players: &[PlayerKeys]) -> Vec<Problem> {
 }
 
 /// Names stand in tables, in games as PDN and on pages: what has a meaning there is left out.
-fn check_name(document: &Document, place: &str, name: &str) -> Option<Problem> {
+fn check_name(document: &Document, place: &str, name: &str) -> Option<Diagnostic> {
     let is_plain = |c: char| !c.is_control() && !"\"\\|<>&`".contains(c);
     let message =
         || format!("expected a name without quotes, backticks, `|`, `<`, `>`, `&` and `\\`, found `{name}`");
     (!name.chars().all(is_plain)).then(|| document.problem(place, message(), None))
 }
 
-fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec<Problem> {
+fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec<Diagnostic> {
     let PlayerKeys { engine, endgame, consult, unsure, history, quiescence, ties, book, .. } = player;
     let mut problems = vec![];
     let mut problem = |key: &str, message: &str, help| {
@@ -483,13 +483,13 @@ fn check_knowledge(document: &Document, place: &str, player: &PlayerKeys) -> Vec
     problems
 }
 
-fn check_sprt(document: &Document, sprt: Option<&SprtKeys>) -> Option<Problem> {
+fn check_sprt(document: &Document, sprt: Option<&SprtKeys>) -> Option<Diagnostic> {
     let SprtKeys { elo0, elo1, .. } = *sprt.filter(|sprt| sprt.elo0 >= sprt.elo1)?;
     let message = format!("expected more than `elo0`, which is {elo0}, found `{elo1}`");
     Some(document.problem("tournament.sprt.elo1", message, None))
 }
 
-fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Problem> {
+fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Diagnostic> {
     let teams: BTreeSet<&str> = keys.players.iter().map(PlayerKeys::team).collect();
     let known: Vec<&str> = teams.iter().copied().collect();
     let mut problems = vec![];
@@ -507,7 +507,7 @@ fn check_published(document: &Document, keys: &TournamentKeys) -> Vec<Problem> {
 }
 
 /// Two players who leave nothing to chance play the same games again in every round, which proves nothing.
-fn check_rounds(document: &Document, keys: &TournamentKeys, schedule: &Schedule) -> Option<Problem> {
+fn check_rounds(document: &Document, keys: &TournamentKeys, schedule: &Schedule) -> Option<Diagnostic> {
     if keys.rounds == 1 || keys.milliseconds.is_some() {
         return None;
     }
@@ -524,7 +524,7 @@ fn check_rounds(document: &Document, keys: &TournamentKeys, schedule: &Schedule)
     Some(document.problem("tournament.rounds", message, Some(help)))
 }
 
-fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedule) -> Vec<Problem> {
+fn check_schedule(document: &Document, file: &TournamentFile, schedule: &Schedule) -> Vec<Diagnostic> {
     if let Some(problem) = check_rounds(document, &file.tournament, schedule) {
         return vec![problem];
     }
@@ -569,8 +569,8 @@ mod tests {
         Network::new(NodeKind::Sum, &weights).expect("weights of a network").to_player_file()
     }
 
-    /// Two networks that meet at the initial position, so many times.
-    fn from_the_start(rounds: u32, change: impl Fn(&mut [PlayerKeys; 2])) -> Result<Tournament, Report> {
+    /// Two networks that meet at the initial position, `rounds` times.
+    fn from_the_start(rounds: u32, change: impl Fn(&mut [PlayerKeys; 2])) -> Result<Tournament, Diagnostics> {
         let player = |seed: u32| PlayerKeys {
             name: seed.to_string(),
             player: Some(format!("{seed}.acp")),

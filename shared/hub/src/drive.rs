@@ -1,4 +1,4 @@
-//! The driver's side of the protocol: the engine of somebody else, in a process of its own.
+//! The driver's side of the protocol: another program's engine, in a process of its own.
 
 use crate::line::{Line, quoted, read_line};
 use crate::text::{move_text, parse_move, position_text};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Why an engine can't go on; whoever plays against it may call that a forfeit.
+/// Why an engine can't continue; its opponent may call that a forfeit.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// It can't be started.
@@ -36,7 +36,7 @@ pub enum HubError {
     /// It says that something is wrong.
     #[error("the engine says: {0}")]
     Complaint(String),
-    /// It wants a game that has ended to go on.
+    /// It wants to continue a game that has ended.
     #[error("expected a game under way")]
     Over,
 }
@@ -106,7 +106,7 @@ impl HubEngine {
         &self.name
     }
 
-    /// Tells it that a new game begins.
+    /// Starts a new game.
     ///
     /// # Errors
     /// If it has gone.
@@ -174,7 +174,7 @@ impl Drop for HubEngine {
     }
 }
 
-/// The line that tells an engine its limits.
+/// The line that sets the limits of an engine.
 fn level(limits: &Limits) -> String {
     let nodes = limits.nodes.map(|nodes| format!(" nodes={nodes}"));
     let time = limits.time.map(|time| format!(" move-time={}", time.as_secs_f64()));

@@ -1,4 +1,4 @@
-//! The engine's side of the protocol: a player at the service of whoever writes the commands.
+//! The engine's side of the protocol: a player that follows the commands of a driver.
 
 use crate::line::{Line, quoted, read_line};
 use crate::text::{move_text, parse_move, parse_position};
@@ -205,7 +205,7 @@ impl<'a, W: Write> Engine<'a, W> {
     fn set_up(&mut self, line: &Line) -> io::Result<()> {
         match read_game(line) {
             Ok(game) => {
-                // Some drivers never say that a game is new: it is if it does not go on from the last one.
+                // Some drivers never say that a game is new: it is if it does not continue the last one.
                 let goes_on =
                     game.start() == self.game.start() && game.moves().starts_with(self.game.moves());
                 if !self.fresh && !goes_on {
@@ -234,7 +234,7 @@ impl<'a, W: Write> Engine<'a, W> {
         Ok(())
     }
 
-    /// Thinks while the opponent does. When the opponent has moved as expected the player goes on, for as long as it may
+    /// Thinks while the opponent does. When the opponent has moved as expected the player continues, for as long as it may
     /// use for a move, or from what it has found so far.
     fn ponder(&mut self, limits: &Limits) -> io::Result<Option<Thought>> {
         let endless = Limits { depth: MAX_DEPTH, nodes: None, time: None, ..*limits };
@@ -294,7 +294,7 @@ impl<'a, W: Write> Engine<'a, W> {
                 };
                 player.watch(game, limits, &mut Watch { stop: &stop, report: &mut report })
             });
-            // Whoever does not listen any more is not thought for: what can't be said ends the thought.
+            // If the driver no longer reads, the search ends: a failed write ends it.
             let mut failed: Option<io::Error> = None;
             let mut note = |said: io::Result<()>| {
                 if let Err(error) = said {
@@ -305,7 +305,7 @@ impl<'a, W: Write> Engine<'a, W> {
             let mut gone = false;
             while !thinking.is_finished() {
                 for (depth, nodes, lines, time) in reports.try_iter() {
-                    // While the opponent thinks the driver is told nothing.
+                    // While the opponent thinks, nothing is written to the driver.
                     if pondering.is_none() || deadline.is_some() {
                         note(inform(output, man, depth, nodes, &lines, time));
                     }
@@ -321,7 +321,7 @@ impl<'a, W: Write> Engine<'a, W> {
                     Ok(Ok(text)) => text,
                     Err(RecvTimeoutError::Timeout) => continue,
                     Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
-                        // Whoever has gone would never stop a search without limits.
+                        // A driver that has gone would never stop a search without limits.
                         gone = true;
                         if limits.depth >= MAX_DEPTH && limits.time.is_none() && limits.nodes.is_none() {
                             stop.store(true, Ordering::Relaxed);
@@ -375,7 +375,7 @@ fn say(output: &mut impl Write, text: &str) -> io::Result<()> {
     output.flush()
 }
 
-/// Tells the driver what the player has found so far. A score is in men, where the player knows what a man is worth to it.
+/// Writes what the player has found so far to the driver. A score is in men, where the player knows what a man is worth to it.
 fn inform(
     output: &mut impl Write,
     man: Option<f32>,

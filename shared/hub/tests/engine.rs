@@ -103,7 +103,7 @@ fn pondering_answers_for_the_position_that_was_expected() {
     let moves: Vec<&str> = missed.iter().filter_map(|line| line.strip_prefix("done move=")).collect();
     assert_eq!(moves.len(), 2, "one answer to `stop`, and one to the real question: {missed:?}");
     assert!(moves[1].starts_with("15x22"), "it must capture after 22-18: {missed:?}");
-    // While the opponent thinks, nothing is told.
+    // While the opponent thinks, nothing is written.
     let quiet = answers(&format!("level depth=5\n{expected}go ponder\nstop\n"));
     assert!(quiet.iter().all(|line| !line.starts_with("info")), "{quiet:?}");
 }

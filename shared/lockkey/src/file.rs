@@ -44,7 +44,7 @@ struct Read {
 }
 
 impl Level {
-    /// The level as a JSON object: its rows, its figures if it can be solved, and how it was found, if told.
+    /// The level as a JSON object: its rows, its figures if it can be solved, and how it was found, if given.
     pub fn to_json(&self, found: Option<&serde_json::Value>) -> serde_json::Value {
         let metrics = self.difficulty().ok();
         serde_json::json!(Written { format: FORMAT, rows: self.rows(), metrics, found })

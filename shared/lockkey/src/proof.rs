@@ -126,7 +126,7 @@ impl Situation<'_> {
 }
 
 impl<'a> Rooms<'a> {
-    /// Only rooms with a door are told apart, and the entry's: sixteen locks have 64 doors at most, so 65 rooms.
+    /// Only rooms with a door are distinguished, and the entry's: sixteen locks have 64 doors at most, so 65 rooms.
     fn new(level: &'a Level) -> Self {
         let mut rooms = Self { level, doors: vec![], beside: vec![], keys: vec![], entry: 0, exit: 0 };
         let mut room_of = BTreeMap::new();

@@ -80,7 +80,7 @@ impl Level {
         Self::new(Rules { width: board.width(), height: board.height(), colours, ..default }, board)
     }
 
-    /// The level as a JSON object, with its figures and how it was found, if told.
+    /// The level as a JSON object, with its figures and how it was found, if given.
     pub fn to_json(&self, metrics: Option<&Rating>, found: Option<&serde_json::Value>) -> serde_json::Value {
         let rows = self.board.to_string().lines().map(str::to_owned).collect();
         serde_json::json!(Written { format: FORMAT, rules: &self.rules, rows, metrics, found })

@@ -15,7 +15,7 @@ use crate::rules::{InitialMatches, Rules, SCORES};
 use crate::vector::{LANES, Lanes};
 use crate::word::Bits;
 
-/// Vectors that take turns: while one waits for its last result, another can go on.
+/// Vectors that take turns: while one waits for its last result, another can continue.
 const GROUPS: usize = 2;
 
 /// The plays of one vector.

@@ -143,7 +143,7 @@ pub enum RateError {
 /// Plays between two looks at the result.
 const BATCH: usize = 64;
 
-/// Standard errors by which an estimate must miss before it counts as having missed. So many, because a search finds the
+/// Standard errors by which an estimate must miss before it counts as having missed. This many, because a search finds the
 /// luckiest of thousands of boards, and because scores have long tails, which few plays do not show.
 const SURE: f64 = 4.0;
 

@@ -138,7 +138,7 @@ impl Rules {
     /// Colours that three bit planes can tell apart from each other and from an empty cell.
     pub const MOST_COLOURS: u8 = 7;
 
-    /// How many times blocks may be cleared in one move: with few colours and refill it might go on for ever.
+    /// How many times blocks may be cleared in one move: with few colours and refill it might never end.
     pub const MOST_WAVES: u16 = 100;
 
     /// Cells of the board.

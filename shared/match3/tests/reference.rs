@@ -176,7 +176,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
             swap_back,
             into_empty,
             initial_matches,
-            // One or two colours would go on clearing to the limit at every move: true, but slow to check.
+            // One or two colours would keep clearing to the limit at every move: true, but slow to check.
             refill: refill && colours > 2,
             score,
         },

@@ -22,7 +22,7 @@ pub enum Horizon {
     Remaining,
 }
 
-/// Chokudai search: several narrow beams one after the other, each going on with the states that those before
+/// Chokudai search: several narrow beams one after the other, each continuing with the states that those before
 /// it left over.
 ///
 /// In every turn of a beam the `width` best states of the layer are taken out and all their moves entered in
@@ -171,7 +171,7 @@ const SCORE_SHIFT: u32 = 44;
 const PARENT_SHIFT: u32 = 16;
 
 impl Entered {
-    /// A move to a cell by somebody without score or parent.
+    /// A move to a cell by a state without score or parent.
     fn by_move(way: Direction, cell: Cell, points: u8) -> Self {
         Self((u64::from(points) << SCORE_SHIFT) + (u64::from(cell) << 2) + u64::from(way.gene()))
     }
@@ -184,7 +184,7 @@ impl Entered {
         Self(score + ((parent as u64) << PARENT_SHIFT) + select_unpredictable(pays, step.0, unpaid))
     }
 
-    /// The same state with so much more.
+    /// The same state with these points added.
     fn ahead_by(self, progress: u32) -> Self {
         Self(self.0 + (u64::from(progress) << SCORE_SHIFT))
     }
@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
         for beams_left in (0..self.options.beams).rev() {
             for layer in 0..depth {
                 for states_left in (0..self.options.width).rev() {
-                    // The last one may stay where it is: nobody will look at its layer again.
+                    // The last one may stay where it is: its layer is not read again.
                     let is_last = beams_left + states_left == 0;
                     let waiting = &mut self.layers[layer];
                     let Some(state) = (if is_last { waiting.top() } else { waiting.pop() }) else { break };

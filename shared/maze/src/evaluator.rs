@@ -250,7 +250,7 @@ fn take(mark: &mut u32, walk: u32, points: u32) -> u32 {
     if taken { 0 } else { points }
 }
 
-/// What repair r1 makes of a direction; a cell that nobody can enter or leave leads to itself.
+/// What repair r1 makes of a direction; a cell that cannot be entered or left leads to itself.
 fn nearest_move(board: &Board, cell: Cell, wanted: Direction) -> (Direction, Cell) {
     let possible = |way: Direction| board.step(cell, way).map(|next| (way, next));
     wanted.nearest().into_iter().find_map(possible).unwrap_or((wanted, cell))

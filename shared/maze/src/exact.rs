@@ -30,7 +30,7 @@ impl Default for Exact {
 const STAGES: [(usize, usize); 6] =
     [(3, 1 << 10), (3, 1 << 13), (5, 1 << 13), (5, 1 << 16), (5, 1 << 19), (5, 1 << 22)];
 
-/// Prices hardly improve after so many rounds.
+/// Prices hardly improve after this number of rounds.
 pub(crate) const PRICE_ROUNDS: usize = 100;
 
 /// Fewer are no use: nothing can be cut off before the first moves fill the memory of relaxed walks.
@@ -82,7 +82,7 @@ impl Exact {
     }
 }
 
-/// A good path to begin with, and the bound that needs no thought: so many cells of the most points.
+/// A good path to begin with, and the trivial bound: as many cells of the most points as there are turns.
 pub(crate) fn first_answer(board: &Board, turns: Turns) -> Solution {
     let beam = Chokudai { width: 64, beams: 1, replan: false, horizon: Horizon::Remaining, distinct: true };
     let mut points: Vec<u32> =

@@ -131,7 +131,7 @@ impl std::str::FromStr for Goal {
     }
 }
 
-/// A goal on one board in a game of so many turns.
+/// A goal on one board in a game of this number of turns.
 #[derive(Clone, Debug)]
 pub struct Objective {
     goal: Goal,

@@ -97,7 +97,7 @@ impl Reach {
         Self { cells, distances, ranks }
     }
 
-    /// How many cells can be reached in so many moves.
+    /// How many cells can be reached in this number of moves.
     fn within(&self, moves: usize) -> usize {
         self.distances.partition_point(|&distance| distance <= moves)
     }
@@ -148,7 +148,7 @@ impl Relaxation {
         cells.saturating_mul(size_of::<i16>() << (2 * digits))
     }
 
-    /// Whether a relaxation can be computed within so many bytes.
+    /// Whether a relaxation can be computed within this number of bytes.
     pub(crate) fn check(
         board: &Board,
         turns: Turns,

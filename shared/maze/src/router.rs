@@ -1,7 +1,7 @@
 //! Operators that know what a path is, for genetic algorithms whose children shall be better than chance.
 //!
 //! A gene means little without those before it: cut two genomes and join them, and the second half walks
-//! somewhere else than in its parent. These operators keep the cells where they are: a tail planned anew from
+//! somewhere else than in its parent. These operators keep the cells where they are: a tail planned again from
 //! where the path stands, a detour between two cells of the path, a crossover where two paths meet.
 
 use crate::board::{Board, Cell, Turns};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// The most memory a guide may take, in bytes.
 const MAX_GUIDE_MEMORY: usize = 1 << 28;
 
-/// What may still be collected from each cell with so many moves left: an estimate from above, the same
-/// whoever computes it. Many routers can share one.
+/// What may still be collected from each cell with a number of moves left: an upper bound, the same
+/// for all callers. Many routers can share one.
 #[derive(Clone, Debug)]
 pub struct Guide {
     relaxation: Relaxation,
@@ -58,7 +58,7 @@ impl Guide {
 pub struct Meeting {
     /// Turns of the child that come from the first parent.
     pub turn: usize,
-    /// The turn of the second parent with which the child goes on.
+    /// The turn of the second parent with which the child continues.
     pub other_turn: usize,
 }
 
@@ -93,7 +93,7 @@ impl Router {
         }
     }
 
-    /// Plans all moves of a path from turn `from` on anew. `guided` asks for the guide's advice, if there is
+    /// Plans all moves of a path from turn `from` on again. `guided` asks for the guide's advice, if there is
     /// one.
     ///
     /// # Panics
@@ -145,7 +145,7 @@ impl Router {
     }
 
     /// Makes the most promising child that walks as `first` does to a cell where both paths come by, in
-    /// whatever turn, and goes on as `second` does from there. Where that ends too early, the rest is
+    /// whatever turn, and continues as `second` does from there. Where that ends too early, the rest is
     /// planned. `None`, and `child` is worth nothing, when the paths meet nowhere but where the child would
     /// be one of them.
     ///
@@ -198,7 +198,7 @@ impl Router {
     }
 }
 
-/// Joins two paths, and tells how many turns the child has by that.
+/// Joins two paths, and returns how many turns the child has by that.
 fn join(first: &[u8], second: &[u8], meeting: Meeting, child: &mut [u8]) -> usize {
     let Meeting { turn, other_turn } = meeting;
     let end = child.len().min(turn + second.len() - other_turn);

@@ -11,7 +11,7 @@ use crate::taken::{TakenRows, is_taken, word_of};
 pub struct Planning {
     /// States kept for each turn, 1 to [`Planning::MAX_WIDTH`].
     pub width: usize,
-    /// Every state's worth is raised by a random part of so many points, so that equal calls give different
+    /// Every state's worth is raised by a random part of this number of points, so that equal calls give different
     /// stretches.
     pub noise: u32,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) from: Cell,
     /// The last moves before it, as the guide remembers them.
     pub(crate) memory: usize,
-    /// Tells what may still be collected; without it the points at hand decide.
+    /// An estimate of what may still be collected; without it the points at hand decide.
     pub(crate) guide: Option<&'a Relaxation>,
     /// Where it must lead; without it, anywhere.
     pub(crate) goal: Option<&'a Destination>,
@@ -134,7 +134,7 @@ impl Segment {
         cells.into_iter().for_each(|&cell| self.taken.insert(0, cell));
     }
 
-    /// The best moves found; none if the goal can't be reached in so many.
+    /// The best moves found; none if the goal can't be reached in this number of moves.
     pub(crate) fn plan(
         &mut self,
         stretch: Stretch<'_>,

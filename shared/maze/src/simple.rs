@@ -76,7 +76,7 @@ fn move_by_move(board: &Board, turns: Turns, mut choose: impl FnMut(&[Choice]) -
     solution
 }
 
-/// Goes on until the objective is reached, the walk has ended, or the game is over. `choose` is given what each possible
+/// Continues until the objective is reached, the walk has ended, or the game is over. `choose` is given what each possible
 /// move adds, in search order, and `None` for one that ends the walk.
 fn pursue(
     board: &Board,

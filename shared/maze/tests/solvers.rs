@@ -92,7 +92,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// On boards this small every path of so many turns comes back to cells that it has left long ago.
+    /// On boards this small every path of this number of turns comes back to cells that it has left long ago.
     #[test]
     fn the_exact_solver_is_right_on_crowded_boards(
         side in 2usize..5, seed in any::<u32>(), walls in 0u8..30, count in 10usize..20

@@ -288,14 +288,14 @@ impl Ties {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BookKey {
-    /// A book that everybody has.
+    /// A built-in book.
     Named(NamedBook),
     /// Lines of play from the initial position, such as `"11-15 23-19 8-11"`; what more lines contain is played more
     /// often.
     Lines(#[schemars(length(min = 1, max = 10_000))] Vec<String>),
 }
 
-/// A book that everybody has.
+/// One of the built-in books.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedBook {
@@ -528,7 +528,7 @@ impl Checkers {
         }
     }
 
-    /// What those who evolve know beside the position, and how they search, if that is not what everybody does.
+    /// What evolving players know beside the position, and how they search, if that is not the default.
     fn knowledge(&self) -> Option<Knowledge> {
         let style = Style { history: self.history, quiescence: self.quiescence, ties: self.ties.of_games() };
         let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);

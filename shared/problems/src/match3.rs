@@ -210,7 +210,7 @@ impl Boards {
         let board = self.spec.board(genes).expect("genomes have the board's length");
         let (player, plays) = (self.spec.player, self.spec.plays);
         let seed = genes.iter().fold(plays.seed, |seed, gene| mix(seed ^ u64::from(*gene)).wrapping_add(1));
-        // With several targets a first look tells which of them is the nearest.
+        // With several targets a first look finds the nearest of them.
         let target = if let [only] = *self.spec.wanted() {
             only
         } else {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Collect as many points as a walk of so many turns can, or reach another goal.
+/// Collect as many points as possible in a walk of `turns` steps, or reach another goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Maze {

@@ -124,7 +124,7 @@ fn needed(curves: &[Vec<(u64, f64)>]) -> f64 {
     median(curves.iter().map(of_one).collect())
 }
 
-/// The best fitness after so many generations, in the median; what was good enough stays it.
+/// The best fitness after this number of generations, in the median.
 fn best_after(curves: &[Vec<(u64, f64)>], generation: usize) -> f64 {
     median(curves.iter().map(|curve| curve[generation.min(curve.len() - 1)].1).collect())
 }
@@ -138,7 +138,7 @@ fn a_share_that_really_passes_is_found() {
     let outcome = evolution::epoch::run(&*evolver, &task).unwrap();
     let champion = evolver.champion(&outcome.state).unwrap();
     let level = spec.level(&champion.genome).unwrap();
-    // Counted anew from the scores of other plays, without the crate's own statistics.
+    // Counted from the scores of other plays, without the crate's own statistics.
     let game = Game::new(&spec.rules).unwrap();
     let scores = game.scores(&level.board, Player::Random, 77, 20_000).unwrap();
     let passed = scores.iter().filter(|&&score| score >= spec.rules.pass).count() as f64 / 20_000.0;

@@ -24,5 +24,5 @@ pub use scale::Stretch;
 /// What charts look like.
 pub(crate) const STYLE: &str = include_str!("chart.css");
 
-/// Colours that can be told apart; further series are dashed or pale.
+/// Colours that can be distinguished; further series are dashed or pale.
 pub const COLOURS: usize = 8;

@@ -25,7 +25,7 @@ pub fn document(runs: &[Run], made: String) -> Document {
     }
     sections.push(curves(runs));
     sections.push(Section::new("figures", "Side by side", vec![Block::Table(figures(runs))]));
-    sections.push(Section::new("differences", "What was done differently", vec![differences(runs)]));
+    sections.push(Section::new("differences", "Different settings", vec![differences(runs)]));
     Document {
         title: names.join(" · "),
         headline: headline(runs),
@@ -71,7 +71,7 @@ fn tile(run: &Run) -> Tile {
     Tile::new(&run.id, number(best(run)), note)
 }
 
-/// The best and the mean fitness of a run at some generation, after so many evaluations.
+/// The best and the mean fitness of a run at some generation, and its evaluations until then.
 struct Moment {
     generation: u64,
     evaluations: f64,
@@ -79,7 +79,7 @@ struct Moment {
     mean: f64,
 }
 
-fn course(run: &Run, most: usize) -> Vec<Moment> {
+fn history(run: &Run, most: usize) -> Vec<Moment> {
     at_generations(run, most)
         .into_iter()
         .filter(|(_, rows)| !rows.is_empty())
@@ -93,11 +93,11 @@ fn course(run: &Run, most: usize) -> Vec<Moment> {
 }
 
 fn curves(runs: &[Run]) -> Section {
-    let courses: Vec<Vec<Moment>> = runs.iter().map(|run| course(run, POINTS)).collect();
+    let histories: Vec<Vec<Moment>> = runs.iter().map(|run| history(run, POINTS)).collect();
     let chart = |name, title, across, up, point: fn(&Moment) -> (f64, f64)| {
-        let series = runs.iter().zip(&courses).enumerate();
-        let series = series.map(|(at, (run, course))| {
-            Series::curve(shortened(&run.id, 50), at, course.iter().map(point).collect())
+        let series = runs.iter().zip(&histories).enumerate();
+        let series = series.map(|(at, (run, history))| {
+            Series::curve(shortened(&run.id, 50), at, history.iter().map(point).collect())
         });
         let chart = Lines {
             name,
@@ -129,7 +129,7 @@ fn curves(runs: &[Run]) -> Section {
         "Curves",
         vec![
             figure(best, "The best of all islands' populations.", Some(table(runs))),
-            figure(cost, "The same, for what it cost.", None),
+            figure(cost, "The same by evaluations, which are the cost of a search.", None),
             figure(mean, "The mean of all islands.", None),
         ],
     )
@@ -138,19 +138,19 @@ fn curves(runs: &[Run]) -> Section {
 fn table(runs: &[Run]) -> Table {
     let names = runs.iter().map(|run| code(&run.id));
     let columns = std::iter::once("generation".to_owned()).chain(names).collect();
-    let courses: Vec<Vec<Moment>> = runs.iter().map(|run| course(run, ROWS)).collect();
-    let mut generations: Vec<u64> = courses.iter().flatten().map(|moment| moment.generation).collect();
+    let histories: Vec<Vec<Moment>> = runs.iter().map(|run| history(run, ROWS)).collect();
+    let mut generations: Vec<u64> = histories.iter().flatten().map(|moment| moment.generation).collect();
     generations.sort_unstable();
     generations.dedup();
-    let at = |course: &Vec<Moment>, generation: u64| {
-        course
+    let at = |history: &Vec<Moment>, generation: u64| {
+        history
             .iter()
             .find(|moment| moment.generation == generation)
             .map_or("–".to_owned(), |m| number(m.best))
     };
     let row = |&generation: &u64| {
         std::iter::once(count(generation))
-            .chain(courses.iter().map(|course| at(course, generation)))
+            .chain(histories.iter().map(|history| at(history, generation)))
             .collect()
     };
     Table { caption: "Best fitness".to_owned(), columns, rows: generations.iter().map(row).collect() }
@@ -207,7 +207,7 @@ fn differences(runs: &[Run]) -> Block {
 fn data(runs: &[Run]) -> Data {
     let mut table = Table::new("", &["run", "generation", "evaluations", "best", "mean"]);
     for run in runs {
-        for moment in course(run, usize::MAX) {
+        for moment in history(run, usize::MAX) {
             table.push(vec![
                 run.id.clone(),
                 moment.generation.to_string(),

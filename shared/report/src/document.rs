@@ -15,13 +15,13 @@ pub struct Document {
     pub headline: String,
     /// The figures that one looks for first.
     pub tiles: Vec<Tile>,
-    /// What it tells.
+    /// Its sections, in order.
     pub sections: Vec<Section>,
     /// All the numbers behind it, each a file of its own.
     pub data: Vec<Data>,
     /// When and by what it was written: nothing else in it depends on the time.
     pub made: String,
-    /// Seconds after which a page asks to be read anew, because it is still being written.
+    /// Seconds after which a page reloads, because the run is not finished.
     pub refresh: Option<u32>,
 }
 
@@ -148,7 +148,7 @@ pub struct Gallery {
 /// Rows and columns of text.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it tells.
+    /// A caption.
     pub caption: String,
     /// What stands above each column.
     pub columns: Vec<String>,

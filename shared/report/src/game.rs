@@ -43,8 +43,8 @@ fn class(piece: char) -> &'static str {
     }
 }
 
-/// The game on a page: the board as it was at the end, every move with the board after it, and the means to step
-/// through them from the start position for those whose browser runs scripts.
+/// The game on a page: the board and every move with the board after it. Scripts open the game at its start position and
+/// step through it. Without scripts and on paper, the board at the end is shown.
 pub(crate) fn html(game: &Game) -> String {
     let [black, white] = game.players.each_ref().map(|name| escaped(name));
     let (title, result) = (escaped(&game.title), escaped(&game.result));

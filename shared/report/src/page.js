@@ -23,7 +23,7 @@
     const all = plies(game);
     if (!all.length) return;
     game.querySelector(".steps").hidden = false;
-    show(game, places?.[at] ?? all.length);
+    show(game, places?.[at] ?? 0);
   });
   const games = (within) => [...within.querySelectorAll(".game")];
   const keys = { Home: "first", ArrowLeft: "back", ArrowRight: "on", End: "last" };

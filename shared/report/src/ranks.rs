@@ -19,7 +19,7 @@ pub(crate) fn ranks(values: &[f64]) -> Vec<f64> {
 /// The largest samples whose chances are counted rather than approximated.
 const COUNTED: usize = 20;
 
-/// The chance that two samples from one distribution differ at least so much in their ranks, to either side
+/// The chance that two samples from one distribution differ at least this much in their ranks, to either side
 /// (Mann and Whitney, 1947). Exact for small samples without equal values, by the normal distribution otherwise.
 pub(crate) fn rank_sum_chance(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len(), other.len());

@@ -1,7 +1,7 @@
 //! The report of one run.
 
 mod advice;
-mod course;
+mod fitness_curves;
 mod migration;
 mod outcome;
 mod strength;
@@ -13,11 +13,11 @@ use crate::text::{code, count, number, percent, time};
 use evolution::epoch::Standing;
 use evolution::statistics::{EpochStatistics, GenerationRow};
 
-pub(crate) use course::at_generations;
+pub(crate) use fitness_curves::at_generations;
 pub use strength::{Score, Strength, Strengths};
 pub use strip::Strip;
 
-/// All that a report tells of a run.
+/// The data of a report of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     /// Its name.
@@ -189,11 +189,17 @@ impl Run {
         let found =
             found.map_or(String::new(), |champion| format!(", generation {}", count(champion.generation)));
         let flow = migration::total(self);
-        let rate = self.evaluations() as f64 * 1000.0 / self.elapsed.max(1) as f64;
+        // The time of a very short run is not recorded.
+        let rate = match self.elapsed {
+            0 => String::new(),
+            elapsed => {
+                format!("{} a second", count((self.evaluations() as f64 * 1000.0 / elapsed as f64) as u64))
+            }
+        };
         let mut tiles = vec![
             Tile::new("Best fitness", number(fitness), format!("island {island}{found}")),
             Tile::new("Generations", count(self.generations()), format!("{} epochs", count(self.epochs()))),
-            Tile::new("Evaluations", count(self.evaluations()), format!("{} a second", count(rate as u64))),
+            Tile::new("Evaluations", count(self.evaluations()), rate),
             Tile::new("Time", time(self.elapsed), work::remark(self)),
             Tile::new("Islands", count(self.islands.len() as u64), self.topology.0.clone()),
             Tile::new(
@@ -233,7 +239,7 @@ fn put_beside(sections: &mut [Section], run: &Run) -> bool {
     let is_best =
         |block: &&mut Block| matches!(block, Block::Gallery(all) if all.pictures.len() == 1 && !all.folded);
     let best = found.flat_map(|section| &mut section.blocks).find(is_best);
-    let Some((best, curve)) = best.zip(course::fitness_beside(run)) else { return false };
+    let Some((best, curve)) = best.zip(fitness_curves::fitness_beside(run)) else { return false };
     let picture = std::mem::replace(best, Block::Text(String::new()));
     *best = Block::Beside(Box::new([picture, curve]));
     true
@@ -245,7 +251,7 @@ pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
         run.damage().into_iter().chain(strength::section(run)).chain(shown).collect();
     // Relative fitness does not show strength: it comes after what does.
     let is_drawn = run.absolute && put_beside(&mut sections, run);
-    let (fitness, diversity) = (course::fitness(run, is_drawn), course::diversity(run));
+    let (fitness, diversity) = (fitness_curves::fitness(run, is_drawn), fitness_curves::diversity(run));
     if run.absolute {
         sections.extend(fitness.into_iter().chain(diversity));
     } else {

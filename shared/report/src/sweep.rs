@@ -3,9 +3,9 @@
 use crate::chart::{Lines, Range, Ranges, Series, Size, Stretch};
 use crate::document::{Block, Data, Document, Figure, Gallery, Section, Step, Table, Tile};
 use crate::ranks::{holm, rank_sum_chance, ranks};
-use crate::text::{code, count, number, shortened, times};
+use crate::text::{code, count, number, rounded, shortened, times};
 
-/// All that a report tells of a sweep.
+/// The data of a report of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
     /// Its name.
@@ -18,7 +18,7 @@ pub struct Sweep {
     pub repeats: u32,
     /// Its axes; the values of the last change fastest.
     pub axes: Vec<Axis>,
-    /// For each combination what its repeats brought; some may be missing.
+    /// The results of the repeats of each combination; some may be missing.
     pub points: Vec<Vec<Cell>>,
     /// The sweep as it can be run again.
     pub config: String,
@@ -39,7 +39,7 @@ pub struct Axis {
     pub values: Vec<Vec<String>>,
 }
 
-/// What one cell brought.
+/// The result of one cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     /// Which repeat it is.
@@ -146,11 +146,16 @@ fn headline(sweep: &Sweep) -> String {
             .collect();
         parts.join(", ")
     };
-    let lead = number(mean(&sweep.points[best]).0);
-    let second = order.get(1).map_or(String::new(), |&second| {
-        format!("; the next best combination reaches {}", number(mean(&sweep.points[second]).0))
-    });
-    format!("The highest mean fitness is {lead}, with {}{second}. {size}", named(best))
+    let reached = |point: usize| mean(&sweep.points[point]).0;
+    let equal =
+        order.iter().filter(|&&point| reached(point).total_cmp(&reached(best)).is_eq()).count() as u64;
+    let others = match (equal - 1, order.get(1)) {
+        (0, Some(&second)) => format!("; the next best combination reaches {}", rounded(reached(second), 6)),
+        (0, None) => String::new(),
+        (1, _) => "; 1 other combination reaches the same".to_owned(),
+        (more, _) => format!("; {} other combinations reach the same", count(more)),
+    };
+    format!("The highest mean fitness is {}, with {}{others}. {size}", rounded(reached(best), 6), named(best))
 }
 
 fn tiles(sweep: &Sweep) -> Vec<Tile> {
@@ -191,7 +196,7 @@ fn table(sweep: &Sweep) -> Table {
     let row = |(at, cells): (usize, &Vec<Cell>)| {
         let (mean, deviation) = mean(cells);
         let best = cells.iter().map(|cell| cell.best).fold(f64::NEG_INFINITY, f64::max);
-        let results = [number(mean), number(deviation), number(best), cells.len().to_string()];
+        let results = [rounded(mean, 6), rounded(deviation, 3), number(best), cells.len().to_string()];
         key_values(sweep, at).chain(results).collect()
     };
     let rows = sweep.points.iter().enumerate().take(ROWS).map(row).collect();
@@ -229,7 +234,7 @@ fn ranking(sweep: &Sweep) -> Option<Section> {
             small if small < 0.0005 => "< 0.001".to_owned(),
             chance => format!("{chance:.3}"),
         });
-        let results = [number(mean(&sweep.points[point]).0), format!("{:.2}", ranks[point]), chance];
+        let results = [rounded(mean(&sweep.points[point]).0, 6), format!("{:.2}", ranks[point]), chance];
         table.push(
             [(at + 1).to_string()].into_iter().chain(key_values(sweep, point)).chain(results).collect(),
         );
@@ -250,8 +255,10 @@ fn ranking(sweep: &Sweep) -> Option<Section> {
         rows: boxes.collect(),
     };
     let rest = if order.len() > BOXES { format!(" The first {BOXES} are shown.") } else { String::new() };
+    let keys: Vec<String> = key_columns(sweep).collect();
     let caption = format!(
-        "Boxes hold the middle half of the repeats, lines reach from the lowest to the highest; the mark is the median.{rest}"
+        "A row for each combination of {}. Boxes hold the middle half of the repeats, lines reach from the lowest to the highest; the mark is the median.{rest}",
+        keys.join(", ")
     );
     let figure = Figure { picture: chart.draw(), caption, numbers: None };
     Some(Section::new("ranking", "Ranking", vec![Block::Figure(figure), Block::Table(table)]))
@@ -291,7 +298,7 @@ struct Roles {
 }
 
 impl Roles {
-    /// Names are better told apart as curves, numbers as places.
+    /// Names are shown as curves, numbers as positions on an axis.
     fn of(sweep: &Sweep) -> Option<Self> {
         let long: Vec<usize> =
             (0..sweep.axes.len()).filter(|&axis| sweep.axes[axis].labels.len() > 1).collect();
@@ -318,8 +325,11 @@ fn multiples(sweep: &Sweep) -> Option<Section> {
     let panels = combinations(sweep, &roles.panels);
     let is_single = panels.len() == 1;
     let picture = |fixed: &Vec<(usize, usize)>| {
-        let name =
-            fixed.iter().map(|&(axis, place)| sweep.axes[axis].labels[place].as_str()).collect::<Vec<_>>();
+        let name = fixed.iter().map(|&(axis, place)| {
+            let (key, label) = (sweep.axes[axis].keys.join(", "), &sweep.axes[axis].labels[place]);
+            format!("{} = {label}", key.rsplit('.').next().unwrap_or(&key))
+        });
+        let name: Vec<String> = name.collect();
         let title = if is_single { title(across) } else { shortened(&name.join(", "), 34) };
         let chart = Lines {
             name: "multiples",

@@ -31,6 +31,12 @@ pub fn number(number: f64) -> String {
     }
 }
 
+/// A measured number, such as a deviation, with no more digits than it means.
+pub fn rounded(value: f64, digits: usize) -> String {
+    let text = format!("{value:.*e}", digits.saturating_sub(1));
+    number(text.parse().unwrap_or(value))
+}
+
 /// How often something happened: `1 time`, `2 times`.
 pub fn times(number: u64) -> String {
     if number == 1 { "1 time".to_owned() } else { format!("{} times", count(number)) }
@@ -170,6 +176,11 @@ mod tests {
         assert_eq!([number(359.0), number(0.5), number(-1e-9)], ["359", "0.5", "-1.000e-9"]);
         assert_eq!([number(0.999_999_96), number(-0.5)], ["1", "-0.5"], "no point without digits behind it");
         assert_eq!(number(0.999_994), "0.999994", "nearly all is not all");
+        assert_eq!(
+            [rounded(0.345_678_9, 3), rounded(5.656_854, 3), rounded(77.0, 3)],
+            ["0.346", "5.66", "77"]
+        );
+        assert_eq!([rounded(f64::NAN, 3), rounded(-0.000_123_456, 3)], ["–", "-1.230e-4"]);
         assert_eq!([number(1234.5678), number(f64::NEG_INFINITY), number(-0.0)], ["1234.6", "–", "0"]);
         assert_eq!(
             [count(7), count(1000), count(32_016_000)],

@@ -50,7 +50,7 @@ fn run(islands: u32, epochs: u64) -> Run {
         id: "made-up".to_owned(),
         problem: "onemax".to_owned(),
         state: "finished".to_owned(),
-        reason: Some("all generations are done".to_owned()),
+        reason: Some("generation limit reached".to_owned()),
         digest: Some("0123456789abcdef".to_owned()),
         absolute: true,
         topology: ("ring".to_owned(), (0..islands).map(|at| (at, (at + 1) % islands)).collect()),

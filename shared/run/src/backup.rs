@@ -142,7 +142,7 @@ impl Copy<'_> {
         for (epoch, island) in states {
             let place = Place::State(epochs.states[island as usize][&epoch]);
             let body = match self.copy(&place).await {
-                // Retention does not keep it any more, and nobody needs it.
+                // Retention no longer keeps it.
                 Err(error) if error.is_missing() && epoch + 1 < complete => continue,
                 body => body?,
             };
@@ -156,7 +156,7 @@ impl Copy<'_> {
         for checkpoints in &epochs.checkpoints {
             let Some((&generation, &of)) = checkpoints.last_key_value() else { continue };
             match self.copy(&Place::Checkpoint { generation, of }).await {
-                // A newer one took its place: the epoch begins anew.
+                // A newer one replaced it: the epoch starts again.
                 Err(error) if error.is_missing() => {}
                 copied => drop(copied?),
             }

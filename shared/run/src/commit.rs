@@ -313,7 +313,7 @@ impl GroupCommit {
     }
 
     /// Islands, and those that must be written with them: islands from which something has come to them, and, if states
-    /// are left out that nobody remembers any more, all that are not yet durable up to there.
+    /// are left out that are no longer in memory, all that are not yet durable up to there.
     fn together(&self, islands: impl IntoIterator<Item = u32>, archipelago: &Archipelago) -> BTreeSet<u32> {
         let mut all = BTreeSet::new();
         self.add_with_senders(&mut all, islands, archipelago);
@@ -440,7 +440,7 @@ impl Kept {
         !self.pending.is_empty() || self.inside.is_some() || self.in_commit
     }
 
-    /// Whether states of epochs that are not written would be left out, because so many epochs are complete everywhere.
+    /// Whether states of unwritten epochs would be left out, because this number of epochs is complete everywhere.
     fn leaves_out(&self, complete: u64) -> bool {
         self.pending.first().is_some_and(|first| first.mark.epoch + 1 < complete)
     }
@@ -489,7 +489,7 @@ impl Kept {
         states.chain(checkpoints).chain(strays)
     }
 
-    /// Whether nobody will ever write or need something again that lay beyond the cut: it has a name of an earlier term or
+    /// Whether an object beyond the cut will never be written or needed again: it has a name of an earlier term or
     /// attempt, or its epoch is long written. A delayed deletion can then do no harm, even if another process has opened
     /// the run since.
     fn is_over(&self, place: &Place, names: Names, safe: u64) -> bool {

@@ -66,12 +66,12 @@ impl StoredEpochs {
     /// Reads the records of all islands, and finds out what states there are.
     ///
     /// # Errors
-    /// If objects cannot be listed. Whatever cannot be read is told in [`StoredEpochs::damage`].
+    /// If objects cannot be listed. [`StoredEpochs::damage`] lists those that cannot be read.
     pub async fn read(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
         Self::read_some(store, run, head, Extent::Everything).await
     }
 
-    /// The same without commits that cannot be read, or that this part of the journal does not explain: those are told in
+    /// The same without commits that cannot be read, or that this part of the journal does not explain: they are listed in
     /// [`StoredEpochs::passed_over`].
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl StoredEpochs {
             for (island, cut) in islands.iter_mut().zip(cuts) {
                 drop(island.split_off(cut));
             }
-            // Whoever opened the run had the states from the last epoch that all islands had done on.
+            // The opener of the run had the states from the last epoch on that was complete on all islands.
             let complete = cuts.iter().copied().min().unwrap_or(0);
             if owner.is_some() {
                 for island in &mut islands {
@@ -360,14 +360,14 @@ impl StoredEpochs {
         }
     }
 
-    /// Leaves so many epochs of each island.
+    /// Keeps this number of epochs of each island.
     pub fn limit(&mut self, epochs: u64) {
         for records in &mut self.records {
             records.truncate(epochs as usize);
         }
     }
 
-    /// Cuts the epochs to where all islands fit together, and tells how many are left of each island, and the places of
+    /// Cuts the epochs to where all islands fit together. Returns how many are left of each island, and the places of
     /// states and checkpoints that lie beyond.
     ///
     /// Islands are stored side by side, so a crash may leave some further than others. Every island must still have the

@@ -80,17 +80,17 @@ pub enum RunEvent {
         /// When.
         at: u64,
     },
-    /// It goes on after it was paused, cancelled, or had failed.
+    /// It was resumed after a pause, a cancellation or a failure.
     Continued {
         /// When.
         at: u64,
     },
-    /// Somebody ended it.
+    /// It was cancelled.
     Cancelled {
         /// When.
         at: u64,
     },
-    /// It cannot go on.
+    /// It failed.
     Failed {
         /// Why.
         reason: String,
@@ -169,7 +169,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// An epoch that was held in vain.
+/// An epoch that was leased without a result.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Loss {
     /// The island.

@@ -38,7 +38,7 @@ pub struct RetractedJobs {
     pub batches: u64,
 }
 
-/// A point of the journal from which results begin anew.
+/// A point of the journal from which results are computed again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// The number of the event.
@@ -87,7 +87,7 @@ pub struct Created {
 /// Something that was decided about the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// Its budget was changed when so many epochs were complete.
+    /// Its budget was changed when this number of epochs was complete.
     Extended {
         /// The `[budget]` table in JSON.
         budget: String,

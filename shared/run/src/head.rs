@@ -12,7 +12,7 @@ use crate::summary::{self, RunKind};
 use archipelago::{Archipelago, CompletionError, Mark};
 use bytes::Bytes;
 use codec::Digest;
-use experiment::document::Report;
+use experiment::document::Diagnostics;
 use experiment::file::BudgetKeys;
 use experiment::{Experiment, Plan, SEMANTICS};
 use store::{Kind, Store, StoreError};
@@ -43,12 +43,12 @@ pub enum RunError {
         /// The run.
         run: RunId,
         /// What is wrong.
-        report: Box<Report>,
+        report: Box<Diagnostics>,
     },
     /// It was begun by a version that means something else by the same experiment.
     #[error(
-        "run `{run}` was begun with semantics version {found}, this program has {SEMANTICS}: its results would not \
-         agree; finish it with the version that began it (`{version}`), or start anew with --fresh"
+        "run `{run}` was started with semantics version {found}, this program has {SEMANTICS}: its results would not \
+         agree; finish it with the version that started it (`{version}`), or start a new run with --fresh"
     )]
     Semantics {
         /// The run.

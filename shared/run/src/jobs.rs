@@ -1,7 +1,7 @@
 //! The stored results of a plan's jobs: cells of a sweep, batches of games of a tournament.
 //!
 //! Results are written in batches under the term of their writer. A batch that an older writer adds after the run was
-//! opened anew does not count: the opening event says how many do. Results that were found to be wrong are retracted by an
+//! opened again does not count: the opening event holds how many do. Results that were found to be wrong are retracted by an
 //! event, and written again in a later batch.
 
 use crate::damage::Damage;
@@ -38,7 +38,7 @@ pub struct StoredJobs {
 }
 
 impl StoredJobs {
-    /// Reads what is done of a plan. Whatever cannot be read is told in [`StoredJobs::damage`].
+    /// Reads the results of a plan. [`StoredJobs::damage`] lists what cannot be read.
     ///
     /// # Errors
     /// If objects cannot be listed, or the run was begun with other semantics.
@@ -154,7 +154,7 @@ pub fn kind(plan: &CellPlan) -> RunKind {
     }
 }
 
-/// How far a plan is, after it has been worked on for so many milliseconds.
+/// The progress of a plan, with the milliseconds that it has been computed.
 pub fn outline(progress: &Progress, elapsed: u64) -> Outline {
     let plan = progress.plan();
     Outline {

@@ -1,7 +1,7 @@
 //! The numbered events of a run: what was decided, in order, by one writer at a time.
 //!
 //! Creating number n has exactly one winner, which is all the locking there is. A coordinator opens the journal,
-//! appends that its term has begun, and has thereby fenced whoever wrote before: the other's next append finds
+//! appends that its term has begun, which fences the writer before it: the other's next append finds
 //! its number taken. Every event carries its writer's nonce, because a create that was retried after it had in fact
 //! succeeded also finds its number taken, by itself. Every event also carries the digest of the one before, so that none
 //! can be altered, doubled or taken out between others.
@@ -103,7 +103,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reads all events of a run, and goes on after the last of them as the given writer.
+    /// Reads all events of a run, and continues after the last of them as the given writer.
     ///
     /// # Errors
     /// As for [`read_all`].
@@ -173,7 +173,7 @@ impl Journal {
     /// Whether no other writer has appended since.
     ///
     /// # Errors
-    /// If the store fails: then nobody knows.
+    /// If the store fails: then the outcome is unknown.
     pub async fn stands(&self) -> Result<bool, StoreError> {
         match self.store.size(&Place::Event(self.head.events).in_run(&self.run)).await {
             Ok(_) => Ok(false),

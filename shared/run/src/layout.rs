@@ -224,7 +224,7 @@ pub enum Place {
         /// The number of the batch in the term.
         number: u64,
     },
-    /// What there is to say of a run that ended with so many events.
+    /// The summary of a run that ended with this number of events.
     Summary(u64),
     /// A lasting outcome.
     Artifact(ArtifactName),
@@ -324,7 +324,7 @@ fn joined(numbers: &[u64]) -> String {
     numbers.join("-")
 }
 
-/// Exactly so many numbers.
+/// Exactly `N` numbers.
 fn split<const N: usize>(name: &str) -> Option<[u64; N]> {
     let numbers: Option<Vec<u64>> = name.split('-').map(number).collect();
     numbers?.try_into().ok()

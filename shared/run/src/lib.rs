@@ -12,7 +12,7 @@
 //!   its parts.
 //! - [`repair`] makes a damaged run fit together again, [`backup`] copies a run that may be worked on meanwhile.
 //!
-//! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and serves nobody.
+//! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and opens no port.
 //!
 //! ```
 //! use evolution::epoch;

@@ -109,7 +109,7 @@ fn holder(path: &PathBuf) -> io::Result<Option<Holder>> {
     Ok(if is_free(&file)? { None } else { Some(read_holder(&mut file)) })
 }
 
-/// Locks a file, unless it is locked. A process that only looks has it for a moment: whoever holds it, holds it longer.
+/// Locks a file, unless it is locked. A process that only looks holds the lock for a moment; an owner holds it longer.
 fn is_free(file: &File) -> io::Result<bool> {
     for _ in 0..TRIES {
         match file.try_lock() {
@@ -146,15 +146,15 @@ fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
     file.write_all(describe(owner).as_bytes())
 }
 
-/// A line for people, and one that tells two processes with the same number apart.
+/// A line for people, and one that distinguishes two processes with the same id.
 fn describe(owner: &Owner) -> String {
     format!("{owner}\nsince {} ms after 1970\n", owner.since)
 }
 
-/// Whoever has the lock may be about to write its name.
+/// The holder of the lock may be about to write its name.
 fn read_holder(file: &mut File) -> Holder {
     let mut text = String::new();
-    // What cannot be read tells nothing.
+    // A file that cannot be read names no holder.
     let _ = file.take(MAX_OWNER).read_to_string(&mut text);
     Holder(text)
 }

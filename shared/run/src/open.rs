@@ -29,7 +29,7 @@ use store::{Claim, Kind, Nonce, Store, StoreError};
 /// Who opens a run, and when: a run reads no clock and draws nothing at random.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Tells this opening from all others.
+    /// A nonce that identifies this opening.
     pub nonce: Nonce,
     /// Milliseconds since 1970.
     pub now: u64,
@@ -196,7 +196,7 @@ pub(crate) async fn claim_journal(
 
 /// The checkpoint of an epoch, which is to take no more than it had taken when the checkpoint was made: asynchronously
 /// more may have arrived since. If something is not remembered any more, or the checkpoint is one of other inputs, the
-/// epoch begins anew.
+/// epoch starts again.
 fn resume_at(archipelago: &Archipelago, task: &mut EpochTask, checkpoint: StoredCheckpoint) -> Option<Bytes> {
     let took = |packet: &Packet| checkpoint.took.contains(&(packet.from, packet.epoch));
     let packets: Vec<Packet> = task.packets.iter().filter(|packet| took(packet)).cloned().collect();
@@ -410,7 +410,7 @@ impl OpenRun {
         self.created
     }
 
-    /// How far the run is, after it has been worked on for so many milliseconds.
+    /// The progress of the run, with the milliseconds that it has been computed.
     pub fn outline(&self, elapsed: u64) -> Outline {
         let islands = 0..self.experiment.setting().islands.len() as u32;
         let last = || islands.clone().filter_map(|island| self.archipelago.standing(island)).collect();
@@ -426,7 +426,7 @@ impl OpenRun {
         }
     }
 
-    /// Gives the run another budget, after the event is written, which was when so many epochs were complete.
+    /// Replaces the budget of the run, after the event is written. `epochs` were complete everywhere then.
     pub fn extend(&mut self, budget: &BudgetKeys, complete: u64) {
         let Ok(extended) = self.experiment.with_budget(budget.clone()) else { return };
         self.archipelago.extend(complete, *extended.budget());
@@ -436,7 +436,7 @@ impl OpenRun {
     }
 
     /// Where the run is to end because its time is up, if that is open: to be written as [`RunEvent::Decided`] before
-    /// [`OpenRun::decide`], or else withdrawn. Nothing of it goes on in between.
+    /// [`OpenRun::decide`], or else withdrawn. Nothing of it continues in between.
     pub fn propose_end(&mut self) -> Option<End> {
         self.archipelago.propose_end()
     }

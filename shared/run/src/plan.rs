@@ -39,7 +39,7 @@ impl PlanJournal {
         self.recorded.created.as_ref().map_or(0, |created| created.at)
     }
 
-    /// Opens a term after so many batches of results of the term before, and tells its number.
+    /// Opens a term after this number of batches of results of the term before, and returns its number.
     ///
     /// # Errors
     /// If another writer was faster, or the store fails.
@@ -60,7 +60,7 @@ impl PlanJournal {
         self.log(&RunEvent::Opened { owner, cuts: vec![], batches, at }).await
     }
 
-    /// Writes an event before it is acted on, and tells its number.
+    /// Writes an event before it is acted on, and returns its number.
     ///
     /// # Errors
     /// If another writer was faster, or the store fails.

@@ -8,7 +8,7 @@ use crate::states::States;
 use bytes::Bytes;
 use codec::Digest;
 use experiment::Tournament;
-use experiment::document::Report;
+use experiment::document::Diagnostics;
 use experiment::tournament::ContestantError;
 use std::collections::BTreeMap;
 use store::{Kind, Path, Store, StoreError};
@@ -16,7 +16,7 @@ use store::{Kind, Path, Store, StoreError};
 /// Player files by their digests.
 pub type PlayerFiles = BTreeMap<Digest, Bytes>;
 
-/// Why somebody cannot be looked up.
+/// Why a player cannot be looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum LookUpError {
     /// It is no reference.
@@ -74,7 +74,7 @@ pub enum LookUpError {
     Run(#[from] RunError),
     /// The tournament with these players.
     #[error(transparent)]
-    Report(#[from] Report),
+    Diagnostics(#[from] Diagnostics),
 }
 
 impl From<StoreError> for LookUpError {
@@ -83,7 +83,7 @@ impl From<StoreError> for LookUpError {
     }
 }
 
-/// Somebody by the run it comes from.
+/// A player, named by the run that it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The run.

@@ -46,7 +46,7 @@ impl Pruning {
     }
 }
 
-/// Whether something may be deleted: a later coordinator must find all that it has seen. This is asked anew each time.
+/// Whether an object may be deleted: a later coordinator must find all that it has seen. Checked each time.
 async fn is_ours(claim: Option<&Claim>) -> Result<bool, StoreError> {
     match claim {
         Some(claim) => claim.stands().await,

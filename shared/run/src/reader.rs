@@ -1,4 +1,4 @@
-//! A run as far as it can be read: what is damaged or gone is told, and the rest is there all the same.
+//! A run as far as it can be read: damaged and missing objects are listed, and the rest is still available.
 
 use crate::damage::Damage;
 use crate::epochs::StoredEpochs;

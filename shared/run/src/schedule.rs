@@ -38,7 +38,7 @@ impl CommitSchedule {
         Self { every, now, later: VecDeque::new(), is_later, everything: false }
     }
 
-    /// Notes an epoch of an island of which a crash would now cost so many generations.
+    /// Notes an epoch of an island, and the generations that a crash would now cost.
     pub fn note(&mut self, island: u32, at_stake: u64, worked: Duration) {
         match self.every {
             CheckpointEvery::Generations(limit) if at_stake >= limit => self.add([island]),

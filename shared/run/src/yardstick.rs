@@ -236,7 +236,7 @@ impl Strengths {
         report::run::Strengths { how, opponents: self.opponents.clone(), champions: champions.collect() }
     }
 
-    /// What was measured last of a run that has so many generations so far, as lists show it: of its newest epoch, whether
+    /// What was measured last of a run that has this number of generations, as lists show it: of its newest epoch, whether
     /// that counts or not.
     pub async fn read_newest(
         store: &Store,

@@ -227,7 +227,7 @@ fn commits_and_events_that_were_deleted_are_missed() {
 }
 
 /// Opening a run deletes nothing: a request that is delayed past a takeover would hit what the successor wrote under the
-/// same name. What lay beyond the cut is deleted later, when nobody can need its name any more.
+/// same name. What lay beyond the cut is deleted later, when its name can no longer be needed.
 #[test]
 fn opening_deletes_nothing_and_strays_are_pruned_once_their_epochs_are_written() {
     block_on(async {

@@ -7,7 +7,7 @@ use experiment::{Experiment, Plan};
 use proptest::prelude::*;
 use store::Store;
 
-/// Islands that send to each other, to nobody, or in two groups that exchange nothing.
+/// Islands that send to each other, to none, or in two groups that exchange nothing.
 const TOPOLOGIES: [&str; 3] = [
     r#""ring""#,
     r#""isolated""#,
@@ -40,7 +40,7 @@ enum Step {
     Work(Vec<usize>),
     /// Some islands are written.
     Write(Vec<u32>),
-    /// Some islands are to be written, and the store fails after so many of the objects.
+    /// Some islands are to be written, and the store fails after this number of objects.
     Fail(Vec<u32>, prop::sample::Index),
     /// What retention does not keep is deleted.
     Prune,

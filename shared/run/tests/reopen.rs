@@ -62,7 +62,7 @@ pub(crate) enum Step {
     Work(usize),
     /// Some islands are written.
     Write(Vec<u32>),
-    /// The process ends while it writes some islands: so many of the objects arrive.
+    /// The process ends while it writes some islands: this number of objects arrives.
     Crash(Vec<u32>, prop::sample::Index),
     /// What retention does not keep is deleted.
     Prune,
@@ -135,7 +135,7 @@ impl Process {
         }
     }
 
-    /// Has a checkpoint inside the next epoch of an island, and tells its generation.
+    /// Makes a checkpoint inside the next epoch of an island, and returns its generation.
     pub(crate) fn checkpoint(&mut self, island: u32) -> u64 {
         let assignment = self.open.assign_ready(island);
         let evolver = self.experiment.evolver();
@@ -295,7 +295,7 @@ fn retracted_results_are_computed_again() {
     });
 }
 
-/// Deletes the objects that a function chooses, and tells what a reader finds.
+/// Deletes the objects that a function chooses, and returns what a reader finds.
 async fn damage_after(choose: impl Fn(&Place) -> bool) -> Vec<Damage> {
     let (store, _) = play(&experiment("synchronous"), vec![]).await;
     let paths: Vec<Path> = store.list(&id().folder()).await.unwrap();

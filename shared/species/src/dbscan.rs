@@ -8,7 +8,7 @@ use crate::kinds::{Noise, Species};
 pub struct Dbscan {
     /// Points at most so far apart are neighbours. None are if this is negative or NaN.
     pub epsilon: f64,
-    /// A point with so many neighbours, itself counted, is a core point.
+    /// A point with this number of neighbours, itself counted, is a core point.
     pub min_points: usize,
 }
 
@@ -90,7 +90,7 @@ impl Clustering {
     }
 
     /// Clusters as species, and noise as one wants it. Where no species comes of it, because no cluster does, all
-    /// points are one: nothing tells them apart.
+    /// points are one: they are equal.
     pub fn species(&self, noise: Noise, distances: &Distances) -> Species {
         let labels = match noise {
             _ if self.clusters == 0 && noise != Noise::Own => vec![Some(0); self.labels.len()],

@@ -2,7 +2,7 @@
 
 use crate::distances::Distances;
 
-/// A curve that does not rise to this many times its beginning has no knee: nobody is set apart.
+/// A curve that does not rise to this many times its beginning has no knee: no point is set apart.
 const RISE: f64 = 1.5;
 /// How far below its chord a curve must sag, for it not to be straight.
 const SAG: f64 = 1e-9;
@@ -16,7 +16,7 @@ pub fn epsilon(distances: &Distances, min_points: usize) -> f64 {
 }
 
 /// For each point the least distance within which it has `min_points` points, itself counted; the smallest first.
-/// Where there are not so many points, the distance to the farthest.
+/// Where there are fewer points, the distance to the farthest.
 pub fn k_distances(distances: &Distances, min_points: usize) -> Vec<f64> {
     let points = distances.points();
     let place = min_points.clamp(1, points.max(1)) - 1;

@@ -3,7 +3,7 @@
 /// What becomes of an individual in no dense region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Noise {
-    /// It belongs to no species. The default: what nobody resembles is mostly what a last mutation moved away, and
+    /// It belongs to no species. The default: an outlier is mostly what a last mutation moved away, and
     /// it has no kind among which it could prove itself.
     #[default]
     Drop,
@@ -21,7 +21,7 @@ pub struct Species {
 }
 
 impl Species {
-    /// Of labels from 0 on; a number in between that nobody has is a species without members.
+    /// Of labels from 0 on; an unused number in between is a species without members.
     pub(crate) fn new(labels: Vec<Option<usize>>) -> Self {
         let count = labels.iter().flatten().max().map_or(0, |last| last + 1);
         let mut members = vec![vec![]; count];

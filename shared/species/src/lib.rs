@@ -1,4 +1,4 @@
-//! Species: kinds that can be told apart among the individuals of a population.
+//! Species: groups of similar individuals of a population.
 //!
 //! [`Distances`] between individuals, who are points of any dimension; [`Dbscan`], which finds the regions where they
 //! lie densely, with an epsilon from the [`knee`](epsilon) of the curve of their distances unless one is given; what

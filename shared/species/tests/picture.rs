@@ -1,4 +1,4 @@
-//! The picture: well-formed whatever it is given, with everybody in it.
+//! The picture: well-formed for every input, with all individuals in it.
 
 use proptest::prelude::*;
 use species::{Dbscan, Distances, Noise, Picture, Projection};

@@ -24,7 +24,7 @@ pub(crate) fn open(
     prefix: &Path,
     variables: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Arc<dyn ObjectStore>, StoreError> {
-    // TLS is ring's here and everywhere; an error only says that somebody has installed it already.
+    // TLS is ring's here and everywhere; an error only says that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = configured(variables).with_bucket_name(bucket);
     let place = || format!("s3://{bucket}");
@@ -73,6 +73,6 @@ fn check_endpoint(builder: &AmazonS3Builder) -> Result<(), String> {
     }
     Err(format!(
         "expected an endpoint that begins with `https://`, found `{endpoint}` in AWS_ENDPOINT_URL; \
-         set AWS_ALLOW_HTTP=true if nobody else can listen on the way there"
+         set AWS_ALLOW_HTTP=true if the network between is private"
     ))
 }

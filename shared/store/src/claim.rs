@@ -1,7 +1,7 @@
 //! The claim to a whole store: of many coordinators the last one that began keeps its runs.
 //!
 //! Claims are numbered objects that are only ever created, as events are. Who begins creates the number after the
-//! highest; whoever finds a number above its own has been succeeded, and stops. A coordinator that writes something
+//! highest; a coordinator that finds a number above its own has been succeeded, and stops. A coordinator that writes something
 //! and then finds its claim still standing knows that its successor, who claims before it reads, will see it.
 
 use crate::error::StoreError;
@@ -13,7 +13,7 @@ use std::fmt;
 
 const CLAIMS: &str = "claims";
 
-/// Tells one writer from all others; to be drawn at random by each that claims a store or opens a journal.
+/// Identifies one writer; each that claims a store or opens a journal draws one at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nonce(pub u128);
 
@@ -45,7 +45,7 @@ async fn last(store: &Store) -> Result<Option<u64>, StoreError> {
 pub struct Owner {
     /// The number of its claim.
     pub number: u64,
-    /// Tells it from all others; its events carry it too.
+    /// Identifies it; its events carry it too.
     pub nonce: Nonce,
     /// Where it can be reached, as `HOST:PORT`; empty if it did not say.
     pub address: String,
@@ -70,7 +70,7 @@ impl Claim {
             let body = [&owner.0.to_le_bytes(), address.as_bytes()].concat();
             match store.create(&claim_path(number), Kind::Claim, body).await {
                 Ok(Created::New | Created::Same) => return Ok(Self { store: store.clone(), number }),
-                // Somebody else began at the same time: whoever comes second is the last.
+                // Another coordinator began at the same time: the second one is the last.
                 Err(StoreError::Differs { .. }) => number += 1,
                 Err(error) => return Err(error),
             }
@@ -95,10 +95,10 @@ impl Claim {
         self.number
     }
 
-    /// Whether nobody has claimed the store since.
+    /// Whether no other coordinator has claimed the store since.
     ///
     /// # Errors
-    /// If the store fails: then nobody knows.
+    /// If the store fails: then it is unknown.
     pub async fn stands(&self) -> Result<bool, StoreError> {
         match self.store.size(&claim_path(self.number + 1)).await {
             Ok(_) => Ok(false),

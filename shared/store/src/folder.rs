@@ -7,7 +7,7 @@
 //! - staging files of killed writers stay behind: [`Folder::sweep`];
 //! - one file name that cannot be an object's must not end a listing with an error: [`Folder::list`];
 //! - a pipe or a device in place of an object must not be waited for, nor read without end: [`Folder::read`];
-//! - an unwritable folder, or one without hard links, is told at once and not at the first object: [`probe`];
+//! - an unwritable folder, or one without hard links, is reported at once and not at the first object: [`probe`];
 //! - past `RLIMIT_FSIZE` the kernel kills the process instead of failing the write: [`survive_file_size_limit`].
 
 use crate::error::StoreError;
@@ -37,7 +37,7 @@ pub(crate) enum FileRead {
     Missing,
     /// It is a pipe, a device or a socket.
     NotAFile,
-    /// It is larger than was allowed, by so many bytes in all.
+    /// It is larger than was allowed: its size in bytes.
     TooLarge(u64),
 }
 
@@ -170,7 +170,7 @@ impl Folder {
         Ok(folders)
     }
 
-    /// Removes staging files below a prefix that were last written `older_than` ago, and tells how many.
+    /// Removes staging files below a prefix that were last written `older_than` ago, and returns their number.
     pub(crate) fn sweep(&self, prefix: &Path, older_than: Duration) -> io::Result<usize> {
         let now = SystemTime::now();
         let mut swept = 0;

@@ -1,4 +1,4 @@
-//! The envelope of every stored object: a header that tells what follows and proves that it is whole.
+//! The envelope of every stored object: a header that describes what follows and proves that it is whole.
 //!
 //! | bytes  | field                                                          |
 //! |--------|----------------------------------------------------------------|
@@ -160,7 +160,7 @@ pub fn seal(kind: Kind, body: &[u8]) -> Bytes {
 /// The body of a whole object of the kind `expected`, without copying it.
 ///
 /// # Errors
-/// [`Damage`] tells what is wrong with any other bytes.
+/// [`Damage`] describes what is wrong with any other bytes.
 pub fn unseal(object: &Bytes, expected: Kind) -> Result<Bytes, Damage> {
     let header = Header::read(object)?;
     let body = object.slice(HEADER_LEN..);

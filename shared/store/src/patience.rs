@@ -22,7 +22,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// Waits for an answer with so many bytes, or to a request of so many.
+    /// Waits for a response of this number of bytes, or to a request of this number.
     pub(crate) async fn wait<T>(
         self,
         bytes: u64,

@@ -28,7 +28,7 @@ pub struct Trial {
 impl Trial {
     /// What a coordinator does at its start.
     pub const SHORT: Self = Self { writers: 8, rounds: 2 };
-    /// What somebody does who asks for it.
+    /// The trial of `atoll doctor`.
     pub const THOROUGH: Self = Self { writers: 16, rounds: 20 };
 }
 
@@ -53,7 +53,7 @@ pub enum BrokenPromise {
     Winners {
         /// How many raced.
         writers: u32,
-        /// How many were told that they had won.
+        /// How many writers were told that they had won.
         winners: usize,
     },
     /// What is there was not written by the winner.

@@ -26,13 +26,13 @@ use std::time::{Duration, SystemTime};
 pub enum Created {
     /// It was not there before.
     New,
-    /// It was there with the same content: created by somebody else, or by an earlier try of ours.
+    /// It was there with the same content: created by another writer, or by an earlier try of ours.
     Same,
 }
 
 /// A place for objects. Cloning is cheap and gives the same place.
 ///
-/// An object that was created is whole and durable when `create` returns, whoever created it. Deleting is not synced:
+/// An object that was created is whole and durable when `create` returns, also if another writer created it. Deleting is not synced:
 /// after a power failure a deleted object may be back, as it was.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -358,7 +358,7 @@ impl Store {
         self.delete(path).await
     }
 
-    /// Removes what killed writers left below a folder, if it was last written `older_than` ago; tells how many
+    /// Removes what killed writers left below a folder, if it was last written `older_than` ago; returns how many
     /// files that were. Listings never show them.
     ///
     /// Let `older_than` be far longer than any write takes, on a machine that was suspended too (a day, say): a
@@ -413,7 +413,7 @@ impl Store {
         }))
     }
 
-    /// Waits for the service, but no longer than it should take for so many bytes.
+    /// Waits for the service, but no longer than it should take for this number of bytes.
     async fn wait<T>(
         &self,
         bytes: u64,

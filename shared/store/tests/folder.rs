@@ -135,7 +135,7 @@ async fn a_folder_in_an_objects_place_is_told() {
     assert!(store.read(&record(1), Kind::Commit).await.unwrap_err().is_missing());
 }
 
-/// The bytes of a damaged object, and whether a [`Damage`] tells what is wrong with them.
+/// The bytes of a damaged object, and whether a [`Damage`] describes what is wrong with them.
 type Case<'a> = (&'a [u8], fn(&Damage) -> bool);
 
 #[tokio::test]

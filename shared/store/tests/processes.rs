@@ -60,7 +60,7 @@ fn kill_at_some_moment(folder: &FsPath, round: u32) -> u32 {
     let random = blake3::hash(&round.to_le_bytes());
     let objects = random.as_bytes()[0] % 12 + 1;
     let heard = lines.by_ref().take(objects.into()).map(Result::unwrap).last().unwrap();
-    // Work of a random amount: up to some milliseconds, in which the writer goes on.
+    // Work of a random amount: up to some milliseconds, in which the writer continues.
     let moment = usize::from(random.as_bytes()[1]) * 40_000;
     std::hint::black_box(blake3::hash(&vec![0; moment]));
     writer.kill().unwrap();
@@ -146,7 +146,7 @@ async fn fill_up_to_a_file_size_limit() {
 }
 
 /// Writes objects, each twice as long as the last, until there is no room; then nothing may be half there, and
-/// after something was deleted writing goes on.
+/// after something was deleted, writing continues.
 async fn fill(store: &Store, reason: &str) {
     let path = |n: u32| Path::from(format!("full/{}", number::digits(n.into())));
     let body = |n: u32| vec![n as u8; 1000 << n];

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Contestant {
     /// One of our own.
     Ours(PlayerSpec),
-    /// Somebody else's program.
+    /// Another program.
     Engine {
         /// How it is started.
         command: EngineCommand,

@@ -12,7 +12,7 @@ pub struct CrossTable {
 }
 
 impl CrossTable {
-    /// Nothing has been played by so many players.
+    /// A table of this number of players before the first game.
     pub fn new(players: usize) -> Self {
         Self { players, tallies: BTreeMap::new() }
     }

@@ -1,8 +1,8 @@
 //! Two players against each other, pair by pair.
 
 use crate::contestant::Contestant;
+use crate::game_runner::{GameRunner, Meeting};
 use crate::record::PlayedPair;
-use crate::room::{Meeting, Room};
 use crate::tally::Tally;
 use checkers::{DrawRules, Limits, Opening, openings};
 use rayon::prelude::*;
@@ -12,11 +12,11 @@ use rayon::prelude::*;
 pub struct Pair {
     /// Where both games start.
     pub opening: &'static Opening,
-    /// Tells pairs with the same opening apart: what players leave to chance depends on it.
+    /// Distinguishes pairs with the same opening: random choices of players depend on it.
     pub number: u64,
 }
 
-/// So many pairs: the openings of the deck in their order, spread over it when there are fewer, and again from the first
+/// This number of pairs: the openings of the deck in their order, spread over it when there are fewer, and again from the first
 /// when there are more.
 pub fn deck_pairs(count: usize, seed: u64) -> Vec<Pair> {
     let deck = openings();
@@ -59,22 +59,22 @@ impl Match {
     /// Plays all pairs on all cores, in order.
     pub fn games(&self, pairs: &[Pair]) -> Vec<PlayedPair> {
         // Players remember nothing from game to game, so they may be used again.
-        pairs.par_iter().map_init(|| self.room(), |room, pair| self.pair(room, *pair)).collect()
+        pairs.par_iter().map_init(|| self.runner(), |runner, pair| self.pair(runner, *pair)).collect()
     }
 
     /// Where pairs of this match are played one after the other.
-    pub fn room(&self) -> Room {
-        Room::new(self.rules, self.limits)
+    pub fn runner(&self) -> GameRunner {
+        GameRunner::new(self.rules, self.limits)
     }
 
     /// Plays a pair, the first player Black in the first game.
-    pub fn pair(&self, room: &mut Room, pair: Pair) -> PlayedPair {
+    pub fn pair(&self, runner: &mut GameRunner, pair: Pair) -> PlayedPair {
         [0, 1].map(|black| {
             // Far apart, so that no two games share their luck.
             let place = |seat: u64| pair.number.wrapping_mul(4) + 2 * black as u64 + seat;
             let seed = |seat| self.seed.wrapping_add(place(seat).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let seeds = [seed(0), seed(1)];
-            room.play(&Meeting { opening: pair.opening, players: &self.players, seeds, black })
+            runner.play(&Meeting { opening: pair.opening, players: &self.players, seeds, black })
         })
     }
 }

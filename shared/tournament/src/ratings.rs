@@ -5,20 +5,20 @@
 //! method finds its only maximum.
 //!
 //! Elo is a multiple of the logarithm of the strength: 400 / ln 10, as if there were no draws, times 2 / (2 + n), the share
-//! of games between equals that somebody wins. So a small difference stands for the same expected score as everywhere
+//! of games between equals that are not drawn. So a small difference stands for the same expected score as everywhere
 //! (10 Elo for 0.514), however common draws are, and for the same as in the sequential test.
 //!
-//! Whoever has only won would be infinitely strong. So everybody is given one imagined game against a player of the mean
-//! strength, half won and half lost, and n one imagined game between equals, half drawn: that is little beside real
+//! A player that only won would be infinitely strong. So each player gets one virtual game against a player of the mean
+//! strength, half won and half lost, and the share of draws one virtual game between equals, half drawn. That is little beside real
 //! games, and makes every rating and every interval finite.
 
 use crate::cross_table::CrossTable;
 use crate::matrix::{cholesky, inverse, solve};
 use crate::tally::{CONFIDENCE, normal};
 
-/// Elo of one unit of a strength's natural logarithm where nobody draws.
+/// Elo of one unit of a strength's natural logarithm where no game is drawn.
 const ELO: f64 = 400.0 / std::f64::consts::LN_10;
-/// Newton's method needs five or six; this is for what nobody thought of.
+/// Newton's method needs five or six; this is a limit for unforeseen cases.
 const MOST_STEPS: usize = 100;
 
 /// How strong a player is, in Elo above the mean of all, and where that lies with 95 % confidence.
@@ -126,7 +126,7 @@ struct Likelihood<'a> {
     table: &'a CrossTable,
 }
 
-/// What may come of a game of two: the probabilities that the first wins, the second wins, nobody wins; and the
+/// What may come of a game of two: the probabilities that the first wins, the second wins, the game is drawn; and the
 /// logarithm of what they are shares of.
 struct Odds {
     shares: [f64; 3],

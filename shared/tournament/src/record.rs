@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub enum Points {
     /// It won.
     Win,
-    /// Nobody won.
+    /// Neither player won.
     Draw,
     /// It lost.
     Loss,
@@ -32,7 +32,7 @@ pub enum Ending {
     TooLong,
     /// The loser did something that is no play.
     Forfeit(Forfeit),
-    /// The endgame database knows who wins, or that nobody can.
+    /// The endgame database knows which side wins, or that neither can.
     Adjudicated,
 }
 
@@ -157,7 +157,7 @@ impl GameRecord {
     }
 
     /// Whether it is a game by these rules: of legal moves, and at its end for the reason and with the result that it
-    /// says. Whether somebody forfeited cannot be seen from the moves, but then the game must have been open.
+    /// says. A forfeit cannot be seen from the moves, but then the game must have been open.
     pub fn is_game(&self, rules: DrawRules) -> bool {
         let (Ok(opening), Ok(moves)) = (self.opening(), self.moves()) else { return false };
         // Rules count from where the players took over.

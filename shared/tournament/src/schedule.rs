@@ -7,12 +7,12 @@ use crate::tally::Tally;
 use checkers::{Opening, stratified_openings};
 use std::ops::Range;
 
-/// Who meets whom.
+/// Which players meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Everybody meets everybody.
+    /// Each player meets each other.
     RoundRobin,
-    /// The first player, and whoever is of its team, meets all others.
+    /// The first player, and its team, meet all others.
     Gauntlet,
     /// The n-th player of a team meets the n-th of every other team.
     Paired,
@@ -44,7 +44,7 @@ impl Schedule {
     pub const BATCH: usize = 13;
 
     /// Games of players of these teams. Players of one team do not meet. Each two others play `openings` openings of
-    /// the deck, drawn by the seed where these are not all, so many times over.
+    /// the deck, drawn by the seed where these are not all, repeated this number of times.
     pub fn new(
         teams: &[&str],
         format: Format,
@@ -70,7 +70,7 @@ impl Schedule {
         Self { pairings, pairs: pairs(deck, openings, rounds, seed) }
     }
 
-    /// Who meets whom.
+    /// Which players meet.
     pub fn pairings(&self) -> &[[usize; 2]] {
         &self.pairings
     }
@@ -90,7 +90,7 @@ impl Schedule {
         u64::from(self.rounds()) * self.pairings.len() as u64
     }
 
-    /// Whether nobody meets anybody.
+    /// Whether there are no pairings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -105,7 +105,7 @@ impl Rung {
         (what == if is_champion { "champion" } else { "material" }).then_some(rung)
     }
 
-    /// The player of this kind that looks so many plies ahead, with its rating if it is a rung of the ladder.
+    /// The player of this kind that searches `depth` plies, with its rating if it is a rung of the ladder.
     pub fn of(kind: RungKind, plies: u32) -> Self {
         let known = ladder().iter().find(|rung| rung.kind == kind && rung.plies == plies);
         known.copied().unwrap_or(Self { plies, kind, elo: None })
@@ -130,7 +130,7 @@ impl Rung {
     }
 }
 
-/// The players that count pieces and look so many plies ahead, plain and with every privilege.
+/// The players that count pieces at these depths, plain and with every privilege.
 pub fn material_rungs(plies: u32) -> [Rung; 2] {
     [RungKind::Plain, RungKind::Privileged].map(|kind| Rung::of(kind, plies))
 }

@@ -1,6 +1,6 @@
 //! Student's distribution: how far a mean of few values may be off.
 
-/// The share of the distribution with so many degrees of freedom, at least one, that lies within `t` to both sides.
+/// The share of the distribution with this number of degrees of freedom, at least one, that lies within `t` to both sides.
 ///
 /// With t = √n tan φ it is a multiple of the integral of cosⁿ⁻¹ φ, which is smooth: Simpson's rule needs few steps.
 pub(crate) fn within(t: f64, degrees: f64) -> f64 {

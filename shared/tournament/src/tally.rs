@@ -35,7 +35,7 @@ impl Interval {
 /// Two-sided 95 % of a normal distribution.
 pub(crate) const CONFIDENCE: f64 = 1.959_964;
 
-/// The share of a normal distribution that lies below so many deviations.
+/// The share of a normal distribution that lies below this number of deviations.
 pub(crate) fn normal(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
 }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn pairs_that_even_out_say_more_than_games_that_do_not() {
-        // Whoever has Black wins: a half, and nothing uncertain about it.
+        // Black always wins: a half, without uncertainty.
         let even = Tally { wins: 100, draws: 0, losses: 100, pairs: [0, 0, 100, 0, 0] };
         let wild = Tally { wins: 100, draws: 0, losses: 100, pairs: [50, 0, 0, 0, 50] };
         assert!(even.standard_error() < 0.005 && wild.standard_error() > 0.045);

@@ -358,7 +358,7 @@ impl Maze {
 }
 
 impl Stage {
-    /// Nothing, where nobody played it.
+    /// None where it was not played.
     fn of(
         index: usize,
         level: &Level,
@@ -485,7 +485,7 @@ mod tests {
         let (_, once) = rate(&scores[..8].iter().map(|&score| vec![score]).collect::<Vec<_>>());
         assert!((over.error / once.error - 1.0).abs() < 0.1, "{once:?} {over:?}");
         assert!(over.error > 2.0 * naive.error && width(&over) > 1.8 * width(&naive), "{naive:?} {over:?}");
-        // Where everybody passed every game, or nobody any, five games of a person say no more than one.
+        // If all games were passed, or none, five games of a person carry no more information than one.
         for score in [20.0, 1.0] {
             let certain: Vec<Vec<f64>> = (0..8).map(|_| vec![score; 5]).collect();
             let (naive, over) = rate(&certain);

@@ -111,7 +111,7 @@ impl Session {
             held.phase = Phase::Delivering;
         }
         let quick = bodies.iter().map(Bytes::len).sum::<usize>() <= chunks::CHUNK;
-        let asked = if quick { self.room() } else { 0 };
+        let asked = if quick { self.free_slots() } else { 0 };
         self.asked += asked;
         let head = v1::CompleteHead {
             worker: self.client.id(),
@@ -122,7 +122,7 @@ impl Session {
         };
         let (client, work) = (self.client.clone(), work.clone());
         self.answers.spawn(async move {
-            // A coordinator that came meanwhile has joined this worker anew, and numbers by itself: what counts is the session
+            // A new coordinator has let this worker join again, and uses its own numbers: what counts is the session
             // of the last attempt.
             let attempted = AtomicU64::new(0);
             let call = |calls: Calls| {

@@ -68,11 +68,11 @@ fn solve(
 }
 
 impl Database {
-    /// Up to so many pieces a database is built in seconds, wherever one is needed.
+    /// Up to this number of pieces a database is built in seconds, wherever one is needed.
     pub const ON_DEMAND: u32 = 4;
 
-    /// Builds the database of up to so many pieces in a folder, on all threads of the current rayon pool. Slices that are
-    /// finished there are taken over, so that a build that was stopped goes on. `show` is called before each step and at
+    /// Builds the database of up to `pieces` pieces in a folder, on all threads of the current rayon pool. Slices that are
+    /// finished there are taken over, so that a build that was stopped resumes. `show` is called before each step and at
     /// the end; if it answers false, the build stops there, and nothing is returned.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Database {
         Self::open(folder, pieces).map(Some)
     }
 
-    /// Computes the database of up to so many pieces in memory: the same as [`Database::build`] puts into files.
+    /// Computes the database of up to `pieces` pieces in memory: the same as [`Database::build`] puts into files.
     ///
     /// # Errors
     /// If no such database is possible.

@@ -1,4 +1,4 @@
-//! The way through a slice: how many plies are left until a win or loss goes on in another slice, or the game ends.
+//! The way through a slice: how many plies are left until a win or loss continues in another slice, or the game ends.
 //!
 //! A database that only knows who wins could win for ever. A guide is computed when it is first needed, which takes
 //! as long as building the slice did, and is kept with it.

@@ -18,7 +18,7 @@ impl Bytes {
     /// Maps a whole file.
     pub(super) fn map(file: &File) -> io::Result<Self> {
         // SAFETY: the mapping is read only. Database files are written under another name, renamed when they are
-        // complete, and never changed afterwards, so nobody writes to a file that is mapped.
+        // complete, and never changed afterwards, so no file that is mapped is written to.
         let mapping = unsafe { Mmap::map(file) }?;
         let all = 0..mapping.len();
         Ok(Self::Mapped(mapping, all))

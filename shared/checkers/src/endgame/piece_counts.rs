@@ -66,7 +66,7 @@ impl PieceCounts {
     }
 }
 
-/// Every material of so many pieces, so many of them men.
+/// Every material of a number of pieces, with a number of men among them.
 fn with(pieces: u8, men: u8) -> impl Iterator<Item = PieceCounts> {
     let kings = pieces - men;
     (0..=men).flat_map(move |black_men| {

@@ -1,16 +1,16 @@
-//! One database for everybody in a process.
+//! One database for all players of a process.
 
 use super::Database;
 use super::file::EndgameError;
 use std::sync::{Arc, OnceLock};
 
-/// Those that somebody has asked for, by the number of their pieces.
+/// Databases that were requested, by the number of their pieces.
 static KEPT: [OnceLock<Arc<Database>>; Database::ON_DEMAND as usize + 1] =
     [const { OnceLock::new() }; Database::ON_DEMAND as usize + 1];
 
 impl Database {
-    /// The database of up to so many pieces, at most [`Database::ON_DEMAND`]: computed in memory when somebody first
-    /// asks for it, and kept. It follows from the rules alone, so everybody gets the same.
+    /// The database of up to `pieces` pieces, at most [`Database::ON_DEMAND`]: computed in memory when it is first
+    /// requested, and kept. It follows from the rules alone, so all callers get the same.
     ///
     /// # Errors
     /// If there are too few or too many pieces for that.
@@ -22,7 +22,7 @@ impl Database {
     }
 }
 
-/// Computes a database in threads of its own. Whoever waits for it may itself be a thread of a pool: if it went on with
+/// Computes a database in threads of its own. The caller may itself be a thread of a pool: if it continued with
 /// other work of that pool meanwhile, it might come here again, and wait for itself.
 fn compute_apart(pieces: u32) -> Database {
     std::thread::scope(|scope| {

@@ -3,8 +3,8 @@
 //! 1. Every position is looked at once. Where Black must capture, all moves lead to slices with fewer pieces, and the
 //!    verdict is settled. Elsewhere crownings lead to slices with fewer men, which may settle it too; what remains is
 //!    the number of moves that are not yet known to lose (escapes).
-//! 2. From every settled position the moves that lead there are taken back: where it is lost, whoever could move there
-//!    wins; where it is won, whoever moved there has one escape less, and without any has lost. And so on, one ply
+//! 2. From every settled position the moves that lead there are taken back: where it is lost, the side that could move there
+//!    wins; where it is won, the side that moved there has one escape less, and without any has lost. And so on, one ply
 //!    further each time, until nothing changes.
 //! 3. What is not settled then is drawn.
 //!
@@ -55,7 +55,7 @@ impl<'a> Pair<'a> {
         Self { database, halves }
     }
 
-    /// Settles everything. `visit` is told which positions of which half were settled in which ply: 1 for those whose
+    /// Settles everything. `visit` receives which positions of which half were settled in which ply: 1 for those whose
     /// end or way into another slice is the next move.
     pub(super) fn solve(&self, mut visit: impl FnMut(usize, &[u32], u8)) {
         let mut frontier: Frontier = self.halves.iter().map(|half| self.look_at_all(half)).collect();
@@ -159,7 +159,7 @@ impl Half {
         Self { index, states, crowned: (material.black_men > 0).then(|| material.crowned()) }
     }
 
-    /// Tells the positions of this half from which a quiet move leads to position `number` of the other, which is
+    /// Visits the positions of this half from which a quiet move leads to position `number` of the other, which is
     /// settled; pushes those that are settled by it.
     fn settle_before(&self, from: &Self, number: u32, found: &mut Vec<u32>) {
         let lost = from.states[number as usize].load(Ordering::Relaxed) == LOST;

@@ -109,7 +109,7 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
         }
     }
 
-    /// Wide nodes fill so many vectors and a half one, narrow nodes so many; the registers have room for the
+    /// Wide nodes fill this number of vectors and a half one, narrow nodes this number; the registers have room for the
     /// sums of `PAIR` leaves.
     #[inline(always)]
     fn on<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {

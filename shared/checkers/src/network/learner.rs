@@ -117,7 +117,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Those of a network of so many weights that has not learnt anything.
+    /// Those of a network of this number of weights that has not learnt anything.
     pub fn new(weights: usize) -> Self {
         Self { mean: vec![0.0; weights], square: vec![0.0; weights], decayed: [1.0; 2] }
     }
@@ -297,7 +297,7 @@ impl Learner {
             let board = Board::of(&lesson.position, king);
             first_nodes::<V>(*kind, weights, &board, &mut nodes.first[at]);
         }
-        // Groups are filled up with what earlier blocks left there; nobody looks at it.
+        // Groups are filled up with what earlier blocks left there, which is never read.
         let groups = count.next_multiple_of(TOGETHER);
         let (wide, narrow) = (&mut nodes.wide[..groups], &mut nodes.narrow[..groups]);
         dense::<V, WIDE_ROW, SUB_BOARD_ROW>(

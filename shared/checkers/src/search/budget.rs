@@ -10,7 +10,7 @@ pub(super) struct Budget {
     deadline: Option<Instant>,
     /// From here on the next depth would hardly be done in time.
     soon: Option<Instant>,
-    /// Whether somebody may stop the search.
+    /// Whether the search may be stopped from outside.
     watched: bool,
 }
 

@@ -37,9 +37,9 @@ impl Default for PlaySettings {
 
 /// Follows a search from outside.
 pub struct Watch<'a> {
-    /// Ends the search when somebody sets it.
+    /// Ends the search when it is set.
     pub stop: &'a AtomicBool,
-    /// Is told of every depth that is done: the depth, the positions visited so far, and the best lines.
+    /// Called after every completed depth: the depth, the positions visited so far, and the best lines.
     pub report: &'a mut dyn FnMut(u32, u64, &[Line]),
 }
 
@@ -129,7 +129,7 @@ impl PlayingSearch {
         let threads = self.settings.threads.max(1);
         let fitting = || table_bits(limits, threads);
         let bits = self.settings.table_bits.unwrap_or_else(fitting).clamp(2, LARGEST_TABLE);
-        // A much longer search than any before gets a larger table, and begins anew: what the old one holds is worth more
+        // A much longer search than any before gets a larger, empty table: what the old one holds is worth more
         // than twice the room.
         if self.cores.is_empty() || bits > self.bits + 1 {
             self.bits = bits;
@@ -150,7 +150,7 @@ impl PlayingSearch {
 /// Larger tables are cut to this: 1 GiB.
 const LARGEST_TABLE: u32 = 26;
 
-/// A table that a search of so many threads within these limits fills, 2^14 to 2^22 entries for each thread.
+/// A table that a search of this number of threads within these limits fills, 2^14 to 2^22 entries for each thread.
 fn table_bits(limits: &Limits, threads: u32) -> u32 {
     const NODES_A_SECOND: f64 = 2e6;
     let by_time = limits.time.map(|time| time.as_secs_f64() * NODES_A_SECOND);

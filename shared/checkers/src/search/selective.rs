@@ -27,7 +27,7 @@ pub(super) fn reduction(place: Place, order: usize, mv: &Move) -> u32 {
 }
 
 impl<E: Evaluator, T: Memory> Tree<'_, E, T> {
-    /// Searches deeper and deeper within the limits, and tells of every depth that is done; returns the last of them.
+    /// Searches deeper and deeper within the limits, and reports every completed depth; returns the last of them.
     pub(super) fn deepen_selectively(
         &mut self,
         position: &Position,

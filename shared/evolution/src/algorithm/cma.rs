@@ -288,7 +288,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// What tells a genome from others.
+/// A fingerprint of a genome.
 fn fingerprint<G: Gene>(genome: &[G]) -> u64 {
     let mix = |hash: u64, gene: &G| {
         (hash ^ gene.number().to_bits()).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Deterministic crowding: everybody is a parent once; each child competes with the more similar of its parents and
+/// Deterministic crowding: every individual is a parent once; each child competes with the more similar of its parents and
 /// takes its place if it is at least as good, or better where that is asked for. Different kinds of solutions live on side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -107,7 +107,7 @@ impl Crowding {
         }
     }
 
-    /// Everybody in random order, but for the mates: neighbours make a pair. Of an odd number one stays alone.
+    /// All individuals in random order, but for the mates: neighbours make a pair. Of an odd number one stays alone.
     fn pairing<P: Problem>(&self, coming: &Coming<'_, P>, population: &Population<P::Gene>) -> Vec<u32> {
         let mut order: Vec<u32> = (0..population.len() as u32).collect();
         coming.key.stream(0, Purpose::Pairing).shuffle(&mut order);

@@ -105,7 +105,7 @@ pub enum Weighting {
 }
 
 impl Weighting {
-    /// The shares of so many parents, the best first.
+    /// The shares of this number of parents, the best first.
     pub(super) fn shares(self, parents: usize) -> Vec<f64> {
         let weight = |place: usize| match self {
             Self::Equal => 1.0,

@@ -218,7 +218,7 @@ fn every_generation_is_that_of_the_papers() {
     }
 }
 
-/// How deep an algorithm comes in so many evaluations.
+/// How deep an algorithm comes in this number of evaluations.
 fn depth_after(valley: Valley, algorithm: &Algorithm, evaluations: u64) -> f64 {
     let setting = alone(7, algorithm);
     let mut island = Island::found(&valley, &setting, 0);

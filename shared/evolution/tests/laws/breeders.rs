@@ -1,4 +1,4 @@
-//! Problems that make children themselves: whoever breeds, they do, and nothing else touches the genes.
+//! Problems that make children themselves: with every algorithm, nothing else changes the genes.
 
 use crate::settings::{archives, crowdings, gas};
 use crate::worlds::{Rugged, genomes};

@@ -71,7 +71,7 @@ fn delivered_opponents_are_those_that_arrived_or_those_before() {
     let (world, quiet) = (World::new(Rugged::SMALL, setting), World::new(Rugged::SMALL, ring));
     let outcomes = two_epochs(&world);
     let mut tasks = second_tasks(&world, &outcomes[..3]);
-    // In a third epoch nobody arrives: the opponents of the state before stay.
+    // In a third epoch no immigrant arrives: the opponents of the state before stay.
     let last = EpochTask {
         epoch: 2,
         until: 10,

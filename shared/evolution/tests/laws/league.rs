@@ -10,7 +10,7 @@ use evolution::population::{Cost, Population};
 use evolution::problem::{Judging, Problem};
 use evolution::topology::Topology;
 
-/// Fitness is how many stand by, and a thousand more if nobody else counts.
+/// Fitness is the number of bystanders, and a thousand more if no other counts.
 #[derive(Clone, Copy, Debug)]
 struct Bystanders;
 

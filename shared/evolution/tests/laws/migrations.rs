@@ -1,4 +1,4 @@
-//! What holds of everybody who leaves and everybody who arrives.
+//! Laws of emigrants and immigrants.
 
 use crate::settings::{alike, policies};
 use crate::worlds::{Bowl, Contest, Rugged, genomes};
@@ -28,7 +28,7 @@ fn share<P: Problem>(problem: &P, departure: &Departure<P::Gene>, from: u32, to:
     Immigrants { from, epoch: 0, individuals }
 }
 
-/// Everybody who leaves arrives: one migration over all islands.
+/// All emigrants arrive: one migration over all islands.
 fn migrate<P: Problem>(problem: &P, setting: &Setting, islands: &mut [Island<'_, P>]) {
     let departures: Vec<Departure<P::Gene>> = islands.iter_mut().map(|island| island.depart(0)).collect();
     for (to, island) in (0..).zip(islands) {
@@ -44,7 +44,7 @@ fn multiset<P: Problem<Gene = u8>>(islands: &[Island<'_, P>]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Topologies in which everybody hears of as many islands as it sends to, with their degree.
+/// Topologies in which each island has as many senders as receivers, with their degree.
 fn regular() -> impl Strategy<Value = (Topology, u32, u32)> {
     prop_oneof![
         (2u32..9).prop_map(|count| (Topology::Ring, count, 1)),

@@ -83,7 +83,7 @@ impl<G: Gene> Breeding<'_, G> {
         [child(false), child(true)]
     }
 
-    /// Whether the next gene changes is told by how far away the next change is.
+    /// Whether the next gene changes follows from the distance of the next change.
     fn mutate_genes(&self, genome: &mut [G], rate: f64, stream: &mut Stream) {
         let mut gap = steps_to_change(rate, genome.len(), stream);
         for gene in genome.iter_mut() {

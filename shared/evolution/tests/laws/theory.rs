@@ -35,7 +35,7 @@ impl Problem for Rastrigin {
 }
 
 /// LOLZ of Lässig and Sudholt (2010): blocks that count one after the other. In the first block that is not all ones,
-/// leading ones count, and so do leading zeros, but only up to `zeros`: whoever begins with zeros is trapped there.
+/// leading ones count, and so do leading zeros, but only up to `zeros`: a search that begins with zeros is trapped there.
 struct Lolz {
     blocks: usize,
     length: usize,
@@ -97,7 +97,7 @@ impl Problem for Noisy {
         judging.fresh.len() as u64
     }
 
-    /// Everybody is judged anew, so that nobody lives on a lucky judgement.
+    /// All are judged again, so that no individual lives on a lucky judgement.
     fn absolute(&self) -> bool {
         false
     }
@@ -217,7 +217,7 @@ fn lolz_is_what_the_paper_says() {
 }
 
 /// The mean of many chosen ones knows what none of them knows: where noise hides who is better, children of the mean of
-/// all parents go on coming nearer, and children of single parents stop far away. Both spend the same evaluations.
+/// all parents keep coming nearer, and children of single parents stop far away. Both spend the same evaluations.
 #[test]
 fn the_mean_of_all_parents_sees_through_noise() {
     let left = |recombination, survival, offspring: u32, generations: u64| -> f64 {

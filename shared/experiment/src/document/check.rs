@@ -1,9 +1,9 @@
 //! Checking the values of a document against a schema, with every problem at once.
 
+use super::diagnostics::MAX_DIAGNOSTICS;
 use super::node::{Node, Value};
 use super::number::Number;
 use super::path::KeyPath;
-use super::report::MAX_PROBLEMS;
 use super::schema::{self, Bounds, Facet, Kinds, Schema};
 use super::source::Span;
 use super::suggest::nearest;
@@ -56,7 +56,7 @@ impl<'a> Checker<'a> {
 
     /// More would not be shown, and a document may hold a problem in every few bytes.
     pub(super) fn is_full(&self) -> bool {
-        self.findings.len() > MAX_PROBLEMS
+        self.findings.len() > MAX_DIAGNOSTICS
     }
 
     /// Checks against facets without unions. In an `open` table unknown keys may belong to a variant that is not known.

@@ -1,8 +1,8 @@
 //! The values of a document, each with its place in the text.
 
+use super::diagnostics::shortened;
 use super::number::Number;
 use super::path::{KeyPath, Segment, written};
-use super::report::shortened;
 use super::source::Span;
 use serde_json::Value as Json;
 use toml::Spanned;

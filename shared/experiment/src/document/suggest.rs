@@ -1,11 +1,11 @@
 //! Advice on names: the one that was probably meant, or the few that are allowed.
 
-use super::report::shortened;
+use super::diagnostics::shortened;
 use strsim::damerau_levenshtein;
 
 /// A list of names is given when it has at most this many.
 const MAX_LISTED: usize = 16;
-/// Names longer than this are nobody's typing mistake.
+/// Names longer than this are no typing mistakes.
 const MAX_NAME: usize = 64;
 /// The longest name that a message shows whole.
 const MAX_SHOWN: usize = 60;

@@ -1,6 +1,6 @@
 //! What the TOML parser did not understand, one problem for each mistake.
 
-use super::report::{MAX_PROBLEMS, Problem};
+use super::diagnostics::{Diagnostic, MAX_DIAGNOSTICS};
 use super::source::{Source, Span};
 use super::suggest::quoted;
 use toml::de::Error;
@@ -9,11 +9,11 @@ const DUPLICATE: &str = "duplicate key";
 
 /// At most one problem a line, because what follows on the same line mostly follows from it; and none for the keys
 /// of a table that is itself there twice.
-pub(super) fn problems(source: &Source, errors: Vec<Error>) -> Vec<Problem> {
+pub(super) fn problems(source: &Source, errors: Vec<Error>) -> Vec<Diagnostic> {
     let mut errors: Vec<(Span, Error)> =
         errors.into_iter().map(|error| (error.span().unwrap_or(0..0), error)).collect();
     errors.sort_by_key(|(span, _)| span.start);
-    let mut problems: Vec<Problem> = Vec::new();
+    let mut problems: Vec<Diagnostic> = Vec::new();
     let mut repeated = 0..0;
     for (span, error) in errors {
         let is_duplicate = error.message() == DUPLICATE;
@@ -25,8 +25,14 @@ pub(super) fn problems(source: &Source, errors: Vec<Error>) -> Vec<Problem> {
         if is_duplicate && source.line(line).starts_with('[') {
             repeated = span.end..source.next_header(span.end);
         }
-        problems.push(Problem::new(source, &span, "", &message(error.message(), source.text(&span)), None));
-        if problems.len() > MAX_PROBLEMS {
+        problems.push(Diagnostic::new(
+            source,
+            &span,
+            "",
+            &message(error.message(), source.text(&span)),
+            None,
+        ));
+        if problems.len() > MAX_DIAGNOSTICS {
             break;
         }
     }

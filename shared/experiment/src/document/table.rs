@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         self.missing_key(node, key, &self.expected(&facets), help);
     }
 
-    /// Reports the key by which a variant is told, or one that a table requires.
+    /// Reports the key that selects a variant, or one that a table requires.
     pub(super) fn missing_key(&mut self, node: &Node, key: &str, expected: &str, help: Option<String>) {
         self.path.push_key(key);
         self.report(node.span.clone(), format!("missing key {}: expected {expected}", quoted(key)), help);

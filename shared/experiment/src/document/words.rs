@@ -1,8 +1,8 @@
 //! Schemas in words: what a message says was expected.
 
+use super::diagnostics::shortened;
 use super::number::Number;
 use super::path::written;
-use super::report::shortened;
 use super::schema::{self, Bound, Bounds, Facet, KINDS, Kinds};
 use super::suggest::{joined, listed};
 use super::union;

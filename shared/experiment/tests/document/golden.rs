@@ -1,7 +1,7 @@
 //! Bad files and what is said of them: `bad/NAME.toml` against `bad/NAME.expected`.
 
 use crate::types;
-use experiment::document::{self, Report};
+use experiment::document::{self, Diagnostics};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn bad_files() -> Vec<PathBuf> {
     files
 }
 
-fn report(file: &Path) -> Report {
+fn report(file: &Path) -> Diagnostics {
     let name = file.file_name().unwrap().to_str().unwrap();
     let text = document::read_limited(file).unwrap();
     let decoded =

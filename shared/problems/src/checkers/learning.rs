@@ -53,12 +53,12 @@ impl Learning {
         Labels { search: self.search as f32, discount: self.discount as f32, quiet: self.quiet }
     }
 
-    /// The weights whose moments are remembered, of so many.
+    /// The weights whose moments are remembered.
     pub(super) fn moments(&self, weights: usize) -> Option<usize> {
         (self.learners == Learners::Mean).then_some(weights)
     }
 
-    /// The size of steps after so many rounds.
+    /// The size of steps after this number of rounds.
     fn rate(&self, rounds: u64) -> f32 {
         let halvings = if self.half_life > 0 { rounds as f64 / f64::from(self.half_life) } else { 0.0 };
         (self.rate * libm::exp2(-halvings)) as f32

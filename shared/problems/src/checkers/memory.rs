@@ -23,12 +23,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Of an island that has learnt nothing yet; with moments for so many weights.
+    /// Of an island that has learnt nothing yet; with moments for this number of weights.
     pub(super) fn new(weights: Option<usize>) -> Self {
         Self { rounds: 0, moments: weights.map(Moments::new), lessons: vec![] }
     }
 
-    /// Bytes of a memory with room for so many positions.
+    /// Bytes of a memory with room for this number of positions.
     pub(super) fn bytes(weights: Option<usize>, positions: u32) -> u64 {
         let moments = weights.map_or(0, |weights| 16 + 8 * weights as u64);
         8 + moments + LESSON as u64 * u64::from(positions)

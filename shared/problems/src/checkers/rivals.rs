@@ -6,7 +6,7 @@
 use evolution::population::Population;
 use std::ops::Range;
 
-/// The most former champions that are told from each other; further ones are met as if they were new.
+/// The maximum number of former champions that are distinguished; further ones are met as if they were new.
 const MOST: usize = 1024;
 /// What remains of a result after a generation: the latest twenty or so count.
 const FADES: f64 = 0.95;
@@ -57,7 +57,7 @@ impl Rivals {
         }
     }
 
-    /// Goes on with those that stand by now; what is known of others is forgotten.
+    /// Continues with the current opponents; what is known of others is forgotten.
     pub(super) fn stand_by(&mut self, population: &Population<f32>, hall: Range<usize>) {
         let known = std::mem::take(&mut self.0);
         let meet = |place: usize| {
@@ -72,7 +72,7 @@ impl Rivals {
         self.0 = hall.take(MOST).map(meet).collect();
     }
 
-    /// How often each of so many is met: in proportion to the share of points that it wins. One that was never met counts
+    /// How often each opponent is met: in proportion to the share of points that it wins. One that was never met counts
     /// as an equal, and one that always lost is still met now and then.
     pub(super) fn weights(&self, count: usize) -> Vec<f64> {
         let weight =
@@ -89,7 +89,7 @@ impl Rivals {
     }
 }
 
-/// What tells one network from others.
+/// A fingerprint of a network.
 fn fingerprint(genome: &[f32]) -> u64 {
     let mix = |hash: u64, gene: &f32| {
         (hash ^ u64::from(gene.to_bits())).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)

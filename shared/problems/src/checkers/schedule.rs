@@ -8,7 +8,7 @@ use evolution::random::Stream;
 /// The stream of what networks leave to chance: beyond every individual.
 const LUCK: usize = 1 << 24;
 
-/// Somebody who plays.
+/// A player of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// An individual, or a former champion, by its place in the population.
@@ -38,7 +38,7 @@ pub(super) struct Schedule<'a> {
     /// Of the whole judgement.
     luck: u64,
     pairings: Vec<Pairing>,
-    /// From which game on seeds are counted: a panel's games have the same luck for everybody.
+    /// From which game on seeds are counted: a panel's games have the same luck for all individuals.
     first: usize,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Schedule<'a> {
         for (at, &one) in contenders.iter().enumerate() {
             for &other in &contenders[at + 1..] {
                 for pair in 0..keys.champion.pairs {
-                    // Everybody meets everybody from the same openings; from the initial position where evolution
+                    // All individuals meet each other from the same openings; from the initial position where evolution
                     // starts there, unless all pairs of two would then be the same two games.
                     let mut stream = judging.stream(pair as usize);
                     let is_start = keys.openings == Openings::Start && keys.leaves_to_chance();
@@ -85,7 +85,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The opponents come from one stream, which starts anew for every individual.
+    /// The opponents come from one stream, which starts again for every individual.
     fn meet_a_panel(&mut self, judging: &Judging, weights: Option<&[f64]>) {
         let count = judging.fresh.len();
         for one in 0..count {

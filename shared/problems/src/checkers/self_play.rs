@@ -119,7 +119,7 @@ impl SelfPlay {
         (pairings.len() as u64, networks, games)
     }
 
-    /// Lets everybody learn, each from its own choice of the lessons.
+    /// Lets all individuals learn, each from its own choice of the lessons.
     fn teach_each(
         &self,
         population: &mut Population<f32>,
@@ -139,7 +139,7 @@ impl SelfPlay {
         }
     }
 
-    /// Lets the mean of all learn, and everybody move as it does. The first becomes what the mean has become, and ranks
+    /// Lets the mean of all learn, and moves all individuals as it does. The first becomes what the mean has become, and ranks
     /// first. Returns the moments.
     fn teach_mean(
         &self,

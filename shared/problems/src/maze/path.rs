@@ -1,4 +1,4 @@
-//! Children that are paths: crossed where their parents meet, planned anew from some turn on, re-routed in places.
+//! Children that are paths: crossed where their parents meet, planned again from some turn on, re-routed in places.
 
 use evolution::population::Cost;
 use evolution::problem::Breeder;
@@ -36,7 +36,7 @@ impl Default for PathOperators {
     }
 }
 
-/// Plans are blurred by a random part of at most so many points: without, equal parents would have equal children.
+/// Plans are blurred by a random part of at most this number of points: without, equal parents would have equal children.
 const MOST_NOISE: usize = 7;
 /// How many moves a detour takes.
 const DETOUR: RangeInclusive<usize> = 2..=13;
@@ -46,7 +46,7 @@ pub(crate) struct PathBreeder {
     operators: PathOperators,
     board: Board,
     turns: Turns,
-    /// Made when the first child is: a tenth of a second that nobody should wait for who only checks an experiment.
+    /// Made with the first child: it takes a tenth of a second, which a check of an experiment should not wait for.
     guide: OnceLock<Option<Arc<Guide>>>,
     /// A router keeps its working space, so each thread needs one of its own; they are used again.
     spare: Mutex<Vec<Router>>,

@@ -55,7 +55,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A sheet of so many pixels.
+/// A sheet of this number of pixels.
 pub(super) struct Canvas {
     width: f64,
     height: f64,

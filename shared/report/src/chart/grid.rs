@@ -58,6 +58,8 @@ fn rounded(value: f64) -> f64 {
 /// Cells that are drawn at most in a direction; more are drawn together.
 const MOST: usize = 400;
 const WIDTH: f64 = 860.0;
+/// About this number of places are named on the axis that goes to the right.
+const TICKS: u64 = 12;
 const RIGHT: f64 = 14.0;
 
 /// How many rows are drawn as one, where there are so many: the first of them.
@@ -116,16 +118,19 @@ impl Grid<'_> {
         }
         let (name, (first, last)) = self.across;
         let bottom = top + height;
-        let steps = (last - first).clamp(1, 5);
-        for at in 0..=steps {
-            let value = first + (last - first) * at / steps;
-            let x = left + width * at as f64 / steps as f64;
+        let all = last.saturating_sub(first).max(1);
+        let columns = self.cells.first().map_or(0, Vec::len) as u64;
+        // A column that stands for one thing is named below its middle; otherwise values stand at the edges.
+        let middle = if columns == all { 0.5 } else { 0.0 };
+        let every = round_up(all.div_ceil(TICKS) as usize) as u64;
+        for at in (0..=all).step_by(every as usize).filter(|&at| middle == 0.0 || at < all) {
+            let x = left + width * (at as f64 + middle) / all as f64;
             let anchor = match at {
-                0 => Anchor::Start,
-                at if at == steps => Anchor::End,
+                0 if middle == 0.0 => Anchor::Start,
+                at if at == all => Anchor::End,
                 _ => Anchor::Middle,
             };
-            canvas.text("note", x, bottom + 16.0, anchor, &count(value));
+            canvas.text("note", x, bottom + 16.0, anchor, &count(first + at));
         }
         canvas.text("note", left + width / 2.0, bottom + 34.0, Anchor::Middle, name);
         canvas.upright("note", 11.0, top + height / 2.0, self.down);
@@ -154,6 +159,32 @@ mod tests {
         assert_eq!(level(f64::NEG_INFINITY, 0.0, 1.0), NOTHING);
         assert_eq!(level(3.0, 3.0, 3.0), 9);
         assert_eq!([round_up(1), round_up(3), round_up(11)], [1, 5, 20]);
+    }
+
+    #[test]
+    fn columns_are_named_below_their_middles_and_edges_by_round_values() {
+        let places = |columns: usize, last: u64| -> Vec<(String, f64)> {
+            let kinds = vec![("f0".to_owned(), "one".to_owned())];
+            let (across, cells) = (("x", (0, last)), vec![vec![0; columns]]);
+            let grid = Grid { name: "g", title: "t", description: "d", across, down: "y", kinds, cells };
+            let svg = grid.draw().svg;
+            let texts = svg.split("<text ").filter(|text| text.contains("text-anchor=\"middle\""));
+            let named = texts.filter_map(|text| {
+                let x = text.split("x=\"").nth(1)?.split('"').next()?.parse().ok()?;
+                let label = text.split_once('>')?.1.split('<').next()?;
+                label.replace('\u{202f}', "").parse::<u64>().ok().map(|_| (label.to_owned(), x))
+            });
+            named.collect()
+        };
+        let eight = places(8, 8);
+        assert_eq!(eight.len(), 8, "{eight:?}");
+        let wide = eight[1].1 - eight[0].1;
+        for (at, (label, x)) in eight.iter().enumerate() {
+            assert_eq!(*label, at.to_string());
+            assert!((x - eight[0].1 - wide * at as f64).abs() < 0.2, "{eight:?}");
+        }
+        let many: Vec<String> = places(240, 5000).into_iter().map(|(label, _)| label).collect();
+        assert_eq!(many[..2], ["500", "1\u{202f}000"].map(str::to_owned), "{many:?}");
     }
 
     #[test]

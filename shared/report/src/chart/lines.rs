@@ -31,9 +31,9 @@ pub struct Lines<'a> {
 /// How large a chart is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// As wide as a page; pages on narrow screens show it drawn anew for them.
+    /// As wide as a page; narrow screens show a second drawing of it.
     Wide,
-    /// Beside something else; drawn anew for narrow screens as well.
+    /// Beside something else; narrow screens show a second drawing of it.
     Half,
     /// As wide as a telephone.
     Narrow,
@@ -69,7 +69,7 @@ impl Series {
     }
 }
 
-/// At most so many of some places, evenly spread, the first and the last among them.
+/// At most this number of some places, evenly spread, the first and the last among them.
 pub fn thinned(count: usize, most: usize) -> Vec<usize> {
     if count <= most.max(2) {
         return (0..count).collect();

@@ -8,7 +8,7 @@ pub enum Stretch {
     /// Evenly.
     #[default]
     Linear,
-    /// By their square root, so that small ones can be told apart beside large ones; nothing is below zero.
+    /// By their square root, so that small ones stay visible beside large ones; nothing is below zero.
     Root,
 }
 
@@ -51,7 +51,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// About so many round values within the axis, with their texts.
+    /// About this number of round values within the axis, with their texts.
     pub(super) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let step = round_step((self.high - self.low) / about.max(1) as f64);
         let first = (self.low / step - 1e-9).ceil() as i64;

@@ -215,7 +215,7 @@ fn predecessors(rows: &[&RunRow]) -> BTreeMap<String, Predecessor> {
 pub struct RunView {
     /// What lists show of it.
     pub row: RunRow,
-    /// What is going on, or why nothing is.
+    /// The state of the run, or why it makes no progress.
     pub why: Why,
     /// Its islands, if it evolves.
     pub islands: Vec<IslandView>,
@@ -456,7 +456,7 @@ impl History {
         last.max_by(|one, other| one.elo.total_cmp(&other.elo)).copied()
     }
 
-    /// What is shown of a run, with at most so many epochs and generations of each island.
+    /// What is shown of a run, with a maximum number of epochs and generations of each island.
     pub fn of(run: &Run, most: usize) -> Self {
         let measured = run.strengths.iter().flat_map(|strengths| &strengths.champions);
         let measured = measured.map(|&Strength { island, epoch, generation, elo, low, high, .. }| {

@@ -24,7 +24,7 @@ pub struct Frame {
     pub may_act: bool,
     /// Whether the reader has logged in.
     pub is_logged_in: bool,
-    /// Whether the page is told when something has changed.
+    /// Whether the page is notified of changes.
     pub is_live: bool,
     /// Whether games can be played here.
     pub has_table: bool,

@@ -184,7 +184,7 @@ pub enum Cause {
 pub struct Why {
     /// The cause.
     pub cause: Cause,
-    /// What is going on, in a sentence.
+    /// The state of the run, in a sentence.
     pub text: String,
     /// What to do about it; empty if nothing.
     pub advice: String,

@@ -1,6 +1,6 @@
 //! What a run's figures suggest to do next.
 
-use super::{Run, course, migration, work};
+use super::{Run, fitness_curves, migration, work};
 use crate::text::{count, percent, time};
 
 /// Sentences about what stands out, the most useful first.
@@ -11,7 +11,7 @@ pub(super) fn advice(run: &Run) -> Vec<String> {
         .collect()
 }
 
-/// Whether the best came early, or was still rising. Where fitness is relative neither can be told.
+/// Whether the best came early, or was still rising. Where fitness is relative, neither is known.
 fn progress(run: &Run) -> Option<String> {
     let (island, _) = run.best().filter(|_| run.absolute)?;
     let found = run.islands[island].champion.as_ref()?.generation;
@@ -27,7 +27,7 @@ fn progress(run: &Run) -> Option<String> {
 }
 
 fn diversity(run: &Run) -> Option<String> {
-    let (first, last) = course::diversity_ends(run)?;
+    let (first, last) = fitness_curves::diversity_ends(run)?;
     (last < 0.02 * first).then(|| {
         "At the end the individuals of most islands are nearly alike, and only mutation brings anything new: larger \
          populations, more mutation, rarer migration or the algorithm `crowding` keep them apart."

@@ -7,7 +7,7 @@ use crate::text::{count, percent};
 use evolution::statistics::Arrival;
 use std::collections::BTreeMap;
 
-/// Up to so many islands and ways are drawn one by one.
+/// Maximum numbers of islands and edges that are drawn one by one.
 const NODES: usize = 40;
 const WAYS: usize = 240;
 /// Bars of a chart, ways of a table, blocks of islands along a side of the matrix.

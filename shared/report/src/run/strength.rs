@@ -6,7 +6,7 @@ use crate::document::{Block, Data, Figure, Section, Table};
 use crate::text::count;
 use std::collections::BTreeMap;
 
-/// Up to so many islands have a curve each; of more, only the strongest of each epoch is drawn.
+/// Up to this number of islands, each has a curve; of more, only the strongest of each epoch is drawn.
 const CURVES: usize = 6;
 /// Rows of the table, the newest last.
 const ROWS: usize = 60;

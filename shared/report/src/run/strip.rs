@@ -1,6 +1,6 @@
 //! Which worker computed which epoch: a strip of islands by epochs, as a report shows it, and as it is now.
 
-use super::{Island, Run, course, work};
+use super::{Island, Run, fitness_curves, work};
 use crate::chart::{COLOURS, Grid, NOTHING, Picture, rows_together};
 use crate::dashboard::IslandView;
 use crate::text::shortened;
@@ -34,7 +34,7 @@ impl Strip {
         let numbers: BTreeMap<&str, u8> =
             workers.iter().enumerate().map(|(at, worker)| (*worker, at.min(COLOURED) as u8)).collect();
         let epochs = run.epochs();
-        let columns = epochs.min(course::COLUMNS);
+        let columns = epochs.min(fitness_curves::COLUMNS);
         let row = |island: &Island| {
             let known = island.last().map_or(0, |epoch| epoch.number);
             let cell = |column| match island.at(last_of(column, columns, epochs)) {
@@ -67,7 +67,7 @@ impl Strip {
         let places = self.places(now.values().map(|(worker, _)| *worker));
         let newest = now.values().map(|(_, epoch)| epoch + 1).max().unwrap_or(0);
         let epochs = self.epochs.max(newest);
-        let columns = epochs.min(course::COLUMNS);
+        let columns = epochs.min(fitness_curves::COLUMNS);
         let count = self.rows.len().max(islands.len());
         // Of thousands of islands each row stands for several, and shows the first of them. The others cost nothing.
         let together = rows_together(count);
@@ -119,7 +119,7 @@ impl Strip {
         (columns > 0).then(|| grid.draw())
     }
 
-    /// A cell of a strip of so many columns and epochs, which may be more than are known here.
+    /// A cell of a strip with this number of columns and epochs, which may be more than are known here.
     fn cell(&self, island: usize, (column, columns): (u64, u64), epochs: u64) -> u8 {
         let Some((known, row)) = self.rows.get(island) else { return NOTHING };
         let own = if epochs == self.epochs {

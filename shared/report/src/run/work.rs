@@ -17,7 +17,7 @@ struct Worker<'a> {
     between: (u64, u64),
 }
 
-/// Those who worked on the run, whoever did most first.
+/// The workers of the run, the one with the most work first.
 fn workers(run: &Run) -> Vec<Worker<'_>> {
     let mut workers: BTreeMap<&str, Worker<'_>> = BTreeMap::new();
     for Epoch { worker: name, milliseconds, elapsed, .. } in epochs(run) {
@@ -96,7 +96,7 @@ pub(super) fn computing(run: &Run) -> u64 {
     epochs(run).map(|epoch| epoch.milliseconds).sum()
 }
 
-/// For how long islands could have gone on, but nobody computed them: from when an epoch's inputs were there until it
+/// The time in which islands were ready but not computed: from when an epoch's inputs were there until it
 /// was delivered, less the time it took.
 pub(super) fn waiting(run: &Run) -> u64 {
     let mut waited = 0;

@@ -1,4 +1,4 @@
-//! How a species looks: a colour and a shape, so that either alone tells neighbours apart.
+//! How a species looks: a colour and a shape, so that either alone distinguishes neighbours.
 
 /// How the members of a species are drawn.
 pub(super) struct Marker {

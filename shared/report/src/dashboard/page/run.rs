@@ -30,7 +30,7 @@ pub struct RunPage {
     pub history: Arc<Vec<Section>>,
     /// Which worker computed which epoch so far.
     pub strip: Arc<Strip>,
-    /// How long ago the history was read, in milliseconds, if the run has gone on since for longer than a reader expects.
+    /// The age of the history in milliseconds, if the run has continued since for longer than a reader expects.
     pub history_age_milliseconds: Option<u64>,
     /// What of it cannot be shown, and why.
     pub missing: Vec<String>,

@@ -5,14 +5,14 @@ use serde::Serialize;
 use std::fmt;
 
 /// A report lists this many problems and then says that there are more.
-pub const MAX_PROBLEMS: usize = 100;
+pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// The longest key path that is printed whole, in characters.
 const MAX_KEY_LENGTH: usize = 200;
 
 /// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct Diagnostic {
     /// The key path it concerns; empty for the document itself and for text that is no TOML.
     pub key: String,
     /// Line, counted from 1.
@@ -27,7 +27,7 @@ pub struct Problem {
     excerpt: Option<Excerpt>,
 }
 
-impl Problem {
+impl Diagnostic {
     pub(super) fn new(source: &Source, span: &Span, key: &str, message: &str, help: Option<&str>) -> Self {
         let position = source.position(span.start);
         Self {
@@ -58,26 +58,26 @@ pub(super) fn shortened(text: &str, length: usize) -> String {
 /// Printed, each problem is `FILE:LINE:COLUMN: KEY: message`, then the line with a marker, then a `help:` line
 /// where there is something to advise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-pub struct Report {
+pub struct Diagnostics {
     /// The name of the document, as it was given to [`parse`](super::parse).
     pub file: String,
-    /// The first [`MAX_PROBLEMS`] problems, at least one.
-    pub problems: Vec<Problem>,
+    /// The first [`MAX_DIAGNOSTICS`] problems, at least one.
+    pub problems: Vec<Diagnostic>,
     /// Whether there are more than those.
     pub more: bool,
 }
 
-impl Report {
-    pub(super) fn new(file: &str, mut problems: Vec<Problem>) -> Self {
+impl Diagnostics {
+    pub(super) fn new(file: &str, mut problems: Vec<Diagnostic>) -> Self {
         problems.sort_by_key(|problem| (problem.line, problem.column));
         problems.dedup();
-        let more = problems.len() > MAX_PROBLEMS;
-        problems.truncate(MAX_PROBLEMS);
+        let more = problems.len() > MAX_DIAGNOSTICS;
+        problems.truncate(MAX_DIAGNOSTICS);
         Self { file: file.to_owned(), problems, more }
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.problems.iter().enumerate() {
             if position > 0 {
@@ -93,7 +93,7 @@ impl fmt::Display for Report {
 }
 
 /// `LINE:COLUMN: KEY: message`, the marked line and the help, without a final newline.
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}: ", self.line, self.column)?;
         if !self.key.is_empty() {

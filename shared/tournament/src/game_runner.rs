@@ -1,4 +1,4 @@
-//! Where the games of a match are played.
+//! Plays the games of a match.
 
 use crate::contestant::Contestant;
 use crate::record::{Forfeit, GameRecord};
@@ -6,8 +6,8 @@ use checkers::{DrawRules, Game, Limits, Move, Opening, Player, PlayerSpec, Side,
 use hub::{HubEngine, HubError};
 use std::process::Command;
 
-/// A room for one match: a table for our own players, and the engines that are running.
-pub struct Room {
+/// Plays the games of one match: a table for our own players, and the engines that are running.
+pub struct GameRunner {
     rules: DrawRules,
     limits: Option<Limits>,
     table: Table,
@@ -24,7 +24,7 @@ pub(crate) struct Meeting<'a> {
     pub(crate) black: usize,
 }
 
-impl Room {
+impl GameRunner {
     pub(crate) fn new(rules: DrawRules, limits: Option<Limits>) -> Self {
         Self { rules, limits, table: Table::new(rules, limits), engines: [None, None] }
     }

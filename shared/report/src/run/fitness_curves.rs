@@ -8,7 +8,7 @@ use evolution::statistics::GenerationRow;
 
 /// Up to this many islands each has a curve of its own: 8 colours, whole and dashed. Beyond, ranges of islands are drawn.
 const CURVES: usize = 16;
-/// Up to so many islands have panels with axes, and so many have panels at all.
+/// Maximum numbers of islands that have panels with axes, and that have panels at all.
 const LARGE_PANELS: usize = 12;
 const PANELS: usize = 300;
 /// Points of a curve, of a panel's and of a tiny panel's; columns of a strip; rows of a table.
