@@ -2,26 +2,28 @@
 
 use crate::support::{Place, finish};
 use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
 
 /// Examples that are not run here, each with the reason.
-const LEFT_OUT: [(&str, &str); 13] = [
-    (
-        "atoll batch --coordinator-config c.toml --worker-config w.toml --index 0",
-        "needs a bucket: tests/cluster",
-    ),
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("atoll batch --coordinator-config c.toml --worker-config w.toml --index 0", "needs a bucket"),
     ("atoll coordinator --store s3://bucket/atoll", "needs a bucket"),
     ("atoll worker --coordinator https://atoll.example:7440 --tls-ca ca.pem", "needs that coordinator"),
-    ("atoll submit examples/quickstart.toml --wait", "needs a coordinator: tests/cluster"),
-    ("atoll workers --json", "needs a coordinator: tests/cluster"),
-    ("atoll drain worker-1", "needs a coordinator: tests/cluster"),
-    ("atoll pause quickstart", "needs a coordinator: tests/cluster"),
-    ("atoll cancel quickstart", "needs a coordinator: tests/cluster"),
-    ("atoll dashboard --open", "serves until it is stopped: tests/cluster"),
-    ("atoll doctor --store atoll-store", "looks at the ports of this machine: tests/cluster"),
-    ("atoll bench checkers", "measures for minutes: tests/speed"),
-    ("atoll level study session.json", "needs a session of a person: level_study.rs"),
-    ("atoll rm quickstart --yes", "removes what others need: removal.rs"),
+    ("atoll bench checkers", "measures for minutes"),
 ];
+
+/// Examples that other tests run, with the test and its file.
+const ELSEWHERE: [(&str, &str, &str); 5] = {
+    const DOCS: &str = include_str!("../cluster/docs.rs");
+    const TEST: &str = "operators_examples_in_the_help_work";
+    [
+        ("atoll submit examples/quickstart.toml --wait", TEST, DOCS),
+        ("atoll workers --json", TEST, DOCS),
+        ("atoll drain worker-1", TEST, DOCS),
+        ("atoll pause quickstart", TEST, DOCS),
+        ("atoll cancel quickstart", TEST, DOCS),
+    ]
+};
 
 const QUICKSTART: &str = r#"
 name = "quickstart"
@@ -90,11 +92,22 @@ fn every_example_in_the_help_runs() {
     let quickstart = place(QUICKSTART);
     let mut examples = BTreeSet::new();
     collect(&quickstart, &[], &mut examples);
+    quickstart.write("ca.pem", "");
     for (example, reason) in LEFT_OUT {
         assert!(examples.remove(example), "`{example}` ({reason}) is no example any more");
+        // Its flags at least are read.
+        let words: Vec<&str> = example.split_whitespace().skip(1).collect();
+        if let ["coordinator" | "worker", ..] = words.as_slice() {
+            quickstart.run(&[&words[..], &["--print-config"]].concat()).expect(0);
+        }
+    }
+    for (example, test, file) in ELSEWHERE {
+        assert!(examples.remove(example), "`{example}` is no example any more");
+        let (_, body) = file.split_once(&format!("fn {test}(")).unwrap();
+        assert!(body.split("\n}\n").next().unwrap().contains(&format!("\"{example}\"")), "{test}: {example}");
     }
     assert!(examples.len() > 40, "only {examples:?}");
-    let [checkers, games, levels] = [CHECKERS, GAMES, LEVELS].map(place);
+    let [checkers, games, levels, removed] = [CHECKERS, GAMES, LEVELS, QUICKSTART].map(place);
     let pdn = games.run(&["tournament", "games", "latest"]);
     games.write("atoll-games.pdn", &pdn.expect(0).stdout);
     levels.run(&["level", "ladder", "latest", "--to", "ladder"]).expect(0);
@@ -103,12 +116,14 @@ fn every_example_in_the_help_runs() {
     std::fs::copy(level.expect("a level"), levels.path().join("level.txt")).unwrap();
     quickstart.run(&["backup", "monday"]).expect(0);
     quickstart.run(&["init", "my.toml"]).expect(0);
+    levels.write("session.json", crate::level_study::simulated_session());
     for example in examples {
         let words: Vec<&str> = example.split_whitespace().skip(1).collect();
         let place = match words.as_slice() {
             ["checkers", "species", ..] | ["ratings", ..] => &checkers,
             ["tournament" | "analyse", ..] => &games,
             ["level", ..] => &levels,
+            ["rm", ..] => &removed,
             _ => &quickstart,
         };
         // These exist already, for the others.
@@ -120,8 +135,25 @@ fn every_example_in_the_help_runs() {
         if let Some(path) = made.filter(|path| path.exists()) {
             std::fs::rename(&path, path.with_extension("before")).unwrap();
         }
-        // A browser that opens nothing.
-        let finished = finish(place.command(&words).env("BROWSER", "true"));
+        let mut command = place.command(&words);
+        // A browser that opens nothing, and ports that are free.
+        command.env("BROWSER", "true").env("ATOLL_LISTEN", "127.0.0.1:0").env("ATOLL_HTTP", "off");
+        if words[0] == "dashboard" {
+            serves(&mut command, &example);
+            continue;
+        }
+        let finished = finish(&mut command);
         assert!(finished.status.success(), "{example}: {finished:?}");
     }
+}
+
+/// Whether a command serves its pages until it is stopped, or at least finds that its port is taken.
+fn serves(command: &mut Command, example: &str) {
+    use std::io::{BufRead, BufReader};
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let line = BufReader::new(child.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let is_taken = line.contains("cannot listen on 127.0.0.1:7442");
+    assert!(line.starts_with("dashboard at http://") || is_taken, "{example}: {line}");
 }

@@ -51,6 +51,11 @@ fn session(number: usize, moves: usize, order: &str) -> (Value, Vec<Vec<f64>>) {
     (log, scores)
 }
 
+/// The log of a session, as other tests need one.
+pub(crate) fn simulated_session() -> String {
+    session(0, 10, "up").0.to_string()
+}
+
 fn mean(scores: &[f64]) -> f64 {
     scores.iter().sum::<f64>() / scores.len() as f64
 }
