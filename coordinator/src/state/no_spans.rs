@@ -6,7 +6,7 @@ use proto::convert::Work;
 
 /// Nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Spans;
+pub(crate) struct Spans {}
 
 #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as with the feature")]
 impl Spans {
