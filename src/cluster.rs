@@ -15,7 +15,7 @@ use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::DashboardSettings;
-use coordinator::{Ending, Limits, Settings};
+use coordinator::{Ending, Limits, Settings, opened};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -78,8 +78,15 @@ pub(crate) async fn work_off(
         }
         None => None,
     };
-    let mut coordinator =
-        coordinator::serve_listener(listener, limits, http, store.clone(), settings, clock::now, shutdown);
+    let mut coordinator = coordinator::serve_listener(
+        listener,
+        limits,
+        http,
+        opened(store.clone()),
+        settings,
+        clock::now,
+        shutdown,
+    );
     let mut remote = Remote::new(&url, &Credentials::default())?;
     let mut submitting = Box::pin(remote.submit(request));
     let run = tokio::select! {

@@ -14,7 +14,8 @@ use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{
-    AuditTerms, Ending, Finish, First, Limits, Permissions, Reload, Settings as CoordinatorSettings, Traces,
+    AuditTerms, Ending, Finish, First, Limits, Notify, OpenStore, Permissions, Reload,
+    Settings as CoordinatorSettings, Traces,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
@@ -22,6 +23,7 @@ use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use store::promises::Trial;
 use store::{Location, Nonce, Store};
 use tokio::net::TcpListener;
@@ -108,6 +110,9 @@ pub(crate) struct Arguments {
     /// Keep responding for this long after all runs have ended, so that late workers are notified [default: 0s]
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
+    /// With --exit-when-done: then stay until one worker has learned of the end, at most for this long [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    await_worker: Option<String>,
 }
 
 /// A share of the results, or `auto`.
@@ -142,6 +147,7 @@ struct Keys {
     give_up_after: Option<String>,
     export: Option<String>,
     linger: Option<String>,
+    await_worker: Option<String>,
     tls_cert: Option<String>,
     tls_key: Option<String>,
     tls_client_ca: Option<String>,
@@ -162,7 +168,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 36] = [
+const DEFAULTS: [(&str, &str); 37] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -181,6 +187,7 @@ const DEFAULTS: [(&str, &str); 36] = [
     ("give_up_after", "never"),
     ("export", ""),
     ("linger", "0s"),
+    ("await_worker", "0s"),
     ("tls_cert", ""),
     ("tls_key", ""),
     ("tls_client_ca", ""),
@@ -193,7 +200,7 @@ const DEFAULTS: [(&str, &str); 36] = [
     ("otlp", ""),
     ("otlp_ca", ""),
     ("otlp_share", "1"),
-    ("reload_every", "20s"),
+    ("reload_every", "5s"),
     ("max_connections", "12000"),
     ("max_connections_per_peer", "4000"),
     ("max_requests_per_peer", "20000"),
@@ -225,6 +232,7 @@ fn flags(arguments: Arguments) -> (SettingsArguments, Vec<(&'static str, Option<
         ("give_up_after", arguments.give_up_after),
         ("export", arguments.export),
         ("linger", arguments.linger),
+        ("await_worker", arguments.await_worker),
         ("tls_cert", arguments.tls_cert),
         ("tls_key", arguments.tls_key),
         ("tls_client_ca", arguments.tls_client_ca),
@@ -274,6 +282,11 @@ async fn refuse(settings: &Settings, failure: Failure) -> Failure {
         Ok(CoordinatorSettings {
             exit_when_done: settings.parsed("exit_when_done", "`true` or `false`")?,
             linger: settings.time("linger")?,
+            // Without certificates, workers that expect them learn nothing from a call.
+            await_worker: match protection::tls(settings) {
+                Ok(_) => settings.time("await_worker")?,
+                Err(_) => Duration::ZERO,
+            },
             tls: protection::tls(settings).unwrap_or_default(),
             permissions: protection::permissions(settings).unwrap_or_default(),
             ..CoordinatorSettings::new(Nonce(rand::random()), env!("CARGO_PKG_VERSION"))
@@ -335,6 +348,7 @@ fn coordinator_settings(settings: &Settings) -> Result<CoordinatorSettings, Fail
             .transpose()?,
         trial: Some(Trial::SHORT),
         linger: settings.time("linger")?,
+        await_worker: settings.time("await_worker")?,
         audit: audit(settings, &permissions)?,
         permissions,
         tls: protection::tls(settings)?,
@@ -345,9 +359,20 @@ fn coordinator_settings(settings: &Settings) -> Result<CoordinatorSettings, Fail
         dashboard: DashboardSettings {
             hosts: hosts(settings)?,
             exhibit: Some(exhibit(Games::Omitted)),
-            notify: notify::by_command(settings.text("notify_command")?),
+            notify: notify(settings)?,
         },
     })
+}
+
+/// What is run when a run has ended.
+fn notify(settings: &Settings) -> Result<Option<Notify>, Failure> {
+    let command = settings.text("notify_command")?;
+    if !command.is_empty() && !notify::has_shell() {
+        let message = "expected a system with `sh`, which runs the command, found none in PATH: the images of Atoll have no \
+                       shell";
+        return Err(settings.bad("notify_command", message));
+    }
+    Ok(notify::by_command(command))
 }
 
 /// The names by which browsers reach the dashboard.
@@ -413,12 +438,9 @@ async fn serve(
         }
     }
     announce(&listener, http.as_ref(), &checked)?;
-    let prepared = tokio::select! {
-        prepared = prepare(settings) => prepared,
-        () = signals.asked() => return Ok(signals.exit()),
-    };
+    let prepared = first(settings).and_then(|first| Ok((first, store(settings)?)));
     let store = match prepared {
-        Ok((store, first)) => {
+        Ok((first, store)) => {
             checked.first = first;
             store
         }
@@ -482,16 +504,13 @@ fn finish(settings: &Settings) -> Result<Option<Finish>, Failure> {
     Ok(Some(Finish(Arc::new(export))))
 }
 
-/// Checks what to begin with, and opens the store.
-async fn prepare(settings: &Settings) -> Result<(Store, Option<First>), Failure> {
-    let first = first(settings)?;
+/// How the store is opened, and created if it is missing.
+fn store(settings: &Settings) -> Result<OpenStore, Failure> {
     let location = Location::parse(settings.text("store")?.as_ref())?;
-    let store = store_argument::create(&location).await.map_err(|failure| match failure {
-        // Nothing that a coordinator does again would change it.
-        Failure::Store(error) if error.is_permanent() => Failure::Config(error.to_string()),
-        failure => failure,
-    })?;
-    Ok((store, first))
+    Ok(Arc::new(move || {
+        let location = location.clone();
+        Box::pin(async move { store_argument::create(&location).await })
+    }))
 }
 
 /// The share that is recomputed: 2 percent by default where workers need tokens.

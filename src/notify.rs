@@ -10,6 +10,12 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+/// Whether there is what runs commands.
+pub(crate) fn has_shell() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&path).any(|folder| folder.join("sh").is_file())
+}
+
 /// What runs a command for each run that has ended; nothing if there is none.
 pub(crate) fn by_command(command: String) -> Option<Notify> {
     if command.is_empty() {

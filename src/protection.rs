@@ -145,22 +145,31 @@ impl Credentials {
         Ok(Trust { authority: bytes(&self.tls_ca)?, identity })
     }
 
-    /// The token, if there is one, for a coordinator to which it may be sent. Of a file it is the first line.
+    /// The token, if there is one, for a coordinator to which it may be sent. Of several it is the first.
     pub(crate) fn token(&self, url: &str) -> Result<Option<Token>, Failure> {
+        Ok(self.tokens(url)?.into_iter().next())
+    }
+
+    /// All tokens, for a coordinator to which they may be sent. In a file they are on lines of their own, so that one file may
+    /// be mounted by both sides while tokens are replaced.
+    pub(crate) fn tokens(&self, url: &str) -> Result<Vec<Token>, Failure> {
         let (text, place) = match (&self.token_file, std::env::var(TOKEN)) {
             (Some(path), _) => {
                 let bytes = read(path).map_err(Failure::Config)?;
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-                (first.unwrap_or_default().to_owned(), path.display().to_string())
+                (String::from_utf8_lossy(&bytes).into_owned(), path.display().to_string())
             }
             (None, Ok(text)) if !text.is_empty() => (text, TOKEN.to_owned()),
-            _ => return Ok(None),
+            _ => return Ok(vec![]),
         };
-        let token = Token::new(&text).map_err(|error| Failure::Config(format!("{place}: {error}")))?;
+        let mut lines =
+            text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).peekable();
+        // A file without any is told as what a bad token is told as.
+        let first = lines.peek().is_none().then_some("");
+        let tokens: Result<Vec<Token>, _> = first.into_iter().chain(lines).map(Token::new).collect();
+        let tokens = tokens.map_err(|error| Failure::Config(format!("{place}: {error}")))?;
         if !self.insecure {
-            check_token_is_safe(url, Some(&token)).map_err(|error| Failure::Config(error.to_string()))?;
+            check_token_is_safe(url, tokens.first()).map_err(|error| Failure::Config(error.to_string()))?;
         }
-        Ok(Some(token))
+        Ok(tokens)
     }
 }

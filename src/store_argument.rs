@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use run::RunId;
 use std::path::{Path, PathBuf};
-use store::{Location, Store};
+use store::{Location, Store, StoreError};
 
 /// Where runs are kept.
 #[derive(clap::Args, Clone)]
@@ -24,7 +24,7 @@ impl StoreArgument {
 
     /// The store, created if it is missing.
     pub(crate) async fn create(&self) -> Result<Store, Failure> {
-        create(&self.location()?).await
+        Ok(create(&self.location()?).await?)
     }
 
     /// The store, which must be there.
@@ -54,7 +54,7 @@ impl StoreArgument {
 }
 
 /// The store at a location, created if it is missing. One of another format is refused as a whole.
-pub(crate) async fn create(location: &Location) -> Result<Store, Failure> {
+pub(crate) async fn create(location: &Location) -> Result<Store, StoreError> {
     let store = Store::create_at(location).await?;
     run::stored::check_format(&store).await?;
     Ok(store)

@@ -106,7 +106,7 @@ const DEFAULTS: [(&str, &str); 16] = [
     ("tls_key", ""),
     ("token_file", ""),
     ("insecure", "false"),
-    ("reload_every", "20s"),
+    ("reload_every", "5s"),
     ("log", "info"),
     ("log_format", "text"),
 ];
@@ -148,7 +148,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Err(failure) => return Err(farewell::tell(&settings, failure).await),
     };
     let mut signals = Signals::listen()?;
-    let calls = Arc::new(Grpc::new(channels, reload.token.as_ref()));
+    let calls = Arc::new(Grpc::new(channels, reload.tokens.clone()));
     let measured = Arc::new(Measured::new(calls, threads));
     let serving = serve_metrics(&settings, measured.clone()).await?;
     let (replace, replacements) = mpsc::unbounded_channel();
@@ -186,8 +186,8 @@ impl Prepared {
         let channels = channels(&urls, &trust).map_err(wrong)?;
         let look = Look::new(&urls[0], &trust).map_err(wrong)?;
         let config = config(settings, look)?;
-        let token = token(&credentials, &urls)?;
-        let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, token };
+        let tokens = tokens(&credentials, &urls)?;
+        let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, tokens };
         Ok(Self { config, channels, reload, threads: threads(settings)? })
     }
 }
@@ -226,13 +226,13 @@ fn channels(urls: &[String], trust: &Trust) -> Result<Vec<Channel>, CredentialEr
     urls.iter().map(|url| Ok(worker::endpoint(url, trust)?.connect_lazy())).collect()
 }
 
-/// The token, if it may be sent to all of them.
-fn token(credentials: &Credentials, urls: &[String]) -> Result<Option<Token>, Failure> {
-    let mut token = None;
+/// The tokens, if they may be sent to all of them.
+fn tokens(credentials: &Credentials, urls: &[String]) -> Result<Vec<Token>, Failure> {
+    let mut tokens = vec![];
     for url in urls {
-        token = credentials.token(url)?;
+        tokens = credentials.tokens(url)?;
     }
-    Ok(token)
+    Ok(tokens)
 }
 
 /// What a worker shows and trusts, read again while it works.
@@ -241,7 +241,7 @@ struct Reload {
     credentials: Credentials,
     urls: Vec<String>,
     trust: Trust,
-    token: Option<Token>,
+    tokens: Vec<Token>,
 }
 
 impl Reload {
@@ -274,13 +274,13 @@ impl Reload {
     /// Calls with what is in the files by now, if that is not what was there before.
     fn read(&mut self) -> Result<Option<Grpc>, String> {
         let trust = self.credentials.trust().map_err(|error| error.to_string())?;
-        let token = token(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
-        if (&trust, &token) == (&self.trust, &self.token) {
+        let tokens = tokens(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
+        if (&trust, &tokens) == (&self.trust, &self.tokens) {
             return Ok(None);
         }
         let channels = channels(&self.urls, &trust).map_err(|error| error.to_string())?;
-        let calls = Grpc::new(channels, token.as_ref());
-        (self.trust, self.token) = (trust, token);
+        let calls = Grpc::new(channels, tokens.clone());
+        (self.trust, self.tokens) = (trust, tokens);
         Ok(Some(calls))
     }
 }

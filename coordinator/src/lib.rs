@@ -35,9 +35,9 @@ pub use cluster::{Background, Cluster};
 pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Ending, Families, Finish, First, Limits, Notify, Permissions, Protection, Reload, ServeError, Settings,
-    Tls, TlsError, TokenError, Tokens, Traces, TracesError, answers, refuse_listener, run, serve_listener,
-    serve_metrics, start, start_local,
+    Ending, Families, Finish, First, Limits, Notify, OpenStore, Permissions, Protection, Reload, ServeError,
+    Settings, Tls, TlsError, TokenError, Tokens, Traces, TracesError, answers, opened, refuse_listener, run,
+    serve_listener, serve_metrics, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};

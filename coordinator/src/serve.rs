@@ -29,8 +29,8 @@ pub use notify::Notify;
 pub(crate) use permissions::{LivePermissions, Pace, Right};
 pub use permissions::{Permissions, TokenError, Tokens};
 pub use server::{
-    Ending, Finish, First, Protection, Reload, ServeError, Settings, refuse_listener, run, serve_listener,
-    start, start_local,
+    Ending, Finish, First, OpenStore, Protection, Reload, ServeError, Settings, opened, refuse_listener, run,
+    serve_listener, start, start_local,
 };
 pub use standby::answers;
 pub use tls::{Tls, TlsError};

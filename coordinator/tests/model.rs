@@ -281,6 +281,7 @@ fn settings(life: u64) -> Settings {
         first: None,
         trial: None,
         linger: Duration::ZERO,
+        await_worker: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
         audit: coordinator::AuditTerms::default(),

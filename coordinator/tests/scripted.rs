@@ -70,6 +70,7 @@ fn settings(life: u128) -> Settings {
         first: None,
         trial: None,
         linger: Duration::ZERO,
+        await_worker: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
         audit: coordinator::AuditTerms::default(),

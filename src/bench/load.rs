@@ -11,7 +11,7 @@ mod pages;
 use super::{Bench, Figure};
 use crate::failure::Failure;
 use crate::run::opening;
-use coordinator::{First, Limits, Settings};
+use coordinator::{First, Limits, Settings, opened};
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
 use experiment::{Experiment, Plan, SEMANTICS};
@@ -157,8 +157,16 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
     let settings = Settings { first, ..Settings::new(opening.nonce, &opening.owner.version) };
     let limits = Limits { connections: *connections, of_one_peer: *connections };
     let forever = Box::pin(std::future::pending());
-    coordinator::serve_listener(listener, limits, Some(http), store, settings, crate::clock::now, forever)
-        .await?;
+    coordinator::serve_listener(
+        listener,
+        limits,
+        Some(http),
+        opened(store),
+        settings,
+        crate::clock::now,
+        forever,
+    )
+    .await?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The one call of a worker that cannot start: its coordinator would wait for it, and a batch ends on both sides or on none.
 
-use super::{channels, token, urls};
+use super::{channels, tokens, urls};
 use crate::failure::{Exit, Failure};
 use crate::log;
 use crate::protection::Credentials;
@@ -45,9 +45,9 @@ async fn inform(settings: &Settings, reason: String) -> Option<()> {
     let urls = urls(settings).ok()?;
     let credentials = Credentials::of(settings).ok();
     let trust = credentials.as_ref().and_then(|credentials| credentials.trust().ok()).unwrap_or_default();
-    let token = credentials.and_then(|credentials| token(&credentials, &urls).ok()).flatten();
+    let tokens = credentials.and_then(|credentials| tokens(&credentials, &urls).ok()).unwrap_or_default();
     // Without an authority to trust, there is only the handshake that says so.
-    let calls = channels(&urls, &trust).ok().map(|channels| Grpc::new(channels, token.as_ref()));
+    let calls = channels(&urls, &trust).ok().map(|channels| Grpc::new(channels, tokens));
     let look = Look::new(&urls[0], &trust).or_else(|_| Look::new(&urls[0], &Trust::default())).ok();
     let worker = format!("{:032x}", rand::random::<u128>());
     let request = v1::LeaveRequest { worker, reason, misconfigured: true };

@@ -81,7 +81,9 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
         let mut coordinator = folder.coordinator(&[&arguments[..], &common].concat());
         // Kubernetes sees that it lives, and sends nothing but its workers to it.
         assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "{arguments:?}");
-        assert!(coordinator.page("/readyz").ends_with("cannot start: see the log\n"), "{arguments:?}");
+        wait_until("why it is not ready", || {
+            coordinator.page("/readyz").ends_with("cannot start: see the log\n")
+        });
         let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end")]);
         assert_eq!(worker.ended(), Some(78), "{arguments:?}");
         assert_eq!(coordinator.process.ended(), Some(78), "{arguments:?}");
@@ -90,6 +92,62 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
         assert!(told.iter().any(|told| reason.contains(told)), "{reason}");
         assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
     }
+}
+
+/// Pods start at different times: two Jobs know nothing of each other.
+#[test]
+fn a_coordinator_that_cannot_begin_stays_until_one_worker_was_told() {
+    let folder = Folder::new();
+    let bad = folder.file("bad.toml", "name = \"x\"\nproblem = { kind = \"chess\" }\n");
+    let good = folder.file("good.toml", &EXPERIMENT.replace("3000", "300"));
+    folder.file("occupied", "no store can be here");
+    let stays = ["--exit-when-done", "--linger", "0s", "--await-worker", "2m"];
+    for arguments in [["--run", &bad], ["--run", &good]] {
+        let store = if arguments[1] == bad { "somewhere" } else { "occupied" };
+        let mut coordinator = folder.coordinator(&[&arguments, &stays[..], &["--store", store]].concat());
+        wait_until("the reason", || coordinator.said().contains("cannot start"));
+        // An operator that looks is not a worker that ends.
+        assert!(!coordinator.command(&["runs"]).status.success());
+        let mut worker = coordinator.worker(&[]);
+        assert_eq!(worker.ended(), Some(78), "{arguments:?}");
+        assert_eq!(coordinator.process.ended(), Some(78), "{arguments:?}");
+    }
+    let arguments = [&["--run", &good], &stays[..]].concat();
+    let mut first = folder.coordinator(&arguments);
+    let mut worker = first.worker(&[]);
+    assert_eq!((worker.ended(), first.process.ended()), (Some(0), Some(0)));
+    let mut again = first.again();
+    again.wait_for("atoll_runs{state=\"finished\"}", 1.0);
+    let mut late = again.worker(&[]);
+    assert_eq!((late.ended(), again.process.ended()), (Some(0), Some(0)), "{}", again.said());
+}
+
+/// A Job would start the coordinator again for more than an hour, and its workers would wait in vain.
+#[test]
+fn a_store_that_does_not_answer_ends_the_batch_on_both_sides() {
+    let folder = Folder::new();
+    let file = folder.file("good.toml", EXPERIMENT);
+    // Nothing listens there.
+    let variables = [
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9"),
+        ("AWS_ALLOW_HTTP", "true"),
+        ("AWS_REGION", "nowhere"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let store = ["--store", "s3://clusters/absent", "--give-up-after", "4s", "--await-worker", "1m"];
+    let mut coordinator = folder.coordinator_with(&[&job(&file)[..], &store].concat(), variables);
+    assert!(coordinator.page("/healthz").starts_with("HTTP/1.1 200"), "it is not killed meanwhile");
+    let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end"), "--give-up-after", "1m"]);
+    assert_eq!(worker.ended(), Some(78), "{}", coordinator.said());
+    assert_eq!(coordinator.process.ended(), Some(78));
+    let reason = message(&folder, "coordinator.end");
+    assert!(
+        reason.contains("the store could not be opened for") && reason.contains("s3://clusters/absent"),
+        "{reason}"
+    );
+    assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
 }
 
 #[test]
@@ -334,6 +392,20 @@ fn what_is_wrong_for_good_is_78() {
         let output = folder.atoll(&arguments);
         assert_eq!(output.status.code(), Some(78), "{arguments:?}: {}", text(&output.stderr));
     }
+}
+
+/// As in the images, which have no shell.
+#[test]
+fn a_command_that_nothing_can_run_is_told_at_the_start() {
+    let folder = Folder::new();
+    let mut command = atoll();
+    command.args(["coordinator", "--notify-command", "cat", "--print-config"]).current_dir(folder.path());
+    assert!(command.output().unwrap().status.success());
+    let refused = command.env("PATH", folder.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(78));
+    assert!(
+        text(&refused.stderr).contains("notify_command (flag --notify-command): expected a system with `sh`")
+    );
 }
 
 #[test]

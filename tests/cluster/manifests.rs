@@ -395,7 +395,7 @@ fn a_batch_that_is_preempted_or_left_alone_ends_as_its_jobs_expect() {
     let mut alone = release.start("worker", "127.0.0.1:9");
     let (code, message) = alone.ended();
     assert_eq!(code, Some(6), "{message}");
-    assert_eq!(release.decision("worker", code), "FailJob");
+    assert_eq!(release.decision("worker", code), "FailIndex", "others may find it");
 
     let mut first = release.start("coordinator", "");
     first.url("coordinator at");

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{ChildStderr, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A cluster's secrets, made by `atoll certs`, and another cluster's.
 struct Secrets {
@@ -399,19 +399,8 @@ fn tokens_and_certificates_are_rotated_while_workers_work() {
 fn a_token_that_the_coordinator_learns_of_last_is_not_used_before() {
     let folder = Folder::new();
     let (old, new) = ("0123456789-the-old", "0123456789-the-new");
-    folder.file("tokens", old);
-    let experiment = EXPERIMENT.replace("generations = 3000", "generations = 100000000");
-    let experiment = folder.file("experiment.toml", &experiment);
-    let often = ("ATOLL_RELOAD_EVERY".to_owned(), "100ms".to_owned());
-    let operators = ("ATOLL_OPERATOR_TOKENS".to_owned(), "0123456789-operator".to_owned());
-    let coordinator = folder
-        .coordinator_with(&["--run", &experiment, "--worker-token-file", "tokens"], vec![often, operators]);
-    let mut command = atoll();
-    let token = folder.file("token", old);
-    command.args(["worker", "--threads", "1", "--coordinator", &coordinator.url(), "--http", "127.0.0.1:0"]);
-    command.args(["--token-file", &token]).env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info");
-    let mut worker = Process(command.stderr(Stdio::piped()).spawn().unwrap());
-    let log = read_along(worker.0.stderr.take().unwrap());
+    let coordinator = coordinator_with_tokens(&folder, old, often());
+    let (_worker, log) = worker_with_tokens(&folder, &coordinator.url(), old, &[]);
     let said = |words: &str| wait_until(words, || log.lock().unwrap().contains(words));
     said("joined the coordinator");
     folder.file("token", new);
@@ -426,6 +415,70 @@ fn a_token_that_the_coordinator_learns_of_last_is_not_used_before() {
     wait_until("work after it", || worker_metric(&log, "atoll_worker_grants_total") >= granted + 2);
     let log = log.lock().unwrap();
     assert!(!log.contains("token rejected") && !log.contains("joining again"), "{log}");
+}
+
+/// A worker of a cluster in which the token changes: started with these lines in its file, and with these arguments.
+fn worker_with_tokens(
+    folder: &Folder,
+    url: &str,
+    tokens: &str,
+    arguments: &[&str],
+) -> (Process, Arc<Mutex<String>>) {
+    let token = folder.file("token", tokens);
+    let mut command = atoll();
+    command.args(["worker", "--threads", "1", "--coordinator", url, "--http", "127.0.0.1:0"]).args(arguments);
+    command.args(["--token-file", &token]).env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info");
+    let mut worker = Process(command.stderr(Stdio::piped()).spawn().unwrap());
+    let log = read_along(worker.0.stderr.take().unwrap());
+    (worker, log)
+}
+
+/// A coordinator that knows one token of workers, in the file `tokens`, and has work without end.
+fn coordinator_with_tokens(folder: &Folder, tokens: &str, variables: Variables) -> Coordinator {
+    folder.file("tokens", tokens);
+    let experiment = EXPERIMENT.replace("generations = 3000", "generations = 100000000");
+    let experiment = folder.file("experiment.toml", &experiment);
+    let operators = ("ATOLL_OPERATOR_TOKENS".to_owned(), "0123456789-operator".to_owned());
+    let variables = [variables, vec![operators]].concat();
+    folder.coordinator_with(&["--run", &experiment, "--worker-token-file", "tokens"], variables)
+}
+
+/// Tokens and certificates are read again more often than by default.
+fn often() -> Variables {
+    vec![("ATOLL_RELOAD_EVERY".to_owned(), "100ms".to_owned())]
+}
+
+/// One Secret is mounted by both sides, and pods that start see a change before those that run.
+#[test]
+fn a_worker_that_is_started_between_two_tokens_shows_the_one_that_is_known() {
+    let folder = Folder::new();
+    let (old, new) = ("0123456789-the-old", "0123456789-the-new");
+    let coordinator = coordinator_with_tokens(&folder, old, vec![]);
+    let (worker, log) = worker_with_tokens(&folder, &coordinator.url(), &format!("{new}\n{old}\n"), &[]);
+    wait_until("a worker", || log.lock().unwrap().contains("joined the coordinator"));
+    // With the default of `reload_every`: a call with the old token is refused within a minute.
+    let refused = || coordinator.said().matches("call refused").count();
+    let (replaced, before) = (Instant::now(), refused());
+    folder.file("tokens", new);
+    wait_until("the revocation", || refused() > before);
+    assert!(replaced.elapsed() < Duration::from_secs(60), "{:?}", replaced.elapsed());
+    let granted = worker_metric(&log, "atoll_worker_grants_total");
+    wait_until("work after it", || worker_metric(&log, "atoll_worker_grants_total") >= granted + 2);
+    worker.kill();
+}
+
+#[test]
+fn a_worker_of_a_batch_that_is_started_with_a_new_token_waits_until_it_is_known() {
+    let folder = Folder::new();
+    let (old, new) = ("0123456789-the-old", "0123456789-the-new");
+    let coordinator = coordinator_with_tokens(&folder, old, often());
+    let patient = ["--give-up-after", "1m"];
+    let (worker, log) = worker_with_tokens(&folder, &coordinator.url(), new, &patient);
+    // Each wait is twice as long as the last one: together they last longer than a stranger is told apart from a worker.
+    wait_until("repeated calls", || log.lock().unwrap().matches("token refused; trying again").count() >= 9);
+    folder.file("tokens", new);
+    wait_until("a worker", || log.lock().unwrap().contains("joined the coordinator"));
+    worker.kill();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Traces of epochs, as a collector receives them: each epoch is one, from its first grant until it is durable.
 
-use crate::process::{Folder, Variables};
+use crate::process::{Folder, Process, Variables, json, wait_until};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::BTreeMap;
@@ -205,4 +205,51 @@ fn a_collector_that_is_not_there_delays_nothing_and_is_counted() {
     };
     refused("collector:4317", "expected http://HOST:PORT");
     refused("https://collector:4317", "`otlp_ca`");
+}
+
+/// The processor time that a process has used, also of one that has ended and is not waited for yet.
+fn processor_seconds(process: &Process) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks: u64 = [11, 12].iter().map(|field| fields[*field].parse::<u64>().unwrap()).sum();
+    // The kernel counts in hundredths for everybody.
+    ticks as f64 / 100.0
+}
+
+/// A run to its end: the processor time of coordinator and worker together, and its digest.
+fn cost(variables: Variables) -> (f64, String) {
+    let folder = Folder::new();
+    let quickstart = include_str!("../../examples/quickstart.toml");
+    let line = quickstart.lines().find(|line| line.starts_with("generations = ")).unwrap();
+    let file = folder.file("quickstart.toml", &quickstart.replace(line, "generations = 10000"));
+    let coordinator = folder.coordinator_with(&["--run", &file, "--exit-when-done"], variables);
+    let worker = coordinator.worker(&[]);
+    let has_ended = |process: &Process| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.0.id())).unwrap();
+        stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
+    };
+    wait_until("the end", || has_ended(&worker) && has_ended(&coordinator.process));
+    let seconds = processor_seconds(&worker) + processor_seconds(&coordinator.process);
+    let listed = json(&folder.atoll(&["runs", "--json"]));
+    (seconds, listed[0]["digest"].as_str().unwrap().to_owned())
+}
+
+#[test]
+#[ignore = "`tests/long traces-cost` judges it, with an optimised build on a quiet machine"]
+fn what_traces_cost() {
+    let pairs: u32 = std::env::var("ATOLL_TRACES_PAIRS").map_or(1, |pairs| pairs.parse().unwrap());
+    for pair in 0..pairs {
+        let mut found = [(0.0, String::new()), (0.0, String::new())];
+        // Which of both comes first alternates.
+        for which in [pair % 2, 1 - pair % 2] {
+            let collector = Collector::start();
+            let variables = if which == 1 { collector.variables() } else { vec![] };
+            found[which as usize] = cost(variables);
+            let received = collector.received.lock().unwrap().len();
+            assert_eq!(received > 0, which == 1, "{received} batches of traces");
+        }
+        let [(without, digest), (with, other)] = found;
+        assert_eq!(digest, other);
+        println!("without {without:.3} s, with {with:.3} s");
+    }
 }

@@ -107,6 +107,10 @@ fn common_values() -> Vec<(String, String)> {
     let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
     let mut common = vec![
         json("nameOverride", "\"other\""),
+        json("listenAddress", "\"0.0.0.1\""),
+        json("podSecurityContext.runAsUser", "10001"),
+        json("podSecurityContext.runAsGroup", "10002"),
+        json("podSecurityContext.fsGroup", "10003"),
         json("image.repository", "\"registry/atoll\""),
         json("image.digest", &format!("\"{digest}\"")),
         json("image.pullPolicy", "\"Never\""),
@@ -179,6 +183,7 @@ fn variants() -> [Vec<(String, String)>; 4] {
             json("store.volume.size", "\"11Gi\""),
             json("store.volume.keep", "true"),
             json("coordinator.linger", "\"46s\""),
+            json("coordinator.awaitWorker", "\"11m\""),
             json("coordinator.giveUpAfter", "\"31m\""),
             json("workers.replicas", "9"),
             json("workers.giveUpAfter", "\"12m\""),
@@ -303,6 +308,24 @@ fn secrets_are_made_unless_they_are_named() {
 }
 
 #[test]
+fn users_of_pods_may_be_left_to_the_cluster() {
+    let nulls = ["runAsUser", "runAsGroup", "fsGroup"].map(|key| format!("podSecurityContext.{key}=null"));
+    let manifests = render(&nulls.each_ref().map(String::as_str));
+    assert!(!["runAsUser", "runAsGroup", "fsGroup"].iter().any(|key| manifests.contains(key)));
+    assert!(manifests.contains("runAsNonRoot: true"));
+    // Numbers of OpenShift are long.
+    let long = render(&["podSecurityContext.runAsUser=1000660000"]);
+    assert_eq!(long.matches("runAsUser: 1000660000\n").count(), 3, "of coordinator, workers and test");
+}
+
+#[test]
+fn the_test_of_the_chart_runs_where_its_coordinator_may() {
+    let placed = render(&["coordinator.nodeSelector.disk=fast", "coordinator.tolerations[0].key=taint"]);
+    let (_, pod) = placed.split_once("helm.sh/hook: test").unwrap();
+    assert!(pod.contains("disk: fast") && pod.contains("key: taint"), "{pod}");
+}
+
+#[test]
 fn mistakes_in_values_are_refused() {
     for (mistake, said) in [
         ("mode=bach", "mode"),
@@ -349,7 +372,19 @@ fn mistakes_in_values_are_refused() {
             "coordinator.settings.audit: expected auto, or a share from 0 to 1, found `2`",
         ),
         ("workers.settings.threads=-1", "workers.settings.threads"),
-        ("workers.terminationGracePeriodSeconds=5", "workers.terminationGracePeriodSeconds"),
+        ("workers.terminationGracePeriodSeconds=14", "workers.terminationGracePeriodSeconds"),
+        ("coordinator.terminationGracePeriodSeconds=14", "coordinator.terminationGracePeriodSeconds"),
+        ("workers.autoscaling.minReplicas=0", "workers.autoscaling.minReplicas"),
+        ("listenAddress=all", "listenAddress: expected an address such as 0.0.0.0 or ::, found `all`"),
+        ("podSecurityContext.runAsUser=0", "podSecurityContext.runAsUser"),
+        (
+            "coordinator.awaitWorker=soon",
+            "coordinator.awaitWorker: expected a time such as 15s, found `soon`",
+        ),
+        (
+            "tls.clientAuth=true,tls.existingClientSecret=mine",
+            "tls.existingClientSecret: expected tls.existingSecret or tls.issuerRef beside it, found neither",
+        ),
         (
             "tls.issuerRef.kind=Issuer",
             "tls.issuerRef.name: expected the name of a cert-manager issuer, found none",

@@ -185,7 +185,7 @@ fn jobs_decide_by_the_exit_codes_that_are_documented() {
         (3, "FailJob", "Count"),
         (4, "FailJob", "FailJob"),
         (5, "FailJob", "FailJob"),
-        (6, "FailJob", "FailJob"),
+        (6, "FailJob", "FailIndex"),
         (78, "FailJob", "FailJob"),
         (130, "Count", "Count"),
         (137, "Count", "Count"),
@@ -194,7 +194,9 @@ fn jobs_decide_by_the_exit_codes_that_are_documented() {
     ];
     let one = rules(&render(&["batch.kind=Job", "store.location=s3://bucket/x"]));
     for (code, of_coordinator, _) in table {
-        assert_eq!(decision(&one, code, false), of_coordinator, "one Job: {code}");
+        // Its first pod is not the only one that finds nobody.
+        let of_any = if code == 6 { "FailIndex" } else { of_coordinator };
+        assert_eq!(decision(&one, code, false), of_any, "one Job: {code}");
         assert_eq!(decision(&one, code, true), "Ignore");
     }
     let docs = std::fs::read_to_string(root().join("docs/operations.md")).unwrap();
@@ -256,6 +258,71 @@ fn the_documented_queue_is_one_as_published() {
     assert!(docs.contains(&format!("`--set {queue}`")), "{names}");
     let label = queue.replace("batch.queueName=", "kueue.x-k8s.io/queue-name: ");
     assert!(render(&["batch.kind=JobSet", &queue]).contains(&label));
+}
+
+/// An experiment whose first line has spaces before it is a text like any other.
+#[test]
+fn the_experiment_of_a_batch_is_kept_as_it_is_and_cannot_be_changed_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("experiment.toml");
+    let text = "  name = \"indented\"\nseed = 1\n\n# <&> 'quoted': - |\n";
+    std::fs::write(&file, text).unwrap();
+    let set = format!("--set-file=experiment={}", file.display());
+    let manifests =
+        expect_success(&helm(&["template", "release", "atoll", "-s", "templates/config.yaml", &set]));
+    let read = "import sys, json, yaml; print(json.dumps([d for d in yaml.safe_load_all(sys.stdin) if d]))";
+    let mut python = Command::new(REFEREES.join("operators/bin/python"));
+    let python = python.args(["-c", read]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = python.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), manifests.as_bytes()).unwrap();
+    let objects: serde_json::Value =
+        serde_json::from_str(&expect_success(&child.wait_with_output().unwrap())).unwrap();
+    assert_eq!(objects[0]["data"]["experiment.toml"], text);
+    assert_eq!(objects[0]["immutable"], true, "its name is a hash of it");
+    assert!(!render(&["mode=service"]).contains("immutable"), "settings of a service may change");
+}
+
+/// The one coordinator of a release may get a standby later, which asks it at the address in its claim.
+#[test]
+fn every_coordinator_with_a_store_that_others_reach_says_where_it_is() {
+    let s3 = "store.location=s3://bucket/x";
+    let alone = render(&["mode=service", s3]);
+    assert!(alone.contains("name: ATOLL_ADVERTISE, value: \"$(POD_IP):7440\""));
+    assert!(!alone.contains("podAntiAffinity"));
+    let both = render(&["mode=service", s3, "coordinator.replicas=2"]);
+    assert_eq!(both.matches("podAntiAffinity").count(), 1, "on two nodes, if there are two");
+    let own = render(&[
+        "mode=service",
+        s3,
+        "coordinator.replicas=2",
+        "coordinator.affinity.nodeAffinity=null",
+        "coordinator.affinity.podAffinity.x=y",
+    ]);
+    assert!(!own.contains("podAntiAffinity"), "unless the operator decides");
+    // With IPv6 only, addresses have brackets.
+    let six = render(&["mode=service", s3, "listenAddress=::", "monitoring.podMonitor=true"]);
+    for needed in ["value: \"[$(POD_IP)]:7440\"", "listen = \"[::]:7440\"", "http = \"[::]:7441\""] {
+        assert!(six.contains(needed), "{needed}");
+    }
+    assert!(!six.contains("0.0.0.0"));
+    for (values, is_told) in [(&["mode=service"][..], false), (&["mode=batch", s3], false)] {
+        assert_eq!(render(values).contains("ATOLL_ADVERTISE"), is_told, "{values:?}");
+    }
+}
+
+/// Two Jobs know nothing of each other; the controller of a `JobSet` ends the workers itself.
+#[test]
+fn the_coordinator_of_two_jobs_waits_for_a_worker_to_tell() {
+    for (values, waits) in [
+        (&["batch.kind=Jobs"][..], true),
+        (&["batch.kind=JobSet"], false),
+        (&["batch.kind=Job", "store.location=s3://bucket/x"], false),
+        (&["mode=service"], false),
+    ] {
+        assert_eq!(render(values).contains("await_worker = \"10m\""), waits, "{values:?}");
+    }
+    let batch = render(&["mode=batch"]);
+    assert_eq!(batch.matches("give_up_after = \"30m\"").count(), 2, "both sides end together");
 }
 
 #[test]
@@ -430,6 +497,30 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
     assert!(expect_success(&server.upgrade(&["mode=batch"])).contains("kind: JobSet"));
     explains(&server, &["workers.replicas=9"], "This batch exists with another");
 
+    // Secrets that are named have to be there, with what is read of them.
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kube-root-ca.crt\n";
+    let secret = |name: &str, keys: &[&str]| {
+        let data: Vec<String> = keys.iter().map(|key| format!("  {key}: eA==\n")).collect();
+        format!("---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\ndata:\n{}", data.concat())
+    };
+    let tokens = secret("mine", &["worker", "operator", "metrics"]);
+    let acme = secret("acme", &["tls.crt", "tls.key"]);
+    let server = ApiServer::start(&[map, &tokens, &acme].concat(), false);
+    expect_success(&server.upgrade(&["tokens.existingSecret=mine"]));
+    for (values, said) in [
+        (
+            "tokens.existingSecret=absent",
+            "tokens.existingSecret: expected a Secret of namespace default, found none named `absent`",
+        ),
+        (
+            "tls.existingSecret=acme",
+            "tls.existingSecret: expected the key `ca.crt` in the Secret `acme`, found none",
+        ),
+        ("store.location=s3://bucket/x,store.s3.secretName=absent", "store.s3.secretName: expected a Secret"),
+    ] {
+        explains(&server, &[values], said);
+    }
+
     let service = render(&["mode=service"]);
     let server = ApiServer::start(&service, false);
     expect_success(&server.upgrade(&["mode=service", "coordinator.lease=16s"]));
@@ -472,6 +563,10 @@ fn the_notes_name_objects_that_exist() {
         let flags = ["--dry-run=client", "--disable-openapi-validation", &kubeconfig, "--set", values];
         let shown = expect_success(&helm(&[&["install", "release", "atoll"], &flags[..]].concat()));
         let (manifests, notes) = shown.split_once("\nNOTES:\n").unwrap();
+        if let Some((_, pod)) = notes.split_once("--overrides='") {
+            let pod: serde_json::Value = serde_json::from_str(pod.split('\'').next().unwrap()).unwrap();
+            assert_eq!(pod["spec"]["securityContext"]["runAsUser"], 65532, "{values}");
+        }
         for object in named {
             let (kind, name) = object.split_once([' ', '/']).unwrap();
             let told = if kind == "pvc" { format!("claim {name}") } else { (*object).to_owned() };
@@ -572,8 +667,8 @@ fn every_experiment_and_config_is_accepted() {
 
 /// The text of a file in a `ConfigMap`.
 pub(crate) fn block(manifests: &str, file: &str) -> Option<String> {
-    let (_, rest) = manifests.split_once(&format!("  {file}: |\n"))?;
-    let lines = rest.lines().take_while(|line| line.starts_with("    ") || line.is_empty());
+    let (_, rest) = manifests.split_once(&format!("  {file}: |"))?;
+    let lines = rest.lines().skip(1).take_while(|line| line.starts_with("    ") || line.is_empty());
     let text: Vec<&str> = lines.map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
     Some(text.join("\n"))
 }

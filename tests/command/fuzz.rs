@@ -197,6 +197,7 @@ fn settings() -> coordinator::Settings {
         first: None,
         trial: None,
         linger: std::time::Duration::ZERO,
+        await_worker: std::time::Duration::ZERO,
         audit: coordinator::AuditTerms::default(),
         inline: true,
         dashboard: coordinator::dashboard::DashboardSettings::default(),

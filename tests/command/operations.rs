@@ -135,9 +135,16 @@ fn commands_that_need_a_cluster_name_what_the_chart_makes() {
                     "{line}"
                 );
             }
+            ["kubectl", "get", "secret", name, "-o", path, "|", "base64", "-d"] => {
+                let key = path.strip_prefix("jsonpath={.data.").unwrap().trim_end_matches('}');
+                assert!(has(&batch, "Secret", name) && batch.contains(&format!("\n  {key}: ")), "{line}");
+            }
             ["docker", "build", ..] => assert!(root().join(flag(&words, "-f")).is_file(), "{line}"),
             // The flags of our own are compared in `documentation.rs`; the others name nothing of ours.
-            ["atoll", ..] | ["kubectl", "create", "namespace", _] | ["kubectl", "taint", "node", ..] => {}
+            ["atoll", ..]
+            | ["sleep", _]
+            | ["kubectl", "create", "namespace", _]
+            | ["kubectl", "taint", "node", ..] => {}
             _ => panic!("a command that no test knows: {line}"),
         }
         known += 1;

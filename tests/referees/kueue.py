@@ -1,8 +1,7 @@
 """Checks objects of Kueue (stdin, YAML documents) against the types that Kueue publishes, and prints their names.
 
-The fields are those of `kueue.x-k8s.io/v1beta1` in the crate `kube-custom-resources-rs` (generated from Kueue's own
-CustomResourceDefinitions), for the kinds and fields that an operator of a queue writes. The crate itself would bring a client of
-Kubernetes along.
+The fields are those of `kueue.x-k8s.io/v1beta2`, which Kueue serves since 0.15 (`apis/kueue/v1beta2` in its repository), for the kinds and
+fields that an operator of a queue writes.
 """
 
 import json
@@ -40,7 +39,7 @@ SPECS = {
         nodeLabels=TEXTS, nodeTaints=items(TAINT), tolerations=items(TOLERATION), topologyName=TEXT
     ),
     "ClusterQueue": fields(
-        cohort=TEXT,
+        cohortName=TEXT,
         namespaceSelector=fields(matchExpressions=items(EXPRESSION), matchLabels=TEXTS),
         preemption=fields(
             reclaimWithinCohort=one_of("Never", "LowerPriority", "Any"),
@@ -60,7 +59,7 @@ for one in yaml.safe_load_all(sys.stdin):
     kind = one["kind"]
     schema = fields(
         ["apiVersion", "kind", "metadata", *(["spec"] if kind == "LocalQueue" else [])],
-        apiVersion=one_of("kueue.x-k8s.io/v1beta1"),
+        apiVersion=one_of("kueue.x-k8s.io/v1beta2"),
         kind=TEXT,
         metadata={"type": "object", "required": ["name", *(["namespace"] if kind == "LocalQueue" else [])]},
         spec=SPECS[kind],

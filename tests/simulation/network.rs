@@ -51,7 +51,7 @@ impl Serving {
     }
 
     pub(crate) fn worker(&self) -> worker::Grpc {
-        worker::Grpc::new(vec![self.channel()], None)
+        worker::Grpc::new(vec![self.channel()], vec![])
     }
 
     pub(crate) fn operator(&self) -> OperatorClient<Channel> {
@@ -118,6 +118,7 @@ pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
         first: None,
         trial: Some(Trial::SHORT),
         linger: Duration::ZERO,
+        await_worker: Duration::ZERO,
         audit: coordinator::AuditTerms { share: scenario.audit, secret: nonce },
         inline: true,
         dashboard: DashboardSettings::default(),

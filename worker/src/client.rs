@@ -20,8 +20,8 @@ use tonic::{Code, Status};
 const AGAIN: Duration = Duration::from_mins(2);
 /// How long a token may be refused that was accepted before: files of secrets reach machines at different times.
 const ROTATION: Duration = Duration::from_mins(2);
-/// How long one may be refused that was never accepted: long enough for the coordinator to see that it is no stranger who
-/// calls once.
+/// How long one may be refused that was never accepted, if nothing else depends on it: long enough for the coordinator to see
+/// that it is no stranger who calls once.
 pub const REFUSED: Duration = Duration::from_secs(3);
 /// How long a coordinator may take to let a worker in.
 const JOINING: Duration = Duration::from_secs(10);
@@ -371,9 +371,10 @@ impl Client {
                 Code::Unauthenticated => {
                     let reason = || (Instant::now(), status.message().to_owned());
                     let (since, reason) = refused.get_or_insert_with(reason);
-                    if since.elapsed() >= REFUSED {
+                    if since.elapsed() >= self.patience_with_refusals() {
                         return Err(CallError::Token(reason.clone()));
                     }
+                    tracing::warn!(reason, "token refused; trying again");
                 }
                 Code::PermissionDenied => return Err(CallError::Refused(status.message().to_owned())),
                 Code::FailedPrecondition => {
@@ -392,7 +393,9 @@ impl Client {
                         Some(reason) => {
                             let (since, reason) = distrusted.get_or_insert_with(|| (Instant::now(), reason));
                             // A batch ends with its coordinator, which has to see that this is no stranger.
-                            if self.identity.give_up_after.is_none() || since.elapsed() >= REFUSED {
+                            if self.identity.give_up_after.is_none()
+                                || since.elapsed() >= self.patience_with_refusals()
+                            {
                                 return Err(CallError::Distrust(reason.clone()));
                             }
                         }
@@ -408,6 +411,13 @@ impl Client {
             }
             tokio::time::sleep(backoff.next()).await;
         }
+    }
+
+    /// How long a token or a certificate may be refused that was never accepted. A worker of a batch whose exit ends it may have
+    /// been started with a new one before the coordinator has it. If the coordinator has no other workers, it ends sooner, and
+    /// this worker with it.
+    fn patience_with_refusals(&self) -> Duration {
+        self.identity.give_up_after.map_or(REFUSED, |longest| longest.clamp(REFUSED, ROTATION))
     }
 
     fn heard_now(&self) {

@@ -16,33 +16,63 @@ const LARGEST_ANSWER: usize = 32 << 20;
 
 /// A coordinator at the other end of a connection, or one of several of which one serves.
 pub struct Grpc {
-    clients: Vec<WorkerClient<Line>>,
+    channels: Vec<Channel>,
+    /// Those that the coordinator may know; while tokens are replaced, it may not know all of them yet, or any more.
+    tokens: Vec<Token>,
     /// Counts the coordinators that did not answer: the next call goes to the next one.
     turn: AtomicUsize,
+    /// Counts the tokens that were refused: the next call shows the next one.
+    refused: AtomicUsize,
 }
 
 impl Grpc {
-    /// Calls over these channels, with this token if the coordinator wants to see one. As long as a coordinator answers,
-    /// all calls go to it.
+    /// Calls over these channels, with the first of these tokens that the coordinator knows, if there are any. As long as a
+    /// coordinator answers, all calls go to it, and as long as it knows a token, they show that one.
     ///
     /// # Panics
     /// If there is no channel.
-    pub fn new(channels: Vec<Channel>, token: Option<&Token>) -> Self {
+    pub fn new(channels: Vec<Channel>, tokens: Vec<Token>) -> Self {
         assert!(!channels.is_empty(), "there is a coordinator to call");
-        let client = |channel| client(channel, token.cloned());
-        Self { clients: channels.into_iter().map(client).collect(), turn: AtomicUsize::new(0) }
+        Self { channels, tokens, turn: AtomicUsize::new(0), refused: AtomicUsize::new(0) }
     }
 
-    /// Makes a call. A coordinator that does not answer, or only stands by, is passed over: the next one is asked at once,
-    /// each of them at most once.
+    /// Makes a call. If its token is refused, the next one is shown at once, each of them at most once.
     async fn call<T, F>(&self, call: impl Fn(WorkerClient<Line>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
     {
-        let mut left = self.clients.len();
+        let mut left = self.tokens.len();
+        loop {
+            let refused = self.refused.load(SeqCst);
+            let token = self.tokens.get(refused % self.tokens.len().max(1));
+            let answer = self.call_with(token, &call).await;
+            let is_refused = answer.as_ref().is_err_and(|status| status.code() == Code::Unauthenticated);
+            left = left.saturating_sub(1);
+            if is_refused && self.tokens.len() > 1 {
+                // Of several calls that are refused at once, one moves on.
+                let next = refused.wrapping_add(1);
+                let _ = self.refused.compare_exchange(refused, next, SeqCst, SeqCst);
+            }
+            if !is_refused || left == 0 {
+                return answer;
+            }
+        }
+    }
+
+    /// Makes a call with this token. A coordinator that does not answer, or only stands by, is passed over: the next one is
+    /// asked at once, each of them at most once.
+    async fn call_with<T, F>(
+        &self,
+        token: Option<&Token>,
+        call: &impl Fn(WorkerClient<Line>) -> F,
+    ) -> Result<T, Status>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
+        let mut left = self.channels.len();
         loop {
             let turn = self.turn.load(SeqCst);
-            let client = self.clients[turn % self.clients.len()].clone();
+            let client = client(self.channels[turn % self.channels.len()].clone(), token.cloned());
             let mut attempt = Attempt { turn: &self.turn, number: turn, is_answered: false };
             let answer = call(client).await;
             attempt.is_answered = !answer.as_ref().is_err_and(|status| status.code() == Code::Unavailable);

@@ -44,6 +44,7 @@ fn settings() -> Settings {
         first: None,
         trial: None,
         linger: Duration::ZERO,
+        await_worker: Duration::ZERO,
         permissions: Permissions::default(),
         tls: None,
         audit: AuditTerms::default(),

@@ -29,7 +29,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use store::promises::{self, BrokenPromise, Trial};
-use store::{Claim, Nonce, Store};
+use store::{Claim, Nonce, Store, StoreError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -59,6 +59,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const REFUSED: Duration = Duration::from_secs(30);
 /// How long it is remembered that a worker cannot start, while others work: its Job ends them all.
 const MISCONFIGURED: Duration = Duration::from_mins(2);
+/// How long to wait before a store is opened again that could not be opened, at first and at most.
+const REOPENING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// How often the progress of active runs is logged.
 const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
@@ -103,6 +105,8 @@ pub struct Settings {
     pub trial: Option<Trial>,
     /// How long to stay at least once all runs have ended, so that workers who come late hear of it.
     pub linger: Duration,
+    /// How long to stay at most until one worker has heard of the end, if none has.
+    pub await_worker: Duration,
     /// Who may call.
     pub permissions: Permissions,
     /// What calls are encrypted with, if they are.
@@ -138,6 +142,7 @@ impl Settings {
             give_up_after: None,
             trial: Some(Trial::SHORT),
             linger: Duration::ZERO,
+            await_worker: Duration::ZERO,
             permissions: Permissions::default(),
             tls: None,
             reload: None,
@@ -200,6 +205,12 @@ pub enum ServeError {
     /// The store does not keep what is relied on.
     #[error("this store cannot keep runs: {0}")]
     Promise(#[from] BrokenPromise),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(StoreError),
+    /// The same, and a batch does not wait for it any longer.
+    #[error("{0}")]
+    Closed(String),
     /// The network.
     #[error("the coordinator cannot serve: {0}")]
     Serve(String),
@@ -212,8 +223,8 @@ impl ServeError {
     /// Whether a retry cannot succeed before an operator changes a file, a permission or a version.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Promise(BrokenPromise::Store(error)) => error.is_permanent(),
-            Self::Promise(_) => true,
+            Self::Promise(BrokenPromise::Store(error)) | Self::Store(error) => error.is_permanent(),
+            Self::Promise(_) | Self::Closed(_) => true,
             Self::Open(rejection) => rejection.is_permanent(),
             Self::Serve(_) | Self::Finish(_) => false,
         }
@@ -239,12 +250,21 @@ pub enum Ending {
     Succeeded,
 }
 
-/// As [`run()`], for the connections of a listener. It is compiled here and not in the command, which is not optimised.
+/// Opens the store of a coordinator. It is called again if that may help.
+pub type OpenStore = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, StoreError>> + Send + Sync>;
+
+/// A store that is open already.
+pub fn opened(store: Store) -> OpenStore {
+    Arc::new(move || Box::pin(std::future::ready(Ok(store.clone()))))
+}
+
+/// As [`run()`], for the connections of a listener and a store that is yet to be opened. It is compiled here and not in the
+/// command, which is not optimised.
 pub fn serve_listener(
     listener: TcpListener,
     limits: Limits,
     http: Option<TcpListener>,
-    store: Store,
+    store: OpenStore,
     settings: Settings,
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
@@ -276,7 +296,10 @@ pub fn refuse_listener(
         let (_, router) = router(&front, dashboard, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
         let _server = serve(router, connections(listener, limits, tls, OPENING), closing);
-        let _ = tokio::time::timeout(settings.linger, shutdown).await;
+        tokio::select! {
+            () = stay_refused(&front, &settings) => {}
+            () = shutdown => {}
+        }
         Ok(())
     })
 }
@@ -298,7 +321,7 @@ where
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
     let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
-    run_encrypted(incoming, tls, http, store, settings, unix, shutdown).await
+    run_encrypted(incoming, tls, http, opened(store), settings, unix, shutdown).await
 }
 
 /// As [`run()`], with the certificates that the connections use.
@@ -306,7 +329,7 @@ async fn run_encrypted<I, IO>(
     incoming: I,
     tls: Option<Arc<LiveTls>>,
     http: Option<TcpListener>,
-    store: Store,
+    store: OpenStore,
     settings: Settings,
     unix: fn() -> u64,
     shutdown: impl Future<Output = ()>,
@@ -334,11 +357,20 @@ where
     health.set_service_status(standby::service(settings.nonce), ServingStatus::Serving).await;
     let mut server = serve(router, incoming, closing);
     let mut shutdown = std::pin::pin!(shutdown);
-    let (cluster, background) = tokio::select! {
-        opened = Box::pin(open(store.clone(), &settings, clock, Some(&front))) => match opened {
+    let opening = async {
+        let store = open_store(&store, &settings).await?;
+        let (cluster, background) = open(store.clone(), &settings, clock, Some(&front)).await?;
+        Ok::<_, ServeError>((store, cluster, background))
+    };
+    let (store, cluster, background) = tokio::select! {
+        opened = Box::pin(opening) => match opened {
             Err(error) if settings.exit_when_done && error.is_permanent() => {
                 front.refuse(error.to_string());
-                let _ = tokio::time::timeout(settings.linger, shutdown).await;
+                tracing::error!(reason = %error, "cannot start; workers are informed during `linger`");
+                tokio::select! {
+                    () = stay_refused(&front, &settings) => {}
+                    () = shutdown => {}
+                }
                 return Err(error);
             }
             opened => opened?,
@@ -354,7 +386,7 @@ where
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
         () = &mut shutdown => Ending::Stopped,
-        () = all_done(&cluster, settings.linger) => Ending::Done,
+        () = all_done(&cluster, &settings) => Ending::Done,
         () = succeeded(&cluster) => Ending::Succeeded,
         ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
@@ -449,19 +481,69 @@ pub async fn start(
     settings: &Settings,
     unix: fn() -> u64,
 ) -> Result<(Cluster, Background), ServeError> {
+    let store = open_store(&opened(store), settings).await?;
     open(store, settings, Clock::new(unix), None).await
 }
 
-/// Tries the store out, waits for its owner if it stands by, claims it, and reads what is in it.
+/// Opens the store and tries it out. A coordinator that ends with its runs tries again for a while, in place of being started
+/// again by its Job: probes and workers are answered meanwhile, and in the end all learn the reason. Workers have waited as
+/// long and wait for `give_up_after` in all, so that half of it is left to tell them.
+async fn open_store(open: &OpenStore, settings: &Settings) -> Result<Store, ServeError> {
+    let longest = settings.give_up_after.map(|limit| limit / 2);
+    let start = tokio::time::Instant::now();
+    let [mut pause, longest_pause] = REOPENING;
+    let mut attempt = 0;
+    loop {
+        let error = match try_store(open, settings, attempt).await {
+            Err(error) if settings.exit_when_done && !error.is_permanent() => error,
+            opened => return opened,
+        };
+        if let ServeError::Promise(BrokenPromise::Store(cause)) | ServeError::Store(cause) = &error
+            && cause.is_permanent_at_first()
+        {
+            return Err(ServeError::Closed(error.to_string()));
+        }
+        let Some(longest) = longest else { return Err(error) };
+        let after = start.elapsed();
+        if after + pause > longest {
+            let seconds = after.as_secs();
+            return Err(ServeError::Closed(format!(
+                "the store could not be opened for {seconds} s: {error}"
+            )));
+        }
+        tracing::warn!(reason = %error, "the store cannot be opened; trying again");
+        tokio::time::sleep(pause).await;
+        pause = longest_pause.min(pause * 2);
+        attempt += 1;
+    }
+}
+
+async fn try_store(open: &OpenStore, settings: &Settings, attempt: u128) -> Result<Store, ServeError> {
+    let store = open().await.map_err(ServeError::Store)?;
+    if let Some(trial) = settings.trial {
+        // What an earlier attempt has left behind is not raced with.
+        let nonce = Nonce(settings.nonce.0.wrapping_add(attempt));
+        promises::try_out(&store, nonce, trial).await?;
+    }
+    Ok(store)
+}
+
+/// Stays while workers are told why this coordinator will never serve.
+async fn stay_refused(front: &Front, settings: &Settings) {
+    tokio::time::sleep(settings.linger).await;
+    if tokio::time::timeout(settings.await_worker, front.has_told()).await.is_ok() {
+        // The answer is on its way.
+        tokio::time::sleep(GOODBYE).await;
+    }
+}
+
+/// Waits for its owner if it stands by, claims the store, and reads what is in it.
 async fn open(
     store: Store,
     settings: &Settings,
     clock: Clock,
     front: Option<&Front>,
 ) -> Result<(Cluster, Background), ServeError> {
-    if let Some(trial) = settings.trial {
-        promises::try_out(&store, settings.nonce, trial).await?;
-    }
     if let Some(takeover_after) = settings.takeover_after {
         let stand_by = |standby| front.into_iter().for_each(|front| front.stand_by(standby));
         stand_by(true);
@@ -731,12 +813,13 @@ where
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it.
-async fn all_done(cluster: &Cluster, linger_at_least: Duration) {
+async fn all_done(cluster: &Cluster, settings: &Settings) {
     let mut changes = cluster.changes();
     while !cluster.look(ClusterState::is_done) {
         changes.changed().await;
     }
-    tokio::time::sleep(linger_at_least).await;
+    tokio::time::sleep(settings.linger).await;
+    linger(cluster, &mut changes, settings.await_worker, |state, _| state.workers.one_was_told).await;
     let knows = |state: &ClusterState, recently| state.workers.all_know_the_end(recently);
     linger(cluster, &mut changes, LINGERING, knows).await;
     // A goodbye that cannot be delivered would only make them wait.

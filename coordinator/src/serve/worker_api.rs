@@ -37,6 +37,8 @@ pub(crate) struct Front {
     opened: Arc<SetOnce<Result<Cluster, String>>>,
     /// Whether another coordinator has the store: calls belong there.
     is_standby: Arc<AtomicBool>,
+    /// Set once a worker has learned why there will be no cluster.
+    told: Arc<SetOnce<()>>,
     call_times: CallTimes,
 }
 
@@ -71,6 +73,11 @@ impl Front {
         self.opened.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
     }
 
+    /// Waits until a worker has learned why this coordinator will never serve.
+    pub(crate) async fn has_told(&self) {
+        self.told.wait().await;
+    }
+
     /// How long calls have taken so far.
     pub(crate) fn call_times(&self) -> CallTimes {
         self.call_times.clone()
@@ -95,6 +102,15 @@ impl WorkerApi {
         Self { front, bodies: Arc::default() }
     }
 
+    /// The cluster. A worker that is told why there is none ends, and knows what its batch has to know.
+    async fn cluster(&self) -> Result<&Cluster, Status> {
+        self.front.cluster().await.inspect_err(|_| {
+            if self.front.is_refused() {
+                let _ = self.front.told.set(());
+            }
+        })
+    }
+
     /// The cluster and the call of a worker, under what that worker is known by: no caller can call for another one.
     async fn known<T>(
         &self,
@@ -103,14 +119,14 @@ impl WorkerApi {
     ) -> Result<(&Cluster, T), Status> {
         let principal = principal::of_network(&request);
         let mut call = request.into_inner();
-        let cluster = self.front.cluster().await?;
+        let cluster = self.cluster().await?;
         rename(cluster, principal.as_deref(), worker(&mut call));
         Ok((cluster, call))
     }
 
     /// Bodies are read of workers only that have joined.
     async fn has_joined(&self, worker: &str) -> Result<(), Status> {
-        let cluster = self.front.cluster().await?;
+        let cluster = self.cluster().await?;
         Ok(cluster.look(|state| state.workers.admits(worker)).map_err(Rejection::from)?)
     }
 }
@@ -184,7 +200,7 @@ fn no_head() -> Status {
 impl Worker for WorkerApi {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
         let principal = principal::of(&request, &request.get_ref().worker);
-        self.front.cluster().await?.join_as(request.get_ref(), &principal).map(Response::new)
+        self.cluster().await?.join_as(request.get_ref(), &principal).map(Response::new)
     }
 
     async fn acquire(
@@ -228,10 +244,10 @@ impl Worker for WorkerApi {
             Some(Part::Chunk(chunk)) => Some(chunk),
             _ => None,
         };
-        rename(self.front.cluster().await?, principal.as_deref(), &mut head.worker);
+        rename(self.cluster().await?, principal.as_deref(), &mut head.worker);
         self.has_joined(&head.worker).await?;
         let arrived = assemble(&mut stream, head.length, (&self.bodies, call.as_deref()), chunk).await?;
-        self.front.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
+        self.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
     async fn complete(
@@ -249,12 +265,12 @@ impl Worker for WorkerApi {
             _ => None,
         };
         let what = head.what.as_ref().ok_or_else(|| invalid(WireError::Missing("head.what")))?;
-        rename(self.front.cluster().await?, principal.as_deref(), &mut head.worker);
+        rename(self.cluster().await?, principal.as_deref(), &mut head.worker);
         self.has_joined(&head.worker).await?;
         let length = length_of(what)?;
         let arrived = assemble(&mut stream, length, (&self.bodies, call.as_deref()), chunk).await?;
         let bodies = vec![arrived.bytes.clone()];
-        self.front.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
+        self.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
     }
 
     async fn release(

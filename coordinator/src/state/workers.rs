@@ -72,6 +72,8 @@ pub(crate) struct Workers {
     successors: BTreeMap<String, String>,
     /// How many sessions there have been.
     sessions: u64,
+    /// Whether a worker has learned that there is nothing left to do, though it may have left since.
+    pub(crate) one_was_told: bool,
 }
 
 /// What has failed of a principal in a row. A worker that leaves and joins under another id begins where it left.
@@ -476,6 +478,7 @@ impl Workers {
     pub(crate) fn tell_the_end(&mut self, worker: &str) {
         if let Some(joined) = self.joined.get_mut(worker) {
             joined.knows_the_end = true;
+            self.one_was_told = true;
         }
     }
 

@@ -173,9 +173,7 @@ impl StoreError {
         let kind = io_kind(&error);
         let (path, source) = (path.clone(), Box::new(error));
         match kind {
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
-                Self::Full { path, source }
-            }
+            Some(kind) if is_no_room(kind) => Self::Full { path, source },
             Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
                 Self::Denied { doing, path, source }
             }
@@ -243,6 +241,17 @@ impl StoreError {
         }
     }
 
+    /// Whether the same, of an error at the first contact with a store. A disk that fills up later may be emptied while workers
+    /// keep what they have; a name that never led anywhere is a slip of the pen.
+    pub fn is_permanent_at_first(&self) -> bool {
+        match self {
+            Self::Full { .. } => true,
+            Self::Unusable { source, .. } if is_no_room(source.kind()) => true,
+            Self::Unreachable { source, .. } if is_unknown_host(source.as_ref()) => true,
+            error => error.is_permanent(),
+        }
+    }
+
     /// Whether this says that the object is not there.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing { .. })
@@ -261,8 +270,60 @@ fn advice(path: &Path) -> String {
     }
 }
 
+fn is_no_room(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
+/// Whether the name service answered that it has no such name, rather than that it cannot tell now. There is no code for it,
+/// only the words of the C library (glibc, musl, BSD).
+fn is_unknown_host(error: &(dyn Error + 'static)) -> bool {
+    const ANSWERS: [&str; 4] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "nodename nor servname provided",
+    ];
+    let mut chain = std::iter::successors(Some(error), |&error| error.source());
+    chain.any(|error| {
+        let words = error.to_string();
+        ANSWERS.iter().any(|answer| words.contains(answer))
+    })
+}
+
 /// The operating system's word, however deep it is wrapped.
 fn io_kind(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
     let chain = std::iter::successors(Some(error), |&error| error.source());
     chain.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreachable(words: &str) -> StoreError {
+        let source = object_store::Error::Generic { store: "S3", source: io::Error::other(words).into() };
+        StoreError::Unreachable { place: "s3://bucket".to_owned(), source: source.into() }
+    }
+
+    #[test]
+    fn what_cannot_pass_at_the_first_contact_is_told_from_an_outage() {
+        let full = || io::Error::from(ErrorKind::StorageFull);
+        for error in [
+            unreachable("dns error: failed to lookup address information: Name or service not known"),
+            unreachable("dns error: failed to lookup address information: Name does not resolve"),
+            StoreError::Unusable { folder: "store".into(), source: full() },
+            StoreError::failed("create", &Path::from("trials/0"), full()),
+        ] {
+            assert!(error.is_permanent_at_first() && !error.is_permanent(), "{error}");
+        }
+        for error in [
+            unreachable(
+                "dns error: failed to lookup address information: Temporary failure in name resolution",
+            ),
+            unreachable("Connection refused (os error 111)"),
+            StoreError::Unusable { folder: "store".into(), source: ErrorKind::TimedOut.into() },
+        ] {
+            assert!(!error.is_permanent_at_first(), "{error}");
+        }
+    }
 }

@@ -67,7 +67,9 @@ impl Store {
     pub async fn open_at(location: &Location) -> Result<Self> {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-        Self::open_with(location, std::env::vars_os().filter_map(text)).await
+        // What waits for a service may move to another thread, which the iterator may not.
+        let variables: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
+        Self::open_with(location, variables).await
     }
 
     /// The store at a location, reached as these variables say rather than those of the environment.

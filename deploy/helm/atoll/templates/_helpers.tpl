@@ -32,6 +32,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ if .Values.tls.enabled }}https{{ else }}http{{ end }}
 {{- end }}
 
+{{- /* The address to listen on, as it stands before a port. */ -}}
+{{- define "atoll.listen" -}}
+{{ if contains ":" .Values.listenAddress }}[{{ .Values.listenAddress }}]{{ else }}{{ .Values.listenAddress }}{{ end }}
+{{- end }}
+
 {{- define "atoll.onVolume" -}}
 {{ if not (hasPrefix "s3://" .Values.store.location) }}yes{{ end }}
 {{- end }}
@@ -109,9 +114,11 @@ kueue.x-k8s.io/queue-name: {{ . }}
 
 {{- define "atoll.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
+{{- range $key := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- with get $.Values.podSecurityContext $key }}
+{{ $key }}: {{ int64 . }}
+{{- end }}
+{{- end }}
 seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
@@ -151,9 +158,20 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $pod.affinity }}
+{{- if $pod.affinity }}
 affinity:
-  {{- toYaml . | nindent 2 }}
+  {{- toYaml $pod.affinity | nindent 2 }}
+{{- else if and (eq $pod.component "coordinator") (include "atoll.standby" .) }}
+# A standby on the same node would be lost with it.
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "atoll.coordinatorSelector" . | nindent 14 }}
 {{- end }}
 {{- with $pod.topologySpreadConstraints }}
 topologySpreadConstraints:
@@ -216,10 +234,11 @@ containers:
     terminationMessagePolicy: FallbackToLogsOnError
     {{- if or (not (include "atoll.onVolume" .)) .Values.coordinator.extraEnv }}
     env:
-      {{- if include "atoll.standby" . }}
+      {{- if and (eq .Values.mode "service") (not (include "atoll.onVolume" .)) }}
+      # Also without a standby: one that is added later asks the active coordinator at the address in its claim.
       - name: POD_IP
         valueFrom: { fieldRef: { fieldPath: status.podIP } }
-      - { name: ATOLL_ADVERTISE, value: "$(POD_IP):7440" }
+      - { name: ATOLL_ADVERTISE, value: "{{ if contains ":" .Values.listenAddress }}[$(POD_IP)]{{ else }}$(POD_IP){{ end }}:7440" }
       {{- end }}
       {{- include "atoll.storeEnv" . | nindent 6 }}
       {{- with .Values.coordinator.extraEnv }}
@@ -239,7 +258,7 @@ containers:
       failureThreshold: 300
     readinessProbe:
       httpGet: { path: /readyz, port: http, scheme: {{ include "atoll.scheme" . | upper }} }
-      periodSeconds: 5
+      periodSeconds: 2
     livenessProbe:
       httpGet: { path: /healthz, port: http, scheme: {{ include "atoll.scheme" . | upper }} }
       periodSeconds: 10
@@ -403,8 +422,8 @@ volumes:
 {{- end }}
 
 {{- define "atoll.coordinatorConfig" -}}
-listen = "0.0.0.0:7440"
-http = "0.0.0.0:7441"
+listen = "{{ include "atoll.listen" . }}:7440"
+http = "{{ include "atoll.listen" . }}:7441"
 store = {{ .Values.store.location | quote }}
 lease = {{ .Values.coordinator.lease | quote }}
 log_format = {{ .Values.coordinator.logFormat | quote }}
@@ -431,6 +450,9 @@ run = "/etc/atoll/{{ if include "atoll.isOneJob" . }}coordinator/{{ end }}experi
 exit_when_done = true
 revive = {{ .Values.batch.revive }}
 linger = {{ .Values.coordinator.linger | quote }}
+{{- if eq (include "atoll.batchKind" .) "Jobs" }}
+await_worker = {{ .Values.coordinator.awaitWorker | quote }}
+{{- end }}
 give_up_after = {{ .Values.coordinator.giveUpAfter | quote }}
 {{- if include "atoll.exports" . }}
 export = "/var/lib/atoll/export"
@@ -454,7 +476,7 @@ export = "/var/lib/atoll/export"
 coordinator = "{{ include "atoll.scheme" . }}://{{ include "atoll.name" . }}-coordinator:7440"
 log_format = {{ .Values.coordinator.logFormat | quote }}
 {{- if and .Values.monitoring.podMonitor (not (include "atoll.isOneJob" .)) }}
-http = "0.0.0.0:7441"
+http = "{{ include "atoll.listen" . }}:7441"
 {{- end }}
 {{- if .Values.tls.enabled }}
 tls_ca = "/run/atoll/authority/ca.crt"

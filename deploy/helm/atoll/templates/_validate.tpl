@@ -3,7 +3,7 @@
 {{- $values := .Values -}}
 {{- $mistakes := list -}}
 {{- $time := "^([0-9]+(ms|s|m|min|h|d) ?)+$" -}}
-{{- $times := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger -}}
+{{- $times := dict "coordinator.takeoverAfter" $values.coordinator.takeoverAfter "coordinator.lease" $values.coordinator.lease "coordinator.linger" $values.coordinator.linger "coordinator.awaitWorker" $values.coordinator.awaitWorker -}}
 {{- range $pod, $keys := dict "coordinator" (list "hedge_after" "reload_every" "stall") "workers" (list "reload_every") -}}
 {{- range $key := $keys -}}
 {{- with get (index $values $pod "settings") $key -}}
@@ -57,6 +57,33 @@
 {{- end -}}
 {{- if and $values.tls.existingSecret $values.tls.clientAuth (not $values.tls.existingClientSecret) -}}
 {{- $mistakes = append $mistakes "tls.existingClientSecret: expected a Secret beside tls.existingSecret and tls.clientAuth, found none" -}}
+{{- end -}}
+{{- if and $values.tls.clientAuth $values.tls.existingClientSecret (not $values.tls.existingSecret) (not $values.tls.issuerRef) -}}
+{{- $mistakes = append $mistakes "tls.existingClientSecret: expected tls.existingSecret or tls.issuerRef beside it, found neither: the authority that the chart makes has not signed it" -}}
+{{- end -}}
+{{- if not (regexMatch "^([0-9]+(\\.[0-9]+){3}|[0-9a-f:]*:[0-9a-f:]*)$" $values.listenAddress) -}}
+{{- $mistakes = append $mistakes (printf "listenAddress: expected an address such as 0.0.0.0 or ::, found `%s`" $values.listenAddress) -}}
+{{- end -}}
+{{- /* Every namespace has this ConfigMap: where it is found, a cluster answers. */ -}}
+{{- if lookup "v1" "ConfigMap" .Release.Namespace "kube-root-ca.crt" -}}
+{{- $tokens := list "tokens.existingSecret" $values.tokens.existingSecret (include "atoll.hasTokens" .) (list "worker" "operator" "metrics") -}}
+{{- $server := list "tls.existingSecret" $values.tls.existingSecret $values.tls.enabled (list "tls.crt" "tls.key" "ca.crt") -}}
+{{- $client := list "tls.existingClientSecret" $values.tls.existingClientSecret $values.tls.clientAuth (list "tls.crt" "tls.key") -}}
+{{- $store := list "store.s3.secretName" $values.store.s3.secretName (not (include "atoll.onVolume" .)) list -}}
+{{- range $named := list $tokens $server $client $store -}}
+{{- if and (index $named 1) (index $named 2) -}}
+{{- $secret := lookup "v1" "Secret" $.Release.Namespace (index $named 1) -}}
+{{- if not $secret -}}
+{{- $mistakes = append $mistakes (printf "%s: expected a Secret of namespace %s, found none named `%s`" (index $named 0) $.Release.Namespace (index $named 1)) -}}
+{{- else -}}
+{{- range $key := index $named 3 -}}
+{{- if not (hasKey ($secret.data | default dict) $key) -}}
+{{- $mistakes = append $mistakes (printf "%s: expected the key `%s` in the Secret `%s`, found none" (index $named 0) $key (index $named 1)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if and (include "atoll.isOneJob" .) (include "atoll.onVolume" .) -}}
 {{- $mistakes = append $mistakes "batch.kind: expected a store in S3 (store.location: s3://BUCKET/PREFIX) with Job, found a volume, which only one of its pods could mount" -}}
