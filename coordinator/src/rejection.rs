@@ -135,7 +135,7 @@ impl From<Rejection> for Status {
             Rejection::Worker(WorkerError::Quarantined { .. }) | Rejection::Corrupt(_) => {
                 Self::permission_denied(text)
             }
-            Rejection::Worker(WorkerError::TooMany) | Rejection::TooMany { .. } => {
+            Rejection::Worker(WorkerError::TooMany | WorkerError::Later(_)) | Rejection::TooMany { .. } => {
                 Self::resource_exhausted(text)
             }
             Rejection::Worker(WorkerError::Semantics { .. })

@@ -14,7 +14,7 @@ mod metrics;
 mod notify;
 mod operator_api;
 mod permissions;
-mod principal;
+pub(crate) mod principal;
 mod server;
 mod standby;
 mod tls;

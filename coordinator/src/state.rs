@@ -28,7 +28,9 @@ pub(crate) mod workers;
 mod yardstick;
 
 pub use audit::AuditTerms;
-pub(crate) use audit::{Accepted, Answer, Audits, Author, Authors, Handed, Place, Settled, Truth, UNKNOWN};
+pub(crate) use audit::{
+    Accepted, Answer, Audits, Author, Authors, Handed, Handouts, Place, Settled, Truth, UNKNOWN,
+};
 pub(crate) use calls::{DeliveredCells, Delivery, Fate, Instruction, Lack, Renewal};
 pub(crate) use cells::{Cells, Received};
 pub(crate) use evolution::{Evolution, Receipt};
@@ -60,7 +62,7 @@ use run::summary::Outline;
 use run::{ArtifactName, JournalHead, OpenRun, RunError};
 use run::{Pruned, Pruning};
 use runs::Run;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Nonce, StoreError};
@@ -336,6 +338,14 @@ pub(crate) enum Done {
         is_right: bool,
         result: Result<JobResult, String>,
     },
+    /// A job that the coordinator has no memory for.
+    UncheckedJob {
+        run: String,
+        number: u32,
+        author: (Author, Receipt),
+        delivered: JobResult,
+        reason: String,
+    },
     /// Another coordinator has claimed the store.
     Succeeded,
 }
@@ -403,6 +413,8 @@ pub(crate) struct ClusterState {
     pub(crate) runs: BTreeMap<String, Run>,
     /// Who computed what of each run, also while it is opened again.
     authors: BTreeMap<String, Authors>,
+    /// The principals of which finished runs have results that were not audited.
+    unaudited_authors: BTreeMap<String, BTreeSet<String>>,
     /// Runs that are being opened, as far as their names are known; and how many.
     opening: BTreeMap<String, Opening>,
     openings: usize,
@@ -437,6 +449,7 @@ impl ClusterState {
             workers: Workers::default(),
             runs: BTreeMap::new(),
             authors: BTreeMap::new(),
+            unaudited_authors: BTreeMap::new(),
             opening: BTreeMap::new(),
             openings: 0,
             counters: Counters::default(),
@@ -480,6 +493,9 @@ impl ClusterState {
             }
             Done::CheckedJob { run, number, author, is_right, result } => {
                 self.checked_job(&run, (number, is_right), author, result, now);
+            }
+            Done::UncheckedJob { run, number, author: (_, receipt), delivered, reason } => {
+                self.unchecked_job(&run, number, receipt, delivered, &reason);
             }
             Done::Succeeded => self.succeeded = true,
         }

@@ -232,9 +232,25 @@ impl Writer {
                 self.recompute(recompute, move |truth| Done::RecomputedCell { run, number, truth });
             }
             Effect::CheckJob { run, number, author, job, inputs, delivered } => {
-                let recompute =
-                    move |_: &Cluster| job.compute(&inputs).map(Some).map_err(|error| error.to_string());
-                self.recompute(recompute, move |result: Result<JobResult, String>| {
+                let recompute = move |_: &Cluster| {
+                    // The individuals are decoded, and played with.
+                    let need = inputs.iter().map(|input| 8 * input.len() as u64).sum();
+                    match memory::check(need) {
+                        Ok(()) => job
+                            .compute(&inputs)
+                            .map(|result| Some(Ok(result)))
+                            .map_err(|error| error.to_string()),
+                        Err(lack) => Ok(Some(Err(lack))),
+                    }
+                };
+                self.recompute(recompute, move |checked: Result<Result<JobResult, String>, String>| {
+                    let result = match checked {
+                        Ok(Err(reason)) => {
+                            return Done::UncheckedJob { run, number, author, delivered, reason };
+                        }
+                        Ok(Ok(result)) => Ok(result),
+                        Err(reason) => Err(reason),
+                    };
                     let is_right = result.as_ref().is_ok_and(|result| *result == delivered);
                     Done::CheckedJob { run, number, author, is_right, result }
                 });

@@ -113,9 +113,15 @@ impl Script {
 
     /// The coordinator dies with all that it has not written down, and another takes its place.
     async fn restart(&mut self) {
+        self.restart_with(&settings(1)).await;
+    }
+
+    /// The same, with these settings from then on.
+    async fn restart_with(&mut self, settings: &Settings) {
         self.background.take().unwrap().abort();
         self.lives += 1;
-        let started = coordinator::start(self.store.clone(), &settings(self.lives), || 0).await.unwrap();
+        let settings = Settings { nonce: Nonce(self.lives), ..settings.clone() };
+        let started = coordinator::start(self.store.clone(), &settings, || 0).await.unwrap();
         (self.cluster, self.background) = (started.0, Some(started.1));
     }
 

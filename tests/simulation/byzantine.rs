@@ -14,6 +14,8 @@ use tonic::Status;
 pub(crate) enum Manner {
     /// Delivers populations of another seed: nothing but computing the epoch again finds that.
     Lies,
+    /// Computes such populations too, sends checkpoints of them, and gives the epochs back to others.
+    Misleads,
     /// Delivers bytes that are not what it says.
     Garbles,
     /// Says of everything that it failed.
@@ -26,6 +28,11 @@ pub(crate) enum Manner {
 
 impl Manner {
     pub(crate) const ALL: [Self; 4] = [Self::Lies, Self::Garbles, Self::Fails, Self::Holds];
+
+    /// Whether it computes populations of another seed.
+    pub(crate) fn computes_lies(self) -> bool {
+        matches!(self, Self::Lies | Self::Misleads)
+    }
 }
 
 /// The piece that is poison where there is one: each run of epochs has it.
@@ -88,7 +95,7 @@ impl Byzantine {
         for grant in grants {
             lock(&self.tokens).insert(key(grant.piece.as_ref()), grant.token);
             let run = grant.piece.as_ref().map(|piece| piece.run.clone()).unwrap_or_default();
-            if self.manner == Manner::Lies
+            if self.manner.computes_lies()
                 && grant.task.is_some()
                 && let Some(plan) = self.lie(&run).await
             {
@@ -136,6 +143,12 @@ impl WorkerCalls for Byzantine {
         match self.manner {
             _ if self.is_honest_with(head.piece.as_ref()) => {}
             Manner::Lies => {}
+            Manner::Misleads => {
+                let token = lock(&self.tokens).get(&key(head.piece.as_ref())).copied().unwrap_or(0);
+                let (worker, piece) = (head.worker, head.piece);
+                self.calls.release(v1::ReleaseRequest { worker, piece, token, ..Default::default() }).await?;
+                return Ok(v1::CompleteReply::default());
+            }
             Manner::Garbles => {
                 if let Some(body) = bodies.first_mut() {
                     let mut garbled = body.to_vec();

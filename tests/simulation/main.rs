@@ -682,7 +682,7 @@ fn simulate_random(seeds: Range<u64>) {
         check(&store, &course);
         tally.add(&course);
     }
-    println!("random: {missed} of {may_miss} runs with lies that outlived a coordinator");
+    println!("random: {missed} of {may_miss} runs with lies that outlived a coordinator, or its audits");
     tally.print("random", seeds.start);
     assert!(tally.errors as u64 >= tally.seeds, "only {} store errors", tally.errors);
 }

@@ -87,8 +87,11 @@ impl Scenario {
         let lease = Duration::from_millis(300 + 300 * pick(4) as u64);
         let mut audit = [0.0, 0.1, 1.0][pick(3)];
         if byzantine.contains(&Manner::Lies) {
-            // Everything is audited.
-            audit = 1.0;
+            // Mostly everything is audited.
+            audit = if seed % 4 == 1 { 0.3 } else { 1.0 };
+            if seed.is_multiple_of(3) {
+                byzantine[0] = Manner::Misleads;
+            }
         }
         let (mut poison, mut lasting) = (None, FAULTS);
         match seed % 20 {
@@ -121,9 +124,11 @@ impl Scenario {
         !self.text.contains("\"asynchronous\"")
     }
 
-    /// Whether a worker lies while coordinators are lost: what one knew of audits that were under way is lost with it.
+    /// Whether a worker lies while coordinators are lost, or not everything is audited: what one knew of audits that were under
+    /// way is lost with it.
     pub(crate) fn may_miss_lies(&self) -> bool {
-        self.byzantine.contains(&Manner::Lies) && self.trouble != Trouble::Workers
+        let lies = self.byzantine.iter().any(|manner| manner.computes_lies());
+        lies && (self.trouble != Trouble::Workers || self.audit < 1.0)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::{Dashboard, Problem};
 use crate::serve::change_signal::Listener;
+use crate::serve::principal::network;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -58,6 +59,7 @@ struct Place {
 
 impl Streams {
     fn take(&self, peer: IpAddr) -> Option<Place> {
+        let peer = network(peer);
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, own) = (open.of.values().sum::<usize>(), open.of.get(&peer).copied().unwrap_or(0));
         if all >= MOST || own >= MOST_OF_ONE {

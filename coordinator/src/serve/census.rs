@@ -4,6 +4,7 @@
 //! so that connections without permission shut no other caller out, however many there are.
 
 use super::log_limit::LogLimit;
+use super::principal::network;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use tokio::sync::oneshot;
 pub struct Limits {
     /// Of all peers together.
     pub connections: usize,
-    /// Of one address.
+    /// Of one address, or one /64 network of IPv6.
     pub of_one_peer: usize,
 }
 
@@ -44,6 +45,7 @@ struct Open {
 }
 
 struct Place {
+    /// The network of the address at the other end.
     peer: IpAddr,
     /// Dropped when the connection has to give way.
     _stay: oneshot::Sender<()>,
@@ -56,14 +58,15 @@ impl Census {
 
     /// A seat for a new connection, and what ends when it has to give way. Nothing if all places are taken by
     /// connections that had a permitted call.
-    pub(super) fn seat(&self, peer: IpAddr) -> Option<(Seat, oneshot::Receiver<()>)> {
+    pub(super) fn seat(&self, address: IpAddr) -> Option<(Seat, oneshot::Receiver<()>)> {
+        let peer = network(address);
         let mut open = lock(&self.open);
         if open.of_peers.get(&peer).is_some_and(|count| *count >= self.limits.of_one_peer) {
-            let Some(oldest) = open.oldest_stranger_of(peer) else { return self.refuse(peer) };
+            let Some(oldest) = open.oldest_stranger_of(peer) else { return self.refuse(address) };
             open.remove(oldest);
         }
         if open.places.len() >= self.limits.connections {
-            let Some(oldest) = open.strangers.first().copied() else { return self.refuse(peer) };
+            let Some(oldest) = open.strangers.first().copied() else { return self.refuse(address) };
             open.remove(oldest);
         }
         let (stay, gives_way) = oneshot::channel();
@@ -73,7 +76,7 @@ impl Census {
         *open.of_peers.entry(peer).or_default() += 1;
         open.strangers.insert(number);
         open.strangers_of_peers.insert((peer, number));
-        let seat = Seat { number, peer, known: AtomicBool::new(false), open: self.open.clone() };
+        let seat = Seat { number, address, peer, known: AtomicBool::new(false), open: self.open.clone() };
         Some((seat, gives_way))
     }
 
@@ -114,6 +117,8 @@ fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
 /// A place among the connections, free again once it is dropped.
 pub(super) struct Seat {
     number: u64,
+    address: IpAddr,
+    /// Its network.
     peer: IpAddr,
     known: AtomicBool,
     open: Arc<Mutex<Open>>,
@@ -121,8 +126,8 @@ pub(super) struct Seat {
 
 impl Seat {
     /// The address at the other end.
-    pub(super) fn peer(&self) -> IpAddr {
-        self.peer
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
     }
 
     /// Notes that a call was permitted: from now on the connection gives way to no other.
@@ -162,6 +167,11 @@ mod tests {
         drop(first);
         assert!(known(one).is_some());
         drop((second, third));
+        let of_a_machine = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, n]);
+        let (first, second) = (known(of_a_machine(1)), known(of_a_machine(2)));
+        assert!(first.is_some() && second.is_some());
+        assert!(known(of_a_machine(3)).is_none(), "one network of IPv6 is one peer");
+        drop((first, second));
         let open = lock(&census.open);
         assert!(open.of_peers.is_empty() && open.places.is_empty() && open.strangers.is_empty());
     }

@@ -146,8 +146,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn peer(&self) -> IpAddr {
-        self.seat.peer()
+    pub(crate) fn address(&self) -> IpAddr {
+        self.seat.address()
     }
 
     /// Notes that a call of this connection was permitted.
@@ -289,7 +289,7 @@ pub(crate) async fn serve_http(
 }
 
 async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
-    let (peer, seat) = (HttpPeer(admitted.seat.peer()), HttpSeat(admitted.seat.clone()));
+    let (peer, seat) = (HttpPeer(admitted.seat.address()), HttpSeat(admitted.seat.clone()));
     let wire: Box<dyn Wire> = match tls {
         None => Box::new(admitted),
         Some(tls) => match tokio::time::timeout(OPENING, tls.http_acceptor().accept(admitted)).await {

@@ -3,6 +3,7 @@
 
 use super::call_times::{CallTimes, Timer};
 use super::connections::Caller;
+use super::principal::network;
 use axum::http::{Extensions, Request, Response};
 use bytes::Bytes;
 use futures::future::{BoxFuture, Either};
@@ -19,7 +20,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-/// Bytes on their way from one address.
+/// Bytes on their way from one address, or one /64 network of IPv6.
 pub(crate) const OF_ONE_PEER: u64 = 64 << 20;
 /// Bytes on their way from all addresses.
 pub(crate) const OF_ALL: u64 = 256 << 20;
@@ -32,6 +33,15 @@ const SMALL_CALL: u64 = 16 << 10;
 const OF_A_CALL: u64 = 4 << 10;
 /// The longest body of a call that delivers nothing: lists of leases, and names.
 const SMALL_BODY: u64 = 512 << 10;
+/// Calls that need no token, and are counted apart: whoever makes many of them leaves no less room for others.
+const OPEN_TO_ALL: &str = "/grpc.health.v1.Health/";
+/// The longest body of such a call.
+const OPEN_BODY: u64 = 1 << 10;
+/// How long such a body may take.
+const OPEN_TIME: Duration = Duration::from_secs(5);
+/// Bytes of such calls on their way from one address, and from all.
+const OPEN_OF_ONE_PEER: u64 = 1 << 20;
+const OPEN_OF_ALL: u64 = 16 << 20;
 /// How long a call waits for its refusal, without its body: a flood that is answered at once comes back at once.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The calls whose bodies have limits of their own.
@@ -67,6 +77,11 @@ impl Default for InFlight {
 }
 
 impl InFlight {
+    /// For the calls that need no token.
+    fn open_to_all() -> Self {
+        Self { of_one_peer: OPEN_OF_ONE_PEER, of_all: OPEN_OF_ALL, counts: Mutex::default() }
+    }
+
     fn take(&self, peer: Option<IpAddr>, bytes: u64, is_small: bool) -> bool {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_peer = peer.map_or(0, |peer| counts.of_peers.get(&peer).copied().unwrap_or(0));
@@ -120,7 +135,7 @@ impl CallBytes {
         is_taken
     }
 
-    /// The address that it comes from.
+    /// The address that it comes from, or its network.
     pub(crate) fn peer(&self) -> Option<IpAddr> {
         self.peer
     }
@@ -149,12 +164,13 @@ fn exhausted() -> Status {
 #[derive(Clone, Debug)]
 pub(crate) struct CountLayer {
     in_flight: Arc<InFlight>,
+    open_to_all: Arc<InFlight>,
     times: CallTimes,
 }
 
 impl CountLayer {
     pub(crate) fn new(times: CallTimes) -> Self {
-        Self { in_flight: Arc::default(), times }
+        Self { in_flight: Arc::default(), open_to_all: Arc::new(InFlight::open_to_all()), times }
     }
 }
 
@@ -162,7 +178,8 @@ impl<S> Layer<S> for CountLayer {
     type Service = Counting<S>;
 
     fn layer(&self, inner: S) -> Counting<S> {
-        Counting { inner, in_flight: self.in_flight.clone(), times: self.times.clone() }
+        let Self { in_flight, open_to_all, times } = self.clone();
+        Counting { inner, in_flight, open_to_all, times }
     }
 }
 
@@ -171,6 +188,7 @@ impl<S> Layer<S> for CountLayer {
 pub(crate) struct Counting<S> {
     inner: S,
     in_flight: Arc<InFlight>,
+    open_to_all: Arc<InFlight>,
     times: CallTimes,
 }
 
@@ -196,9 +214,15 @@ where
         let peer = peer(request.extensions());
         let head: usize =
             request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        let delivers = DELIVERING.contains(&request.uri().path());
-        let (longest, small) = if delivers { (u64::MAX, 0) } else { (SMALL_BODY, SMALL_CALL) };
-        let Some(call) = CallBytes::begin(&self.in_flight, peer, small, OF_A_CALL + head as u64) else {
+        let path = request.uri().path();
+        let is_open = path.starts_with(OPEN_TO_ALL);
+        let (longest, small) = match DELIVERING.contains(&path) {
+            true => (u64::MAX, 0),
+            false if is_open => (OPEN_BODY, SMALL_CALL),
+            false => (SMALL_BODY, SMALL_CALL),
+        };
+        let in_flight = if is_open { &self.open_to_all } else { &self.in_flight };
+        let Some(call) = CallBytes::begin(in_flight, peer, small, OF_A_CALL + head as u64) else {
             drop(request);
             return Either::Left(Box::pin(refuse()));
         };
@@ -207,8 +231,11 @@ where
         if LOOKING.contains(&request.uri().path()) {
             request.extensions_mut().insert(Looks);
         }
-        let request =
-            request.map(|body| Body::new(Counted { body, call: call.clone(), left: longest, refused: None }));
+        let patience = is_open.then(|| Box::pin(tokio::time::sleep(OPEN_TIME)));
+        let request = request.map(|body| {
+            let call = call.clone();
+            Body::new(Counted { body, call, longest, left: longest, patience, refused: None })
+        });
         Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, _call: call })
     }
 }
@@ -218,13 +245,14 @@ async fn refuse<E>() -> Answer<E> {
     Ok(exhausted().into_http())
 }
 
-/// The address at the other end of a call.
+/// The address at the other end of a call, or its network.
 pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
     use tonic::transport::server::TcpConnectInfo;
-    match extensions.get::<Caller>() {
-        Some(caller) => Some(caller.peer()),
-        None => extensions.get::<TcpConnectInfo>()?.remote_addr().map(|address| address.ip()),
-    }
+    let address = match extensions.get::<Caller>() {
+        Some(caller) => caller.address(),
+        None => extensions.get::<TcpConnectInfo>()?.remote_addr()?.ip(),
+    };
+    Some(network(address))
 }
 
 /// A call until it is answered.
@@ -248,7 +276,10 @@ impl<F: Future> Future for Answering<F> {
 struct Counted {
     body: Body,
     call: Arc<CallBytes>,
+    longest: u64,
     left: u64,
+    /// Until when all of it has to come, if that is limited.
+    patience: Option<Pin<Box<Sleep>>>,
     /// Until when the refusal waits, once there is no room for what comes.
     refused: Option<Pin<Box<Sleep>>>,
 }
@@ -265,13 +296,21 @@ impl HttpBody for Counted {
             ready!(pause.as_mut().poll(cx));
             return Poll::Ready(Some(Err(exhausted())));
         }
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let frame = match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                let Some(patience) = &mut self.patience else { return Poll::Pending };
+                ready!(patience.as_mut().poll(cx));
+                let error = "the rest of the body did not come in time";
+                return Poll::Ready(Some(Err(Status::deadline_exceeded(error))));
+            }
+        };
         if let Some(Ok(frame)) = &frame
             && let Some(bytes) = frame.data_ref()
         {
             let length = bytes.len() as u64;
             let Some(left) = self.left.checked_sub(length) else {
-                let longest = SMALL_BODY >> 10;
+                let longest = self.longest >> 10;
                 let error = format!("expected a body of at most {longest} KiB for this call, found more");
                 return Poll::Ready(Some(Err(Status::out_of_range(error))));
             };
@@ -316,6 +355,63 @@ mod tests {
         let counts = in_flight.counts.lock().unwrap();
         assert!(counts.all == 0 && counts.of_peers.is_empty(), "{counts:?}");
     }
+
+    /// A body of which some bytes come, and perhaps nothing more for ever.
+    struct Part {
+        bytes: Option<Bytes>,
+        ends: bool,
+    }
+
+    impl HttpBody for Part {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            match self.bytes.take() {
+                Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                None if self.ends => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_needs_no_token_is_short_and_soon_over_and_takes_no_room_of_others() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let mut body = request.into_body();
+            while let Some(frame) = futures::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                if let Err(status) = frame {
+                    return Ok::<_, std::convert::Infallible>(status.into_http());
+                }
+            }
+            Ok(Response::new(Body::empty()))
+        });
+        let mut counting = CountLayer::new(CallTimes::default()).layer(service);
+        let mut call = |path: &str, bytes: usize, ends: bool| {
+            let body = Body::new(Part { bytes: Some(Bytes::from(vec![0; bytes])), ends });
+            let request = Request::builder().uri(path).body(body).unwrap();
+            counting.call(request)
+        };
+        let code = |answer: Answer<std::convert::Infallible>| {
+            let headers = answer.unwrap().headers().clone();
+            Status::from_header_map(&headers).map(|status| status.code())
+        };
+        let health = format!("{OPEN_TO_ALL}Check");
+        assert_eq!(code(call(&health, 10, true).await), None);
+        assert_eq!(code(call(&health, 2000, true).await), Some(tonic::Code::OutOfRange));
+        let start = tokio::time::Instant::now();
+        assert_eq!(code(call(&health, 10, false).await), Some(tonic::Code::DeadlineExceeded));
+        assert_eq!(start.elapsed(), OPEN_TIME);
+        let unfinished: Vec<_> = (0..OPEN_OF_ALL / OF_A_CALL).map(|_| call(&health, 10, false)).collect();
+        assert_eq!(code(call(&health, 10, true).await), Some(tonic::Code::ResourceExhausted));
+        assert_eq!(code(call("/atoll.v1.Worker/Complete", 1 << 20, true).await), None);
+        drop(unfinished);
+        assert_eq!(code(call(&health, 10, true).await), None);
+    }
+
     #[test]
     fn small_calls_are_let_in_while_deliveries_hold_everything_that_they_may() {
         let in_flight = Arc::new(InFlight { of_one_peer: 160, of_all: 240, counts: Mutex::default() });

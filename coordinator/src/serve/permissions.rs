@@ -6,6 +6,7 @@
 use super::connections::Caller;
 use super::in_flight::Looks;
 use super::log_limit::LogLimit;
+use super::principal;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -338,7 +339,7 @@ impl Pace {
         if per_second == 0 {
             return true;
         }
-        let most = f64::from(per_second);
+        let (most, peer) = (f64::from(per_second), principal::network(peer));
         let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if peers.len() >= MOST_PEERS {
             // Who has been silent for a second has a full bucket, as a newcomer has.

@@ -1,6 +1,6 @@
 //! Who answers for a worker: what it has shown of itself, and where it calls from.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use tonic::Request;
 
 /// The principal of a worker that calls itself so: its certificate and its token, as far as it has any, and its address. An id is
@@ -20,11 +20,22 @@ pub(crate) fn of_network<T>(request: &Request<T>) -> Option<String> {
         shown.update(b"token").update(token.as_bytes());
     }
     let address = request.remote_addr()?;
-    Some(format!("{} {}", network(address.ip()), &shown.finalize().to_hex()[..16]))
+    Some(format!("{} {}", shown_network(address.ip()), &shown.finalize().to_hex()[..16]))
 }
 
-/// The address, or of IPv6 the network that one machine has for itself.
-fn network(address: IpAddr) -> String {
+/// The address, or of IPv6 the first of the network that one machine has for itself: whatever is limited for each address is
+/// limited for each of these.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+fn shown_network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {
@@ -45,6 +56,9 @@ mod tests {
         assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
         assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        let shown = |text: &str| shown_network(text.parse().unwrap());
+        assert_eq!(shown("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(shown("2001:db8::1"), "2001:db8:0:0::/64");
     }
 
     #[test]

@@ -196,6 +196,12 @@ fn no_head() -> Status {
     Status::invalid_argument("expected a head as the first part, found something else")
 }
 
+/// The first part of a call, which may take no longer than any other.
+async fn first_part<T>(stream: &mut Streaming<T>) -> Result<Option<T>, Status> {
+    let part = tokio::time::timeout(IDLE, stream.message()).await;
+    part.map_err(|_| Status::deadline_exceeded("the head did not come in time"))?
+}
+
 #[tonic::async_trait]
 impl Worker for WorkerApi {
     async fn join(&self, request: Request<v1::JoinRequest>) -> Result<Response<v1::JoinReply>, Status> {
@@ -237,7 +243,7 @@ impl Worker for WorkerApi {
         use v1::checkpoint_part::Part;
         let (call, principal) = (counted(&request), principal::of_network(&request));
         let mut stream = request.into_inner();
-        let Some(Part::Head(mut head)) = stream.message().await?.and_then(|part| part.part) else {
+        let Some(Part::Head(mut head)) = first_part(&mut stream).await?.and_then(|part| part.part) else {
             return Err(no_head());
         };
         let chunk = |part: v1::CheckpointPart| match part.part {
@@ -257,7 +263,7 @@ impl Worker for WorkerApi {
         use v1::complete_part::Part;
         let (call, principal) = (counted(&request), principal::of_network(&request));
         let mut stream = request.into_inner();
-        let Some(Part::Head(mut head)) = stream.message().await?.and_then(|part| part.part) else {
+        let Some(Part::Head(mut head)) = first_part(&mut stream).await?.and_then(|part| part.part) else {
             return Err(no_head());
         };
         let chunk = |part: v1::CompletePart| match part.part {

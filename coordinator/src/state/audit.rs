@@ -21,6 +21,12 @@ const REMEMBERED: u64 = 8;
 const MOST_REMEMBERED: usize = 64 << 20;
 /// The most results of one epoch that are remembered while the coordinator computes it.
 const MOST_ANSWERS: usize = 64;
+/// So often in a row what is stored of a run may differ from what is to be written, before the run fails.
+const MOST_DIFFERING: u32 = 3;
+/// The most workers that are remembered to have been given one epoch.
+const MOST_GRANTED: usize = 256;
+/// So many wrong results of a principal are not held against it that may follow from what an earlier coordinator gave to it.
+const MOST_EXCUSED: u32 = 8;
 
 /// How much is audited, and what chooses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -53,6 +59,30 @@ pub(crate) type Place = (u32, u64);
 pub(crate) struct Author {
     pub(crate) worker: String,
     pub(crate) principal: String,
+}
+
+/// What workers were given of an epoch, from the same inputs: also before its run was opened again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handouts {
+    /// The checkpoints that others were given than those that had made them.
+    pub(crate) handed: Vec<Handed>,
+    /// The workers that this coordinator has given the epoch to. Who works on it beside them was given it by an earlier one,
+    /// nobody knows with which checkpoint.
+    granted: BTreeSet<String>,
+}
+
+impl Handouts {
+    /// Notes that a worker was given the epoch.
+    pub(crate) fn note_granted(&mut self, worker: &str) {
+        if self.granted.len() < MOST_GRANTED && !self.granted.contains(worker) {
+            self.granted.insert(worker.to_owned());
+        }
+    }
+
+    /// The principals from whose checkpoints it was computed.
+    fn assistants(&self) -> impl Iterator<Item = &str> {
+        self.handed.iter().map(|one| one.author.as_ref().map_or(UNKNOWN, |author| author.principal.as_str()))
+    }
 }
 
 /// A checkpoint that was handed out to another worker than the one that made it.
@@ -100,9 +130,11 @@ struct Audit {
     since: Duration,
     /// What others have delivered.
     answers: Vec<(Author, Digest)>,
+    /// The workers that were given it to compute it again.
+    again: Handouts,
     /// Whether the coordinator computes it itself.
     deciding: bool,
-    /// What the coordinator has computed, where every worker has something else: it computes that once more.
+    /// What the coordinator has computed, where no worker has the same: it computes that once more.
     doubted: Option<Digest>,
 }
 
@@ -129,10 +161,10 @@ pub(crate) enum Answer {
 pub(crate) enum Settled {
     /// What was accepted is right. These delivered something else.
     Right { wrong: Vec<Author> },
-    /// What was accepted is wrong. These are to blame for it, or delivered something else that is wrong; the first of them
-    /// is the cause. Unknown if it followed from a checkpoint of unknown origin.
-    Wrong { blamed: Vec<Author> },
-    /// Every worker has another result than the coordinator, which computes it once more.
+    /// What was accepted is wrong. These are to blame for it, or delivered something else that is wrong. The cause is not
+    /// known if it followed from a checkpoint of unknown origin.
+    Wrong { cause: Option<Author>, blamed: Vec<Author> },
+    /// No worker has the same result as the coordinator, which computes it once more.
     Again,
     /// The coordinator does not agree with itself: no worker can be blamed.
     Undecided,
@@ -157,15 +189,23 @@ pub(crate) struct Audits {
     checkpoints: BTreeMap<u32, (u64, Author)>,
     /// Principals whose checkpoints are not used any more.
     distrusted: BTreeSet<String>,
+    /// What workers were given of epochs that are not handed out any more and may be delivered all the same, with the inputs.
+    handouts: BTreeMap<Place, (Digest, Handouts)>,
+    /// Whether an earlier coordinator has handed out epochs of the run.
+    is_inherited: bool,
+    /// How many wrong results of each principal may follow from what an earlier coordinator gave to it.
+    excused: BTreeMap<String, u32>,
 }
 
 impl Audits {
     /// Remembers what was accepted, with the number of epochs that are complete on all islands. Returns what is to be audited because
     /// there is no room to remember it any longer.
-    pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) -> Option<Arc<Accepted>> {
+    pub(crate) fn note(&mut self, accepted: Arc<Accepted>, complete: u64) -> Vec<Arc<Accepted>> {
+        let mut forgotten = vec![];
         if complete > self.complete {
             self.complete = complete;
             self.thin_out();
+            forgotten = self.take_heaviest();
         }
         if self.best.as_ref().is_none_or(|best| accepted.standing.best > best.standing.best) {
             self.best = Some(accepted.clone());
@@ -173,11 +213,33 @@ impl Audits {
         self.count += 1;
         self.last.insert(accepted.author.clone(), (self.count, accepted.clone()));
         self.recent.insert(accepted.place(), accepted);
-        if self.last.len() <= MOST_LAST {
-            return None;
+        if self.last.len() > MOST_LAST {
+            let oldest = self.last.iter().min_by_key(|(_, (count, _))| *count);
+            let oldest = oldest.map(|(author, _)| author.clone());
+            forgotten
+                .extend(oldest.and_then(|oldest| self.last.remove(&oldest)).map(|(_, accepted)| accepted));
         }
-        let oldest = self.last.iter().min_by_key(|(_, (count, _))| *count).map(|(author, _)| author.clone());
-        self.last.remove(&oldest?).map(|(_, accepted)| accepted)
+        forgotten
+    }
+
+    /// Takes the oldest last deliveries that are remembered for nothing else, as far as they are too heavy together.
+    fn take_heaviest(&mut self) -> Vec<Arc<Accepted>> {
+        let is_recent =
+            |one: &Arc<Accepted>| self.recent.get(&one.place()).is_some_and(|known| Arc::ptr_eq(known, one));
+        let extra = self.last.iter().filter(|(_, (_, accepted))| !is_recent(accepted));
+        let mut extra: Vec<(u64, usize, Author)> =
+            extra.map(|(author, (count, accepted))| (*count, accepted.weight(), author.clone())).collect();
+        extra.sort_unstable();
+        let mut weight: usize = extra.iter().map(|(_, weight, _)| weight).sum();
+        let mut taken = vec![];
+        for (_, own, author) in extra {
+            if weight <= MOST_REMEMBERED {
+                break;
+            }
+            weight -= own;
+            taken.extend(self.last.remove(&author).map(|(_, accepted)| accepted));
+        }
+        taken
     }
 
     /// Forgets what was accepted long ago. What comes late can be decided for some epochs, as far as memory allows.
@@ -202,10 +264,15 @@ impl Audits {
 
     /// Has an epoch computed again.
     pub(crate) fn begin(&mut self, accepted: &Arc<Accepted>, now: Duration) {
-        let (accepted, answers) = (accepted.clone(), vec![]);
         let place = accepted.place();
-        let audit = Audit { accepted, since: now, answers, deciding: false, doubted: None };
-        self.pending.entry(place).or_insert(audit);
+        self.pending.entry(place).or_insert_with(|| Audit {
+            accepted: accepted.clone(),
+            since: now,
+            answers: vec![],
+            again: Handouts::default(),
+            deciding: false,
+            doubted: None,
+        });
     }
 
     /// Notes that another worker has delivered something else; returns whether that can be decided.
@@ -250,6 +317,12 @@ impl Audits {
     /// end as if nothing had happened: another worker may have lied about it.
     fn cut(&mut self, done: &[u64]) {
         let stays = |(island, epoch): Place| done.get(island as usize).is_some_and(|&done| epoch < done);
+        let goes: Vec<Arc<Accepted>> =
+            self.recent.values().filter(|one| !stays(one.place())).cloned().collect();
+        for accepted in goes {
+            let Open { inputs, handouts, .. } = &accepted.open;
+            self.keep_handouts(accepted.place(), *inputs, handouts.clone());
+        }
         self.pending.retain(|&place, _| stays(place));
         self.recent.retain(|&place, _| stays(place));
         self.last.retain(|_, (_, accepted)| stays(accepted.place()));
@@ -288,6 +361,59 @@ impl Audits {
     /// The epoch that is to be computed again, as it was handed out before.
     pub(crate) fn open(&self, place: Place) -> Option<&Open> {
         self.pending.get(&place).map(|audit| &audit.accepted.open)
+    }
+
+    /// Notes that a worker was given an epoch to compute it again.
+    pub(crate) fn note_granted_again(&mut self, place: Place, worker: &str) {
+        if let Some(audit) = self.pending.get_mut(&place) {
+            audit.again.note_granted(worker);
+        }
+    }
+
+    /// Keeps what workers were given of an epoch that is not handed out any more.
+    pub(crate) fn keep_handouts(&mut self, place: Place, inputs: Digest, handouts: Handouts) {
+        self.handouts.insert(place, (inputs, handouts));
+    }
+
+    /// What workers were given of an epoch before it is handed out again.
+    pub(crate) fn take_handouts(&mut self, place: Place, inputs: &Digest) -> Handouts {
+        let known = self.handouts.remove(&place).filter(|(known, _)| known == inputs);
+        known.map(|(_, handouts)| handouts).unwrap_or_default()
+    }
+
+    /// Those who may be the cause if an epoch is wrong, beside the worker that delivered it.
+    pub(crate) fn assistants(&self, handouts: &Handouts, worker: &str) -> BTreeSet<String> {
+        let authors = handouts.handed.iter().filter_map(|one| one.author.as_ref());
+        let mut workers = authors.map(|author| author.worker.as_str()).chain([worker]);
+        let unknown = Some(UNKNOWN).filter(|_| workers.any(|worker| self.is_foreign(handouts, worker)));
+        handouts.assistants().chain(unknown).map(str::to_owned).collect()
+    }
+
+    /// Whether an epoch was begun from a checkpoint that may well be wrong: of a principal that was found to lie, or of
+    /// one that is not known.
+    pub(crate) fn is_doubtful(&self, handouts: &Handouts) -> bool {
+        handouts.assistants().any(|principal| principal == UNKNOWN) || self.is_distrusted(handouts)
+    }
+
+    /// Whether a principal that was found to lie has made a checkpoint from which an epoch was begun.
+    pub(crate) fn is_distrusted(&self, handouts: &Handouts) -> bool {
+        handouts.assistants().any(|principal| self.distrusted.contains(principal))
+    }
+
+    /// Whether a worker has an epoch from an earlier coordinator.
+    fn is_foreign(&self, handouts: &Handouts, worker: &str) -> bool {
+        self.is_inherited && !handouts.granted.contains(worker)
+    }
+
+    /// Whether a wrong result is not held against its author, because it may follow from a wrong checkpoint that an earlier
+    /// coordinator gave to it. A liar could say that of every lie: it does not help it often.
+    fn is_excused(&mut self, author: &Author, given: [&Handouts; 2]) -> bool {
+        if !given.iter().all(|handouts| self.is_foreign(handouts, &author.worker)) {
+            return false;
+        }
+        let times = self.excused.entry(author.principal.clone()).or_default();
+        *times += 1;
+        *times <= MOST_EXCUSED
     }
 
     /// Whether workers of a principal may compute an epoch: again only what they have not computed.
@@ -329,8 +455,8 @@ impl Audits {
         if std::mem::replace(&mut audit.deciding, true) {
             return None;
         }
-        let Open { task, inputs, handed, .. } = &audit.accepted.open;
-        let checkpoints = handed.iter().map(|one| (one.generation, one.digest)).collect();
+        let Open { task, inputs, handouts, .. } = &audit.accepted.open;
+        let checkpoints = handouts.handed.iter().map(|one| (one.generation, one.digest)).collect();
         let examination = Examination { examiner: examiner.clone(), task: task.clone() };
         Some(Decision { inputs: *inputs, examination, checkpoints })
     }
@@ -347,7 +473,7 @@ impl Audits {
         let mut audit = self.take(place, inputs)?;
         let is_wrong = audit.accepted.digest != truth.digest;
         let has_support = audit.answers.iter().any(|(_, digest)| *digest == truth.digest);
-        if is_wrong && !audit.answers.is_empty() && !has_support {
+        if is_wrong && !has_support {
             match audit.doubted {
                 None => {
                     (audit.doubted, audit.deciding) = (Some(truth.digest), false);
@@ -358,20 +484,28 @@ impl Audits {
                 Some(_) => {}
             }
         }
-        let handed = &audit.accepted.open.handed;
+        let given = &audit.accepted.open.handouts;
+        let handed = &given.handed;
         let is_false = |one: &&Handed| truth.wrong.contains(&(one.generation, one.digest));
         // Who was given a wrong checkpoint came to a wrong result without a fault of its own.
         let is_misled = |author: &Author| handed.iter().filter(is_false).any(|one| one.to == author.worker);
         let accepted = Some(&audit.accepted.author).filter(|_| is_wrong);
         let answers = audit.answers.iter().filter(|(_, digest)| *digest != truth.digest);
         let wrong = accepted.into_iter().chain(answers.map(|(author, _)| author));
-        let mut blamed: Vec<Author> = wrong.filter(|author| !is_misled(author)).cloned().collect();
+        let wrong = wrong.filter(|author| !is_misled(author));
         // The first wrong checkpoint follows from a right one, or from none: its author has made it up.
         let first = handed.iter().filter(is_false).min_by_key(|one| one.generation);
-        if let Some(author) = first.and_then(|one| one.author.clone()) {
-            blamed.insert(0, author);
-        }
-        Some(if is_wrong { Settled::Wrong { blamed } } else { Settled::Right { wrong: blamed } })
+        let made_up = first.and_then(|one| one.author.as_ref());
+        let cause = if first.is_some() { made_up } else { accepted };
+        let mut suspects: Vec<&Author> = made_up.into_iter().chain(wrong).collect();
+        suspects.dedup();
+        let blamed: Vec<Author> = suspects
+            .into_iter()
+            .filter(|author| !self.is_excused(author, [given, &audit.again]))
+            .cloned()
+            .collect();
+        let cause = cause.filter(|cause| blamed.contains(cause)).cloned();
+        Some(if is_wrong { Settled::Wrong { cause, blamed } } else { Settled::Right { wrong: blamed } })
     }
 
     /// Gives an audit up.
@@ -413,12 +547,18 @@ pub(crate) struct Authors {
     islands: Vec<AuthoredIsland>,
     /// The principals by their numbers.
     numbers: BTreeMap<String, u32>,
+    /// The numbers of those from whose checkpoints epochs were computed that were not audited.
+    assistants: BTreeMap<Place, BTreeSet<u32>>,
     /// The epochs that were computed again, and are right.
     audited: BTreeSet<Place>,
     /// The audits of the run while it is opened again.
     audits: Audits,
     /// The principals that were found to lie meanwhile.
     liars: BTreeSet<String>,
+    /// Epochs of which something else is stored than was computed: they are audited when they are computed again.
+    suspects: BTreeSet<Place>,
+    /// How often something else was stored since the last batch was written.
+    differed: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -433,6 +573,43 @@ struct AuthoredIsland {
 const TRUSTED: u32 = u32::MAX;
 
 impl Authors {
+    /// Of a run that this coordinator has opened, perhaps after an earlier one.
+    pub(crate) fn of(is_inherited: bool) -> Self {
+        Self { audits: Audits { is_inherited, ..Audits::default() }, ..Self::default() }
+    }
+
+    /// Notes that something else is stored of an epoch; returns whether it is to be computed again.
+    pub(crate) fn suspect(&mut self, place: Place) -> bool {
+        self.suspects.insert(place);
+        self.differed += 1;
+        self.differed <= MOST_DIFFERING
+    }
+
+    /// Whether an epoch is to be audited because something else was stored of it.
+    pub(crate) fn take_suspect(&mut self, place: Place) -> bool {
+        self.suspects.remove(&place)
+    }
+
+    /// Notes that a batch is written.
+    pub(crate) fn note_written(&mut self) {
+        self.differed = 0;
+    }
+
+    /// The principals of which epochs were not audited.
+    pub(crate) fn unaudited(&self) -> BTreeSet<String> {
+        let mut left: BTreeSet<u32> = self.assistants.values().flatten().copied().collect();
+        for (number, island) in (0..).zip(&self.islands) {
+            for (epoch, author) in (island.first..).zip(&island.authors) {
+                // There may be millions of epochs, of few principals.
+                if !left.contains(author) && !self.is_audited((number, epoch)) {
+                    left.insert(*author);
+                }
+            }
+        }
+        let numbers = self.numbers.iter().filter(|(_, number)| left.contains(number));
+        numbers.map(|(principal, _)| principal.clone()).collect()
+    }
+
     /// Starts again from these epochs of each island: what lies beyond is forgotten.
     pub(crate) fn begin(&mut self, done: &[u64]) {
         self.islands.resize_with(done.len(), || AuthoredIsland { first: u64::MAX, authors: vec![] });
@@ -442,7 +619,9 @@ impl Authors {
             }
             island.authors.truncate((done - island.first) as usize);
         }
-        self.audited.retain(|&(island, epoch)| done.get(island as usize).is_some_and(|&done| epoch < done));
+        let stays = |&(island, epoch): &Place| done.get(island as usize).is_some_and(|&done| epoch < done);
+        self.audited.retain(stays);
+        self.assistants.retain(|place, _| stays(place));
         self.audits.cut(done);
     }
 
@@ -470,13 +649,18 @@ impl Authors {
         *self.numbers.entry(principal.to_owned()).or_insert(next)
     }
 
-    /// Notes who computed an epoch.
-    pub(crate) fn note(&mut self, (island, epoch): Place, principal: &str) {
+    /// Notes who computed an epoch, and from whose checkpoints.
+    pub(crate) fn note(&mut self, place: Place, principal: &str, assistants: &BTreeSet<String>) {
         let number = self.number_of(principal);
+        let assistants: BTreeSet<u32> = assistants.iter().map(|one| self.number_of(one)).collect();
+        let (island, epoch) = place;
         let Some(island) = self.islands.get_mut(island as usize) else { return };
         if let Some(at) = epoch.checked_sub(island.first) {
             island.authors.resize(at as usize, TRUSTED);
             island.authors.push(number);
+            if !assistants.is_empty() {
+                self.assistants.insert(place, assistants);
+            }
         }
     }
 
@@ -495,14 +679,15 @@ impl Authors {
     /// Notes that an epoch is right.
     pub(crate) fn note_audited(&mut self, place: Place) {
         self.audited.insert(place);
+        self.assistants.remove(&place);
     }
 
     pub(crate) fn is_audited(&self, place: Place) -> bool {
         self.audited.contains(&place)
     }
 
-    /// How many epochs of each island are left without what a principal computed and was not audited; nothing if there is
-    /// no such epoch.
+    /// How many epochs of each island are left without what a principal computed, or was computed from its checkpoints, and
+    /// was not audited; nothing if there is no such epoch.
     pub(crate) fn cuts_without(&self, principal: &str, done: &[u64]) -> Option<Vec<u64>> {
         let number = *self.numbers.get(principal)?;
         let mut is_found = false;
@@ -510,6 +695,10 @@ impl Authors {
             let own = (island.first..).zip(&island.authors).filter(|(_, author)| **author == number);
             let mut own = own.map(|(epoch, _)| epoch);
             let first = own.find(|&epoch| epoch < done && !self.is_audited((number_of_island, epoch)));
+            let of_island = self.assistants.range((number_of_island, 0)..(number_of_island, done));
+            let assisted =
+                of_island.filter(|(_, assistants)| assistants.contains(&number)).map(|(place, _)| place.1);
+            let first = first.into_iter().chain(assisted.take(1)).min();
             is_found |= first.is_some();
             first.unwrap_or(done)
         });
@@ -538,12 +727,12 @@ mod tests {
 
     #[test]
     fn a_liar_takes_back_everything_that_it_computed_and_nobody_has_audited() {
-        let mut authors = Authors::default();
+        let (mut authors, nobody) = (Authors::default(), BTreeSet::new());
         authors.begin(&[0, 3, 0]);
         for epoch in 0..10 {
-            authors.note((0, epoch), if epoch == 4 || epoch == 7 { "liar" } else { "honest" });
-            authors.note((1, epoch + 3), if epoch == 5 { "liar" } else { "honest" });
-            authors.note((2, epoch), "honest");
+            authors.note((0, epoch), if epoch == 4 || epoch == 7 { "liar" } else { "honest" }, &nobody);
+            authors.note((1, epoch + 3), if epoch == 5 { "liar" } else { "honest" }, &nobody);
+            authors.note((2, epoch), "honest", &nobody);
         }
         let done = [10, 13, 10];
         assert_eq!(authors.cuts_without("liar", &done), Some(vec![4, 8, 10]));
@@ -554,11 +743,31 @@ mod tests {
         assert_eq!(authors.cuts_without("liar", &[7, 8, 2]), None, "it was taken back");
         assert_eq!(authors.cuts_without("honest", &[7, 8, 2]), Some(vec![0, 3, 0]));
         authors.begin(&[0, 0, 0]);
-        authors.note((1, 0), "honest");
+        authors.note((1, 0), "honest", &nobody);
         authors.note_audited((1, 0));
         authors.attribute((1, 0), "liar");
         assert_eq!(authors.cuts_without("liar", &[0, 1, 0]), Some(vec![0, 0, 0]), "it was the cause");
         authors.attribute((1, 0), "honest");
         assert_eq!(authors.cuts_without("honest", &[0, 1, 0]), Some(vec![0, 0, 0]));
+    }
+
+    #[test]
+    fn what_others_computed_from_the_checkpoints_of_a_liar_is_taken_back_too() {
+        let mut authors = Authors::default();
+        authors.begin(&[0, 0]);
+        let liar = BTreeSet::from(["liar".to_owned()]);
+        for epoch in 0..10 {
+            for island in 0..2 {
+                let is_poisoned = (island, epoch) == (0, 3) || (island, epoch) == (1, 6);
+                let assistants = if is_poisoned { liar.clone() } else { BTreeSet::new() };
+                authors.note((island, epoch), "honest", &assistants);
+            }
+        }
+        assert_eq!(authors.cuts_without("liar", &[10, 10]), Some(vec![3, 6]));
+        assert_eq!(authors.cuts_without("liar", &[10, 6]), Some(vec![3, 6]), "the other is not done");
+        authors.note_audited((0, 3));
+        assert_eq!(authors.cuts_without("liar", &[10, 10]), Some(vec![10, 6]));
+        authors.begin(&[10, 6]);
+        assert_eq!(authors.cuts_without("liar", &[10, 6]), None);
     }
 }

@@ -3,6 +3,7 @@
 use super::audit::Decision;
 use super::evolution::Open;
 use super::leases::Party;
+use super::queue::RunState;
 use super::runs::Ending;
 use super::{
     Accepted, Answer, Author, Body, ClusterState, Effect, Evolution, Moment, OpenRequest, Opening, Place,
@@ -74,10 +75,14 @@ impl ClusterState {
         let is_on = self.rules.audit.is_on();
         let author = self.author(worker);
         let is_watched = is_on && self.workers.is_watched(&author.principal);
-        let is_chosen = is_watched || self.rules.audit.chooses(&open.inputs);
+        let mut is_chosen = is_watched || self.rules.audit.chooses(&open.inputs);
         let (digest, standing) = (outcome.digest, outcome.standing);
+        let Some(evolution) = self.evolution(&work.run) else { return };
+        is_chosen |= is_on && evolution.audits().is_doubtful(&open.handouts);
+        let assistants = evolution.audits().assistants(&open.handouts, worker);
         if let Some(authors) = self.authors.get_mut(&work.run) {
-            authors.note(place, &author.principal);
+            authors.note(place, &author.principal, &assistants);
+            is_chosen |= authors.take_suspect(place);
         }
         let accepted = Accepted { open, digest, standing, author };
         let Some(evolution) = self.evolution(&work.run) else { return };
@@ -86,7 +91,7 @@ impl ClusterState {
             evolution.audits().begin(&accepted, now.elapsed);
             self.leases.offer(work);
         }
-        if let Some(forgotten) = forgotten.filter(|_| is_on) {
+        for forgotten in forgotten.into_iter().filter(|_| is_on) {
             let place = (forgotten.open.task.island, forgotten.open.task.epoch);
             let is_audited = self.authors.get(&work.run).is_some_and(|authors| authors.is_audited(place));
             if let Some(evolution) = self.evolution(&work.run).filter(|_| !is_audited) {
@@ -235,10 +240,10 @@ impl ClusterState {
                 self.note_audited(run, place);
                 self.blame_all(&wrong, &format!("run {run}, {piece}: it delivered a wrong result"), now);
             }
-            Some(Settled::Wrong { blamed }) => {
+            Some(Settled::Wrong { cause, blamed }) => {
                 self.counters.audits_failed += 1;
                 // Also without audits: what is known to be wrong does not stay.
-                let cause = blamed.first().map_or(UNKNOWN, |author| &author.principal).to_owned();
+                let cause = cause.map_or_else(|| UNKNOWN.to_owned(), |cause| cause.principal);
                 if let Some(authors) = self.authors.get_mut(run) {
                     authors.attribute(place, &cause);
                 }
@@ -262,6 +267,7 @@ impl ClusterState {
             self.retract(&run, principal, now);
             self.retract_cells_of(&run, principal, now);
         }
+        self.note_finished_runs_of(principal);
     }
 
     /// Takes back what a principal has delivered to a run and was not audited: that, and all that followed from it, is
@@ -294,13 +300,78 @@ impl ClusterState {
         self.append(name, event.clone(), Then::Retract(Box::new(event)));
     }
 
+    /// Something else is stored of an epoch than is to be written, and no record promises it: the coordinator before has ended
+    /// in between, or was late. One of both is wrong. Whatever is not durable is computed again, under other names, and this
+    /// epoch is audited. Returns whether that is so: it is not if it happens ever again, or if the run ends.
+    pub(super) fn begin_anew(&mut self, name: &str, place: Place, now: Moment) -> bool {
+        if self.is_retracting(name) {
+            return true;
+        }
+        if !self.is_open(name) || self.is_ending(name) || self.succeeded {
+            return false;
+        }
+        let Some(cuts) = self.evolution(name).map(|evolution| evolution.written()) else { return false };
+        if !self.authors.get_mut(name).is_some_and(|authors| authors.suspect(place)) {
+            return false;
+        }
+        let (island, epoch) = place;
+        let reason =
+            format!("something else is stored of island {island}, epoch {epoch} than was computed now");
+        tracing::error!(run = name, ?cuts, reason, "what is not durable is computed again");
+        self.counters.retracted += 1;
+        if let Some(run) = self.runs.get_mut(name) {
+            run.set_ending(Ending::Retracting);
+        }
+        let event = RunEvent::Retracted { cuts, reason, at: now.unix };
+        self.append(name, event.clone(), Then::Retract(Box::new(event)));
+        true
+    }
+
+    /// Remembers whose results a finished run has that were not audited.
+    pub(super) fn note_unaudited_authors(&mut self, name: &str, state: &RunState) {
+        if !self.rules.audit.is_on() || !matches!(state, RunState::Finished(_)) {
+            return;
+        }
+        let principals = match self.runs.get(name).map(|run| &run.body) {
+            Some(Body::Evolution(_)) => {
+                self.authors.get(name).map(super::Authors::unaudited).unwrap_or_default()
+            }
+            Some(Body::Cells(cells)) => cells.unaudited_principals(),
+            _ => return,
+        };
+        if !principals.is_empty() {
+            self.unaudited_authors.insert(name.to_owned(), principals);
+        }
+    }
+
+    /// Tells of finished runs that hold results of a liar which nobody has audited.
+    fn note_finished_runs_of(&mut self, principal: &str) {
+        let mut found = vec![];
+        for (run, principals) in &mut self.unaudited_authors {
+            if principals.remove(principal) {
+                found.push(run.clone());
+            }
+        }
+        for run in found {
+            tracing::error!(
+                run,
+                principal,
+                "it has finished with results of a quarantined worker: verify it"
+            );
+            self.counters.unaudited += 1;
+            if let Some(run) = self.runs.get_mut(&run) {
+                run.unaudited += 1;
+            }
+        }
+    }
+
     /// Opens a run again, now that it is written from where its results are computed again.
     pub(super) fn reopen(&mut self, name: &str) {
         let receipts = self.evolution(name).map(Evolution::take_receipts).unwrap_or_default();
         for receipt in receipts {
             self.workers.settle(&receipt.worker, receipt.number);
         }
-        let audits = self.evolution(name).map(|evolution| std::mem::take(evolution.audits()));
+        let audits = self.evolution(name).map(Evolution::take_audits);
         if let Some((authors, audits)) = self.authors.get_mut(name).zip(audits) {
             authors.keep(audits);
         }

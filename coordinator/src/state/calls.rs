@@ -234,13 +234,16 @@ impl ClusterState {
         grants
     }
 
-    /// Remembers that a worker begins with the checkpoint of another.
+    /// Remembers what a worker is given of an epoch, and whether it begins with the checkpoint of another.
     fn note_handed(&mut self, work: &Work, worker: &str, grant: &v1::Grant) {
         let is_resumed = grant.task.as_ref().is_some_and(|task| task.checkpoint.is_some());
         if let Piece::Epoch { island, epoch } = work.piece
-            && let Some(evolution) = self.evolution(&work.run).filter(|_| is_resumed)
+            && let Some(evolution) = self.evolution(&work.run)
         {
-            evolution.note_handed(island, epoch, worker);
+            if is_resumed {
+                evolution.note_handed(island, epoch, worker);
+            }
+            evolution.note_granted(island, epoch, worker);
         }
     }
 
@@ -739,7 +742,7 @@ impl ClusterState {
         let Author { worker, principal } = author;
         tracing::error!(worker = %self.workers.name(worker), reason, "quarantined: its results cannot be trusted");
         self.counters.quarantined += 1;
-        self.workers.quarantine(worker, principal, reason);
+        self.workers.quarantine(worker, principal, reason, now.elapsed);
         self.leases.release_all(worker);
         for run in self.runs.values_mut() {
             if let Body::Evolution(evolution) = &mut run.body {
@@ -806,7 +809,7 @@ impl ClusterState {
         }
         // A worker that is cut off for a while may be the one that could do it.
         let since = now.elapsed.saturating_sub(WAITED_FOR_LEASES * self.rules.terms.lease);
-        if let Verdict::Poison(reason) = self.leases.judge(work, self.workers.connected(since)) {
+        if let Verdict::Poison(reason) = self.leases.judge(work, self.workers.connected(since), now.elapsed) {
             if let Piece::Job { number } = work.piece
                 && self.is_measurement(work)
             {

@@ -37,9 +37,11 @@ struct CellAudit {
     since: Duration,
     /// What others have delivered.
     answers: Vec<(Arc<Author>, Digest)>,
+    /// Whether it came out otherwise before: then the coordinator decides, whoever delivers what.
+    disputed: bool,
     /// Whether the coordinator computes it itself.
     deciding: bool,
-    /// What the coordinator has computed, where every worker has something else: it computes that once more.
+    /// What the coordinator has computed, where no worker has the same: it computes that once more.
     doubted: Option<Digest>,
 }
 
@@ -49,7 +51,7 @@ pub(crate) enum SettledCell {
     Right { wrong: Vec<Arc<Author>> },
     /// What is stored is wrong, by this worker if it is known; these delivered something else that is wrong.
     Wrong { author: Option<Arc<Author>>, wrong: Vec<Arc<Author>> },
-    /// Every worker has another result than the coordinator, which computes it once more.
+    /// No worker has the same result as the coordinator, which computes it once more.
     Again,
     /// The coordinator does not agree with itself.
     Undecided,
@@ -248,13 +250,23 @@ impl Cells {
 
     /// Takes the same result of a cell again; returns whether that is the answer to an audit.
     fn confirm(&mut self, number: u32, author: Option<&Arc<Author>>) -> bool {
-        let is_same = |first: &Arc<Author>| author.is_some_and(|author| author.principal == first.principal);
-        let is_own = self.authors.get(&number).is_some_and(is_same);
-        let is_answer = self.audits.get(&number).is_some_and(|audit| !audit.deciding) && !is_own;
+        let is_own = author.is_some_and(|author| self.is_by(number, &author.principal));
+        let is_open = |audit: &CellAudit| !audit.deciding && !audit.disputed;
+        let is_answer = self.audits.get(&number).is_some_and(is_open) && !is_own;
         if is_answer {
             self.note_audited(number);
         }
         is_answer
+    }
+
+    /// Who delivered a result that is stored, or is being stored, and was not audited.
+    fn author_of(&self, number: u32) -> Option<&Arc<Author>> {
+        let storing = || self.storing.get(&number).and_then(|claim| claim.author.as_ref());
+        self.authors.get(&number).or_else(storing)
+    }
+
+    fn is_by(&self, number: u32, principal: &str) -> bool {
+        self.author_of(number).is_some_and(|author| author.principal == principal)
     }
 
     /// Notes that a cell is right.
@@ -272,14 +284,17 @@ impl Cells {
         now: Duration,
     ) {
         self.begin_audit(number, now);
-        if let Some(audit) = self.audits.get_mut(&number).filter(|audit| audit.answers.len() < MOST_ANSWERS) {
+        let Some(audit) = self.audits.get_mut(&number) else { return };
+        audit.disputed = true;
+        if audit.answers.len() < MOST_ANSWERS {
             audit.answers.extend(author.map(|author| (author.clone(), digest)));
         }
     }
 
     /// Has a cell computed again.
     pub(crate) fn begin_audit(&mut self, number: u32, now: Duration) {
-        let audit = CellAudit { since: now, answers: vec![], deciding: false, doubted: None };
+        let audit =
+            CellAudit { since: now, answers: vec![], disputed: false, deciding: false, doubted: None };
         self.audits.entry(number).or_insert(audit);
     }
 
@@ -311,15 +326,14 @@ impl Cells {
     /// Whether workers of a principal may compute a cell: again only what they have not computed.
     pub(crate) fn may_take(&self, number: u32, principal: &str) -> bool {
         let Some(audit) = self.audits.get(&number) else { return true };
-        let is_own = self.authors.get(&number).is_some_and(|author| author.principal == principal);
-        !audit.deciding && !is_own
+        !audit.deciding && !self.is_by(number, principal)
     }
 
     /// The audits that wait for a worker, by whom they must not be computed, and since when.
     pub(crate) fn audits_waiting(&self) -> impl Iterator<Item = (Piece, &str, Duration)> {
         let waiting = self.audits.iter().filter(|(_, audit)| !audit.deciding);
         waiting.map(|(&first, audit)| {
-            let author = self.authors.get(&first).map_or("", |author| author.principal.as_str());
+            let author = self.author_of(first).map_or("", |author| author.principal.as_str());
             (Piece::Cells { first, count: 1 }, author, audit.since)
         })
     }
@@ -338,7 +352,7 @@ impl Cells {
         let stored = self.progress.done().get(&number).map(whole)?;
         let is_wrong = stored != *truth;
         let has_support = audit.answers.iter().any(|(_, digest)| digest == truth);
-        if is_wrong && !audit.answers.is_empty() && !has_support {
+        if is_wrong && !has_support {
             match audit.doubted {
                 None => {
                     (audit.doubted, audit.deciding) = (Some(*truth), false);
@@ -367,6 +381,11 @@ impl Cells {
     pub(crate) fn unaudited_of(&self, principal: &str) -> Vec<u32> {
         let own = self.authors.iter().filter(|(_, author)| author.principal == principal);
         own.map(|(&number, _)| number).collect()
+    }
+
+    /// The principals of which cells were not audited.
+    pub(crate) fn unaudited_principals(&self) -> BTreeSet<String> {
+        self.authors.values().map(|author| author.principal.clone()).collect()
     }
 
     /// Notes results that are to be taken back if the run does not end now.
@@ -470,5 +489,35 @@ mod tests {
         cells.retract(&[0]);
         let next = cells.next();
         assert!(matches!(next, Some(Piece::Cells { first, .. }) if first == number), "{next:?}");
+    }
+
+    #[test]
+    fn one_computation_of_the_coordinator_alone_blames_nobody() {
+        let text = "name = \"swept\"\nproblem = { kind = \"onemax\", length = 10 }\n\
+                    algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 2 }\n\
+                    sweep = { repeats = 2, axis = [{ keys = [\"problem.length\"], values = [10] }] }";
+        let plan = CellPlan::of(experiment::parse("cells.toml", text, None).unwrap()).unwrap();
+        let result = plan.compute(0, &[], || false).unwrap().unwrap();
+        let author = Arc::new(Author { worker: "a".to_owned(), principal: "a".to_owned() });
+        let audited = || {
+            let mut cells = Cells::new(Progress::new(plan.clone()), PlayerFiles::new());
+            cells.receive(vec![(0, result.clone())], Some(&author), Duration::ZERO);
+            assert_eq!(cells.complete(0, result.clone()), Some(author.clone()));
+            cells.begin_audit(0, Duration::ZERO);
+            cells
+        };
+        let [one, other] = [Digest::of(b"one"), Digest::of(b"other")];
+        for second in [one, other, whole(&result)] {
+            let mut cells = audited();
+            assert!(cells.decide(0) && matches!(cells.settle(0, &one), Some(SettledCell::Again)));
+            assert!(cells.decide(0), "it is computed once more");
+            match cells.settle(0, &second).unwrap() {
+                SettledCell::Wrong { author: Some(blamed), .. } => assert!(second == one && blamed == author),
+                SettledCell::Undecided => assert_eq!(second, other),
+                SettledCell::Right { wrong } => assert!(second == whole(&result) && wrong.is_empty()),
+                _ => unreachable!("it is decided"),
+            }
+            assert!(cells.is_all_audited());
+        }
     }
 }

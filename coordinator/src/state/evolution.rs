@@ -3,7 +3,7 @@
 use super::calls::Fate;
 use super::reply_budget::ReplyBudget;
 use super::yardstick::Yardstick;
-use super::{Accepted, Audits, Author, Examination, Examiner, Handed};
+use super::{Accepted, Audits, Author, Examination, Examiner, Handed, Handouts};
 use archipelago::{CompletionError, End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -63,8 +63,8 @@ pub(crate) struct Open {
     pub(crate) inputs: Digest,
     before: Option<LeftBehind>,
     checkpoint: Option<Checkpoint>,
-    /// The checkpoints that others were given than those that had made them.
-    pub(crate) handed: Vec<Handed>,
+    /// What workers were given of it.
+    pub(crate) handouts: Handouts,
 }
 
 /// A checkpoint inside an epoch that is handed out.
@@ -235,8 +235,10 @@ impl Evolution {
         let EpochTask { island, epoch, .. } = task;
         let archipelago = self.open_run.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
-        let author = self.audits.checkpointer((island, epoch));
-        let checkpoint = checkpoint.zip(author.ok()).map(|(bytes, author)| {
+        let handouts = self.audits.take_handouts((island, epoch), &inputs);
+        let author = self.audits.checkpointer((island, epoch)).ok();
+        let author = author.filter(|_| !self.audits.is_distrusted(&handouts));
+        let checkpoint = checkpoint.zip(author).map(|(bytes, author)| {
             let generation = Standing::of_state(&bytes).map_or(0, |standing| standing.generation);
             Checkpoint { generation, digest: Digest::of(&bytes), bytes, author }
         });
@@ -247,7 +249,7 @@ impl Evolution {
                 self.shelves.remove(holder);
             }
         }
-        self.open.insert(island, Open { task, inputs, before, checkpoint, handed: vec![] });
+        self.open.insert(island, Open { task, inputs, before, checkpoint, handouts });
         Piece::Epoch { island, epoch }
     }
 
@@ -285,6 +287,19 @@ impl Evolution {
         &mut self.audits
     }
 
+    /// Takes the audits out of a run that is opened again, with what is known of the epochs that workers still compute.
+    pub(crate) fn take_audits(&mut self) -> Audits {
+        for (island, Open { task, inputs, handouts, .. }) in std::mem::take(&mut self.open) {
+            self.audits.keep_handouts((island, task.epoch), inputs, handouts);
+        }
+        std::mem::take(&mut self.audits)
+    }
+
+    /// How many epochs of each island are durable.
+    pub(crate) fn written(&self) -> Vec<u64> {
+        (0..self.islands.len() as u32).map(|island| self.open_run.commit().written(island)).collect()
+    }
+
     /// How many epochs each island has done.
     pub(crate) fn done(&self) -> Vec<u64> {
         (0..self.islands.len() as u32).map(|island| self.open_run.archipelago().done(island)).collect()
@@ -315,9 +330,9 @@ impl Evolution {
         self.audits.may_take((island, epoch), principal)
     }
 
-    /// Remembers what was accepted, so that it can be computed again; returns it, and another worker's last delivery if
-    /// there is no room for that any more.
-    pub(crate) fn note_accepted(&mut self, accepted: Accepted) -> (Arc<Accepted>, Option<Arc<Accepted>>) {
+    /// Remembers what was accepted, so that it can be computed again; returns it, and the last deliveries of other workers
+    /// for which there is no room any more.
+    pub(crate) fn note_accepted(&mut self, accepted: Accepted) -> (Arc<Accepted>, Vec<Arc<Accepted>>) {
         let accepted = Arc::new(accepted);
         let complete = self.open_run.archipelago().complete_epochs();
         let forgotten = self.audits.note(accepted.clone(), complete);
@@ -367,8 +382,9 @@ impl Evolution {
 
     /// The checkpoint that a worker begins an epoch with.
     fn checkpoint_for(&self, island: u32, epoch: u64, worker: &str) -> Option<&Checkpoint> {
-        let Open { checkpoint, handed, .. } = self.handed_out(island, epoch)?;
-        let may_have = |checkpoint: &&Checkpoint| handed.len() < MOST_HANDED || checkpoint.is_by(worker);
+        let Open { checkpoint, handouts, .. } = self.handed_out(island, epoch)?;
+        let is_left = handouts.handed.len() < MOST_HANDED;
+        let may_have = |checkpoint: &&Checkpoint| is_left || checkpoint.is_by(worker);
         checkpoint.as_ref().filter(may_have)
     }
 
@@ -381,16 +397,26 @@ impl Evolution {
         let Checkpoint { generation, digest, ref author, .. } = *checkpoint;
         let handed = Handed { generation, digest, author: author.clone(), to: worker.to_owned() };
         if let Some(open) = self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
-            open.handed.push(handed);
+            open.handouts.handed.push(handed);
+        }
+    }
+
+    /// Notes that a worker was given an epoch, perhaps to compute it again.
+    pub(crate) fn note_granted(&mut self, island: u32, epoch: u64, worker: &str) {
+        match self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
+            Some(open) => open.handouts.note_granted(worker),
+            None => self.audits.note_granted_again((island, epoch), worker),
         }
     }
 
     /// Uses no checkpoint of a principal any more.
     pub(crate) fn distrust(&mut self, principal: &str) {
         self.audits.distrust(principal);
+        let is_its = |author: Option<&Author>| author.is_some_and(|author| author.principal == principal);
         for open in self.open.values_mut() {
-            let author = open.checkpoint.as_ref().and_then(|checkpoint| checkpoint.author.as_ref());
-            if author.is_some_and(|author| author.principal == principal) {
+            let own = open.checkpoint.as_ref().and_then(|checkpoint| checkpoint.author.as_ref());
+            // What others made of it is no better.
+            if is_its(own) || open.handouts.handed.iter().any(|one| is_its(one.author.as_ref())) {
                 open.checkpoint = None;
             }
         }
@@ -658,7 +684,9 @@ impl Evolution {
             .map(|(&island, open)| (island, open.task.epoch))
             .collect();
         for &(island, epoch) in &stale {
-            self.open.remove(&island);
+            if let Some(Open { inputs, handouts, .. }) = self.open.remove(&island) {
+                self.audits.keep_handouts((island, epoch), inputs, handouts);
+            }
             self.open_run.release(island);
             self.put_back(island, epoch);
         }

@@ -601,8 +601,13 @@ impl Leases {
     }
 
     /// What becomes of work that failed, or with which workers vanished: it is poison once it has failed often enough,
-    /// on enough principals, and on every connected worker that could take it. Where no worker is connected, it waits.
-    pub fn judge<'a>(&self, work: &Work, connected: impl IntoIterator<Item = Party<'a>>) -> Verdict {
+    /// on enough principals, and on every connected worker that could take it. Where nobody is connected, it waits.
+    pub fn judge<'a>(
+        &self,
+        work: &Work,
+        connected: impl IntoIterator<Item = Party<'a>>,
+        now: Duration,
+    ) -> Verdict {
         let Some(offer) = self.offers.get(work).filter(|offer| offer.leases.is_empty()) else {
             return Verdict::Again;
         };
@@ -614,8 +619,8 @@ impl Leases {
         if !has_failed && vanished.len() < self.terms.vanished {
             return Verdict::Again;
         }
-        let unfit = self.unfit.get(&work.run);
-        let could = |party: &Party<'_>| !unfit.is_some_and(|unfit| unfit.contains_key(party.worker));
+        // Who lacked memory for another piece, or while it held others, may have it by now.
+        let could = |party: &Party<'_>| !self.is_unfit(party.worker, &work.run, now);
         let mut connected = connected.into_iter().filter(could).peekable();
         // A process that was started again has another id. One that was there before another of its principal was given
         // the work has not tried: several may share a principal.

@@ -3,8 +3,8 @@
 use super::queue::{QueueError, RunState};
 use super::study::StudyRun;
 use super::{
-    Cells, ClusterState, Effect, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part, Step,
-    Submission, Then, Ticket, Unfinished,
+    Authors, Cells, ClusterState, Effect, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part,
+    Step, Submission, Then, Ticket, Unfinished,
 };
 use crate::rejection::Rejection;
 use archipelago::End;
@@ -386,8 +386,9 @@ impl ClusterState {
         let mut digest = None;
         let body = match body {
             OpenedBody::Evolution(open_run) => {
+                let is_inherited = open_run.is_inherited();
                 let mut evolution = Evolution::new(*open_run);
-                let authors = self.authors.entry(name.clone()).or_default();
+                let authors = self.authors.entry(name.clone()).or_insert_with(|| Authors::of(is_inherited));
                 authors.begin(&evolution.done());
                 *evolution.audits() = authors.take_audits();
                 Body::Evolution(Box::new(evolution))
@@ -403,6 +404,7 @@ impl ClusterState {
         };
         tracing::info!(run = name, priority, state = ?state, "opened");
         let is_open = state.is_open();
+        self.unaudited_authors.remove(&name);
         self.begun |= is_open;
         self.queue.add(&name, priority, state);
         self.unfinished.retain(|(run, _)| *run != name);
@@ -662,6 +664,17 @@ impl ClusterState {
             self.workers.settle(&receipt.worker, receipt.number);
             self.spans.durable(&receipt, now);
         }
+        match &result {
+            Ok(()) => {
+                self.authors.get_mut(name).map(Authors::note_written);
+            }
+            Err(WriteError::Differs { island, epoch }) => {
+                if self.begin_anew(name, (*island, *epoch), now) {
+                    return;
+                }
+            }
+            Err(_) => {}
+        }
         self.note_trouble(name, result.map_err(RunError::from), now);
         self.pump(name, now);
     }
@@ -824,6 +837,7 @@ impl ClusterState {
         for receipt in receipts {
             self.workers.settle(&receipt.worker, receipt.number);
         }
+        self.note_unaudited_authors(name, &state);
         self.authors.remove(name);
         self.drop_changes(name, "it has just ended");
         let mut waiting = None;

@@ -13,6 +13,9 @@ const MOST: usize = 10_000;
 const WATCHED: u64 = 500;
 /// The longest of these times.
 const LONGEST_WATCHED: u64 = 1 << 20;
+/// After so many quarantines of a principal, others of it wait before they may join, longer each time: who shares a token and
+/// an address with honest workers would be back at once under another id.
+const PATIENT: u32 = 3;
 /// A worker that fails so often in a row, whatever it is given, rests for a while.
 const TIRED_AFTER: u32 = 3;
 /// So often in a row losses of a principal are written down as they come, before they are written ever less often.
@@ -50,6 +53,9 @@ pub enum WorkerError {
     /// There are too many.
     #[error("expected at most {MOST} workers, found one more")]
     TooMany,
+    /// Others of its principal were quarantined.
+    #[error("worker `{0}` may join later: several workers with its token and address were quarantined")]
+    Later(String),
     /// Not a name.
     #[error("expected a worker id and a name of 1 to 100 characters, found {0}")]
     Name(usize),
@@ -64,8 +70,8 @@ pub(crate) struct Workers {
     joined: BTreeMap<String, Joined>,
     /// Principals that may not take part any more, and why.
     banned: BTreeMap<String, String>,
-    /// Principals of which workers were quarantined: how many deliveries are audited at the next time, and now.
-    watched: BTreeMap<String, (u64, u64)>,
+    /// Principals of which workers were quarantined.
+    watched: BTreeMap<String, Watched>,
     /// Principals whose workers have failed since a delivery of any of them was accepted.
     failing: BTreeMap<String, Failing>,
     /// Principals that are the same machine with other secrets, and what it was known by first.
@@ -74,6 +80,18 @@ pub(crate) struct Workers {
     sessions: u64,
     /// Whether a worker has learned that there is nothing left to do, though it may have left since.
     pub(crate) one_was_told: bool,
+}
+
+/// A principal of which workers were quarantined.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    /// How many deliveries are audited the next time, and now.
+    next: u64,
+    left: u64,
+    /// How often that was.
+    quarantines: u32,
+    /// Until when no other worker of it joins.
+    closed: Duration,
 }
 
 /// What has failed of a principal in a row. A worker that leaves and joins under another id begins where it left.
@@ -156,6 +174,9 @@ impl Workers {
         if let Some(known) = self.joined.get_mut(worker) {
             known.seen = now;
             return known.check(worker);
+        }
+        if self.watched.get(principal).is_some_and(|watched| watched.closed > now) {
+            return Err(WorkerError::Later(shown(worker)));
         }
         if self.is_full() {
             return Err(WorkerError::TooMany);
@@ -258,7 +279,7 @@ impl Workers {
 
     /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
     /// have to join under another id. Others of the principal may be honest: they stay, and are watched.
-    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str) {
+    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str, now: Duration) {
         if let Some(joined) = self.joined.get_mut(worker) {
             if joined.quarantined.is_some() {
                 return;
@@ -266,9 +287,17 @@ impl Workers {
             joined.quarantined = Some(reason.to_owned());
         }
         if self.watched.len() < MOST || self.watched.contains_key(principal) {
-            let (next, left) = self.watched.entry(principal.to_owned()).or_insert((WATCHED, 0));
-            *left = left.saturating_add(*next);
-            *next = (*next * 2).min(LONGEST_WATCHED);
+            let none = Watched { next: WATCHED, left: 0, quarantines: 0, closed: Duration::ZERO };
+            let watched = self.watched.entry(principal.to_owned()).or_insert(none);
+            watched.left = watched.left.saturating_add(watched.next);
+            watched.next = (watched.next * 2).min(LONGEST_WATCHED);
+            watched.quarantines = watched.quarantines.saturating_add(1);
+            if let Some(times) = watched.quarantines.checked_sub(PATIENT) {
+                watched.closed = now + 10 * back_off(times + 1);
+                // Ids may have joined for nothing else before that.
+                let has_worked = |joined: &Joined| joined.deliveries > 0 || joined.quarantined.is_some();
+                self.joined.retain(|_, joined| joined.principal != principal || has_worked(joined));
+            }
         }
         let is_other = |other: &Joined| other.principal == principal && other.quarantined.is_none();
         if !self.joined.values().any(is_other) && self.banned.len() < MOST {
@@ -279,7 +308,7 @@ impl Workers {
     /// Whether a delivery of a principal is audited whatever the share is, because one of its workers was found to lie.
     pub(crate) fn is_watched(&mut self, principal: &str) -> bool {
         match self.watched.get_mut(principal) {
-            Some((_, left)) if *left > 0 => {
+            Some(Watched { left, .. }) if *left > 0 => {
                 *left -= 1;
                 true
             }
@@ -597,12 +626,12 @@ mod tests {
         for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
             assert!(join(&mut workers, worker, principal));
         }
-        workers.quarantine("a", "one", "it lies");
+        workers.quarantine("a", "one", "it lies", Duration::ZERO);
         assert!(!join(&mut workers, "a", "one"));
         assert!(!join(&mut workers, "d", "one"), "an id is self-chosen");
         assert!(join(&mut workers, "a2", "three"));
         assert!(!workers.is_watched("two"));
-        workers.quarantine("b", "two", "it lies");
+        workers.quarantine("b", "two", "it lies", Duration::ZERO);
         assert!(workers.is_watched("two"), "others of it may lie too");
         assert!(!join(&mut workers, "b", "two"));
         assert!(join(&mut workers, "c", "two"), "it shares an address with the other one");
@@ -615,6 +644,35 @@ mod tests {
     }
 
     #[test]
+    fn who_is_back_under_ever_other_ids_waits_longer_each_time_and_others_of_its_principal_go_on() {
+        let mut workers = Workers::default();
+        let join = |workers: &mut Workers, worker: &str, now: u64| {
+            workers.join(worker, "one", (worker, "1"), 1, Duration::from_secs(now))
+        };
+        join(&mut workers, "honest", 0).unwrap();
+        workers.receive("honest");
+        for id in ["a", "b", "c", "waiting"] {
+            join(&mut workers, id, 0).unwrap();
+        }
+        let quarantine = |workers: &mut Workers, worker: &str, now: u64| {
+            workers.quarantine(worker, "one", "garbage", Duration::from_secs(now));
+        };
+        quarantine(&mut workers, "a", 0);
+        quarantine(&mut workers, "b", 0);
+        join(&mut workers, "d", 0).unwrap();
+        quarantine(&mut workers, "c", 0);
+        for id in ["d", "waiting"] {
+            assert_eq!(workers.see(id, Duration::ZERO), Err(WorkerError::Unknown(id.to_owned())));
+        }
+        assert_eq!(join(&mut workers, "d", 9), Err(WorkerError::Later("d".to_owned())));
+        assert_eq!((join(&mut workers, "honest", 9), workers.admits("honest")), (Ok(()), Ok(())));
+        workers.join("e", "two", ("e", "1"), 1, Duration::ZERO).unwrap();
+        join(&mut workers, "d", 10).unwrap();
+        quarantine(&mut workers, "d", 10);
+        assert!(join(&mut workers, "f", 29).is_err() && join(&mut workers, "f", 30).is_ok(), "twice as long");
+    }
+
+    #[test]
     fn who_takes_the_id_of_a_worker_of_another_principal_is_another_worker() {
         let mut workers = Workers::default();
         for principal in ["one", "two"] {
@@ -623,7 +681,7 @@ mod tests {
         assert_eq!(workers.key("a", "one"), "a");
         let other = workers.key("a", "two");
         assert_ne!(other, "a");
-        workers.quarantine(&other, "two", "it lies");
+        workers.quarantine(&other, "two", "it lies", Duration::ZERO);
         assert!(workers.see("a", Duration::ZERO).is_ok());
         assert!(workers.see(&other, Duration::ZERO).is_err());
         assert!(workers.see(&workers.key("a", "three"), Duration::ZERO).is_err(), "it has not joined");
@@ -642,7 +700,7 @@ mod tests {
         let squatted = join(&mut workers, &of_victim, "squatter");
         assert_eq!(squatted, Err(WorkerError::Id(of_victim.clone())));
         join(&mut workers, "a", "victim").unwrap();
-        workers.quarantine(&workers.key(&of_victim, "squatter"), "squatter", "it lies");
+        workers.quarantine(&workers.key(&of_victim, "squatter"), "squatter", "it lies", Duration::ZERO);
         assert!(workers.see(&workers.key("a", "victim"), Duration::ZERO).is_ok());
     }
 
@@ -676,7 +734,7 @@ mod tests {
         assert_eq!((again, workers.party("a").principal), (session, "10.0.0.1 old"));
 
         for worker in ["a", "b"] {
-            workers.quarantine(worker, "10.0.0.1 old", "it lies");
+            workers.quarantine(worker, "10.0.0.1 old", "it lies", Duration::ZERO);
         }
         assert!(join(&mut workers, "a", "10.0.0.1 new", &session.0).is_err(), "blame stays");
         assert!(join(&mut workers, "c", "10.0.0.1 newest", &[]).is_err());
@@ -743,7 +801,7 @@ mod tests {
         assert!((paces(&workers)[2] - 1.0).abs() < 0.01, "what it does now counts");
         for liar in ["c", "d"] {
             workers.note_work(liar, "shared", 1_000_000_000, 1);
-            workers.quarantine(liar, liar, "it lies");
+            workers.quarantine(liar, liar, "it lies", Duration::ZERO);
         }
         assert!(paces(&workers)[0] > 0.9, "what a liar reports of itself is no measure");
         workers.join("e", "e", ("e", "1"), 1, Duration::from_secs(9)).unwrap();

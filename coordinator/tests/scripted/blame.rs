@@ -229,6 +229,25 @@ async fn of_two_workers_whose_cells_differ_the_one_that_was_wrong_is_blamed() {
     }
 }
 
+/// While the lie is on its way to the store, nobody can compute the cell again.
+#[tokio::test(start_paused = true)]
+async fn a_liar_cannot_confirm_its_own_cell_while_that_is_being_stored() {
+    for other in ["liar", "accomplice"] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(SWEEP).await;
+        let (wrong, truth) = swept_wrongly(1);
+        slow.delay_writes(Duration::from_secs(1));
+        let start = tokio::time::Instant::now();
+        script.deliver_cells_of("liar", &wrong).await;
+        script.deliver_cells_of("honest", &swept()[..2]).await;
+        script.deliver_cells_of(other, &wrong[..2]).await;
+        assert!(start.elapsed() < Duration::from_secs(1), "nothing is stored yet");
+        slow.delay_writes(Duration::ZERO);
+        assert_eq!(finish(&script, "honest").await, truth, "{other}");
+        assert!(!script.is_welcome("liar").await && script.is_welcome("honest").await, "{other}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_lies_about_cells_is_found_where_they_are_audited() {
     // All of them are audited, or the last one of each worker alone.
@@ -365,6 +384,168 @@ async fn a_worker_that_resumes_the_checkpoint_of_a_liar_is_not_blamed() {
     // There is no other worker: the coordinator audits it.
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert!(script.is_welcome("honest").await && !script.is_welcome("liar").await);
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+impl Script {
+    /// Has a worker deliver a wrong checkpoint of an epoch that it was granted, and give the epoch back.
+    async fn poison(&self, worker: &str, grant: &v1::Grant) {
+        let (head, bytes) = checkpoint(worker, grant, &*lying(4));
+        self.elsewhere(worker).checkpoint(head, bytes).await.unwrap();
+        self.elsewhere(worker).release(refusal(worker, grant, "", false)).await.unwrap();
+    }
+
+    /// Has a worker deliver what an epoch comes to from the checkpoint that it was given.
+    async fn deliver_resumed(&self, worker: &str, grant: &v1::Grant) -> v1::CompleteReply {
+        let given = grant.task.as_ref().unwrap().checkpoint.as_ref().expect("it was given a checkpoint");
+        let evolver = experiment().evolver();
+        let mut evolving = evolver.resume(&task_of(grant), given.inline.as_ref().unwrap()).unwrap();
+        while evolving.generation() {}
+        let (head, bodies) = delivery(worker, grant, evolving.finish().unwrap());
+        self.elsewhere(worker).complete(head, bodies).await.unwrap()
+    }
+
+    async fn renew_elsewhere(&self, worker: &str, grant: &v1::Grant) {
+        let calls = self.elsewhere(worker);
+        calls.join(join_request(worker)).await.unwrap();
+        let renewal = v1::Renewal {
+            piece: grant.piece.clone(),
+            inputs: grant.task.as_ref().unwrap().inputs.clone(),
+            standing: None,
+            progress: 1,
+            token: grant.token,
+        };
+        let request = v1::RenewRequest { worker: worker.to_owned(), renewals: vec![renewal] };
+        assert_eq!(calls.renew(request).await.unwrap().lost, [0; 0], "it may go on");
+    }
+
+    async fn retractions(&self) -> Vec<Vec<u64>> {
+        let retracted = self.events().await.into_iter().filter_map(|event| match event {
+            RunEvent::Retracted { cuts, .. } => Some(cuts),
+            _ => None,
+        });
+        retracted.collect()
+    }
+}
+
+/// One of its lies is found, because another worker has computed that epoch too; the other follows from the first.
+#[tokio::test(start_paused = true)]
+async fn every_epoch_that_was_begun_from_a_checkpoint_of_a_liar_is_taken_back() {
+    let script = Script::with(EXPERIMENT, &audited(1e-9)).await;
+    let lies = script.acquire_elsewhere("liar", 2).await;
+    for lie in &lies {
+        script.poison("liar", lie).await;
+    }
+    let grants = script.acquire_elsewhere("misled", 3).await;
+    for grant in &grants {
+        if lies.iter().any(|lie| lie.piece == grant.piece) {
+            script.deliver_resumed("misled", grant).await;
+        } else {
+            let (head, bodies) = computed("misled", grant);
+            script.elsewhere("misled").complete(head, bodies).await.unwrap();
+        }
+    }
+    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    let (head, bodies) = computed("honest", &lies[0]);
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let poisoned = |island: u32| lies.iter().any(|lie| task_of(lie).island == island);
+    let cuts: Vec<u64> = (0..3).map(|island| u64::from(!poisoned(island))).collect();
+    assert_eq!(script.retractions().await, [cuts]);
+    assert!(script.is_welcome("misled").await && !script.is_welcome("liar").await);
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+/// The misled worker keeps its epoch beyond the moment in which the liar is found.
+#[tokio::test(start_paused = true)]
+async fn who_goes_on_from_the_checkpoint_of_a_liar_after_that_was_found_is_audited_and_not_blamed() {
+    let script = Script::with(EXPERIMENT, &audited(1e-9)).await;
+    let lies = script.acquire_elsewhere("liar", 2).await;
+    script.poison("liar", &lies[0]).await;
+    let resumed = script.acquire_elsewhere("misled", 1).await.remove(0);
+    assert_eq!(resumed.piece, lies[0].piece);
+    script.lie("liar", &lies[1], 4).await.unwrap();
+    let (head, bodies) = computed("honest", &lies[1]);
+    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!script.is_welcome("liar").await);
+    assert_eq!(script.retractions().await.len(), 1, "of what it delivered");
+    script.renew_elsewhere("misled", &resumed).await;
+    assert_eq!(script.deliver_resumed("misled", &resumed).await.fate(), Fate::Accepted);
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+    assert!(script.is_welcome("misled").await, "it was misled before the run was opened again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_blamed_for_what_follows_from_a_checkpoint_of_an_earlier_coordinator() {
+    // It goes on with what it was given, or another begins with the stored checkpoint.
+    for goes_on in [true, false] {
+        let mut script = Script::with(EXPERIMENT, &audited(1.0)).await;
+        let lie = script.acquire_elsewhere("liar", 1).await.remove(0);
+        script.poison("liar", &lie).await;
+        let before = script.acquire_elsewhere("misled", 1).await.remove(0);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        script.restart_with(&audited(if goes_on { 1.0 } else { 1e-9 })).await;
+        let resumed = if goes_on {
+            script.renew_elsewhere("misled", &before).await;
+            before
+        } else {
+            script.acquire_elsewhere("misled", 1).await.remove(0)
+        };
+        assert_eq!(script.deliver_resumed("misled", &resumed).await.fate(), Fate::Accepted);
+        script.finish_honestly("honest").await;
+        assert!(script.is_welcome("misled").await, "{goes_on}");
+        assert_eq!(script.digest(), true_digest(), "{goes_on}");
+        assert_eq!(script.retractions().await.len(), 1, "{goes_on}");
+    }
+}
+
+/// A liar that says of every lie that an earlier coordinator misled it.
+#[tokio::test(start_paused = true)]
+async fn a_liar_is_not_excused_for_ever_because_there_was_an_earlier_coordinator() {
+    let mut script = Script::with(EXPERIMENT, &audited(1.0)).await;
+    script.restart_with(&audited(1.0)).await;
+    script.elsewhere("liar").join(join_request("liar")).await.unwrap();
+    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    let mut lies = 0;
+    while script.is_welcome("liar").await {
+        lies += 1;
+        assert!(lies < 20, "it is found");
+        // It learns what an epoch needs from another worker.
+        let grants = script.acquire_elsewhere("accomplice", 1).await;
+        for grant in &grants {
+            drop(script.lie("liar", grant, 4).await);
+        }
+        // The coordinator computes it, because nobody else does in time.
+        tokio::time::sleep(Duration::from_secs(40)).await;
+    }
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_runs_with_unaudited_results_of_a_liar_that_is_found_later_are_named() {
+    let mut script = Script::with(EXPERIMENT, &audited(1e-9)).await;
+    let first = script.acquire_elsewhere("sleeper", 1).await.remove(0);
+    let (head, bodies) = computed("sleeper", &first);
+    script.elsewhere("sleeper").complete(head, bodies).await.unwrap();
+    // Its last delivery is audited, so there has to be another one.
+    let second = script.acquire_elsewhere("sleeper", 1).await.remove(0);
+    let (head, bodies) = computed("sleeper", &second);
+    script.elsewhere("sleeper").complete(head, bodies).await.unwrap();
+    script.finish_honestly("honest").await;
+    let finished = script.run.clone();
+    script.run = script.cluster.submit(parse(EXPERIMENT), vec![], 0, true).await.unwrap();
+    let grant = script.acquire_elsewhere("sleeper", 1).await.remove(0);
+    let garbage = vec![Bytes::from_static(b"garbage")];
+    let head = computed_head("sleeper", &grant);
+    script.elsewhere("sleeper").complete(head, garbage).await.unwrap_err();
+    let status = script.cluster.status(&finished).unwrap();
+    assert!(status.reason.contains("run unaudited: 1 result"), "{}", status.reason);
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
 }

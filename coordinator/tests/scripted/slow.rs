@@ -281,6 +281,47 @@ async fn a_run_that_failed_is_not_forgotten_because_another_one_is_opened() {
     assert_eq!(reply.outcome(), v1::Outcome::Failed, "{}", reply.reason);
 }
 
+/// A state is stored and the records that would promise it are not, because the coordinator died in between; what is computed
+/// by the next one is something else, because one of both is a lie.
+#[tokio::test(start_paused = true)]
+async fn a_stored_state_without_a_record_that_differs_does_not_fail_its_run() {
+    for (lies_first, share) in [(true, 0.0), (false, 0.0), (true, 1e-9), (false, 1e-9)] {
+        let audit = AuditTerms { share, secret: 7 };
+        let rules = Settings { audit, ..settings(1) };
+        let (mut script, slow) = Script::slow(&rules).await;
+        script.submit(EXPERIMENT).await;
+        let deliver = async |script: &Script, lies: bool| {
+            let worker = if lies { "liar" } else { "honest" };
+            let grants = script.acquire_elsewhere(worker, 3).await;
+            let text = EXPERIMENT.replace("seed = 3", if lies { "seed = 4" } else { "seed = 3" });
+            let Plan::Single(computed) = parse(&text) else { unreachable!("it is one experiment") };
+            for grant in &grants {
+                let (head, bodies) = computed_of(&computed, worker, grant);
+                script.elsewhere(worker).complete(head, bodies).await.unwrap();
+            }
+            assert_eq!(grants.len(), 3);
+        };
+        deliver(&script, lies_first).await;
+        slow.fail(Some("commits"));
+        script.cluster.pause(&script.run, true).await.unwrap();
+        script.cluster.pause(&script.run, false).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        // The one before has no turn any more.
+        slow.fail(None);
+        script.restart_with(&rules).await;
+        deliver(&script, !lies_first).await;
+        script.cluster.pause(&script.run, true).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        script.cluster.pause(&script.run, false).await.unwrap();
+        script.finish_honestly("last").await;
+        assert_eq!(script.digest(), super::untrusted::true_digest(), "{lies_first}, {share}");
+        script.restart().await;
+        assert_eq!(script.state(), State::Finished);
+        let run = RunId::new(&script.run).unwrap();
+        assert_eq!(run::reader::Reader::read(&script.store, &run).await.unwrap().damage, []);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn cells_are_not_computed_again_because_the_store_failed_for_a_while() {
     let (mut script, slow) = Script::slow(&settings(1)).await;

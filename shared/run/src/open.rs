@@ -48,6 +48,7 @@ pub struct OpenRun {
     checkpoints: Vec<Option<StoredCheckpoint>>,
     elapsed_before: u64,
     finished: bool,
+    inherited: bool,
     owner: Owner,
     created: u64,
     /// Whether a term was opened: without one nothing may be written.
@@ -155,6 +156,7 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
         checkpoints,
         elapsed_before,
         finished,
+        inherited: recorded.owner().is_some(),
         owner,
         created: recorded.created.map_or(at, |created| created.at),
         has_term: !finished,
@@ -247,6 +249,11 @@ impl OpenRun {
     /// Whether the run was finished before, and nothing is left to do.
     pub fn is_finished(&self) -> bool {
         self.finished
+    }
+
+    /// Whether it was open before.
+    pub fn is_inherited(&self) -> bool {
+        self.inherited
     }
 
     /// The next epoch that may be run, if there is one now.
