@@ -457,7 +457,7 @@ fn a_worker_that_is_started_between_two_tokens_shows_the_one_that_is_known() {
     let (worker, log) = worker_with_tokens(&folder, &coordinator.url(), &format!("{new}\n{old}\n"), &[]);
     wait_until("a worker", || log.lock().unwrap().contains("joined the coordinator"));
     // With the default of `reload_every`: a call with the old token is refused within a minute.
-    let refused = || coordinator.said().matches("call refused").count();
+    let refused = || coordinator.said().matches("call rejected").count();
     let (replaced, before) = (Instant::now(), refused());
     folder.file("tokens", new);
     wait_until("the revocation", || refused() > before);
@@ -475,7 +475,7 @@ fn a_worker_of_a_batch_that_is_started_with_a_new_token_waits_until_it_is_known(
     let patient = ["--give-up-after", "1m"];
     let (worker, log) = worker_with_tokens(&folder, &coordinator.url(), new, &patient);
     // Each wait is twice as long as the last one: together they last longer than a stranger is told apart from a worker.
-    wait_until("repeated calls", || log.lock().unwrap().matches("token refused; trying again").count() >= 9);
+    wait_until("repeated calls", || log.lock().unwrap().matches("token rejected; retrying").count() >= 9);
     folder.file("tokens", new);
     wait_until("a worker", || log.lock().unwrap().contains("joined the coordinator"));
     worker.kill();

@@ -374,7 +374,7 @@ impl Client {
                     if since.elapsed() >= self.patience_with_refusals() {
                         return Err(CallError::Token(reason.clone()));
                     }
-                    tracing::warn!(reason, "token refused; trying again");
+                    tracing::warn!(reason, "token rejected; retrying");
                 }
                 Code::PermissionDenied => return Err(CallError::Refused(status.message().to_owned())),
                 Code::FailedPrecondition => {
