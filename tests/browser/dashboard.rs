@@ -350,13 +350,14 @@ fn a_store_is_shown_and_its_champion_is_played_by_clicks() {
     let mut page = chromium.visit(&format!("{site}/runs/{run}"), LIGHT);
     until(&mut page, "the champion", "document.querySelector('.game') !== null");
     let board = |page: &mut Page<'_>| page.evaluate(crate::BOARD).as_str().unwrap().to_owned();
-    let end = board(&mut page);
-    page.evaluate("document.querySelector('.game [data-step=first]').click()");
     let first = board(&mut page);
-    assert!(first != end && first.matches("man").count() == 24, "{first}");
+    assert_eq!(first.matches("man").count(), 24, "games open at their start: {first}");
+    page.evaluate("document.querySelector('.game [data-step=last]').click()");
+    let end = board(&mut page);
+    assert_ne!(end, first);
     page.evaluate("live().dataset.old = 'yes'");
     until(&mut page, "another reading of the page", "!live().dataset.old");
-    assert_eq!(board(&mut page), first, "a refresh does not move the pieces");
+    assert_eq!(board(&mut page), end, "a refresh does not move the pieces");
     let link = page.evaluate("[...document.links].find((a) => a.pathname === '/play' && a.search)?.href");
     drop(page);
 
