@@ -49,7 +49,7 @@ fn differing(
     if (summary.journal.events, summary.journal.last) != (number, last.digest) {
         return Some("journal");
     }
-    if ended_by(&last.body, facts.kind).as_ref() != Some(&summary.ended) {
+    if ended_by(&last.body, facts.kind).is_none_or(|ended| !ended.is_same(&summary.ended)) {
         return Some("end");
     }
     if Recorded::of(known.iter().map(|event| &event.body)).priority != summary.priority {

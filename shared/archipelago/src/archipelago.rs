@@ -133,6 +133,27 @@ impl std::fmt::Display for Reason {
     }
 }
 
+impl Reason {
+    const ALL: [Self; 5] =
+        [Self::Generations, Self::Evaluations, Self::Target, Self::Stagnation, Self::WallTime];
+
+    /// What the reason was called before: summaries of stored runs contain these words.
+    fn former_words(self) -> &'static str {
+        match self {
+            Self::Generations => "all generations are done",
+            Self::Evaluations => "the evaluations are spent",
+            Self::Target => "the target fitness is reached",
+            Self::Stagnation => "no champion has become better",
+            Self::WallTime => "the time is up",
+        }
+    }
+
+    /// The reason that these words stand for.
+    pub fn from_words(words: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.to_string() == words || reason.former_words() == words)
+    }
+}
+
 /// What became of an outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Completion {

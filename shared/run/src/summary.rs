@@ -9,6 +9,7 @@ use crate::event::RunEvent;
 use crate::fold::Status;
 use crate::journal::{self, JournalHead};
 use crate::layout::{Place, RunId};
+use archipelago::Reason;
 use bincode::{Decode, Encode};
 use codec::{Digest, Standing};
 use experiment::Plan;
@@ -68,6 +69,19 @@ pub enum Ended {
     Cancelled,
     /// It failed, for this reason.
     Failed(String),
+}
+
+impl Ended {
+    /// Whether both are the same end. Reasons may be written in words of an earlier version.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Finished(reason, digest), Self::Finished(other_reason, other_digest)) => {
+                let [one, other] = [reason, other_reason].map(|words| Reason::from_words(words));
+                digest == other_digest && (reason == other_reason || one.is_some() && one == other)
+            }
+            _ => self == other,
+        }
+    }
 }
 
 /// How far a run is, in a few numbers.
