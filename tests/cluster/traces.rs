@@ -217,11 +217,12 @@ fn processor_seconds(process: &Process) -> f64 {
 }
 
 /// A run to its end: the processor time of coordinator and worker together, and its digest.
-fn cost(variables: Variables) -> (f64, String) {
+fn cost(variables: Variables, generations: u32) -> (f64, String) {
     let folder = Folder::new();
     let quickstart = include_str!("../../examples/quickstart.toml");
     let line = quickstart.lines().find(|line| line.starts_with("generations = ")).unwrap();
-    let file = folder.file("quickstart.toml", &quickstart.replace(line, "generations = 10000"));
+    let file =
+        folder.file("quickstart.toml", &quickstart.replace(line, &format!("generations = {generations}")));
     let coordinator = folder.coordinator_with(&["--run", &file, "--exit-when-done"], variables);
     let worker = coordinator.worker(&[]);
     let has_ended = |process: &Process| {
@@ -234,17 +235,18 @@ fn cost(variables: Variables) -> (f64, String) {
     (seconds, listed[0]["digest"].as_str().unwrap().to_owned())
 }
 
+/// Traces change no result. What they cost is judged by `tests/long traces-cost`, with longer runs of an optimised build.
 #[test]
-#[ignore = "`tests/long traces-cost` judges it, with an optimised build on a quiet machine"]
 fn what_traces_cost() {
-    let pairs: u32 = std::env::var("ATOLL_TRACES_PAIRS").map_or(1, |pairs| pairs.parse().unwrap());
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (pairs, generations) = (number("ATOLL_TRACES_PAIRS", 1), number("ATOLL_TRACES_GENERATIONS", 500));
     for pair in 0..pairs {
         let mut found = [(0.0, String::new()), (0.0, String::new())];
         // Which of both comes first alternates.
         for which in [pair % 2, 1 - pair % 2] {
             let collector = Collector::start();
             let variables = if which == 1 { collector.variables() } else { vec![] };
-            found[which as usize] = cost(variables);
+            found[which as usize] = cost(variables, generations);
             let received = collector.received.lock().unwrap().len();
             assert_eq!(received > 0, which == 1, "{received} batches of traces");
         }
