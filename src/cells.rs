@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::run::How;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use rayon::prelude::*;
@@ -81,7 +81,7 @@ fn silent_engines(plan: &CellPlan) -> BTreeMap<String, EngineCommand> {
 pub(crate) async fn compute_again(
     store: &Store,
     run: &RunId,
-    progress: &Progress,
+    progress: &CellProgress,
     how: &How,
 ) -> Result<Vec<(u32, Result<CellResult, String>)>, Failure> {
     let plan = progress.plan();

@@ -15,7 +15,7 @@ use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
 use coordinator::dashboard::DashboardSettings;
-use coordinator::{Ending, Limits, Settings, opened};
+use coordinator::{ConnectionLimits, CoordinatorSettings, ServeEnding, opened};
 use proto::v1;
 use run::Lock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -53,7 +53,7 @@ pub(crate) async fn work_off(
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| cannot_listen(&error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| cannot_listen(&error))?);
     let opening = opening();
-    let settings = Settings {
+    let settings = CoordinatorSettings {
         exit_when_done: true,
         max_runs: MAX_RUNS,
         // Other runs of the store were not asked for.
@@ -65,11 +65,11 @@ pub(crate) async fn work_off(
             ..DashboardSettings::default()
         },
         // Its workers are its own processes: nothing is audited.
-        ..Settings::new(opening.nonce, &opening.owner.version)
+        ..CoordinatorSettings::new(opening.nonce, &opening.owner.version)
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let shutdown = Box::pin(async move { drop(stopped.await) });
-    let limits = Limits::default();
+    let limits = ConnectionLimits::default();
     let http = match &how.dashboard {
         Some(address) => {
             let (listener, url) = dashboard::listen(address).await?;
@@ -144,28 +144,28 @@ struct Done {
 }
 
 /// The run, if everything came to its end; an error if it failed.
-fn finished(run: &str, ending: Ending, done: &Done) -> Result<Option<Driven>, Failure> {
+fn finished(run: &str, ending: ServeEnding, done: &Done) -> Result<Option<Driven>, Failure> {
     match ending {
-        Ending::Done => Ok(Some(Driven {
+        ServeEnding::Done => Ok(Some(Driven {
             run: run_id(run)?,
             ending: drive::Ending::Finished,
             time: done.start.elapsed(),
             elapsed: Duration::from_millis(done.after.as_ref().unwrap_or(&done.before).elapsed_milliseconds),
             before: done.before.standing.map_or(0, |standing| standing.evaluations),
         })),
-        Ending::Stopped => Ok(None),
+        ServeEnding::Stopped => Ok(None),
         ending => Err(gone_early(ending)),
     }
 }
 
 /// Why a coordinator ended without a result.
-fn gone_early(ending: Ending) -> Failure {
+fn gone_early(ending: ServeEnding) -> Failure {
     Failure::Other(match ending {
-        Ending::Failed(reason) | Ending::Cancelled(reason) | Ending::Refused(reason) => reason,
-        Ending::Succeeded => {
+        ServeEnding::Failed(reason) | ServeEnding::Cancelled(reason) | ServeEnding::Refused(reason) => reason,
+        ServeEnding::Succeeded => {
             "another coordinator has taken this store over, and continues its runs".to_owned()
         }
-        Ending::Done | Ending::Stopped | Ending::Abandoned(_) => {
+        ServeEnding::Done | ServeEnding::Stopped | ServeEnding::Abandoned(_) => {
             "the coordinator exited before the run started".to_owned()
         }
     })

@@ -14,7 +14,7 @@ use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{
-    AuditTerms, Ending, Finish, First, Limits, Notify, OpenStore, Permissions, Reload,
+    AuditTerms, ConnectionLimits, Finish, First, Notify, OpenStore, Permissions, Reload, ServeEnding,
     Settings as CoordinatorSettings, Traces,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -301,14 +301,14 @@ async fn refuse(settings: &Settings, failure: Failure) -> Failure {
     let Some(listener) = bind("listen").await else { return failure };
     let http = bind("http").await;
     let _ = announce(&listener, http.as_ref(), &checked);
-    let _ = refuse_all(listener, Limits::default(), http, checked, &failure).await;
+    let _ = refuse_all(listener, ConnectionLimits::default(), http, checked, &failure).await;
     failure
 }
 
 /// Rejects all calls for a while, with the reason why this coordinator cannot start.
 async fn refuse_all(
     listener: TcpListener,
-    limits: Limits,
+    limits: ConnectionLimits,
     http: Option<TcpListener>,
     checked: CoordinatorSettings,
     failure: &Failure,
@@ -420,7 +420,7 @@ fn reload(settings: &Settings) -> Result<Option<Reload>, Failure> {
 async fn serve(
     settings: &Settings,
     mut checked: CoordinatorSettings,
-    limits: Limits,
+    limits: ConnectionLimits,
 ) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let listener = listen(settings, "listen", &checked).await?;
@@ -456,16 +456,16 @@ async fn serve(
     let ending =
         coordinator::serve_listener(listener, limits, http, store, checked, clock::now, asked).await?;
     match ending {
-        Ending::Done => {
+        ServeEnding::Done => {
             termination::write("all runs are finished");
             Ok(ExitCode::SUCCESS)
         }
-        Ending::Failed(reason) => Err(Failure::RunFailed(reason)),
-        Ending::Cancelled(reason) => Err(Failure::Cancelled(reason)),
-        Ending::Abandoned(limit) => Err(Failure::Abandoned(limit)),
-        Ending::Refused(reason) => Err(Failure::Config(reason)),
-        Ending::Succeeded => Err(Failure::Succeeded),
-        Ending::Stopped => Ok(signals.exit()),
+        ServeEnding::Failed(reason) => Err(Failure::RunFailed(reason)),
+        ServeEnding::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        ServeEnding::Abandoned(limit) => Err(Failure::Abandoned(limit)),
+        ServeEnding::Refused(reason) => Err(Failure::Config(reason)),
+        ServeEnding::Succeeded => Err(Failure::Succeeded),
+        ServeEnding::Stopped => Ok(signals.exit()),
     }
 }
 
@@ -540,20 +540,20 @@ fn first(settings: &Settings) -> Result<Option<First>, Failure> {
     Ok(Some(First { file, text }))
 }
 
-fn limits(settings: &Settings) -> Result<Limits, Failure> {
+fn limits(settings: &Settings) -> Result<ConnectionLimits, Failure> {
     let at_least_one = |key, expected| match settings.parsed(key, expected)? {
         0 => Err(settings.bad(key, &format!("expected {expected} of at least 1, found `0`"))),
         number => Ok(number),
     };
     at_least_one("max_runs", "a number of runs")?;
-    Ok(Limits {
+    Ok(ConnectionLimits {
         connections: at_least_one("max_connections", "a number of connections")?,
         of_one_peer: at_least_one("max_connections_per_peer", "a number of connections")?,
     })
 }
 
 /// Leaves file descriptors for the store, however many connections there are. As many as the system allows are asked for.
-fn leave_descriptors(limits: Limits) -> Limits {
+fn leave_descriptors(limits: ConnectionLimits) -> ConnectionLimits {
     let allowed = getrlimit(Resource::Nofile);
     let wanted = (limits.connections + OTHER_DESCRIPTORS) as u64;
     let most = allowed.maximum.map_or(wanted, |most| most.min(wanted));
@@ -572,7 +572,7 @@ fn leave_descriptors(limits: Limits) -> Limits {
         }
         _ => limits.connections,
     };
-    Limits { connections, ..limits }
+    ConnectionLimits { connections, ..limits }
 }
 
 /// A listener; on addresses that others can reach only if they are protected, or if that was asked for.

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use store::{Nonce, Store};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use worker::{Config, Departed, Identity, WorkerError};
+use worker::{Config, Identity, SessionEnd, WorkerError};
 
 /// How often progress is shown.
 const SHOW: Duration = Duration::from_millis(100);
@@ -246,9 +246,9 @@ async fn work(
     };
     show(cluster, run, &mut progress);
     progress.clear();
-    let departed: Result<Departed, WorkerError> =
+    let end: Result<SessionEnd, WorkerError> =
         ended.map_err(|error| Failure::Other(format!("the worker of this process: {error}")))?;
-    departed.map(|_| ()).map_err(Failure::from)
+    end.map(|_| ()).map_err(Failure::from)
 }
 
 fn show(cluster: &Cluster, run: &RunId, progress: &mut Progress) {

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::short;
 use crate::terminal::out;
-use checkers::{BuildStep, Counts, Database, EndgameError, PieceCounts, Position, Verdict};
+use checkers::{BuildStep, Counts, Database, EndgameError, EndgameResult, PieceCounts, Position};
 use clap::Subcommand;
 use experiment::duration;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -250,11 +250,11 @@ fn probe(arguments: &Probe) -> Result<(), Failure> {
     Ok(())
 }
 
-fn word(verdict: Verdict) -> &'static str {
+fn word(verdict: EndgameResult) -> &'static str {
     match verdict {
-        Verdict::Win => "win",
-        Verdict::Draw => "draw",
-        Verdict::Loss => "loss",
+        EndgameResult::Win => "win",
+        EndgameResult::Draw => "draw",
+        EndgameResult::Loss => "loss",
     }
 }
 

@@ -20,11 +20,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let limits = Limits::depth(arguments.player.depth);
     let mut player = arguments.player.load(limits).await?.build();
     let named = Path::new(&arguments.player.player).file_stem().unwrap_or_default();
-    let settings = hub::Settings {
+    let settings = hub::EngineSettings {
         name: format!("Atoll {}", named.to_string_lossy()),
         depth: arguments.player.depth,
         seed: arguments.seed,
-        ..hub::Settings::default()
+        ..hub::EngineSettings::default()
     };
     match hub::serve(BufReader::new(io::stdin()), io::stdout(), &mut *player, &settings) {
         // The program that drove it closed the pipe.

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::Store;
 use tonic::{Code, Status};
-use worker::{Bearer, CredentialError, Line, Look};
+use worker::{AuthorizedChannel, Bearer, ConnectionProbe, CredentialError};
 
 /// Where a coordinator is unless something else is said.
 pub(crate) const DEFAULT: &str = "http://127.0.0.1:7440";
@@ -134,10 +134,10 @@ pub(crate) struct CancelArguments {
 
 /// A coordinator, to an operator: of several, the one that serves.
 pub(crate) struct Remote {
-    client: OperatorClient<Line>,
+    client: OperatorClient<AuthorizedChannel>,
     url: String,
     /// The others, which may take over.
-    others: VecDeque<(OperatorClient<Line>, String)>,
+    others: VecDeque<(OperatorClient<AuthorizedChannel>, String)>,
 }
 
 impl Remote {
@@ -196,8 +196,8 @@ impl Remote {
 
     async fn connect_to(url: &str, credentials: &Credentials) -> Result<Self, Failure> {
         let remote = Self::new(url, credentials)?;
-        let look =
-            Look::new(url, &credentials.trust()?).map_err(|error| Failure::Config(error.to_string()))?;
+        let look = ConnectionProbe::new(url, &credentials.trust()?)
+            .map_err(|error| Failure::Config(error.to_string()))?;
         match look.distrust().await {
             Some(reason) => {
                 Err(Failure::Config(format!("no connection with the coordinator at {url}: {reason}")))

@@ -8,7 +8,7 @@ use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use crate::tournament::Outcome;
 use crate::{remote, summary};
-use archipelago::Progress;
+use archipelago::CellProgress;
 use codec::Standing;
 use report::text::{number, shortened};
 use run::epochs::total;
@@ -212,7 +212,7 @@ fn tell(run: &RunId, damage: &[Damage]) {
 }
 
 /// What the cells of a sweep or a tournament came to.
-fn reached(progress: &Progress) -> Reached {
+fn reached(progress: &CellProgress) -> Reached {
     if let Some(outcome) = Outcome::of(progress) {
         let games = outcome.games();
         let strongest = outcome.standings().first().map(|first| first.name.to_owned());

@@ -6,10 +6,10 @@
 use crate::failure::Failure;
 use crate::run::How;
 use run::{Recorded, RunError, RunEvent, RunId, journal};
-use store::{Claim, Nonce, Owner, Store};
+use store::{Claim, ClaimOwner, Nonce, Store};
 
 /// The coordinator that has claimed a bucket and answers.
-async fn coordinator(store: &Store) -> Result<Option<Owner>, Failure> {
+async fn coordinator(store: &Store) -> Result<Option<ClaimOwner>, Failure> {
     if store.folder_on_disk().is_some() {
         return Ok(None);
     }
@@ -23,7 +23,7 @@ async fn coordinator(store: &Store) -> Result<Option<Owner>, Failure> {
 /// Rejects a bucket that a coordinator serves, because the whole of it is to be claimed.
 pub(crate) async fn check_free(store: &Store, how: &How) -> Result<(), Failure> {
     match coordinator(store).await? {
-        Some(Owner { address, .. }) => Err(Failure::Other(format!(
+        Some(ClaimOwner { address, .. }) => Err(Failure::Other(format!(
             "the store {} is served by the coordinator at {address}: submit the run there, or stop it first",
             how.store.folder().display()
         ))),
@@ -33,7 +33,7 @@ pub(crate) async fn check_free(store: &Store, how: &How) -> Result<(), Failure> 
 
 /// Rejects a run of a bucket that a coordinator works on. A run that the coordinator does not have may be run beside it.
 pub(crate) async fn check_idle(store: &Store, run: &RunId) -> Result<(), Failure> {
-    let Some(Owner { nonce, address, .. }) = coordinator(store).await? else { return Ok(()) };
+    let Some(ClaimOwner { nonce, address, .. }) = coordinator(store).await? else { return Ok(()) };
     if run::stored::is_run(store, run).await? && writer(store, run).await == Some(nonce) {
         let owner = format!("the coordinator at {address}");
         return Err(RunError::Busy { run: run.clone(), owner }.into());

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::run::How;
 use crate::store_argument::StoreArgument;
 use crate::terminal::{out, write_out};
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::CellPlan;
 use bytes::Bytes;
 use clap::Subcommand;
@@ -79,7 +79,7 @@ pub(crate) async fn execute(command: Command) -> Result<ExitCode, Failure> {
 
 impl TournamentArgument {
     /// What has been played.
-    async fn read(&self) -> Result<(RunId, Progress), Failure> {
+    async fn read(&self) -> Result<(RunId, CellProgress), Failure> {
         let store = self.store.open().await?;
         let run = crate::run_name::find(&store, &self.run).await?;
         let played = PlayedTournament::read(&store, &run).await?;
@@ -87,7 +87,7 @@ impl TournamentArgument {
     }
 }
 
-fn outcome(progress: &Progress) -> Outcome<'_> {
+fn outcome(progress: &CellProgress) -> Outcome<'_> {
     Outcome::of(progress).expect("it is a tournament's")
 }
 
@@ -111,7 +111,7 @@ async fn page(arguments: &PageArguments) -> Result<ExitCode, Failure> {
 }
 
 /// The page of a tournament, its tables and its games, by name.
-fn files(run: &RunId, progress: &Progress, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+fn files(run: &RunId, progress: &CellProgress, flag: &str) -> Result<Vec<(&'static str, String)>, Failure> {
     let outcome = outcome(progress);
     let page = report::html::render(&page::document(run, progress, &outcome, flag));
     let mut files = vec![("index.html", page)];
@@ -127,7 +127,7 @@ pub(crate) async fn document(store: &Store, run: &RunId) -> Result<report::Docum
 /// The files beside a page: tables, everything as JSON, and all games.
 fn tables(
     run: &RunId,
-    progress: &Progress,
+    progress: &CellProgress,
     outcome: &Outcome<'_>,
 ) -> Result<Vec<(&'static str, String)>, Failure> {
     Ok(vec![
@@ -139,7 +139,7 @@ fn tables(
     ])
 }
 
-fn object(run: &RunId, progress: &Progress, outcome: &Outcome<'_>) -> serde_json::Value {
+fn object(run: &RunId, progress: &CellProgress, outcome: &Outcome<'_>) -> serde_json::Value {
     let mut object = outcome.json();
     object["run"] = json!(run.as_str());
     object["digest"] = json!(progress.digest().map(|digest| digest.to_string()));
@@ -195,7 +195,7 @@ pub(crate) fn text_with_player_files(file: &Path, text: String) -> Result<(Strin
 /// A tournament that has come to its end.
 pub(crate) struct PlayedTournament {
     pub(crate) run: RunId,
-    pub(crate) progress: Box<Progress>,
+    pub(crate) progress: Box<CellProgress>,
 }
 
 /// Prints the tables of a finished tournament.

@@ -11,13 +11,13 @@ use crate::run::How;
 use crate::run_name;
 use crate::terminal::out;
 use archipelago::cell::CellPlan;
-use archipelago::{Archipelago, Progress};
+use archipelago::{Archipelago, CellProgress};
 use evolution::digest::Digest;
 use experiment::Plan;
 use experiment::document::MAX_STORED;
 use recomputation::Recomputation;
 use run::epochs::total;
-use run::fold::{Created, Finished};
+use run::fold::{Finished, RunCreation};
 use run::head::Restored;
 use run::jobs::StoredJobs;
 use run::journal;
@@ -25,7 +25,7 @@ use run::reader::Reader;
 use run::summary::RunKind;
 use run::{Place, RunEvent, RunHead, RunId};
 use std::process::ExitCode;
-use store::{Damage, Kind, Store, StoreError};
+use store::{Kind, ObjectDamage, Store, StoreError};
 use summaries::Facts;
 
 #[derive(clap::Args)]
@@ -129,7 +129,7 @@ async fn check_objects(store: &Store, run: &RunId, findings: &mut Findings) -> R
                 let unknown = format!("{path}: expected an object of a run, found an unknown name");
                 // What another version wrote is named otherwise, but it says so.
                 let found = match store.read(&path, Kind::Event).await {
-                    Err(error @ StoreError::Damaged { damage: Damage::UnknownVersion { .. }, .. }) => {
+                    Err(error @ StoreError::Damaged { damage: ObjectDamage::UnknownVersion { .. }, .. }) => {
                         error.to_string()
                     }
                     _ => unknown,
@@ -196,8 +196,8 @@ async fn check_cells(
 }
 
 /// The event that created a run names what is run.
-fn check_created(created: Option<&Created>, experiment: &Digest, findings: &mut Findings) {
-    if let Some(Created { experiment: found, .. }) =
+fn check_created(created: Option<&RunCreation>, experiment: &Digest, findings: &mut Findings) {
+    if let Some(RunCreation { experiment: found, .. }) =
         created.filter(|created| created.experiment != *experiment)
     {
         findings.problems.push(format!("event 0: expected the digest {experiment}, found {found}"));
@@ -207,7 +207,7 @@ fn check_created(created: Option<&Created>, experiment: &Digest, findings: &mut 
 async fn check_cell_summaries(
     store: &Store,
     run: &RunId,
-    progress: &Progress,
+    progress: &CellProgress,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let events = journal::read_all::<RunEvent>(store, run).await.map_err(run::RunError::from)?;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tonic::transport::Channel;
-use worker::{Config, CredentialError, Departed, Grpc, Identity, Look, Pool, Token, Trust};
+use worker::{Config, ConnectionProbe, CredentialError, Grpc, Identity, Pool, SessionEnd, Token, Trust};
 
 /// The minimum size, in bytes, of the cache for results that were delivered and are not durable yet.
 const LEAST_UNDURABLE: usize = 64 << 20;
@@ -153,19 +153,19 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let serving = serve_metrics(&settings, measured.clone()).await?;
     let (replace, replacements) = mpsc::unbounded_channel();
     let calls = (measured.clone() as Arc<dyn WorkerCalls>, replacements);
-    let departed = tokio::select! {
-        departed = worker::run_replacing(config, calls, Pool::new(threads)?, signals.asked()) => departed?,
+    let end = tokio::select! {
+        end = worker::run_replacing(config, calls, Pool::new(threads)?, signals.asked()) => end?,
         () = reload.run(&measured, &replace) => unreachable!("it reads until the worker ends"),
         () = serving => unreachable!("it serves until the worker ends"),
     };
-    match departed {
-        Departed::Done => {
+    match end {
+        SessionEnd::Done => {
             termination::write("all runs are finished");
             Ok(ExitCode::SUCCESS)
         }
-        Departed::Failed(reason) => Err(Failure::RunFailed(reason)),
-        Departed::Cancelled(reason) => Err(Failure::Cancelled(reason)),
-        Departed::Drained => Ok(signals.exit()),
+        SessionEnd::Failed(reason) => Err(Failure::RunFailed(reason)),
+        SessionEnd::Cancelled(reason) => Err(Failure::Cancelled(reason)),
+        SessionEnd::Drained => Ok(signals.exit()),
     }
 }
 
@@ -184,7 +184,7 @@ impl Prepared {
         let trust = credentials.trust()?;
         let wrong = |error: CredentialError| settings.bad("coordinator", &error.to_string());
         let channels = channels(&urls, &trust).map_err(wrong)?;
-        let look = Look::new(&urls[0], &trust).map_err(wrong)?;
+        let look = ConnectionProbe::new(&urls[0], &trust).map_err(wrong)?;
         let config = config(settings, look)?;
         let tokens = tokens(&credentials, &urls)?;
         let reload = Reload { every: settings.time("reload_every")?, credentials, urls, trust, tokens };
@@ -293,7 +293,7 @@ fn threads(settings: &Settings) -> Result<usize, Failure> {
     }
 }
 
-fn config(settings: &Settings, look: Look) -> Result<Config, Failure> {
+fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure> {
     let given = settings.text("name")?;
     let name = if given.is_empty() { format!("{}-{}", host(), std::process::id()) } else { given };
     if name.len() > 100 {

@@ -1,10 +1,10 @@
 //! The metrics of a worker, from the calls that it makes.
 
 use bytes::Bytes;
-use coordinator::Families;
+use coordinator::MetricFamilies;
 use proto::calls::WorkerCalls;
 use proto::v1;
-use proto::v1::complete_reply::Fate;
+use proto::v1::complete_reply::DeliveryStatus;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -67,7 +67,7 @@ impl Measured {
     /// The page of metrics.
     pub(crate) fn page(&self) -> String {
         let Counters { granted, accepted, repeated, unneeded, checkpoints, failures, .. } = &*self.counters;
-        let mut families = Families::default();
+        let mut families = MetricFamilies::default();
         let read = |counter: &AtomicU64| counter.load(SeqCst);
         let name = "atoll_worker_threads";
         families.number(name, "Threads that compute", self.threads as f64);
@@ -150,10 +150,10 @@ impl WorkerCalls for Measured {
         add(&self.counters.granted, reply.grants.len());
         self.counters.delivery.fetch_max(reply.delivery, SeqCst);
         self.counters.durable.fetch_max(reply.durable, SeqCst);
-        match reply.fate() {
-            Fate::Accepted => add(&self.counters.accepted, 1),
-            Fate::Repeated => add(&self.counters.repeated, 1),
-            Fate::Unneeded | Fate::Unspecified => add(&self.counters.unneeded, 1),
+        match reply.status() {
+            DeliveryStatus::Accepted => add(&self.counters.accepted, 1),
+            DeliveryStatus::Repeated => add(&self.counters.repeated, 1),
+            DeliveryStatus::Unneeded | DeliveryStatus::Unspecified => add(&self.counters.unneeded, 1),
         }
         Ok(reply)
     }

@@ -7,7 +7,7 @@ use archipelago::cell::{CellPlan, CellResult, Evolved};
 use codec::Digest;
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{AuditTerms, Cluster, Permissions, Settings};
+use coordinator::{AuditTerms, Cluster, CoordinatorSettings, Permissions};
 use evolution::epoch::{self, EpochOutcome};
 use experiment::{Experiment, Plan};
 use object_store::memory::InMemory;
@@ -29,8 +29,8 @@ fn opening(nonce: u128) -> Opening {
     Opening { nonce: Nonce(nonce), now: 0, owner: Owner::default(), claim: None }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> CoordinatorSettings {
+    CoordinatorSettings {
         terms: Terms::default(),
         nonce: Nonce(2),
         version: "opening".to_owned(),

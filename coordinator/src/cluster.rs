@@ -8,8 +8,8 @@ use crate::serve::change_signal::{ChangeSignal, Listener};
 use crate::state::reply_budget::ReplyBudget;
 use crate::state::workers::shown;
 use crate::state::{
-    ClusterState, DeliveredCells, Delivery, Done, Examination, Fate, Instruction, Lack, Moment, Renewal,
-    Rules, Submission, Ticket, Unfinished,
+    ClusterState, DeliveredCells, Delivery, DeliveryStatus, Done, Examination, Instruction, Moment, Renewal,
+    Rules, Submission, Ticket, Unfinished, UnfitReason,
 };
 use crate::store_watch::StoreWatch;
 use crate::write::open::Opener;
@@ -25,7 +25,7 @@ use experiment::file::BudgetKeys;
 use proto::calls::WorkerCalls;
 use proto::convert::{self, WireError, Work};
 use proto::v1;
-use proto::v1::complete_reply::Fate as WireFate;
+use proto::v1::complete_reply::DeliveryStatus as WireStatus;
 use run::{Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -66,7 +66,7 @@ struct Inner {
     next_ticket: AtomicU64,
     /// How many decisions of operators were carried out.
     decisions: AtomicU64,
-    /// Rings at every change.
+    /// Notified of every change.
     changed: ChangeSignal,
     /// Wakes workers that wait for work, as many as there is work for.
     work: Notify,
@@ -173,7 +173,7 @@ impl Cluster {
     /// Applies something to the state, and has its effects carried out.
     pub(crate) fn apply<T>(&self, change: impl FnOnce(&mut ClusterState, Moment) -> T) -> T {
         let out = self.apply_quietly(change);
-        self.0.changed.ring();
+        self.0.changed.notify();
         out
     }
 
@@ -475,16 +475,18 @@ impl Cluster {
         let slots = slots.min(MOST_PIECES as u32);
         let milliseconds = milliseconds.min(LONGEST_WORK);
         let size = bodies.iter().map(Bytes::len).sum();
-        let more = |state: &mut ClusterState, now: Moment, fate: Fate, delivery: u64| v1::CompleteReply {
-            fate: match fate {
-                Fate::Accepted => WireFate::Accepted,
-                Fate::Repeated => WireFate::Repeated,
-                Fate::Unneeded => WireFate::Unneeded,
+        let more = |state: &mut ClusterState, now: Moment, status: DeliveryStatus, delivery: u64| {
+            v1::CompleteReply {
+                status: match status {
+                    DeliveryStatus::Accepted => WireStatus::Accepted,
+                    DeliveryStatus::Repeated => WireStatus::Repeated,
+                    DeliveryStatus::Unneeded => WireStatus::Unneeded,
+                }
+                .into(),
+                grants: state.more(&worker, slots, &mut budget(direct), now),
+                delivery,
+                durable: state.workers.durable(&worker),
             }
-            .into(),
-            grants: state.more(&worker, slots, &mut budget(direct), now),
-            delivery,
-            durable: state.workers.durable(&worker),
         };
         let reply = match what.ok_or_else(|| invalid(WireError::Missing("head.what")))? {
             What::Epoch(epoch) => {
@@ -497,9 +499,9 @@ impl Cluster {
                 let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), direct);
                 let delivery = self.compute(if direct { size } else { LARGE }, deliver).await??;
                 self.apply(|state, now| {
-                    let (fate, delivery) =
+                    let (status, delivery) =
                         state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;
-                    Ok::<_, Rejection>(more(state, now, fate, delivery))
+                    Ok::<_, Rejection>(more(state, now, status, delivery))
                 })?
             }
             What::Cells(_) => {
@@ -509,8 +511,8 @@ impl Cluster {
                 let results = self.compute(if direct { 0 } else { LARGE }, check).await??;
                 let delivered = DeliveredCells { results, examined, is_trusted: direct };
                 self.apply(|state, now| {
-                    let (fate, delivery) = state.complete_cells(&worker, &work, delivered, now)?;
-                    Ok::<_, Rejection>(more(state, now, fate, delivery))
+                    let (status, delivery) = state.complete_cells(&worker, &work, delivered, now)?;
+                    Ok::<_, Rejection>(more(state, now, status, delivery))
                 })?
             }
             What::Job(job) => {
@@ -518,9 +520,9 @@ impl Cluster {
                 let decode = move || codec::decode::<JobResult>(&joined(&bodies));
                 let result = self.compute(size, decode).await?.map_err(Rejection::from)?;
                 self.apply(|state, now| {
-                    let (fate, delivery) =
+                    let (status, delivery) =
                         state.complete_job(&worker, (&work, &inputs), result, direct, now)?;
-                    Ok::<_, Rejection>(more(state, now, fate, delivery))
+                    Ok::<_, Rejection>(more(state, now, status, delivery))
                 })?
             }
         };
@@ -691,9 +693,9 @@ impl WorkerCalls for Cluster {
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
         let v1::ReleaseRequest { worker, piece, failure, token, unfit, lacks_program } = request;
-        let lack = unfit.then_some(if lacks_program { Lack::Program } else { Lack::Memory });
+        let unfit = unfit.then_some(if lacks_program { UnfitReason::Program } else { UnfitReason::Memory });
         let work = convert::work(piece).map_err(invalid)?;
-        self.apply(|state, now| state.release(&worker, (&work, token), (&failure, lack), now))?;
+        self.apply(|state, now| state.release(&worker, (&work, token), (&failure, unfit), now))?;
         Ok(v1::ReleaseReply {})
     }
 
@@ -720,7 +722,7 @@ async fn tick(cluster: Cluster) {
             before != (state.queue.active(), state.counters.expired)
         });
         if changed {
-            cluster.0.changed.ring();
+            cluster.0.changed.notify();
         }
     }
 }

@@ -4,11 +4,11 @@
 //! is. Without a coordinator everything comes from the store. What is expensive to read is remembered for a while.
 //! Pages are pure functions in `report::dashboard`; this names no problem, what one has to show is handed in.
 
+mod access;
 mod action;
+mod cache;
 #[cfg(test)]
 mod explain_tests;
-mod guard;
-mod memory;
 mod replies;
 mod route;
 mod stream;
@@ -16,21 +16,21 @@ mod web;
 #[cfg(test)]
 mod web_tests;
 
-pub(crate) use guard::Guard;
+pub(crate) use access::AccessCheck;
 pub use route::{Needs, ROUTES, Route};
 pub(crate) use stream::MOST_OF_ONE as STREAMS_OF_ONE_PEER;
 pub(crate) use web::{Web, router};
 pub use web::{serve_cluster, serve_store};
 
 use crate::cluster::Cluster;
-use crate::serve::Front;
+use crate::serve::ServedCluster;
 use crate::state::{ClusterState, Moment};
 use crate::store_watch::StoreWatch;
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use cache::{HistoryCache, MOST_POINTS, Rows};
 use futures::future::BoxFuture;
-use memory::{MOST_POINTS, Memory, Rows};
-use replies::Replies;
+use replies::ReplyCache;
 use report::Section;
 use report::dashboard::page::{Frame, RunPage};
 use report::dashboard::{
@@ -102,12 +102,12 @@ impl std::fmt::Debug for DashboardSettings {
 
 /// Why something cannot be shown or done.
 #[derive(Clone, Debug)]
-pub(crate) struct Problem {
+pub(crate) struct HttpError {
     pub(crate) status: StatusCode,
     pub(crate) message: String,
 }
 
-impl Problem {
+impl HttpError {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
     }
@@ -121,7 +121,7 @@ impl Problem {
 #[derive(Clone)]
 enum Source {
     /// A coordinator, once it has read its store.
-    Live(Front),
+    Live(ServedCluster),
     /// A store alone.
     Stored(Store),
 }
@@ -134,8 +134,8 @@ struct Inner {
     source: Source,
     place: String,
     unix: fn() -> u64,
-    memory: Memory,
-    replies: Replies,
+    cache: HistoryCache,
+    replies: ReplyCache,
     /// Who looks at the state of the cluster does so alone.
     looking: Arc<Semaphore>,
     seen: Mutex<Option<Seen>>,
@@ -150,8 +150,8 @@ struct Seen {
 
 impl Dashboard {
     /// That of a coordinator.
-    pub(crate) fn live(front: Front, settings: &DashboardSettings, unix: fn() -> u64) -> Self {
-        Self::of(Source::Live(front), "coordinator".to_owned(), settings.exhibit.clone(), unix)
+    pub(crate) fn live(served: ServedCluster, settings: &DashboardSettings, unix: fn() -> u64) -> Self {
+        Self::of(Source::Live(served), "coordinator".to_owned(), settings.exhibit.clone(), unix)
     }
 
     /// That of a store without a coordinator.
@@ -160,26 +160,26 @@ impl Dashboard {
     }
 
     fn of(source: Source, place: String, exhibit: Option<Exhibit>, unix: fn() -> u64) -> Self {
-        let (memory, replies, looking) =
-            (Memory::new(exhibit), Replies::default(), Arc::new(Semaphore::new(1)));
-        Self(Arc::new(Inner { source, place, unix, memory, replies, looking, seen: Mutex::default() }))
+        let (cache, replies, looking) =
+            (HistoryCache::new(exhibit), ReplyCache::default(), Arc::new(Semaphore::new(1)));
+        Self(Arc::new(Inner { source, place, unix, cache, replies, looking, seen: Mutex::default() }))
     }
 
     /// The coordinator; nothing where there is a store alone.
-    pub(crate) fn cluster(&self) -> Result<Option<&Cluster>, Problem> {
-        let front = match &self.0.source {
+    pub(crate) fn cluster(&self) -> Result<Option<&Cluster>, HttpError> {
+        let served = match &self.0.source {
             Source::Stored(_) => return Ok(None),
-            Source::Live(front) => front,
+            Source::Live(served) => served,
         };
-        let away = |message: &str| Problem::new(StatusCode::SERVICE_UNAVAILABLE, message);
-        match front.get() {
-            _ if front.is_standby() => Err(away("this coordinator stands by: another one has the store")),
+        let away = |message: &str| HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message);
+        match served.get() {
+            _ if served.is_standby() => Err(away("this coordinator stands by: another one has the store")),
             None => Err(away("the coordinator is reading its store")),
             Some(cluster) => Ok(Some(cluster)),
         }
     }
 
-    fn store(&self) -> Result<&Store, Problem> {
+    fn store(&self) -> Result<&Store, HttpError> {
         match &self.0.source {
             Source::Stored(store) => Ok(store),
             Source::Live(_) => Ok(self.cluster()?.ok_or_else(no_coordinator)?.store()),
@@ -208,12 +208,12 @@ impl Dashboard {
         seen
     }
 
-    fn replies(&self) -> &Replies {
+    fn replies(&self) -> &ReplyCache {
         &self.0.replies
     }
 
     /// How many decisions of operators there were: what was shown before the last one is old.
-    fn decisions(&self) -> Result<u64, Problem> {
+    fn decisions(&self) -> Result<u64, HttpError> {
         Ok(self.cluster()?.map_or(0, Cluster::decisions))
     }
 
@@ -223,8 +223,8 @@ impl Dashboard {
         seen.as_ref().filter(is_fresh).map(|seen| seen.rows.clone())
     }
 
-    async fn rows(&self) -> Result<Rows, Problem> {
-        let Some(cluster) = self.cluster()? else { return self.0.memory.rows(self.store()?).await };
+    async fn rows(&self) -> Result<Rows, HttpError> {
+        let Some(cluster) = self.cluster()? else { return self.0.cache.rows(self.store()?).await };
         let decisions = cluster.decisions();
         if let Some(rows) = self.seen(decisions) {
             return Ok(Rows { rows, unread: 0 });
@@ -237,15 +237,15 @@ impl Dashboard {
     }
 
     /// A page of runs.
-    pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, Problem> {
+    pub(crate) async fn runs(&self, query: RunsQuery) -> Result<RunsPage, HttpError> {
         let Rows { rows, unread } = self.rows().await?;
         let mut page = RunsPage { unread, ..RunsPage::of(&rows, query) };
-        self.0.memory.add_sparks(self.store()?, &mut page.runs).await;
+        self.0.cache.add_sparks(self.store()?, &mut page.runs).await;
         Ok(page)
     }
 
     /// One run, beside the one before of the same experiment; a study with its parts.
-    async fn run_among_others(&self, name: &str) -> Result<RunView, Problem> {
+    async fn run_among_others(&self, name: &str) -> Result<RunView, HttpError> {
         let mut view = self.run(name).await?;
         let Rows { rows, .. } = self.rows().await?;
         view.row.before = predecessor(&rows, name);
@@ -257,14 +257,14 @@ impl Dashboard {
     }
 
     /// One run.
-    pub(crate) async fn run(&self, name: &str) -> Result<RunView, Problem> {
+    pub(crate) async fn run(&self, name: &str) -> Result<RunView, HttpError> {
         if let Some(cluster) = self.cluster()? {
             let (now, store) = (cluster.now(), health(cluster.store_watch()));
             let view = self.look(cluster, |state| live_view(state, name, (now, store))).await;
-            return view.ok_or_else(|| Problem::no_run(name));
+            return view.ok_or_else(|| HttpError::no_run(name));
         }
         let (store, run) = (self.store()?, id(name)?);
-        let row = listing::row(store, &run).await.ok_or_else(|| Problem::no_run(name))?;
+        let row = listing::row(store, &run).await.ok_or_else(|| HttpError::no_run(name))?;
         let phase = match listing::recorded(store, &run).await {
             _ if row.state == "damaged" => Phase::Damaged(reason_of(&row)),
             Ok(recorded) => match listing::phase(store, &run, &recorded.status) {
@@ -282,22 +282,22 @@ impl Dashboard {
     }
 
     /// What lists show of one run.
-    async fn row(&self, name: &str) -> Result<RunRow, Problem> {
+    async fn row(&self, name: &str) -> Result<RunRow, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.row) };
         let row = self.look(cluster, |state| state.row(name)).await;
-        row.ok_or_else(|| Problem::no_run(name))
+        row.ok_or_else(|| HttpError::no_run(name))
     }
 
     /// Why a run makes no progress.
-    async fn explain(&self, name: &str) -> Result<Why, Problem> {
+    async fn explain(&self, name: &str) -> Result<Why, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.why) };
         let (now, store) = (cluster.now(), health(cluster.store_watch()));
         let situation = self.look(cluster, |state| state.situation(name, now, store)).await;
-        Ok(why(&situation.ok_or_else(|| Problem::no_run(name))?))
+        Ok(why(&situation.ok_or_else(|| HttpError::no_run(name))?))
     }
 
     /// The workers.
-    pub(crate) async fn workers(&self) -> Result<WorkersPage, Problem> {
+    pub(crate) async fn workers(&self) -> Result<WorkersPage, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(WorkersPage::default()) };
         let now = cluster.now();
         let look = |state: &ClusterState| WorkersPage {
@@ -313,7 +313,7 @@ impl Dashboard {
         &self,
         name: &str,
         (from, to): (Option<u64>, Option<u64>),
-    ) -> Result<Vec<EventView>, Problem> {
+    ) -> Result<Vec<EventView>, HttpError> {
         // A coordinator knows its runs, and when something may have been written: the store is not asked more than that.
         let (run, moment) = match self.cluster()? {
             Some(cluster) => {
@@ -322,18 +322,18 @@ impl Dashboard {
             }
             None => (id(name)?, (0, String::new())),
         };
-        let log = match self.0.memory.recent_log(&run, &moment) {
+        let log = match self.0.cache.recent_log(&run, &moment) {
             Some(log) => Ok(log),
-            None => self.0.memory.log(self.store()?, self.known(name).await?, moment).await,
+            None => self.0.cache.log(self.store()?, self.known(name).await?, moment).await,
         };
-        let log = log.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
+        let log = log.map_err(|reason| HttpError::new(StatusCode::CONFLICT, reason))?;
         let mut events = log.events.clone();
         events.retain(|event| from.is_none_or(|from| event.at >= from) && to.is_none_or(|to| event.at <= to));
         Ok(events)
     }
 
     /// The id of a run that there is.
-    async fn known(&self, name: &str) -> Result<RunId, Problem> {
+    async fn known(&self, name: &str) -> Result<RunId, HttpError> {
         let run = id(name)?;
         if self.cluster()?.is_some() {
             // The coordinator knows its runs: the store is not asked.
@@ -345,17 +345,17 @@ impl Dashboard {
             Err(error) if error.is_missing() => match listing::row(store, &run).await {
                 // It may have lost that file alone.
                 Some(_) => Ok(run),
-                None => Err(Problem::no_run(name)),
+                None => Err(HttpError::no_run(name)),
             },
-            Err(error) => Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+            Err(error) => Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
             Ok(_) => Ok(run),
         }
     }
 
-    async fn artifacts(&self, name: &str) -> Result<Vec<ArtifactView>, Problem> {
+    async fn artifacts(&self, name: &str) -> Result<Vec<ArtifactView>, HttpError> {
         let (store, run) = (self.store()?, self.known(name).await?);
         let failed =
-            |error: store::StoreError| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+            |error: store::StoreError| HttpError::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
         let mut artifacts = vec![];
         for path in store.list(&run.artifacts()).await.map_err(failed)? {
             let Some((_, Place::Artifact(artifact))) = Place::of(&path) else { continue };
@@ -370,7 +370,7 @@ impl Dashboard {
         &self,
         name: &str,
         range: (Option<u64>, Option<u64>),
-    ) -> Result<RunPage, Problem> {
+    ) -> Result<RunPage, HttpError> {
         let view = self.run_among_others(name).await?;
         let mut page = RunPage { view, range, ..RunPage::default() };
         if self.is_store_silent() {
@@ -383,7 +383,7 @@ impl Dashboard {
             Ok(Err(problem)) => page.missing.push(problem.message),
             Err(_) => page.missing.push("The store is slow: events are not shown yet.".to_owned()),
         }
-        match self.0.memory.history_within(self.store()?, &page.view.row, PATIENCE).await {
+        match self.0.cache.history_within(self.store()?, &page.view.row, PATIENCE).await {
             Ok(Some(known)) => {
                 // What was measured of a run that has ended is not held in memory by its coordinator.
                 page.view.row.strength = page.view.row.strength.or_else(|| known.history.last_strength());
@@ -404,7 +404,12 @@ impl Dashboard {
 
     /// The reply of the JSON API to a path below `/api/v1/`, for a caller at an address. What was replied a moment ago is
     /// replied again.
-    pub(crate) async fn view(&self, path: &str, query: &str, peer: Option<IpAddr>) -> Result<Bytes, Problem> {
+    pub(crate) async fn view(
+        &self,
+        path: &str,
+        query: &str,
+        peer: Option<IpAddr>,
+    ) -> Result<Bytes, HttpError> {
         let decisions = self.decisions()?;
         let key = format!("{path}?{query}");
         if let Some(known) = self.0.replies.known(&key, decisions) {
@@ -433,8 +438,8 @@ impl Dashboard {
                 let row = self.row(run).await?;
                 // A history may take minutes, and is read once for all who wait: that takes no turn.
                 drop(turn);
-                let known = self.0.memory.history(self.store()?, &row).await;
-                let known = known.map_err(|reason| Problem::new(StatusCode::CONFLICT, reason))?;
+                let known = self.0.cache.history(self.store()?, &row).await;
+                let known = known.map_err(|reason| HttpError::new(StatusCode::CONFLICT, reason))?;
                 let what = (*what).to_owned();
                 let write = move || match what.as_str() {
                     "champions" => json_of(&known.history.champions),
@@ -445,7 +450,7 @@ impl Dashboard {
                 self.0.replies.write(key, write).await
             }
             ["workers"] => self.written(key, self.workers().await?).await,
-            _ => Err(Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at `{path}`"))),
+            _ => Err(HttpError::new(StatusCode::NOT_FOUND, format!("there is nothing at `{path}`"))),
         }
     }
 
@@ -454,16 +459,16 @@ impl Dashboard {
         &self,
         key: (String, u64),
         shown: impl Serialize + Send + 'static,
-    ) -> Result<Bytes, Problem> {
+    ) -> Result<Bytes, HttpError> {
         self.0.replies.write(key, move || json_of(&shown)).await
     }
 
     /// The leases of a run.
-    async fn leases(&self, name: &str) -> Result<Vec<LeaseView>, Problem> {
+    async fn leases(&self, name: &str) -> Result<Vec<LeaseView>, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.leases) };
         let now = cluster.now();
         let leases = |state: &ClusterState| state.row(name).map(|_| state.lease_views(name, now));
-        self.look(cluster, leases).await.ok_or_else(|| Problem::no_run(name))
+        self.look(cluster, leases).await.ok_or_else(|| HttpError::no_run(name))
     }
 }
 
@@ -477,7 +482,7 @@ impl StoreView {
     }
 
     /// One run. Other runs of the store are read only if it consists of them.
-    async fn run(&self, name: &str) -> Result<RunView, Problem> {
+    async fn run(&self, name: &str) -> Result<RunView, HttpError> {
         let view = self.0.run(name).await?;
         if view.row.kind == "study" { self.0.run_among_others(name).await } else { Ok(view) }
     }
@@ -503,17 +508,17 @@ fn reason_of(row: &RunRow) -> String {
     reason.split("; nothing was changed").next().unwrap_or_default().to_owned()
 }
 
-fn no_coordinator() -> Problem {
-    Problem::new(StatusCode::CONFLICT, "this is a store without a coordinator: nothing can be changed here")
+fn no_coordinator() -> HttpError {
+    HttpError::new(StatusCode::CONFLICT, "this is a store without a coordinator: nothing can be changed here")
 }
 
-fn id(name: &str) -> Result<RunId, Problem> {
-    RunId::new(name).map_err(|_| Problem::no_run(name))
+fn id(name: &str) -> Result<RunId, HttpError> {
+    RunId::new(name).map_err(|_| HttpError::no_run(name))
 }
 
-fn json_of(shown: &impl Serialize) -> Result<Vec<u8>, Problem> {
+fn json_of(shown: &impl Serialize) -> Result<Vec<u8>, HttpError> {
     let failed =
-        |error: serde_json::Error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+        |error: serde_json::Error| HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
     serde_json::to_vec(shown).map_err(failed)
 }
 
@@ -569,31 +574,31 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    fn number(&self, key: &str) -> Result<Option<u64>, Problem> {
+    fn number(&self, key: &str) -> Result<Option<u64>, HttpError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let bad =
-            |_| Problem::new(StatusCode::BAD_REQUEST, format!("{key}: expected a number, found `{text}`"));
+            |_| HttpError::new(StatusCode::BAD_REQUEST, format!("{key}: expected a number, found `{text}`"));
         text.parse().map(Some).map_err(bad)
     }
 
-    fn runs(&self) -> Result<RunsQuery, Problem> {
+    fn runs(&self) -> Result<RunsQuery, HttpError> {
         let text = |key| self.text(key).unwrap_or_default().to_owned();
         let page = self.number("page")?.unwrap_or(0);
         Ok(RunsQuery { state: text("state"), search: text("search"), page: page.min(1 << 20) as usize })
     }
 
     /// A time: milliseconds since 1970, or a date and a time in UTC.
-    fn time(&self, key: &str) -> Result<Option<u64>, Problem> {
+    fn time(&self, key: &str) -> Result<Option<u64>, HttpError> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let time = text.parse().ok().or_else(|| report::text::parse_moment(text));
         let bad = || {
             let expected = "expected milliseconds since 1970, or a time such as 2026-11-16T05:20:00";
-            Problem::new(StatusCode::BAD_REQUEST, format!("{key}: {expected}, found `{text}`"))
+            HttpError::new(StatusCode::BAD_REQUEST, format!("{key}: {expected}, found `{text}`"))
         };
         time.map(Some).ok_or_else(bad)
     }
 
-    fn range(&self) -> Result<(Option<u64>, Option<u64>), Problem> {
+    fn range(&self) -> Result<(Option<u64>, Option<u64>), HttpError> {
         Ok((self.time("from")?, self.time("to")?))
     }
 }
@@ -612,13 +617,13 @@ pub(crate) fn decoded(text: &str) -> String {
 }
 
 /// The page of an error.
-pub(crate) fn failed_page(frame: &Frame, problem: &Problem) -> String {
+pub(crate) fn failed_page(frame: &Frame, problem: &HttpError) -> String {
     let title = problem.status.canonical_reason().unwrap_or("Error");
     page::failed(frame, title, &problem.message)
 }
 
 /// An error for programs.
-pub(crate) fn failed_value(problem: &Problem) -> Value {
+pub(crate) fn failed_value(problem: &HttpError) -> Value {
     json!({ "error": problem.message })
 }
 

@@ -23,24 +23,24 @@
 
 mod cluster;
 pub mod dashboard;
-mod elsewhere;
 mod histogram;
 mod rejection;
 mod serve;
 mod state;
 mod store_watch;
+mod untrusted_calls;
 mod write;
 
 pub use cluster::{Background, Cluster};
-pub use elsewhere::Elsewhere;
 pub use rejection::Rejection;
 pub use serve::{
-    Ending, Families, Finish, First, Limits, Notify, OpenStore, Permissions, Protection, Reload, ServeError,
-    Settings, Tls, TlsError, TokenError, Tokens, Traces, TracesError, answers, opened, refuse_listener, run,
-    serve_listener, serve_metrics, start, start_local,
+    ConnectionLimits, CoordinatorSettings, Finish, First, MetricFamilies, Notify, OpenStore, Permissions,
+    Protection, Reload, ServeEnding, ServeError, Tls, TlsError, TokenError, Tokens, Traces, TracesError,
+    answers, opened, refuse_listener, run, serve_listener, serve_metrics, start, start_local,
 };
 pub use state::leases;
 pub use state::queue::{QueueError, RunState};
-pub use state::workers::WorkerError;
+pub use state::workers::WorkerRejection;
 pub use state::{AuditTerms, Moment};
+pub use untrusted_calls::UntrustedCalls;
 pub use write::open::read_player_inputs;

@@ -1,7 +1,7 @@
 //! Why calls are rejected.
 
 use crate::state::queue::QueueError;
-use crate::state::workers::WorkerError;
+use crate::state::workers::WorkerRejection;
 use evolution::codec::CodecError;
 use experiment::document::Diagnostics;
 use proto::convert::{WireError, Work};
@@ -16,7 +16,7 @@ use tonic::Status;
 pub enum Rejection {
     /// The worker.
     #[error(transparent)]
-    Worker(#[from] WorkerError),
+    Worker(#[from] WorkerRejection),
     /// The state of the run.
     #[error(transparent)]
     Queue(#[from] QueueError),
@@ -59,7 +59,7 @@ pub enum Rejection {
     },
     /// The piece is not needed.
     #[error("{0} is not handed out")]
-    NotOut(Work),
+    NotLeased(Work),
     /// What another caller was rejected for, who asked for the same.
     #[error("{0}")]
     Repeated(String),
@@ -127,25 +127,24 @@ impl From<Rejection> for Status {
         let text = rejection.to_string();
         match rejection {
             // It should begin again: join, and then repeat what it asked.
-            Rejection::Worker(WorkerError::Unknown(_)) => Self::aborted(text),
+            Rejection::Worker(WorkerRejection::Unknown(_)) => Self::aborted(text),
             Rejection::Queue(QueueError::Unknown(_))
-            | Rejection::NotOut(_)
+            | Rejection::NotLeased(_)
             | Rejection::Over(_)
             | Rejection::Keep(RunError::Unknown { .. }) => Self::not_found(text),
-            Rejection::Worker(WorkerError::Quarantined { .. }) | Rejection::Corrupt(_) => {
+            Rejection::Worker(WorkerRejection::Quarantined { .. }) | Rejection::Corrupt(_) => {
                 Self::permission_denied(text)
             }
-            Rejection::Worker(WorkerError::TooMany | WorkerError::Later(_)) | Rejection::TooMany { .. } => {
-                Self::resource_exhausted(text)
-            }
-            Rejection::Worker(WorkerError::Semantics { .. })
+            Rejection::Worker(WorkerRejection::TooMany | WorkerRejection::Later(_))
+            | Rejection::TooMany { .. } => Self::resource_exhausted(text),
+            Rejection::Worker(WorkerRejection::Semantics { .. })
             | Rejection::Queue(QueueError::Ended(_))
             | Rejection::Unsuitable { .. }
             | Rejection::Repeated(_)
             | Rejection::Keep(RunError::Budget { .. } | RunError::Busy { .. } | RunError::Kind { .. }) => {
                 Self::failed_precondition(text)
             }
-            Rejection::Worker(WorkerError::Name(_) | WorkerError::Id(_))
+            Rejection::Worker(WorkerRejection::Name(_) | WorkerRejection::Id(_))
             | Rejection::Wire(_)
             | Rejection::Codec(_)
             | Rejection::Diagnostics(_)

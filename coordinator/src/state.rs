@@ -13,8 +13,11 @@ mod auditing;
 mod calls;
 mod cell_audits;
 mod cells;
+mod changes;
+mod deliveries;
 mod evolution;
 mod examiner;
+mod grants;
 pub mod leases;
 pub(crate) mod queue;
 mod ready_job;
@@ -29,10 +32,12 @@ mod yardstick;
 
 pub use audit::AuditTerms;
 pub(crate) use audit::{
-    Accepted, Answer, Audits, Author, Authors, Handed, Handouts, Place, Settled, Truth, UNKNOWN,
+    Accepted, Answer, AuditOutcome, Audits, Author, Authors, EpochGrants, GrantedCheckpoint, Place,
+    RecomputedEpoch, UNKNOWN,
 };
-pub(crate) use calls::{DeliveredCells, Delivery, Fate, Instruction, Lack, Renewal};
+pub(crate) use calls::{Instruction, Renewal, UnfitReason};
 pub(crate) use cells::{Cells, Received};
+pub(crate) use deliveries::{DeliveredCells, Delivery, DeliveryStatus};
 pub(crate) use evolution::{Evolution, Receipt};
 pub(crate) use examiner::{Examination, Examiner};
 pub(crate) use ready_job::ReadyJob;
@@ -257,7 +262,7 @@ pub(crate) struct Opened {
 pub(crate) enum OpenedBody {
     Evolution(Box<OpenRun>),
     Cells {
-        progress: Box<archipelago::Progress>,
+        progress: Box<archipelago::CellProgress>,
         files: PlayerFiles,
     },
     Study {
@@ -315,12 +320,12 @@ pub(crate) enum Done {
         run: String,
         place: Place,
         inputs: Digest,
-        truth: Result<Truth, String>,
+        computed: Result<RecomputedEpoch, String>,
     },
     RecomputedCell {
         run: String,
         number: u32,
-        truth: Result<CellResult, String>,
+        computed: Result<CellResult, String>,
     },
     RetractedCells {
         run: String,
@@ -484,10 +489,12 @@ impl ClusterState {
             Done::LookedUp { submission, ticket } => self.looked_up(submission, ticket, now),
             Done::Opened { opened, part, ticket } => self.opened(opened, part, ticket, now),
             Done::Inputs { run, number, inputs } => self.inputs(&run, number, inputs, now),
-            Done::Recomputed { run, place, inputs, truth } => {
-                self.recomputed(&run, (place, &inputs), truth, now);
+            Done::Recomputed { run, place, inputs, computed } => {
+                self.recomputed(&run, (place, &inputs), computed, now);
             }
-            Done::RecomputedCell { run, number, truth } => self.recomputed_cell(&run, number, truth, now),
+            Done::RecomputedCell { run, number, computed } => {
+                self.recomputed_cell(&run, number, computed, now)
+            }
             Done::RetractedCells { run, cells, reason, stored, result } => {
                 self.retracted_cells(&run, (cells, reason), stored, result, now);
             }
@@ -527,7 +534,7 @@ impl ClusterState {
     /// Begins with the runs that were read: studies look for their parts, and what had ended is finished.
     pub(crate) fn begin(&mut self, now: Moment) {
         for run in self.runs.keys().cloned().collect::<Vec<_>>() {
-            self.pump(&run, now);
+            self.advance(&run, now);
         }
         for run in self.queue.open() {
             self.advance_study_of(&run, now);
@@ -540,8 +547,8 @@ impl ClusterState {
     pub(crate) fn write_everything(&mut self, now: Moment) {
         self.write_losses(now);
         for run in self.queue.open() {
-            self.hurry(&run);
-            self.pump(&run, now);
+            self.flush(&run);
+            self.advance(&run, now);
         }
     }
 

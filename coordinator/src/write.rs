@@ -225,11 +225,11 @@ impl Writer {
                     memory::check(examination.memory())?;
                     examination.recompute(&checkpoints).map(Some).map_err(|error| error.to_string())
                 };
-                self.recompute(recompute, move |truth| Done::Recomputed { run, place, inputs, truth });
+                self.recompute(recompute, move |computed| Done::Recomputed { run, place, inputs, computed });
             }
             Effect::RecomputeCell { run, number, plan, files } => {
                 let recompute = move |cluster: &Cluster| compute_cell(cluster, &plan, number, &files);
-                self.recompute(recompute, move |truth| Done::RecomputedCell { run, number, truth });
+                self.recompute(recompute, move |computed| Done::RecomputedCell { run, number, computed });
             }
             Effect::CheckJob { run, number, author, job, inputs, delivered } => {
                 let recompute = move |_: &Cluster| {

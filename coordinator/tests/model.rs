@@ -18,7 +18,7 @@ mod slow_store;
 use bytes::Bytes;
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{Background, Cluster, Permissions, Rejection, Settings};
+use coordinator::{Background, Cluster, CoordinatorSettings, Permissions, Rejection};
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proptest::prelude::*;
@@ -263,8 +263,8 @@ struct World {
     runs: BTreeMap<String, Reference>,
 }
 
-fn settings(life: u64) -> Settings {
-    Settings {
+fn settings(life: u64) -> CoordinatorSettings {
+    CoordinatorSettings {
         terms: Terms::default(),
         nonce: Nonce(u128::from(life) + 1),
         version: "model".to_owned(),

@@ -23,14 +23,14 @@ use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{Background, Cluster, Permissions, Rejection, Settings};
+use coordinator::{Background, Cluster, CoordinatorSettings, Permissions, Rejection};
 use evolution::codec;
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Packet};
 use experiment::{Experiment, Plan, SEMANTICS};
 use proto::calls::WorkerCalls;
 use proto::v1;
-use proto::v1::complete_reply::Fate;
+use proto::v1::complete_reply::DeliveryStatus;
 use proto::v1::run_status::State;
 use run::RunEvent;
 use run::RunId;
@@ -52,8 +52,8 @@ budget = { generations = 24 }
 checkpoint = { every = "1h" }
 "#;
 
-fn settings(life: u128) -> Settings {
-    Settings {
+fn settings(life: u128) -> CoordinatorSettings {
+    CoordinatorSettings {
         terms: Terms::default(),
         nonce: Nonce(life),
         version: "scripted".to_owned(),
@@ -104,7 +104,7 @@ impl Script {
         Self::with(text, &settings(1)).await
     }
 
-    async fn with(text: &str, settings: &Settings) -> Self {
+    async fn with(text: &str, settings: &CoordinatorSettings) -> Self {
         let store = Store::memory();
         let (cluster, background) = coordinator::start(store.clone(), settings, || 0).await.unwrap();
         let run = cluster.submit(parse(text), vec![], 0, false).await.unwrap();
@@ -117,10 +117,10 @@ impl Script {
     }
 
     /// The same, with these settings from then on.
-    async fn restart_with(&mut self, settings: &Settings) {
+    async fn restart_with(&mut self, settings: &CoordinatorSettings) {
         self.background.take().unwrap().abort();
         self.lives += 1;
-        let settings = Settings { nonce: Nonce(self.lives), ..settings.clone() };
+        let settings = CoordinatorSettings { nonce: Nonce(self.lives), ..settings.clone() };
         let started = coordinator::start(self.store.clone(), &settings, || 0).await.unwrap();
         (self.cluster, self.background) = (started.0, Some(started.1));
     }
@@ -339,11 +339,11 @@ async fn a_delivery_is_accepted_at_once_and_durable_later() {
     let script = Script::new(EXPERIMENT).await;
     let grants = script.acquire("a", 3).await;
     let first = script.deliver("a", &grants[0]).await;
-    assert_eq!((first.fate(), first.delivery, first.durable), (Fate::Accepted, 1, 0));
+    assert_eq!((first.status(), first.delivery, first.durable), (DeliveryStatus::Accepted, 1, 0));
     let second = script.deliver("a", &grants[1]).await;
     assert_eq!((second.delivery, second.durable), (2, 0));
     let again = script.deliver("a", &grants[1]).await;
-    assert_eq!((again.fate(), again.delivery), (Fate::Repeated, 0));
+    assert_eq!((again.status(), again.delivery), (DeliveryStatus::Repeated, 0));
     // Whatever a run has is written when it is paused.
     script.cluster.pause(&script.run, true).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;

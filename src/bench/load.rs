@@ -11,14 +11,14 @@ mod pages;
 use super::{Bench, Figure};
 use crate::failure::Failure;
 use crate::run::opening;
-use coordinator::{First, Limits, Settings, opened};
+use coordinator::{ConnectionLimits, CoordinatorSettings, First, opened};
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
 use experiment::{Experiment, Plan, SEMANTICS};
 use proto::chunks;
 use proto::convert::{self, Piece, Work, digest_bytes};
 use proto::v1;
-use proto::v1::complete_reply::Fate;
+use proto::v1::complete_reply::DeliveryStatus;
 use proto::v1::worker_client::WorkerClient;
 use run::RunId;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -154,8 +154,9 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
     let text = experiment::document::read_limited(plan).map_err(experiment::LoadError::from)?;
     let opening = opening();
     let first = Some(First { file, text });
-    let settings = Settings { first, ..Settings::new(opening.nonce, &opening.owner.version) };
-    let limits = Limits { connections: *connections, of_one_peer: *connections };
+    let settings =
+        CoordinatorSettings { first, ..CoordinatorSettings::new(opening.nonce, &opening.owner.version) };
+    let limits = ConnectionLimits { connections: *connections, of_one_peer: *connections };
     let forever = Box::pin(std::future::pending());
     coordinator::serve_listener(
         listener,
@@ -408,7 +409,7 @@ impl Simulated {
         let reply = self.complete(&work, inputs, outcome).await?;
         tally.completed.push(asked.elapsed());
         self.deliveries.durable = reply.durable;
-        if reply.fate() == Fate::Accepted {
+        if reply.status() == DeliveryStatus::Accepted {
             tally.accepted += 1;
             if let (Piece::Epoch { island, epoch }, Some((first, _))) =
                 (work.piece, self.evolvers.get(&work.run))

@@ -7,7 +7,7 @@ use crate::store_argument::{StoreArgument, run_id};
 use crate::terminal::out;
 use checkers::{MAX_DEPTH, Network, PlayerFile, PlayerFileError, Style, Ties};
 use clap::ValueEnum;
-use ensembles::{Distance, Settings, Speciation, Summary};
+use ensembles::{Distance, Speciation, SpeciationSettings, SpeciationSummary};
 use experiment::document::explain;
 use run::players::Reference;
 use run::states::States;
@@ -30,13 +30,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     epsilon: Option<f64>,
     /// Neighbours, itself counted, that make a player the core of a species
-    #[arg(long, default_value_t = Settings::default().min_points)]
+    #[arg(long, default_value_t = SpeciationSettings::default().min_points)]
     min_points: usize,
     /// What to do with players that resemble no other
     #[arg(long, value_enum, default_value = "drop")]
     noise: NoiseName,
     /// Plies to search when the members of a species play each other
-    #[arg(long, default_value_t = Settings::default().depth,
+    #[arg(long, default_value_t = SpeciationSettings::default().depth,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     depth: u32,
     /// Openings that each two members play, with both colours
@@ -124,8 +124,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::Other(format!("cannot write {}: {error}", path.display())))
 }
 
-fn show(summary: &Summary) {
-    let Summary { population, species, outsiders, epsilon, .. } = summary;
+fn show(summary: &SpeciationSummary) {
+    let SpeciationSummary { population, species, outsiders, epsilon, .. } = summary;
     let (count, outside) = (species.len(), outsiders.len());
     out!("{population} players, {count} species, {outside} of no species (epsilon {epsilon})");
     for (number, species) in species.iter().enumerate() {
@@ -139,8 +139,8 @@ fn show(summary: &Summary) {
 }
 
 impl Arguments {
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> SpeciationSettings {
+        SpeciationSettings {
             distance: match self.distance {
                 DistanceName::Weights => Distance::Weights,
                 DistanceName::Behaviour => Distance::BEHAVIOUR,
@@ -163,7 +163,7 @@ impl Arguments {
                     TiesName::Random => Ties::Random,
                 },
             },
-            ..Settings::default()
+            ..SpeciationSettings::default()
         }
     }
 

@@ -360,7 +360,7 @@ async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
         return None;
     }
     let distances = Distances::euclidean(&points).ok()?;
-    let min_points = ensembles::Settings::default().min_points;
+    let min_points = ensembles::SpeciationSettings::default().min_points;
     let dbscan = Dbscan { epsilon: species::epsilon(&distances, min_points), min_points };
     let species = dbscan.cluster(&distances).species(Noise::Drop, &distances);
     let fittest = |members: &Vec<usize>| {

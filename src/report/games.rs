@@ -2,7 +2,7 @@
 
 use checkers::{PdnResult, Piece, Position, Side, Squares};
 use report::Ply;
-use tournament::{Ending, GameRecord, RecordError};
+use tournament::{GameEnding, GameRecord, RecordError};
 
 /// A game between players of these names; the record holds the points of the first.
 pub(crate) fn shown(
@@ -26,9 +26,9 @@ pub(crate) fn shown(
 
 fn result(game: &GameRecord) -> &'static str {
     match (game.ending, game.result()) {
-        (Ending::Repetition, _) => "drawn by repetition",
-        (Ending::NoProgress, _) => "draw (no progress)",
-        (Ending::TooLong, _) => "draw (move limit)",
+        (GameEnding::Repetition, _) => "drawn by repetition",
+        (GameEnding::NoProgress, _) => "draw (no progress)",
+        (GameEnding::TooLong, _) => "draw (move limit)",
         (_, PdnResult::BlackWon) => "black wins",
         (_, _) => "white wins",
     }

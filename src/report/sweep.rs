@@ -3,7 +3,7 @@
 use super::{Report, found, made, maze};
 use crate::failure::Failure;
 use crate::maze_study;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult, Evolved};
 use experiment::Sweep;
 use experiment::file::SweepReport;
@@ -50,7 +50,7 @@ pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str)
 
 /// The digest of a sweep whose cells are all there.
 fn digest(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Option<String> {
-    let mut progress = Progress::new(CellPlan::Sweep(Box::new(plan.clone())));
+    let mut progress = CellProgress::new(CellPlan::Sweep(Box::new(plan.clone())));
     for (number, cell) in cells {
         progress.add(*number, CellResult::Evolved(cell.clone()));
     }

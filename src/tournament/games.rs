@@ -3,12 +3,12 @@
 use super::TournamentArgument;
 use crate::failure::Failure;
 use crate::terminal::write_out;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::CellPlan;
 use clap::ValueEnum;
 use run::RunId;
 use std::process::ExitCode;
-use tournament::{Ending, GameRecord, Points};
+use tournament::{GameEnding, GameRecord, Points};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Only games that ended for this reason: `no-move`, `repetition`, `no-progress`, `too-long`, `illegal-move`, `crash`,
     /// `time` or `adjudicated`
     #[arg(long, value_parser = parse_ending)]
-    reason: Option<Ending>,
+    reason: Option<GameEnding>,
     /// Only games from this opening, by its number in the list of the American Checker Federation, or of a
     /// sharp start
     #[arg(long, value_name = "NUMBER")]
@@ -40,9 +40,9 @@ enum ResultName {
     Drawn,
 }
 
-fn parse_ending(word: &str) -> Result<Ending, String> {
-    let words: Vec<&str> = Ending::ALL.iter().map(|ending| ending.word()).collect();
-    let found = Ending::ALL.into_iter().find(|ending| ending.word() == word);
+fn parse_ending(word: &str) -> Result<GameEnding, String> {
+    let words: Vec<&str> = GameEnding::ALL.iter().map(|ending| ending.word()).collect();
+    let found = GameEnding::ALL.into_iter().find(|ending| ending.word() == word);
     found.ok_or_else(|| format!("expected {}", words.join(", ")))
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// The games that are wanted.
 pub(super) fn pdn(
     run: &RunId,
-    progress: &Progress,
+    progress: &CellProgress,
     wants: impl Fn(&Seen<'_>) -> bool,
 ) -> Result<String, Failure> {
     let CellPlan::Tournament(plan) = progress.plan() else { return Ok(String::new()) };
@@ -84,7 +84,7 @@ pub(super) fn pdn(
 
 impl Arguments {
     /// Names that no player has are errors.
-    fn check(&self, progress: &Progress) -> Result<(), Failure> {
+    fn check(&self, progress: &CellProgress) -> Result<(), Failure> {
         let CellPlan::Tournament(plan) = progress.plan() else { return Ok(()) };
         for name in self.player.iter().chain(&self.opponent) {
             if !plan.players().iter().any(|player| player.name == *name) {

@@ -1,24 +1,24 @@
 //! What a tournament says: standings, teams, and how games ended.
 
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::CellPlan;
 use experiment::Tournament;
 use experiment::tournament::{PlayerKeys, PublishedKeys};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tournament::{CrossTable, Encounter, Ending, Interval, Race, Rating, Ratings, Tally};
+use tournament::{CrossTable, Encounter, GameEnding, Interval, Race, Rating, Ratings, Tally};
 
 /// What a tournament came to, as far as it has been played.
 pub(crate) struct Outcome<'a> {
     pub(crate) plan: &'a Tournament,
     pub(crate) table: CrossTable,
     pub(crate) ratings: Ratings,
-    pub(crate) endings: Vec<(Ending, u64)>,
-    pub(super) progress: &'a Progress,
+    pub(crate) endings: Vec<(GameEnding, u64)>,
+    pub(super) progress: &'a CellProgress,
 }
 
 /// A player and what it scored.
-pub(crate) struct Standing<'a> {
+pub(crate) struct PlayerStanding<'a> {
     pub(crate) player: usize,
     pub(crate) name: &'a str,
     pub(crate) rating: Rating,
@@ -34,11 +34,11 @@ pub(crate) struct Meeting<'a> {
 
 impl<'a> Outcome<'a> {
     /// What is known of a tournament; nothing of a sweep.
-    pub(crate) fn of(progress: &'a Progress) -> Option<Self> {
+    pub(crate) fn of(progress: &'a CellProgress) -> Option<Self> {
         let CellPlan::Tournament(plan) = progress.plan() else { return None };
         let table = progress.cross_table();
         let ratings = Ratings::of(&table);
-        let mut endings: Vec<(Ending, u64)> = Ending::ALL.iter().map(|ending| (*ending, 0)).collect();
+        let mut endings: Vec<(GameEnding, u64)> = GameEnding::ALL.iter().map(|ending| (*ending, 0)).collect();
         for game in progress.games().flat_map(|(_, _, pair)| pair) {
             endings
                 .iter_mut()
@@ -59,14 +59,15 @@ impl<'a> Outcome<'a> {
     }
 
     /// All players, the strongest first; of equals the one that the file names first.
-    pub(crate) fn standings(&self) -> Vec<Standing<'a>> {
-        let standing = |(player, keys): (usize, &'a PlayerKeys)| Standing {
+    pub(crate) fn standings(&self) -> Vec<PlayerStanding<'a>> {
+        let standing = |(player, keys): (usize, &'a PlayerKeys)| PlayerStanding {
             player,
             name: &keys.name,
             rating: self.ratings.of_player(player),
             tally: self.table.total(player),
         };
-        let mut standings: Vec<Standing<'a>> = self.plan.players().iter().enumerate().map(standing).collect();
+        let mut standings: Vec<PlayerStanding<'a>> =
+            self.plan.players().iter().enumerate().map(standing).collect();
         standings.sort_by(|one, other| other.rating.elo.total_cmp(&one.rating.elo));
         standings
     }
@@ -104,7 +105,7 @@ impl<'a> Outcome<'a> {
 
     /// Everything as one object.
     pub(crate) fn json(&self) -> Value {
-        let player = |Standing { player, name, rating, tally }: &Standing<'_>| {
+        let player = |PlayerStanding { player, name, rating, tally }: &PlayerStanding<'_>| {
             let team = self.plan.players()[*player].team();
             json!({ "name": name, "team": team, "rating": rating, "results": counts(tally) })
         };

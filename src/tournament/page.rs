@@ -1,9 +1,9 @@
 //! A page that needs nothing else: the tables of a tournament, plots of them, and games to step through.
 
-use super::outcome::{Outcome, Standing};
+use super::outcome::{Outcome, PlayerStanding};
 use crate::report::games::shown;
 use crate::report::made;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use report::chart::{Bars, Range, Ranges, Stack};
 use report::text::{code, count};
 use report::{Block, Document, Figure, Section, Step, Table, Tile};
@@ -16,7 +16,7 @@ const PLOTTED: usize = 60;
 const ROWS: usize = 500;
 
 /// The whole page, before it is written.
-pub(super) fn document(run: &RunId, progress: &Progress, outcome: &Outcome<'_>, flag: &str) -> Document {
+pub(super) fn document(run: &RunId, progress: &CellProgress, outcome: &Outcome<'_>, flag: &str) -> Document {
     let standings = outcome.standings();
     let mut sections = vec![Section::new("ratings", "Ratings", ratings(outcome, &standings))];
     sections.extend(outcome.teams().map(|table| Section::new("teams", "Teams", vec![Block::Table(table)])));
@@ -40,7 +40,7 @@ pub(super) fn document(run: &RunId, progress: &Progress, outcome: &Outcome<'_>, 
     }
 }
 
-fn headline(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> String {
+fn headline(progress: &CellProgress, outcome: &Outcome<'_>, standings: &[PlayerStanding<'_>]) -> String {
     let (done, all) = (progress.done().len() as u64, u64::from(progress.plan().len()));
     let state = if progress.is_complete() {
         String::new()
@@ -57,13 +57,13 @@ fn headline(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_
 }
 
 /// How many players have the best rating, as it is shown.
-fn level(standings: &[Standing<'_>]) -> usize {
-    let shown = |standing: &Standing<'_>| standing.rating.elo.round();
+fn level(standings: &[PlayerStanding<'_>]) -> usize {
+    let shown = |standing: &PlayerStanding<'_>| standing.rating.elo.round();
     let best = standings.first().map(shown);
     standings.iter().take_while(|standing| Some(shown(standing)) == best).count()
 }
 
-fn tiles(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Tile> {
+fn tiles(outcome: &Outcome<'_>, standings: &[PlayerStanding<'_>]) -> Vec<Tile> {
     let draws = format!("{:.0} %", 100.0 * outcome.ratings.draws_of_equals());
     let mut tiles = vec![
         Tile::new("Games", count(outcome.games()), ""),
@@ -81,8 +81,8 @@ fn tiles(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Tile> {
     tiles
 }
 
-fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
-    let row = |standing: &Standing<'_>| Range {
+fn ratings(outcome: &Outcome<'_>, standings: &[PlayerStanding<'_>]) -> Vec<Block> {
+    let row = |standing: &PlayerStanding<'_>| Range {
         label: standing.name.to_owned(),
         value: standing.rating.elo,
         low: standing.rating.low,
@@ -105,8 +105,8 @@ fn ratings(outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
 }
 
 /// What each player's games came to, as bars.
-fn results(standings: &[Standing<'_>]) -> Block {
-    let stack = |(place, standing): (usize, &Standing<'_>)| {
+fn results(standings: &[PlayerStanding<'_>]) -> Block {
+    let stack = |(place, standing): (usize, &PlayerStanding<'_>)| {
         let tally = &standing.tally;
         let games = tally.games().max(1) as f64;
         let share = |count: u64| 100.0 * count as f64 / games;
@@ -149,7 +149,7 @@ fn endings(outcome: &Outcome<'_>) -> Table {
 }
 
 /// A win, a loss and a draw of the strongest player, against the next strongest if they have met.
-fn games(progress: &Progress, outcome: &Outcome<'_>, standings: &[Standing<'_>]) -> Vec<Block> {
+fn games(progress: &CellProgress, outcome: &Outcome<'_>, standings: &[PlayerStanding<'_>]) -> Vec<Block> {
     let [first, second, ..] = standings else { return vec![] };
     let all = outcome.plan.schedule().pairings();
     let with = |pairing: usize, player: usize| all[pairing].contains(&player);
@@ -183,7 +183,7 @@ fn kind(game: &GameRecord, is_first: bool) -> usize {
     }
 }
 
-fn what_was_played(run: &RunId, progress: &Progress, outcome: &Outcome<'_>, flag: &str) -> Section {
+fn what_was_played(run: &RunId, progress: &CellProgress, outcome: &Outcome<'_>, flag: &str) -> Section {
     let digest = progress.digest().map(|digest| ("digest".to_owned(), code(&digest.to_string())));
     let facts = [("run".to_owned(), code(run.as_str()))].into_iter().chain(digest).collect();
     let steps = vec![

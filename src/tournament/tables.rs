@@ -1,9 +1,9 @@
 //! A tournament as tables: the same for the screen, for pages and for programs.
 
-use super::outcome::{Meeting, Outcome, Standing};
+use super::outcome::{Meeting, Outcome, PlayerStanding};
 use experiment::tournament::PublishedKeys;
 use report::{Table, csv, markdown};
-use tournament::{Interval, Race, Rating, Tally, Verdict};
+use tournament::{Interval, Race, Rating, SprtVerdict, Tally};
 
 /// The most players of whom a cross table is printed on a screen.
 const WIDEST: usize = 24;
@@ -25,7 +25,7 @@ impl Outcome<'_> {
         let columns = ["place", "player", "Elo", "95 %", "score", "games", "won", "drawn", "lost"];
         let caption = "Ratings in Elo above the mean of all players, where these lie with 95 % confidence";
         let mut table = Table::new(caption, &columns);
-        for (place, Standing { name, rating, tally, .. }) in self.standings().iter().enumerate() {
+        for (place, PlayerStanding { name, rating, tally, .. }) in self.standings().iter().enumerate() {
             let [elo, low, high] = [rating.elo, rating.low, rating.high].map(whole);
             let games = [tally.games(), tally.wins, tally.draws, tally.losses].map(|count| count.to_string());
             let player = [(place + 1).to_string(), (*name).to_owned(), elo.to_string()];
@@ -68,8 +68,8 @@ impl Outcome<'_> {
     pub(super) fn cross_table(&self) -> Table {
         let standings = self.standings();
         let places = (1..=standings.len()).map(|place| place.to_string());
-        let row = |(place, one): (usize, &Standing<'_>)| {
-            let cell = |other: &Standing<'_>| {
+        let row = |(place, one): (usize, &PlayerStanding<'_>)| {
+            let cell = |other: &PlayerStanding<'_>| {
                 let tally = self.table.between(one.player, other.player);
                 if tally.games() == 0 { "–".to_owned() } else { score(tally.score()) }
             };
@@ -101,8 +101,8 @@ impl Outcome<'_> {
 
     fn verdict(&self, race: &Race) -> String {
         match (self.plan.sprt(), race.verdict) {
-            (Some(sprt), Some(Verdict::Greater)) => format!("{} Elo", sprt.elo1),
-            (Some(sprt), Some(Verdict::Lesser)) => format!("{} Elo", sprt.elo0),
+            (Some(sprt), Some(SprtVerdict::Greater)) => format!("{} Elo", sprt.elo1),
+            (Some(sprt), Some(SprtVerdict::Lesser)) => format!("{} Elo", sprt.elo0),
             _ => "undecided".to_owned(),
         }
     }
@@ -142,7 +142,7 @@ impl Outcome<'_> {
     pub(crate) fn players_csv(&self) -> String {
         let columns = ["player", "team", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "score"];
         let mut table = Table::new("", &columns);
-        for Standing { player, name, rating: Rating { elo, low, high }, tally } in self.standings() {
+        for PlayerStanding { player, name, rating: Rating { elo, low, high }, tally } in self.standings() {
             let team = self.plan.players()[player].team();
             let numbers = [elo, low, high].map(|number| number.to_string());
             let names = [name, team].map(str::to_owned);

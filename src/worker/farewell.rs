@@ -11,7 +11,7 @@ use proto::v1;
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Code;
-use worker::{Grpc, Look, REFUSED, Trust};
+use worker::{ConnectionProbe, Grpc, REFUSED, Trust};
 
 /// How long to wait between two calls.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -48,7 +48,9 @@ async fn inform(settings: &Settings, reason: String) -> Option<()> {
     let tokens = credentials.and_then(|credentials| tokens(&credentials, &urls).ok()).unwrap_or_default();
     // Without an authority to trust, there is only the handshake that says so.
     let calls = channels(&urls, &trust).ok().map(|channels| Grpc::new(channels, tokens));
-    let look = Look::new(&urls[0], &trust).or_else(|_| Look::new(&urls[0], &Trust::default())).ok();
+    let look = ConnectionProbe::new(&urls[0], &trust)
+        .or_else(|_| ConnectionProbe::new(&urls[0], &Trust::default()))
+        .ok();
     let worker = format!("{:032x}", rand::random::<u128>());
     let request = v1::LeaveRequest { worker, reason, misconfigured: true };
     let mut refused: Option<Instant> = None;

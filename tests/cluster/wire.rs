@@ -3,7 +3,7 @@
 use crate::process::{Coordinator, DIGEST, EXPERIMENT, Folder};
 use proto::v1;
 use proto::v1::complete_head::What;
-use proto::v1::complete_reply::Fate;
+use proto::v1::complete_reply::DeliveryStatus;
 use proto::v1::operator_client::OperatorClient;
 use proto::v1::worker_client::WorkerClient;
 use tonic::transport::{Channel, Endpoint};
@@ -34,9 +34,9 @@ impl Rogue {
         self.client.acquire(request).await.map(|reply| reply.into_inner().grants)
     }
 
-    async fn complete(&mut self, parts: Vec<v1::complete_part::Part>) -> Result<Fate, Status> {
+    async fn complete(&mut self, parts: Vec<v1::complete_part::Part>) -> Result<DeliveryStatus, Status> {
         let parts: Vec<_> = parts.into_iter().map(|part| v1::CompletePart { part: Some(part) }).collect();
-        self.client.complete(futures::stream::iter(parts)).await.map(|reply| reply.into_inner().fate())
+        self.client.complete(futures::stream::iter(parts)).await.map(|reply| reply.into_inner().status())
     }
 
     /// Delivers bytes as an epoch.
@@ -45,7 +45,7 @@ impl Rogue {
         piece: Option<v1::Piece>,
         result: v1::EpochResult,
         body: &'static [u8],
-    ) -> Result<Fate, Status> {
+    ) -> Result<DeliveryStatus, Status> {
         use v1::complete_part::Part;
         let (worker, what) = (self.id.clone(), Some(What::Epoch(result)));
         let head = v1::CompleteHead { worker, piece, milliseconds: 1, what, slots: 0 };
@@ -93,7 +93,7 @@ async fn malformed_and_oversized_messages_are_refused() {
     let run = coordinator.submit(EXPERIMENT);
     let mut rogue = Rogue::new(&coordinator, "rogue").await;
     rogue.join(experiment::SEMANTICS).await.unwrap();
-    let refused = |result: Result<Fate, Status>| result.unwrap_err().code();
+    let refused = |result: Result<DeliveryStatus, Status>| result.unwrap_err().code();
     assert_eq!(refused(rogue.complete(vec![]).await), Code::InvalidArgument);
     let chunk = Part::Chunk(v1::Chunk { bytes: "no head".into() });
     assert_eq!(refused(rogue.complete(vec![chunk]).await), Code::InvalidArgument);

@@ -66,7 +66,7 @@ fn hub_commands() {
         "hub\nset-param name=variant value=english\ninit\nlevel nodes=100\ngo analyze\nfoo\nstop\nping\nquit\n",
         "level move-time=0.001\ngo ponder\nponder-hit\nlevel moves=3 time=0.01 inc=0\ngo think\nquit\n",
     ]);
-    let settings = hub::Settings { depth: 2, ..hub::Settings::default() };
+    let settings = hub::EngineSettings { depth: 2, ..hub::EngineSettings::default() };
     try_out("Hub", 150, &lines, |input| {
         let mut player = checkers::PlayerSpec::Random.build();
         drop(hub::serve(std::io::Cursor::new(input.to_vec()), std::io::sink(), &mut *player, &settings));
@@ -177,8 +177,8 @@ fn stored_runs_with_changed_objects() {
 }
 
 /// How a coordinator starts on such a store.
-fn settings() -> coordinator::Settings {
-    coordinator::Settings {
+fn settings() -> coordinator::CoordinatorSettings {
+    coordinator::CoordinatorSettings {
         terms: coordinator::leases::Terms::default(),
         nonce: store::Nonce(7),
         version: "fuzz".to_owned(),

@@ -16,7 +16,7 @@ use crate::replay;
 use crate::scenario::{Scenario, Trouble};
 use crate::{block_on, number, plan, submit};
 use bytes::Bytes;
-use coordinator::{Background, Cluster, Elsewhere, ServeError};
+use coordinator::{Background, Cluster, ServeError, UntrustedCalls};
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochTask, Packet};
 use experiment::{Experiment, Plan};
@@ -386,8 +386,8 @@ impl World {
     }
 }
 
-async fn worker_of(cluster: &Cluster) -> Elsewhere {
-    let calls = Elsewhere::new(cluster.clone(), "worker");
+async fn worker_of(cluster: &Cluster) -> UntrustedCalls {
+    let calls = UntrustedCalls::new(cluster.clone(), "worker");
     let join = v1::JoinRequest {
         worker: "worker".to_owned(),
         name: "worker".to_owned(),
@@ -410,7 +410,7 @@ async fn acquire(cluster: &Cluster) -> Option<(v1::CompleteHead, Vec<Bytes>)> {
 }
 
 /// A body that a grant names, or brings along.
-async fn body(calls: &Elsewhere, grant: &v1::Grant, inline: Option<Bytes>, digest: Bytes) -> Bytes {
+async fn body(calls: &UntrustedCalls, grant: &v1::Grant, inline: Option<Bytes>, digest: Bytes) -> Bytes {
     if let Some(bytes) = inline {
         return bytes;
     }
@@ -419,7 +419,7 @@ async fn body(calls: &Elsewhere, grant: &v1::Grant, inline: Option<Bytes>, diges
 }
 
 /// What an epoch comes to, as a worker delivers it.
-async fn computed(calls: &Elsewhere, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
+async fn computed(calls: &UntrustedCalls, grant: &v1::Grant) -> (v1::CompleteHead, Vec<Bytes>) {
     let piece = grant.piece.clone().unwrap();
     let Some(v1::piece::What::Epoch(v1::EpochPiece { island, epoch })) = piece.what else {
         unreachable!("there are only epochs")

@@ -4,7 +4,7 @@ use crate::byzantine::{Byzantine, Manner};
 use crate::scenario::{Scenario, StoreTrouble};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
-use coordinator::{Ending, Permissions, Settings};
+use coordinator::{CoordinatorSettings, Permissions, ServeEnding};
 use hyper_util::rt::TokioIo;
 use proto::v1;
 use proto::v1::operator_client::OperatorClient;
@@ -96,10 +96,10 @@ impl AsyncWrite for Wire {
 }
 
 /// The settings of the coordinator of this number.
-pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> Settings {
+pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> CoordinatorSettings {
     let lease = scenario.lease;
     let terms = Terms { lease, hedge_after: lease, ..Terms::default() };
-    Settings {
+    CoordinatorSettings {
         terms,
         nonce: Nonce(nonce),
         version: "simulated".to_owned(),
@@ -144,7 +144,7 @@ pub(crate) async fn coordinate(
         let store = store.clone();
         let ending = coordinator::run(incoming, None, store, settings, || 0, std::future::pending()).await;
         match ending {
-            Ok(ending) => assert_eq!(ending, Ending::Succeeded, "it was not asked to stop"),
+            Ok(ending) => assert_eq!(ending, ServeEnding::Succeeded, "it was not asked to stop"),
             Err(error) if scenario.store == StoreTrouble::Nothing => return Err(error.into()),
             Err(error) => tracing::warn!(%error, "a coordinator ended"),
         }

@@ -5,7 +5,7 @@ use crate::network::{config, settings};
 use crate::scenario::{Scenario, Trouble};
 use crate::{ASYNCHRONOUS, SYNCHRONOUS, block_on, submit};
 use bytes::Bytes;
-use coordinator::Elsewhere;
+use coordinator::UntrustedCalls;
 use prost::Message;
 use proto::calls::WorkerCalls;
 use proto::v1;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A coordinator whose replies have mistakes.
 struct Mistaken {
-    calls: Elsewhere,
+    calls: UntrustedCalls,
     mutator: Mutex<Mutator>,
 }
 
@@ -83,7 +83,7 @@ async fn work(text: &str, round: u64) -> u64 {
     let store = Store::memory();
     let run = submit(store.clone(), &scenario, round).await;
     let (cluster, background) = coordinator::start(store, &settings(1, &scenario), || 0).await.unwrap();
-    let calls = Elsewhere::new(cluster.clone(), "worker");
+    let calls = UntrustedCalls::new(cluster.clone(), "worker");
     let mutator = Mutex::new(Mutator::new(&format!("replies {round}")));
     let config = config("worker".to_owned(), "worker".to_owned(), round);
     let forever = std::future::pending();

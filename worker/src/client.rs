@@ -1,8 +1,8 @@
 //! Calls to the coordinator: repeated until it answers, for as long as it is worth waiting.
 
 use crate::backoff::Backoff;
+use crate::connection_probe::ConnectionProbe;
 use crate::credentials::{CredentialError, Trust, root_cause};
-use crate::look::Look;
 use bytes::Bytes;
 use proto::calls::WorkerCalls;
 use proto::v1;
@@ -44,7 +44,7 @@ pub struct Identity {
     /// What the jitter of retries is drawn from.
     pub seed: u64,
     /// How to find out whether there can be a connection at all, if no call succeeds.
-    pub look: Option<Look>,
+    pub look: Option<ConnectionProbe>,
 }
 
 /// Why a worker cannot continue.

@@ -76,7 +76,7 @@ impl Interceptor for Bearer {
 }
 
 /// A connection whose calls carry a token.
-pub type Line = InterceptedService<Channel, Bearer>;
+pub type AuthorizedChannel = InterceptedService<Channel, Bearer>;
 
 /// Whom to trust, and who to be, as PEM.
 #[derive(Clone, Default, PartialEq, Eq)]

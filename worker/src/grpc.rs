@@ -1,6 +1,6 @@
 //! The calls of a worker over gRPC: bodies travel in chunks.
 
-use crate::credentials::{Bearer, Line, Token};
+use crate::credentials::{AuthorizedChannel, Bearer, Token};
 use bytes::Bytes;
 use proto::calls::WorkerCalls;
 use proto::chunks::{self, Assembly, ChunkError};
@@ -37,7 +37,7 @@ impl Grpc {
     }
 
     /// Makes a call. If its token is refused, the next one is shown at once, each of them at most once.
-    async fn call<T, F>(&self, call: impl Fn(WorkerClient<Line>) -> F) -> Result<T, Status>
+    async fn call<T, F>(&self, call: impl Fn(WorkerClient<AuthorizedChannel>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
     {
@@ -64,7 +64,7 @@ impl Grpc {
     async fn call_with<T, F>(
         &self,
         token: Option<&Token>,
-        call: &impl Fn(WorkerClient<Line>) -> F,
+        call: &impl Fn(WorkerClient<AuthorizedChannel>) -> F,
     ) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
@@ -100,14 +100,14 @@ impl Drop for Attempt<'_> {
     }
 }
 
-fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Line> {
+fn client(channel: Channel, token: Option<Token>) -> WorkerClient<AuthorizedChannel> {
     WorkerClient::with_interceptor(channel, Bearer(token)).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 #[tonic::async_trait]
 impl WorkerCalls for Grpc {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.join(request).await.map(Response::into_inner) }
         };
@@ -115,7 +115,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.acquire(request).await.map(Response::into_inner) }
         };
@@ -123,7 +123,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.plan(request).await.map(Response::into_inner) }
         };
@@ -131,7 +131,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
-        let fetch = |mut client: WorkerClient<Line>| {
+        let fetch = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move {
                 let mut stream = client.fetch(request).await?.into_inner();
@@ -147,7 +147,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.renew(request).await.map(Response::into_inner) }
         };
@@ -162,7 +162,7 @@ impl WorkerCalls for Grpc {
         use v1::checkpoint_part::Part;
         let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(&bytes).map(Part::Chunk));
         let parts: Vec<_> = parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect();
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let parts = tokio_stream::iter(parts.clone());
             async move { client.checkpoint(parts).await.map(Response::into_inner) }
         };
@@ -178,7 +178,7 @@ impl WorkerCalls for Grpc {
         let chunks = chunks::cut_all(&bodies).into_iter().map(Part::Chunk);
         let parts = std::iter::once(Part::Head(head)).chain(chunks);
         let parts: Vec<_> = parts.map(|part| v1::CompletePart { part: Some(part) }).collect();
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let parts = tokio_stream::iter(parts.clone());
             async move { client.complete(parts).await.map(Response::into_inner) }
         };
@@ -186,7 +186,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.release(request).await.map(Response::into_inner) }
         };
@@ -194,7 +194,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
-        let call = |mut client: WorkerClient<Line>| {
+        let call = |mut client: WorkerClient<AuthorizedChannel>| {
             let request = request.clone();
             async move { client.leave(request).await.map(Response::into_inner) }
         };

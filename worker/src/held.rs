@@ -81,7 +81,7 @@ impl Held {
 }
 
 /// What the pool reports.
-pub(crate) enum Report {
+pub(crate) enum PieceReport {
     /// Of an epoch.
     Epoch { work: Work, grant: u64, message: Box<Message> },
     /// Of a cell: nothing if it was asked to stop.
@@ -90,7 +90,7 @@ pub(crate) enum Report {
     Job { work: Work, grant: u64, result: Result<JobResult, String> },
 }
 
-impl Report {
+impl PieceReport {
     /// The grant that it belongs to.
     pub(crate) fn of(&self) -> (&Work, u64) {
         match self {

@@ -7,24 +7,24 @@
 mod backoff;
 mod cache;
 mod client;
+mod connection_probe;
 mod credentials;
 mod gauge;
 mod grpc;
 mod held;
-mod look;
 mod memory;
 mod pool;
 mod session;
 mod supply;
 
 pub use client::{CallError, Identity, REFUSED, endpoint};
-pub use credentials::{Bearer, CredentialError, Line, Token, Trust, check_token_is_safe};
+pub use connection_probe::ConnectionProbe;
+pub use credentials::{AuthorizedChannel, Bearer, CredentialError, Token, Trust, check_token_is_safe};
 pub use gauge::{Gauge, Gauges};
 pub use grpc::Grpc;
-pub use look::Look;
 pub use memory::available_memory;
 pub use pool::{EpochJob, Message, Pool, PoolError, Stop};
-pub use session::{Config, Departed, Replacements, WorkerError, run, run_replacing};
+pub use session::{Config, Replacements, SessionEnd, WorkerError, run, run_replacing};
 
 /// How many threads are worth starting: the cores that this process may use, as its cgroup and its affinity allow.
 pub fn available_threads() -> usize {

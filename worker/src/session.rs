@@ -6,7 +6,7 @@
 mod delivery;
 
 use crate::client::{CallError, Calls, Client, Identity};
-use crate::held::{Held, Phase, Report};
+use crate::held::{Held, Phase, PieceReport};
 use crate::memory::{Fit, Memory};
 use crate::pool::{EpochJob, Message, Pool, PoolError, Stop, guarded};
 use crate::supply::{PreparedPlan, Ready, Supply, SupplyError};
@@ -54,7 +54,7 @@ pub struct Config {
 
 /// How a worker came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Departed {
+pub enum SessionEnd {
     /// The coordinator said that all runs are finished.
     Done,
     /// All runs have ended, but this one failed.
@@ -86,7 +86,7 @@ pub fn run<'a>(
     calls: Arc<dyn WorkerCalls>,
     pool: Pool,
     shutdown: impl Future<Output = ()> + Send + 'a,
-) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
+) -> Pin<Box<dyn Future<Output = Result<SessionEnd, WorkerError>> + Send + 'a>> {
     let (_, replacements) = mpsc::unbounded_channel();
     run_replacing(config, (calls, replacements), pool, shutdown)
 }
@@ -98,7 +98,7 @@ pub fn run_replacing<'a>(
     calls: (Arc<dyn WorkerCalls>, Replacements),
     pool: Pool,
     shutdown: impl Future<Output = ()> + Send + 'a,
-) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + 'a>> {
+) -> Pin<Box<dyn Future<Output = Result<SessionEnd, WorkerError>> + Send + 'a>> {
     boxed(config, calls, pool, Box::pin(shutdown))
 }
 
@@ -111,7 +111,7 @@ fn boxed(
     calls: (Arc<dyn WorkerCalls>, Replacements),
     pool: Pool,
     shutdown: Pin<Box<dyn Future<Output = ()> + Send + '_>>,
-) -> Pin<Box<dyn Future<Output = Result<Departed, WorkerError>> + Send + '_>> {
+) -> Pin<Box<dyn Future<Output = Result<SessionEnd, WorkerError>> + Send + '_>> {
     Box::pin(join_and_work(config, calls, pool, shutdown))
 }
 
@@ -120,7 +120,7 @@ async fn join_and_work(
     (calls, mut replacements): (Arc<dyn WorkerCalls>, Replacements),
     pool: Pool,
     shutdown: impl Future<Output = ()>,
-) -> Result<Departed, WorkerError> {
+) -> Result<SessionEnd, WorkerError> {
     let client = Client::new(calls, config.identity, pool.threads(), config.undurable_bytes);
     let mut shutdown = std::pin::pin!(shutdown);
     let mut joining = std::pin::pin!(client.join());
@@ -130,7 +130,7 @@ async fn join_and_work(
             Some(calls) = replacements.recv() => client.replace(calls),
             () = &mut shutdown => {
                 tracing::info!("asked to stop before a coordinator had answered");
-                return Ok(Departed::Drained);
+                return Ok(SessionEnd::Drained);
             }
         }
     };
@@ -165,8 +165,8 @@ struct Session {
     /// Pieces that calls under way have asked for.
     asked: usize,
     renewing: bool,
-    reports: mpsc::UnboundedReceiver<Report>,
-    reporter: mpsc::UnboundedSender<Report>,
+    reports: mpsc::UnboundedReceiver<PieceReport>,
+    reporter: mpsc::UnboundedSender<PieceReport>,
     /// About how long an epoch takes.
     epoch_time: Duration,
     memory: Memory,
@@ -174,7 +174,7 @@ struct Session {
     need: u64,
     draining: Option<Instant>,
     /// How the runs ended, once the coordinator has said so.
-    done: Option<Departed>,
+    done: Option<SessionEnd>,
 }
 
 impl Session {
@@ -212,18 +212,18 @@ impl Session {
         mut self,
         renew_every: Duration,
         mut shutdown: std::pin::Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Departed, WorkerError> {
+    ) -> Result<SessionEnd, WorkerError> {
         let mut renewals = tokio::time::interval(renew_every);
         renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let departed = loop {
+        let end = loop {
             self.acquire();
-            if let Some(departed) = self.is_over() {
-                break departed;
+            if let Some(end) = self.is_over() {
+                break end;
             }
             let deadline = self.draining;
             tokio::select! {
                 biased;
-                () = until(deadline) => break Departed::Drained,
+                () = until(deadline) => break SessionEnd::Drained,
                 () = &mut shutdown, if deadline.is_none() => self.drain(),
                 _ = renewals.tick() => self.renew(),
                 Some(calls) = self.replacements.recv() => self.change_over(calls),
@@ -236,8 +236,8 @@ impl Session {
                 },
             }
         };
-        self.leave(&departed).await;
-        Ok(departed)
+        self.leave(&end).await;
+        Ok(end)
     }
 
     /// Calls over these from now on, as soon as the coordinator accepts them.
@@ -248,11 +248,11 @@ impl Session {
     }
 
     /// Whether there is nothing left to wait for.
-    fn is_over(&self) -> Option<Departed> {
+    fn is_over(&self) -> Option<SessionEnd> {
         if !self.held.is_empty() {
             return None;
         }
-        let drained = self.draining.map(|_| Departed::Drained);
+        let drained = self.draining.map(|_| SessionEnd::Drained);
         self.done.clone().or(drained)
     }
 
@@ -307,9 +307,9 @@ impl Session {
                 self.client.durable(generation, reply.durable);
                 if reply.done {
                     self.done = Some(match reply.outcome() {
-                        v1::Outcome::Finished => Departed::Done,
-                        v1::Outcome::Failed => Departed::Failed(reply.reason),
-                        v1::Outcome::Cancelled => Departed::Cancelled(reply.reason),
+                        v1::Outcome::Finished => SessionEnd::Done,
+                        v1::Outcome::Failed => SessionEnd::Failed(reply.reason),
+                        v1::Outcome::Cancelled => SessionEnd::Cancelled(reply.reason),
                     });
                 }
                 self.accept_all(reply.grants);
@@ -448,7 +448,7 @@ impl Session {
                     if let Message::Done { task, outcome, .. } = &message {
                         supply.keep(&work.run, task.island, outcome.left, &outcome.state);
                     }
-                    let _ = reporter.send(Report::Epoch {
+                    let _ = reporter.send(PieceReport::Epoch {
                         work: work.clone(),
                         grant,
                         message: Box::new(message),
@@ -475,7 +475,7 @@ impl Session {
         self.pool.spawn(move || {
             let result = guarded(|| activity.watch(|| job.compute(&inputs)));
             let result = result.and_then(|result| result.map_err(|error| error.to_string()));
-            let _ = reporter.send(Report::Job { work, grant, result });
+            let _ = reporter.send(PieceReport::Job { work, grant, result });
         });
     }
 
@@ -494,17 +494,17 @@ impl Session {
             let compute = || activity.watch(|| plan.compute(number, contestants, || stop.is_asked()));
             let result = guarded(compute).and_then(|result| result.map_err(|error| error.to_string()));
             let result = result.map_err(|reason| format!("cell {number}: {reason}"));
-            let _ = reporter.send(Report::Cell { work, grant, number, result });
+            let _ = reporter.send(PieceReport::Cell { work, grant, number, result });
         });
     }
 
     /// Hears from the pool. What belongs to a grant that is gone is not needed any more.
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: PieceReport) {
         let (work, grant) = report.of();
         let (work, grant) = (work.clone(), grant);
         let Some(held) = self.held.get_mut(&work).filter(|held| held.grant == grant) else { return };
         match report {
-            Report::Epoch { message, .. } => match *message {
+            PieceReport::Epoch { message, .. } => match *message {
                 Message::Checkpoint { standing, bytes, .. } => {
                     held.checkpoint = Some((standing, bytes));
                     self.upload(&work);
@@ -516,11 +516,11 @@ impl Session {
                 Message::Stopped { .. } => self.stopped(&work),
                 Message::Failed { reason, .. } => self.give_back(&work, &reason),
             },
-            Report::Job { result, .. } => match result {
+            PieceReport::Job { result, .. } => match result {
                 Ok(result) => self.deliver_job(&work, &result),
                 Err(reason) => self.give_back(&work, &reason),
             },
-            Report::Cell { number, result, .. } => match result {
+            PieceReport::Cell { number, result, .. } => match result {
                 Ok(result) => {
                     held.cells.push(result.map(|result| (number, result)));
                     if held.cells.len() as u32 == held.wanted {
@@ -595,13 +595,13 @@ impl Session {
     }
 
     /// Says goodbye; the coordinator need not hear it.
-    async fn leave(&mut self, departed: &Departed) {
+    async fn leave(&mut self, end: &SessionEnd) {
         self.answers.abort_all();
-        let reason = match departed {
-            Departed::Done => "nothing is left to do",
-            Departed::Failed(_) => "a run has failed",
-            Departed::Cancelled(_) => "a run was cancelled",
-            Departed::Drained => "asked to stop",
+        let reason = match end {
+            SessionEnd::Done => "nothing is left to do",
+            SessionEnd::Failed(_) => "a run has failed",
+            SessionEnd::Cancelled(_) => "a run was cancelled",
+            SessionEnd::Drained => "asked to stop",
         };
         let request =
             v1::LeaveRequest { worker: self.client.id(), reason: reason.to_owned(), misconfigured: false };

@@ -1,6 +1,6 @@
 //! What operators do on the dashboard.
 
-use super::{Dashboard, Problem, no_coordinator};
+use super::{Dashboard, HttpError, no_coordinator};
 use crate::cluster::Cluster;
 use crate::rejection::Rejection;
 use axum::http::StatusCode;
@@ -50,7 +50,7 @@ pub(super) async fn act(
     path: &str,
     parts: &[String],
     body: &[u8],
-) -> Result<Value, Problem> {
+) -> Result<Value, HttpError> {
     let cluster = dashboard.cluster()?.ok_or_else(no_coordinator)?;
     let part = parts.first().map_or("", String::as_str);
     let done = match path {
@@ -71,40 +71,41 @@ pub(super) async fn act(
         "/api/v1/workers/{worker}/drain" => {
             let Drain { drain } = read(body)?;
             let is_known = cluster.drain(part, drain);
-            let unknown = || Problem::new(StatusCode::NOT_FOUND, format!("there is no worker `{part}`"));
+            let unknown = || HttpError::new(StatusCode::NOT_FOUND, format!("there is no worker `{part}`"));
             return is_known.then(|| json!({ "worker": part, "drain": drain })).ok_or_else(unknown);
         }
-        _ => return Err(Problem::new(StatusCode::NOT_FOUND, "there is no such action")),
+        _ => return Err(HttpError::new(StatusCode::NOT_FOUND, "there is no such action")),
     };
     done.map_err(rejected)?;
     Ok(json!({ "run": part }))
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
     // An action without details may come without a body.
     let body = if body.is_empty() { b"{}" } else { body };
     let bad =
-        |error: serde_json::Error| Problem::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}"));
+        |error: serde_json::Error| HttpError::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}"));
     serde_json::from_slice(body).map_err(bad)
 }
 
-async fn submit(cluster: &Cluster, submission: Submission) -> Result<Value, Problem> {
+async fn submit(cluster: &Cluster, submission: Submission) -> Result<Value, HttpError> {
     let Submission { text, file, seed, priority, fresh } = submission;
     if seed.is_some_and(|seed| seed > i64::MAX as u64) || text.len() as u64 > MAX_BYTES {
         let message =
             format!("expected a seed of at most {} and a text of at most {MAX_BYTES} bytes", i64::MAX);
-        return Err(Problem::new(StatusCode::BAD_REQUEST, message));
+        return Err(HttpError::new(StatusCode::BAD_REQUEST, message));
     }
     let file = file.unwrap_or_else(|| "experiment.toml".to_owned());
     // A sweep of a million cells takes a while to check.
     let checked = tokio::task::spawn_blocking(move || experiment::parse(&file, &text, seed)).await;
-    let plan = checked.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-    let plan = plan.map_err(|report| Problem::new(StatusCode::BAD_REQUEST, report.to_string()))?;
+    let plan =
+        checked.map_err(|error| HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    let plan = plan.map_err(|report| HttpError::new(StatusCode::BAD_REQUEST, report.to_string()))?;
     let run = cluster.submit(plan, vec![], priority, fresh).await.map_err(rejected)?;
     Ok(json!({ "run": run }))
 }
 
-fn rejected(rejection: Rejection) -> Problem {
+fn rejected(rejection: Rejection) -> HttpError {
     let status = Status::from(rejection);
     let code = match status.code() {
         Code::NotFound => StatusCode::NOT_FOUND,
@@ -113,5 +114,5 @@ fn rejected(rejection: Rejection) -> Problem {
         Code::Unavailable | Code::Internal | Code::Unknown => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::CONFLICT,
     };
-    Problem::new(code, status.message())
+    HttpError::new(code, status.message())
 }

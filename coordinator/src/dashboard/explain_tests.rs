@@ -2,7 +2,7 @@
 
 use super::health;
 use crate::cluster::{Background, Cluster};
-use crate::serve::{Permissions, Settings, start};
+use crate::serve::{CoordinatorSettings, Permissions, start};
 use crate::state::AuditTerms;
 use crate::state::leases::Terms;
 use bytes::Bytes;
@@ -26,8 +26,8 @@ budget = { generations = 4 }
 checkpoint = { every = "1h" }
 "#;
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> CoordinatorSettings {
+    CoordinatorSettings {
         terms: Terms { failures: 100, ..Terms::default() },
         nonce: Nonce(1),
         version: "staged".to_owned(),

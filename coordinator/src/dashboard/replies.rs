@@ -1,6 +1,6 @@
 //! Replies as they were made a moment ago: many callers who ask for the same one cost little more than one.
 
-use super::Problem;
+use super::HttpError;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const WRITTEN_AT_ONCE: usize = 2;
 const READ_OF_ONE: usize = 4;
 
 /// What was replied, and what is being replied.
-pub(super) struct Replies {
+pub(super) struct ReplyCache {
     known: Mutex<BTreeMap<String, Reply>>,
     writing: Semaphore,
     turns: Mutex<BTreeMap<Option<IpAddr>, Arc<Semaphore>>>,
@@ -34,14 +34,14 @@ struct Reply {
     body: Bytes,
 }
 
-impl Default for Replies {
+impl Default for ReplyCache {
     fn default() -> Self {
         let writing = Semaphore::new(WRITTEN_AT_ONCE);
         Self { known: Mutex::default(), writing, turns: Mutex::default() }
     }
 }
 
-impl Replies {
+impl ReplyCache {
     /// What was replied a moment ago, if no operator has changed anything since.
     pub(super) fn known(&self, key: &str, decisions: u64) -> Option<Bytes> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,14 +64,14 @@ impl Replies {
     pub(super) async fn write(
         &self,
         (key, decisions): (String, u64),
-        write: impl FnOnce() -> Result<Vec<u8>, Problem> + Send + 'static,
-    ) -> Result<Bytes, Problem> {
+        write: impl FnOnce() -> Result<Vec<u8>, HttpError> + Send + 'static,
+    ) -> Result<Bytes, HttpError> {
         let _permit = self.writing.acquire().await;
         if let Some(known) = self.known(&key, decisions) {
             return Ok(known);
         }
         let failed = |error: tokio::task::JoinError| {
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         };
         let body = Bytes::from(tokio::task::spawn_blocking(write).await.map_err(failed)??);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

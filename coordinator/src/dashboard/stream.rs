@@ -3,7 +3,7 @@
 //! Streams have a budget of their own, of all callers and of each, so that they shut out neither probes nor each other. A
 //! stream ends before its connection does; browsers open the next one by themselves. Nothing waits for a stream.
 
-use super::{Dashboard, Problem};
+use super::{Dashboard, HttpError};
 use crate::serve::change_signal::Listener;
 use crate::serve::principal::network;
 use axum::body::{Body, Bytes};
@@ -119,10 +119,10 @@ impl Watch {
 }
 
 /// A stream for a caller, if there is a place for it.
-pub(super) fn open(dashboard: &Dashboard, streams: &Streams, peer: IpAddr) -> Result<Response, Problem> {
+pub(super) fn open(dashboard: &Dashboard, streams: &Streams, peer: IpAddr) -> Result<Response, HttpError> {
     let changes = dashboard.cluster()?.map(crate::cluster::Cluster::changes);
     let full = || {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open: this one is not refreshed")
+        HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open: this one is not refreshed")
     };
     let place = streams.take(peer).ok_or_else(full)?;
     let now = Instant::now();

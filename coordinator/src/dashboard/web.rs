@@ -1,14 +1,14 @@
 //! The dashboard over HTTP: every request passes the same checks, in the same order.
 
-use super::guard::{Caller, Guard};
+use super::access::{AccessCheck, Caller};
 use super::route::{Needs, Route};
 use super::stream::{self, Streams};
 use super::{
-    Dashboard, Exhibit, Offers, PlayError, PlayTable, Problem, Query, action, failed_page, failed_value,
+    Dashboard, Exhibit, HttpError, Offers, PlayError, PlayTable, Query, action, failed_page, failed_value,
 };
 use crate::cluster::Cluster;
-use crate::serve::connections::{HEAD, HttpPeer, HttpSeat, serve_http};
-use crate::serve::{Front, LivePermissions, Pace};
+use crate::serve::connections::{HEAD, HttpPeer, HttpSlot, serve_http};
+use crate::serve::{LivePermissions, RateLimit, ServedCluster};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -42,10 +42,10 @@ const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 #[derive(Clone)]
 pub(crate) struct Web {
     dashboard: Dashboard,
-    guard: Guard,
+    access: AccessCheck,
     streams: Streams,
-    requests: Arc<Pace>,
-    log_ins: Arc<Pace>,
+    requests: Arc<RateLimit>,
+    log_ins: Arc<RateLimit>,
     table: Option<PlayTable>,
     form: PlayForm,
 }
@@ -58,10 +58,10 @@ enum Shown {
 }
 
 impl Web {
-    pub(crate) fn new(dashboard: Dashboard, guard: Guard) -> Self {
+    pub(crate) fn new(dashboard: Dashboard, access: AccessCheck) -> Self {
         Self {
             dashboard,
-            guard,
+            access,
             streams: Streams::default(),
             requests: Arc::default(),
             log_ins: Arc::default(),
@@ -76,8 +76,8 @@ impl Web {
     }
 
     /// What checks requests.
-    pub(crate) fn guard(&self) -> &Guard {
-        &self.guard
+    pub(crate) fn access(&self) -> &AccessCheck {
+        &self.access
     }
 }
 
@@ -106,11 +106,11 @@ pub async fn serve_cluster(
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) {
-    let front = Front::default();
-    front.open(cluster);
+    let served = ServedCluster::default();
+    served.open(cluster);
     let settings = super::DashboardSettings { hosts: vec![], exhibit, notify: None };
     let table = (None, PlayForm::default());
-    serve_open(listener, Dashboard::live(front, &settings, unix), table, unix, shutdown).await;
+    serve_open(listener, Dashboard::live(served, &settings, unix), table, unix, shutdown).await;
 }
 
 async fn serve_open(
@@ -121,7 +121,8 @@ async fn serve_open(
     shutdown: BoxFuture<'_, ()>,
 ) {
     let permissions: Arc<LivePermissions> = Arc::default();
-    let web = Web::new(dashboard, Guard::new(permissions, &[], vec![], false, unix)).with_table(table, form);
+    let web =
+        Web::new(dashboard, AccessCheck::new(permissions, &[], vec![], false, unix)).with_table(table, form);
     tokio::select! {
         () = serve_http(listener, None, router(web), HEAD) => {}
         () = shutdown => {}
@@ -155,7 +156,7 @@ fn protect(headers: &mut HeaderMap) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-fn failed(web: &Web, is_api: bool, asked: &str, problem: &Problem) -> Response {
+fn failed(web: &Web, is_api: bool, asked: &str, problem: &HttpError) -> Response {
     if problem.status == StatusCode::UNAUTHORIZED && !is_api {
         let next = if asked == "/" { String::new() } else { format!("?next={}", page::query(asked)) };
         return Redirect::to(&format!("/login{next}")).into_response();
@@ -175,18 +176,18 @@ fn json(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
+async fn answer(web: &Web, request: Request) -> Result<Response, HttpError> {
     let (parts, body) = request.into_parts();
     let (headers, path) = (&parts.headers, parts.uri.path());
     let peer = parts.extensions.get::<HttpPeer>().map(|HttpPeer(peer)| *peer);
-    web.guard.check_host(headers)?;
+    web.access.check_host(headers)?;
     if peer.is_some_and(|peer| !web.requests.admits(peer, REQUESTS, Instant::now())) {
-        return Err(Problem::new(
+        return Err(HttpError::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests from one address: slow down",
         ));
     }
-    let nothing = || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this address");
+    let nothing = || HttpError::new(StatusCode::NOT_FOUND, "there is nothing at this address");
     let (route, segments) = Route::of(path).ok_or_else(nothing)?;
     let method = parts.method.as_str();
     let Some(needs) = route.needs(method) else {
@@ -194,7 +195,7 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             web,
             path.starts_with("/api/"),
             path,
-            &Problem::new(
+            &HttpError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 format!("expected {}, found another method", route.allowed()),
             ),
@@ -204,19 +205,19 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
         }
         return Ok(response);
     };
-    let caller = web.guard.caller(headers, peer);
+    let caller = web.access.caller(headers, peer);
     if method == "GET" {
-        Guard::check_reader(headers)?;
+        AccessCheck::check_reader(headers)?;
     } else {
-        web.guard.check_origin(headers, caller)?;
+        web.access.check_origin(headers, caller)?;
     }
-    Guard::check(needs, caller)?;
+    AccessCheck::check(needs, caller)?;
     let query = Query::parse(parts.uri.query().unwrap_or(""));
     match (route.path, method) {
         ("/login", "GET") => Ok(Html(page::login("", next_page(&query))).into_response()),
         ("/login", _) => log_in(web, peer, headers, body).await,
         ("/logout", _) => {
-            let cookie = [(header::SET_COOKIE, web.guard.log_out(headers))];
+            let cookie = [(header::SET_COOKIE, web.access.log_out(headers))];
             Ok((cookie, Redirect::to("/login")).into_response())
         }
         ("/assets/dashboard.css", _) => Ok(asset("text/css", dashboard::style())),
@@ -229,8 +230,8 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             let stream =
                 stream::open(&web.dashboard, &web.streams, peer.unwrap_or(IpAddr::from([127, 0, 0, 1])))?;
             // Streams have a budget of their own: the connection of one gives way to no other.
-            if let Some(seat) = parts.extensions.get::<HttpSeat>() {
-                seat.keep();
+            if let Some(slot) = parts.extensions.get::<HttpSlot>() {
+                slot.keep();
             }
             Ok(stream)
         }
@@ -244,11 +245,12 @@ async fn answer(web: &Web, request: Request) -> Result<Response, Problem> {
             let table = web.table.as_ref().ok_or_else(no_table)?;
             check_is_json(headers)?;
             let body = read(body, LARGEST_BODY).await?;
-            let asked = serde_json::from_slice(&body)
-                .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}")))?;
+            let asked = serde_json::from_slice(&body).map_err(|error| {
+                HttpError::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}"))
+            })?;
             let failed = |error: PlayError| {
                 let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                Problem::new(status, error.message)
+                HttpError::new(status, error.message)
             };
             Ok(json(&table(asked).await.map_err(failed)?))
         }
@@ -285,7 +287,7 @@ impl Web {
         segments: &[String],
         query: &Query,
         caller: Caller,
-    ) -> Result<Response, Problem> {
+    ) -> Result<Response, HttpError> {
         let shown =
             |page: Bytes| ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
         let (decisions, replies) = (self.dashboard.decisions()?, self.dashboard.replies());
@@ -339,24 +341,24 @@ fn asset(kind: &'static str, text: String) -> Response {
     (headers, text).into_response()
 }
 
-fn no_table() -> Problem {
+fn no_table() -> HttpError {
     let message = "nothing is played here: `atoll dashboard` and `atoll play PLAYER --web` do";
-    Problem::new(StatusCode::NOT_FOUND, message)
+    HttpError::new(StatusCode::NOT_FOUND, message)
 }
 
 /// Other sites cannot send JSON without asking first, and are not answered when they do.
-fn check_is_json(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_is_json(headers: &HeaderMap) -> Result<(), HttpError> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim();
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected `application/json` as the content type"))
+    Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected `application/json` as the content type"))
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes, Problem> {
+async fn read(body: Body, limit: usize) -> Result<Bytes, HttpError> {
     let large = |_| {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {limit} bytes, all of them"))
+        HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("expected at most {limit} bytes, all of them"))
     };
     axum::body::to_bytes(body, limit).await.map_err(large)
 }
@@ -366,20 +368,20 @@ async fn log_in(
     peer: Option<IpAddr>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Response, Problem> {
+) -> Result<Response, HttpError> {
     if peer.is_some_and(|peer| !web.log_ins.admits(peer, LOG_INS, Instant::now())) {
-        return Err(Problem::new(
+        return Err(HttpError::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too many log-ins from one address: slow down",
         ));
     }
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     if !kind.starts_with("application/x-www-form-urlencoded") {
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected a form"));
+        return Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected a form"));
     }
     let body = read(body, LARGEST_BODY).await?;
     let form = Query::parse(&String::from_utf8_lossy(&body));
-    let Some(cookie) = form.text("token").and_then(|token| web.guard.log_in(token.trim(), headers)) else {
+    let Some(cookie) = form.text("token").and_then(|token| web.access.log_in(token.trim(), headers)) else {
         let message = "This token is not known here, or is not one of a viewer or an operator.";
         let page = page::login(message, next_page(&form));
         return Ok((StatusCode::FORBIDDEN, Html(page)).into_response());

@@ -1,12 +1,12 @@
 //! Every method of every path, by callers who may not: nothing changes. The description says what there is.
 
+use super::access::AccessCheck;
 use super::explain_tests::Stage;
-use super::guard::Guard;
 use super::route::{Needs, ROUTES, Route};
 use super::web::Web;
 use super::{Dashboard, DashboardSettings, Exhibit, Offers, PlayTable};
 use crate::serve::connections::{HEAD, HttpPeer, serve_http};
-use crate::serve::{Front, LivePermissions, Permissions, Tokens, http};
+use crate::serve::{LivePermissions, Permissions, ServedCluster, Tokens, http};
 use axum::Extension;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
@@ -119,13 +119,13 @@ fn protecting() -> Permissions {
 /// Everything that a coordinator serves over HTTP, and a board if one is offered.
 fn served(cluster: &crate::Cluster, permissions: Permissions, offers: Offers) -> axum::Router {
     let Offers { exhibit, table, form } = offers;
-    let front = Front::default();
-    front.open(cluster.clone());
+    let served = ServedCluster::default();
+    served.open(cluster.clone());
     let settings = DashboardSettings { hosts: vec![], exhibit, notify: None };
-    let dashboard = Dashboard::live(front.clone(), &settings, || 1000);
+    let dashboard = Dashboard::live(served.clone(), &settings, || 1000);
     let permissions = Arc::new(LivePermissions::new(permissions));
-    let guard = Guard::new(permissions.clone(), b"secret", vec![], false, || 1000);
-    http::router(front, permissions, None, Web::new(dashboard, guard).with_table(table, form))
+    let access = AccessCheck::new(permissions.clone(), b"secret", vec![], false, || 1000);
+    http::router(served, permissions, None, Web::new(dashboard, access).with_table(table, form))
 }
 
 async fn text(response: Response) -> String {

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 /// Listeners wake in the order of waiting. A `watch` channel would wake them at random, and a simulation would not
 /// repeat itself.
 #[derive(Clone)]
-pub(crate) struct ChangeSignal(Arc<Rings>);
+pub(crate) struct ChangeSignal(Arc<Changes>);
 
-struct Rings {
+struct Changes {
     count: AtomicU64,
     waiting: Notify,
 }
@@ -19,45 +19,45 @@ struct Rings {
 /// A listener for a signal.
 pub(crate) struct Listener {
     signal: ChangeSignal,
-    heard: u64,
+    seen: u64,
 }
 
 impl ChangeSignal {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Rings { count: AtomicU64::new(1), waiting: Notify::new() }))
+        Self(Arc::new(Changes { count: AtomicU64::new(1), waiting: Notify::new() }))
     }
 
-    pub(crate) fn ring(&self) {
+    pub(crate) fn notify(&self) {
         self.0.count.fetch_add(1, SeqCst);
         self.0.waiting.notify_waiters();
     }
 
-    /// How often it has rung; never 0.
+    /// How often it was notified of a change; never 0.
     pub(crate) fn count(&self) -> u64 {
         self.0.count.load(SeqCst)
     }
 
     pub(crate) fn listen(&self) -> Listener {
-        Listener { signal: self.clone(), heard: self.count() }
+        Listener { signal: self.clone(), seen: self.count() }
     }
 }
 
 impl Listener {
-    /// Waits until it rings, or has rung since it was last heard.
+    /// Waits for a change since the last one that it has seen.
     pub(crate) async fn changed(&mut self) {
         let signal = self.signal.clone();
-        let mut ring = std::pin::pin!(signal.0.waiting.notified());
-        // From here on no ring is missed; the one before is in the count.
-        ring.as_mut().enable();
-        if signal.count() == self.heard {
-            ring.await;
+        let mut change = std::pin::pin!(signal.0.waiting.notified());
+        // From here on no change is missed; the one before is in the count.
+        change.as_mut().enable();
+        if signal.count() == self.seen {
+            change.await;
         }
-        self.heard = signal.count();
+        self.seen = signal.count();
     }
 
-    /// Takes note of all rings so far.
+    /// Takes note of all changes so far.
     pub(crate) fn catch_up(&mut self) {
-        self.heard = self.signal.count();
+        self.seen = self.signal.count();
     }
 }
 
@@ -68,14 +68,14 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn no_ring_is_missed() {
+    fn no_change_is_missed() {
         let signal = ChangeSignal::new();
         let mut listener = signal.listen();
         assert!(listener.changed().now_or_never().is_none());
-        signal.ring();
-        assert!(listener.changed().now_or_never().is_some(), "it rang before somebody waited");
+        signal.notify();
+        assert!(listener.changed().now_or_never().is_some(), "it changed before the wait");
         assert!(listener.changed().now_or_never().is_none(), "once");
-        signal.ring();
+        signal.notify();
         listener.catch_up();
         assert!(listener.changed().now_or_never().is_none());
     }
@@ -93,7 +93,7 @@ mod tests {
             })
             .collect();
         tokio::task::yield_now().await;
-        signal.ring();
+        signal.notify();
         for task in waiting {
             task.await.unwrap();
         }

@@ -1,6 +1,6 @@
 //! Connections: counted, encrypted where that is asked for, and closed if they do not begin to speak.
 
-use super::census::{Census, Limits, Seat};
+use super::connection_slots::{ConnectionLimits, ConnectionSlot, ConnectionSlots};
 use super::tls::LiveTls;
 use crate::dashboard::STREAMS_OF_ONE_PEER;
 use axum::Extension;
@@ -40,20 +40,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What probes, scrapers and browsers need of one address, beside the streams of open pages: all of these pages may be read
 /// at the same time.
 const BESIDE_STREAMS: usize = STREAMS_OF_ONE_PEER + 64;
-const FEW: Limits = Limits { connections: 768, of_one_peer: STREAMS_OF_ONE_PEER + BESIDE_STREAMS };
+const FEW: ConnectionLimits =
+    ConnectionLimits { connections: 768, of_one_peer: STREAMS_OF_ONE_PEER + BESIDE_STREAMS };
 
-/// The connections of a listener, each with a seat.
-fn admitted(listener: TcpListener, limits: Limits) -> impl Stream<Item = Admitted> + Send + 'static {
-    unfold((listener, Census::new(limits)), |(listener, census)| async move {
+/// The connections of a listener, each with a slot.
+fn admitted(
+    listener: TcpListener,
+    limits: ConnectionLimits,
+) -> impl Stream<Item = Admitted> + Send + 'static {
+    unfold((listener, ConnectionSlots::new(limits)), |(listener, slots)| async move {
         loop {
             match listener.accept().await {
                 Ok((stream, peer)) => {
                     // Small messages are sent at once: many an epoch is shorter than the delay otherwise.
                     if stream.set_nodelay(true).is_ok()
-                        && let Some((seat, gives_way)) = census.seat(peer.ip())
+                        && let Some((slot, gives_way)) = slots.take(peer.ip())
                     {
-                        let admitted = Admitted { stream, gives_way, seat: Arc::new(seat) };
-                        return Some((admitted, (listener, census)));
+                        let admitted = Admitted { stream, gives_way, slot: Arc::new(slot) };
+                        return Some((admitted, (listener, slots)));
                     }
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
@@ -66,7 +70,7 @@ fn admitted(listener: TcpListener, limits: Limits) -> impl Stream<Item = Admitte
 /// time is closed.
 pub(crate) fn connections(
     listener: TcpListener,
-    limits: Limits,
+    limits: ConnectionLimits,
     tls: Option<Arc<LiveTls>>,
     opening: Duration,
 ) -> impl Stream<Item = io::Result<Connection>> + Send + 'static {
@@ -87,7 +91,7 @@ pub(crate) fn connections(
 struct Admitted {
     stream: TcpStream,
     gives_way: oneshot::Receiver<()>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl AsyncRead for Admitted {
@@ -142,17 +146,17 @@ impl Connected for Admitted {
 pub(crate) struct Caller {
     tcp: TcpConnectInfo,
     tls: Option<TlsConnectInfo<TcpConnectInfo>>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
 impl Caller {
     pub(crate) fn address(&self) -> IpAddr {
-        self.seat.address()
+        self.slot.address()
     }
 
     /// Notes that a call of this connection was permitted.
-    pub(crate) fn becomes_known(&self) {
-        self.seat.becomes_known();
+    pub(crate) fn mark_permitted(&self) {
+        self.slot.mark_permitted();
     }
 
     /// Says who calls in the way in which requests are asked for it.
@@ -174,17 +178,17 @@ pub(crate) struct Connection {
 
 impl Connection {
     fn plain(admitted: Admitted, opening: Duration) -> Self {
-        let caller = Caller { tcp: admitted.connect_info(), tls: None, seat: admitted.seat.clone() };
+        let caller = Caller { tcp: admitted.connect_info(), tls: None, slot: admitted.slot.clone() };
         Self::open(Box::new(admitted), caller, Instant::now() + opening)
     }
 
     async fn encrypted(admitted: Admitted, tls: Arc<LiveTls>, opening: Duration) -> Option<Self> {
         let deadline = Instant::now() + opening;
-        let (tcp, seat) = (admitted.connect_info(), admitted.seat.clone());
+        let (tcp, slot) = (admitted.connect_info(), admitted.slot.clone());
         let accepted = tls.call_acceptor().accept(admitted);
         let accepted = tokio::time::timeout_at(deadline, accepted).await.ok()?;
         let encrypted = tls.admit(accepted.inspect_err(|error| tls.note_failure(error)).ok()?);
-        let caller = Caller { tcp, tls: Some(encrypted.connect_info()), seat };
+        let caller = Caller { tcp, tls: Some(encrypted.connect_info()), slot };
         Some(Self::open(Box::new(encrypted), caller, deadline))
     }
 
@@ -257,12 +261,12 @@ pub(crate) struct HttpPeer(pub(crate) IpAddr);
 
 /// The place of an HTTP connection.
 #[derive(Clone)]
-pub(crate) struct HttpSeat(Arc<Seat>);
+pub(crate) struct HttpSlot(Arc<ConnectionSlot>);
 
-impl HttpSeat {
+impl HttpSlot {
     /// Notes that the connection gives way to no other from now on.
     pub(crate) fn keep(&self) {
-        self.0.becomes_known();
+        self.0.mark_permitted();
     }
 }
 
@@ -289,7 +293,7 @@ pub(crate) async fn serve_http(
 }
 
 async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::Router, head: Duration) {
-    let (peer, seat) = (HttpPeer(admitted.seat.address()), HttpSeat(admitted.seat.clone()));
+    let (peer, slot) = (HttpPeer(admitted.slot.address()), HttpSlot(admitted.slot.clone()));
     let wire: Box<dyn Wire> = match tls {
         None => Box::new(admitted),
         Some(tls) => match tokio::time::timeout(OPENING, tls.http_acceptor().accept(admitted)).await {
@@ -300,7 +304,7 @@ async fn serve_one(admitted: Admitted, tls: Option<Arc<LiveTls>>, router: axum::
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST_HEAD);
     // A caller that hangs up in the middle is gone.
-    let service = TowerToHyperService::new(router.layer(Extension(peer)).layer(Extension(seat)));
+    let service = TowerToHyperService::new(router.layer(Extension(peer)).layer(Extension(slot)));
     let _ = server.serve_connection(TokioIo::new(wire), service).await;
 }
 
@@ -337,7 +341,7 @@ mod tests {
     async fn connections_that_say_nothing_are_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut calls = std::pin::pin!(connections(listener, Limits::default(), None, SOON));
+        let mut calls = std::pin::pin!(connections(listener, ConnectionLimits::default(), None, SOON));
         let _silent = TcpStream::connect(address).await.unwrap();
         let mut half = TcpStream::connect(address).await.unwrap();
         half.write_all(b"PRI * HTTP/2.0").await.unwrap();
@@ -357,7 +361,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let tls = Some(Arc::new(LiveTls::new(tls)));
-        let mut calls = std::pin::pin!(connections(listener, Limits::default(), tls, 2 * SOON));
+        let mut calls = std::pin::pin!(connections(listener, ConnectionLimits::default(), tls, 2 * SOON));
         // One never makes a handshake, and delays no other.
         let mut silent = TcpStream::connect(address).await.unwrap();
         let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();

@@ -1,12 +1,12 @@
 //! Health, metrics and the dashboard over HTTP.
 
 use super::connections::{HEAD, HttpPeer, serve_http};
-use super::families;
+use super::metric_families;
 use super::metrics;
-use super::permissions::{LivePermissions, Pace, Right};
+use super::permissions::{LivePermissions, RateLimit, Right};
 use super::tls::LiveTls;
-use super::worker_api::Front;
-use crate::dashboard::{self, Guard, Web};
+use super::worker_api::ServedCluster;
+use crate::dashboard::{self, AccessCheck, Web};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -22,7 +22,7 @@ const PAGES_PER_SECOND: u32 = 20;
 
 /// Probes need no token; reading the metrics does, because they name the runs.
 pub(crate) fn router(
-    front: Front,
+    served: ServedCluster,
     permissions: Arc<LivePermissions>,
     tls: Option<Arc<LiveTls>>,
     web: Web,
@@ -30,35 +30,38 @@ pub(crate) fn router(
     let metrics = Router::new()
         .route(
             "/metrics",
-            get(move |State(front): State<Front>, Extension(pace): Extension<Arc<Pace>>, peer| async move {
-                measure(&front, &pace, peer, tls.as_deref())
-            }),
+            get(
+                move |State(served): State<ServedCluster>,
+                      Extension(rate_limit): Extension<Arc<RateLimit>>,
+                      peer| async move { measure(&served, &rate_limit, peer, tls.as_deref()) },
+            ),
         )
-        .route_layer(from_fn_with_state((permissions, web.guard().clone()), check));
-    let pace = Arc::new(Pace::default());
+        .route_layer(from_fn_with_state((permissions, web.access().clone()), check));
+    let rate_limit = Arc::new(RateLimit::default());
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .merge(metrics.layer(Extension(pace)))
-        .with_state(front)
+        .merge(metrics.layer(Extension(rate_limit)))
+        .with_state(served)
         .merge(dashboard::router(web))
 }
 
 /// Serves the metrics of a process that is not a coordinator, and whether it lives. They name no run.
 pub async fn serve_metrics(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + Sync>) {
-    let metrics = get(move || async move { ([(header::CONTENT_TYPE, families::CONTENT_TYPE)], page()) });
+    let metrics =
+        get(move || async move { ([(header::CONTENT_TYPE, metric_families::CONTENT_TYPE)], page()) });
     let router = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/metrics", metrics);
     serve_http(listener, None, router, HEAD).await;
 }
 
 async fn check(
-    State((permissions, guard)): State<(Arc<LivePermissions>, Guard)>,
+    State((permissions, access)): State<(Arc<LivePermissions>, AccessCheck)>,
     request: Request,
     next: Next,
 ) -> Response {
     // Without tokens a site whose name was made to stand for this machine could read them in a browser.
     if !permissions.current().wants_tokens()
-        && let Err(problem) = guard.check_host(request.headers())
+        && let Err(problem) = access.check_host(request.headers())
     {
         return (problem.status, format!("{}\n", problem.message)).into_response();
     }
@@ -72,11 +75,11 @@ async fn check(
     }
 }
 
-async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
-    let reason = match front.get() {
-        None if front.is_standby() => "standing by\n",
+async fn ready(State(served): State<ServedCluster>) -> (StatusCode, &'static str) {
+    let reason = match served.get() {
+        None if served.is_standby() => "standing by\n",
         // The reason itself is for workers and operators: it may name files.
-        None if front.is_refused() => "cannot start: see the log\n",
+        None if served.is_refused() => "cannot start: see the log\n",
         None => "reading the store\n",
         Some(cluster) if cluster.is_closing() => "going away\n",
         Some(cluster) if cluster.store_watch().is_silent() => "the store does not answer\n",
@@ -85,13 +88,18 @@ async fn ready(State(front): State<Front>) -> (StatusCode, &'static str) {
     (StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
-fn measure(front: &Front, pace: &Pace, peer: Option<Extension<HttpPeer>>, tls: Option<&LiveTls>) -> Response {
+fn measure(
+    served: &ServedCluster,
+    rate_limit: &RateLimit,
+    peer: Option<Extension<HttpPeer>>,
+    tls: Option<&LiveTls>,
+) -> Response {
     if let Some(Extension(HttpPeer(peer))) = peer
-        && !pace.admits(peer, PAGES_PER_SECOND, Instant::now())
+        && !rate_limit.admits(peer, PAGES_PER_SECOND, Instant::now())
     {
         return (StatusCode::TOO_MANY_REQUESTS, "too many requests from one address: slow down\n")
             .into_response();
     }
     let expires = tls.and_then(|tls| tls.current().expires());
-    ([(header::CONTENT_TYPE, families::CONTENT_TYPE)], metrics::page(front, expires)).into_response()
+    ([(header::CONTENT_TYPE, metric_families::CONTENT_TYPE)], metrics::page(served, expires)).into_response()
 }

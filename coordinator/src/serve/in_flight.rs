@@ -49,12 +49,12 @@ const DELIVERING: [&str; 3] =
     ["/atoll.v1.Worker/Complete", "/atoll.v1.Worker/Checkpoint", "/atoll.v1.Operator/Submit"];
 
 /// The calls of operators that change nothing: viewers may make them too.
-const LOOKING: [&str; 3] =
+const READ_ONLY: [&str; 3] =
     ["/atoll.v1.Operator/View", "/atoll.v1.Operator/ListRuns", "/atoll.v1.Operator/Status"];
 
 /// Stands with a request that changes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Looks;
+pub(crate) struct ReadOnly;
 
 /// All calls that have not ended.
 #[derive(Debug)]
@@ -228,8 +228,8 @@ where
         };
         let timer = self.times.begin(request.uri().path());
         request.extensions_mut().insert(call.clone());
-        if LOOKING.contains(&request.uri().path()) {
-            request.extensions_mut().insert(Looks);
+        if READ_ONLY.contains(&request.uri().path()) {
+            request.extensions_mut().insert(ReadOnly);
         }
         let patience = is_open.then(|| Box::pin(tokio::time::sleep(OPEN_TIME)));
         let request = request.map(|body| {

@@ -1,7 +1,7 @@
 //! The metrics of a coordinator.
 
-use super::families::Families;
-use super::worker_api::Front;
+use super::metric_families::MetricFamilies;
+use super::worker_api::ServedCluster;
 use crate::cluster::Cluster;
 use crate::state::ClusterState;
 use crate::state::queue::RunState;
@@ -9,12 +9,12 @@ use crate::store_watch::Measured;
 use prometheus_client::metrics::MetricType;
 
 /// The page. `expires` is the end of the certificate, if there is one.
-pub(crate) fn page(front: &Front, expires: Option<u64>) -> String {
-    let mut families = Families::default();
-    if let Some(cluster) = front.get() {
+pub(crate) fn page(served: &ServedCluster, expires: Option<u64>) -> String {
+    let mut families = MetricFamilies::default();
+    if let Some(cluster) = served.get() {
         families.of_cluster(cluster);
     }
-    let calls = front.call_times().all();
+    let calls = served.call_times().all();
     families.histograms("atoll_call_seconds", "Time of each call, until its answer begins", "call", calls);
     let name = "atoll_certificate_expiry_timestamp_seconds";
     families.add(name, "When the certificate expires, in seconds since 1970", MetricType::Gauge);
@@ -25,7 +25,7 @@ pub(crate) fn page(front: &Front, expires: Option<u64>) -> String {
     families.page()
 }
 
-impl Families {
+impl MetricFamilies {
     fn of_cluster(&mut self, cluster: &Cluster) {
         cluster.look(|state| self.of_state(state));
         self.of_store(cluster.store_watch().measure());

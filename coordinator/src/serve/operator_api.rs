@@ -1,7 +1,7 @@
 //! What operators call over gRPC.
 
 use super::in_flight::peer;
-use super::worker_api::Front;
+use super::worker_api::ServedCluster;
 use crate::cluster::deadline;
 use crate::dashboard::{Dashboard, Problem};
 use crate::rejection::Rejection;
@@ -38,13 +38,13 @@ async fn sizes(store: &Store, runs: &[v1::RunStatus]) -> Vec<u64> {
 /// The calls of operators.
 #[derive(Clone)]
 pub(crate) struct OperatorApi {
-    front: Front,
+    served: ServedCluster,
     dashboard: Dashboard,
 }
 
 impl OperatorApi {
-    pub(crate) fn new(front: Front, dashboard: Dashboard) -> Self {
-        Self { front, dashboard }
+    pub(crate) fn new(served: ServedCluster, dashboard: Dashboard) -> Self {
+        Self { served, dashboard }
     }
 }
 
@@ -69,7 +69,7 @@ impl Operator for OperatorApi {
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Rejection::from)?;
-        let run = self.front.cluster().await?.submit(plan, players, priority, fresh).await?;
+        let run = self.served.cluster().await?.submit(plan, players, priority, fresh).await?;
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -77,7 +77,7 @@ impl Operator for OperatorApi {
         &self,
         request: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsReply>, Status> {
-        let cluster = self.front.cluster().await?;
+        let cluster = self.served.cluster().await?;
         let runs = cluster.look(ClusterState::statuses);
         let disk_bytes = if request.into_inner().with_disk {
             let measured = tokio::time::timeout(MEASURING, sizes(cluster.store(), &runs)).await;
@@ -90,7 +90,7 @@ impl Operator for OperatorApi {
 
     async fn status(&self, request: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
         let v1::StatusRequest { run, known_version, wait_milliseconds } = request.into_inner();
-        let cluster = self.front.cluster().await?;
+        let cluster = self.served.cluster().await?;
         let deadline = deadline(wait_milliseconds);
         let mut changes = cluster.changes();
         while cluster.version() == known_version && Instant::now() < deadline {
@@ -105,12 +105,12 @@ impl Operator for OperatorApi {
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::PauseReply>, Status> {
         let v1::PauseRequest { run, paused } = request.into_inner();
-        self.front.cluster().await?.pause(&run, paused).await?;
+        self.served.cluster().await?.pause(&run, paused).await?;
         Ok(Response::new(v1::PauseReply {}))
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelReply>, Status> {
-        self.front.cluster().await?.cancel(&request.into_inner().run).await?;
+        self.served.cluster().await?.cancel(&request.into_inner().run).await?;
         Ok(Response::new(v1::CancelReply {}))
     }
 
@@ -118,7 +118,7 @@ impl Operator for OperatorApi {
         let v1::ExtendRequest { run, budget } = request.into_inner();
         let budget: BudgetKeys = serde_json::from_str(&budget)
             .map_err(|error| Status::invalid_argument(format!("expected a budget, found {error}")))?;
-        self.front.cluster().await?.extend(&run, budget).await?;
+        self.served.cluster().await?.extend(&run, budget).await?;
         Ok(Response::new(v1::ExtendReply {}))
     }
 
@@ -126,7 +126,7 @@ impl Operator for OperatorApi {
         let peer = peer(request.extensions());
         let path = request.into_inner().path;
         // It waits for the store to be read, as all calls do.
-        self.front.cluster().await?;
+        self.served.cluster().await?;
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let failed = |problem: Problem| match problem.status.as_u16() {
             404 => Status::not_found(problem.message),
@@ -141,7 +141,7 @@ impl Operator for OperatorApi {
 
     async fn drain(&self, request: Request<v1::DrainRequest>) -> Result<Response<v1::DrainReply>, Status> {
         let v1::DrainRequest { worker, drain } = request.into_inner();
-        if !self.front.cluster().await?.drain(&worker, drain) {
+        if !self.served.cluster().await?.drain(&worker, drain) {
             return Err(Status::not_found(format!("there is no worker `{}`", shown(&worker))));
         }
         Ok(Response::new(v1::DrainReply {}))
@@ -155,7 +155,7 @@ impl Operator for OperatorApi {
     ) -> Result<Response<Self::ExportStream>, Status> {
         let run = RunId::new(&request.into_inner().run).map_err(Rejection::from)?;
         // What is stored is exported, so that a run in progress is not delayed.
-        let store = self.front.cluster().await?.store();
+        let store = self.served.cluster().await?.store();
         let parts = export::parts(store, &run).await.map_err(Rejection::from)?;
         let parts = parts.into_iter().flat_map(|(name, bytes)| {
             chunks::cut(&bytes).map(move |chunk| v1::ExportPart { name: name.to_owned(), bytes: chunk.bytes })

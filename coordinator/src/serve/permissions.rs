@@ -4,7 +4,7 @@
 //! the time of a rejection reveals anything about it.
 
 use super::connections::Caller;
-use super::in_flight::Looks;
+use super::in_flight::ReadOnly;
 use super::log_limit::LogLimit;
 use super::principal;
 use std::collections::BTreeMap;
@@ -212,10 +212,10 @@ impl From<Refused> for Status {
 
 /// What every call of one service has to pass.
 #[derive(Clone)]
-pub(crate) struct Gate {
+pub(crate) struct PermissionInterceptor {
     permissions: Arc<LivePermissions>,
     right: Right,
-    pace: Arc<Pace>,
+    rate_limit: Arc<RateLimit>,
     refusals: Arc<Refusals>,
     logged: Arc<LogLimit>,
 }
@@ -284,29 +284,29 @@ impl Refusals {
     }
 }
 
-impl Gate {
+impl PermissionInterceptor {
     pub(crate) fn new(
         permissions: &Arc<LivePermissions>,
         right: Right,
-        pace: &Arc<Pace>,
+        rate_limit: &Arc<RateLimit>,
         refusals: &Arc<Refusals>,
     ) -> Self {
-        let (permissions, pace, refusals) = (permissions.clone(), pace.clone(), refusals.clone());
-        Self { permissions, right, pace, refusals, logged: Arc::default() }
+        let (permissions, rate_limit, refusals) = (permissions.clone(), rate_limit.clone(), refusals.clone());
+        Self { permissions, right, rate_limit, refusals, logged: Arc::default() }
     }
 }
 
-impl Interceptor for Gate {
+impl Interceptor for PermissionInterceptor {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let permissions = self.permissions.current();
         if let Some(peer) = request.remote_addr()
-            && !self.pace.admits(peer.ip(), permissions.requests_per_second, Instant::now())
+            && !self.rate_limit.admits(peer.ip(), permissions.requests_per_second, Instant::now())
         {
             return Err(Status::resource_exhausted("too many calls from one address: slow down"));
         }
         let header = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
-        let is_look = self.right == Right::Operate && request.extensions().get::<Looks>().is_some();
-        let right = if is_look { Right::View } else { self.right };
+        let is_read_only = self.right == Right::Operate && request.extensions().get::<ReadOnly>().is_some();
+        let right = if is_read_only { Right::View } else { self.right };
         permissions.check(right, header).inspect_err(|refused| {
             if let Some(others) = self.logged.allows() {
                 let peer = request.remote_addr().map_or("unknown".to_owned(), |peer| peer.to_string());
@@ -317,7 +317,7 @@ impl Interceptor for Gate {
             }
         })?;
         if let Some(caller) = request.extensions().get::<Caller>() {
-            caller.becomes_known();
+            caller.mark_permitted();
         }
         Ok(request)
     }
@@ -325,7 +325,7 @@ impl Interceptor for Gate {
 
 /// How often each peer has called: a bucket that fills with time, and of which each call takes one.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<BTreeMap<IpAddr, Bucket>>);
+pub(crate) struct RateLimit(Mutex<BTreeMap<IpAddr, Bucket>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
@@ -333,7 +333,7 @@ struct Bucket {
     filled: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     /// Whether a peer may call now. A second's worth of calls may come at once.
     pub(crate) fn admits(&self, peer: IpAddr, per_second: u32, now: Instant) -> bool {
         if per_second == 0 {
@@ -440,9 +440,9 @@ mod tests {
 
     #[test]
     fn a_peer_may_call_so_often() {
-        let (pace, start) = (Pace::default(), Instant::now());
+        let (rate_limit, start) = (RateLimit::default(), Instant::now());
         let [one, other] = [1, 2].map(|n| IpAddr::from([10, 0, 0, n]));
-        let calls = |peer, at| (0..100).filter(|_| pace.admits(peer, 10, at)).count();
+        let calls = |peer, at| (0..100).filter(|_| rate_limit.admits(peer, 10, at)).count();
         assert_eq!(calls(one, start), 10);
         assert_eq!(calls(other, start), 10, "others have their own pace");
         assert_eq!(calls(one, start + Duration::from_millis(500)), 5);

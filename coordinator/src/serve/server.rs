@@ -1,35 +1,36 @@
 //! The coordinator as a server: from its listeners to its last word.
 
-use super::census::Limits;
 use super::change_signal::Listener;
+use super::connection_slots::ConnectionLimits;
 use super::connections::{HEAD, OPENING, connections, serve_http};
 use super::http;
 use super::in_flight::CountLayer;
 use super::notify::Notifier;
+use super::opening::{OpenStore, open, open_store, opened};
 use super::operator_api::OperatorApi;
-use super::permissions::{Gate, LivePermissions, Pace, Permissions, Refusals, RefusedWorkers, Right};
+use super::permissions::{
+    LivePermissions, PermissionInterceptor, Permissions, RateLimit, Refusals, RefusedWorkers, Right,
+};
 use super::standby;
 use super::tls::{LiveTls, Tls};
 use super::traces::{Exporter, Traces};
-use super::worker_api::{Front, WorkerApi};
-use crate::cluster::{Background, Clock, Cluster};
-use crate::dashboard::{Dashboard, DashboardSettings, Guard, Web};
+use super::worker_api::{ServedCluster, WorkerApi};
+use crate::cluster::{Clock, Cluster};
+use crate::dashboard::{AccessCheck, Dashboard, DashboardSettings, Web};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{AuditTerms, ClusterState, Rules, Submission, Unfinished, run_name};
-use crate::write::open::look_up;
+use crate::state::{AuditTerms, ClusterState, Unfinished};
 use futures::future::BoxFuture;
 use proto::v1::operator_server::OperatorServer;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use store::promises::{self, BrokenPromise, Trial};
-use store::{Claim, Nonce, Store, StoreError};
+use store::promises::{BrokenPromise, Trial};
+use store::{Nonce, Store, StoreError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -59,8 +60,6 @@ const GOODBYE: Duration = Duration::from_secs(1);
 const REFUSED: Duration = Duration::from_secs(30);
 /// How long it is remembered that a worker cannot start, while others work: its Job ends them all.
 const MISCONFIGURED: Duration = Duration::from_mins(2);
-/// How long to wait before a store is opened again that could not be opened, at first and at most.
-const REOPENING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// How often the progress of active runs is logged.
 const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
@@ -77,7 +76,7 @@ const LARGEST_HEADERS: u32 = 16 << 10;
 /// The settings of a coordinator at its start.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
-pub struct Settings {
+pub struct CoordinatorSettings {
     /// What leases are like.
     pub terms: Terms,
     /// A nonce that identifies this coordinator.
@@ -125,7 +124,7 @@ pub struct Settings {
     pub dashboard: DashboardSettings,
 }
 
-impl Settings {
+impl CoordinatorSettings {
     /// A coordinator that serves all callers until it is stopped.
     pub fn new(nonce: Nonce, version: &str) -> Self {
         Self {
@@ -233,7 +232,7 @@ impl ServeError {
 
 /// How a coordinator came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ServeEnding {
     /// All runs are finished, and the workers know.
     Done,
     /// All runs have ended, but this one failed.
@@ -250,25 +249,17 @@ pub enum Ending {
     Succeeded,
 }
 
-/// Opens the store of a coordinator. It is called again if that may help.
-pub type OpenStore = Arc<dyn Fn() -> BoxFuture<'static, Result<Store, StoreError>> + Send + Sync>;
-
-/// A store that is open already.
-pub fn opened(store: Store) -> OpenStore {
-    Arc::new(move || Box::pin(std::future::ready(Ok(store.clone()))))
-}
-
 /// As [`run()`], for the connections of a listener and a store that is yet to be opened. It is compiled here and not in the
 /// command, which is not optimised.
 pub fn serve_listener(
     listener: TcpListener,
-    limits: Limits,
+    limits: ConnectionLimits,
     http: Option<TcpListener>,
     store: OpenStore,
-    settings: Settings,
+    settings: CoordinatorSettings,
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
-) -> BoxFuture<'_, Result<Ending, ServeError>> {
+) -> BoxFuture<'_, Result<ServeEnding, ServeError>> {
     let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
     let incoming = connections(listener, limits, tls.clone(), OPENING);
     Box::pin(run_encrypted(incoming, tls, http, store, settings, unix, shutdown))
@@ -278,26 +269,26 @@ pub fn serve_listener(
 /// cannot even begin. Probes learn that it lives, and why it is not ready.
 pub fn refuse_listener(
     listener: TcpListener,
-    limits: Limits,
+    limits: ConnectionLimits,
     http: Option<TcpListener>,
-    settings: Settings,
+    settings: CoordinatorSettings,
     reason: String,
     shutdown: BoxFuture<'_, ()>,
 ) -> BoxFuture<'_, Result<(), ServeError>> {
     Box::pin(async move {
-        let front = Front::default();
-        front.refuse(reason);
+        let served = ServedCluster::default();
+        served.refuse(reason);
         let permissions = Arc::new(LivePermissions::new(settings.permissions.clone()));
         let tls = settings.tls.clone().map(|tls| Arc::new(LiveTls::new(tls)));
-        let dashboard = Dashboard::live(front.clone(), &settings.dashboard, || 0);
+        let dashboard = Dashboard::live(served.clone(), &settings.dashboard, || 0);
         let _http = http.map(|listener| {
-            serve_pages(listener, &front, &dashboard, &settings, &permissions, tls.as_ref(), || 0)
+            serve_pages(listener, &served, &dashboard, &settings, &permissions, tls.as_ref(), || 0)
         });
-        let (_, router) = router(&front, dashboard, &permissions, &Arc::default())?;
+        let (_, router) = router(&served, dashboard, &permissions, &Arc::default())?;
         let (_close, closing) = watch::channel(false);
         let _server = serve(router, connections(listener, limits, tls, OPENING), closing);
         tokio::select! {
-            () = stay_refused(&front, &settings) => {}
+            () = stay_refused(&served, &settings) => {}
             () = shutdown => {}
         }
         Ok(())
@@ -312,10 +303,10 @@ pub async fn run<I, IO>(
     incoming: I,
     http: Option<TcpListener>,
     store: Store,
-    settings: Settings,
+    settings: CoordinatorSettings,
     unix: fn() -> u64,
     shutdown: impl Future<Output = ()>,
-) -> Result<Ending, ServeError>
+) -> Result<ServeEnding, ServeError>
 where
     I: Stream<Item = io::Result<IO>> + Send + 'static,
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
@@ -330,10 +321,10 @@ async fn run_encrypted<I, IO>(
     tls: Option<Arc<LiveTls>>,
     http: Option<TcpListener>,
     store: OpenStore,
-    settings: Settings,
+    settings: CoordinatorSettings,
     unix: fn() -> u64,
     shutdown: impl Future<Output = ()>,
-) -> Result<Ending, ServeError>
+) -> Result<ServeEnding, ServeError>
 where
     I: Stream<Item = io::Result<IO>> + Send + 'static,
     IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
@@ -345,13 +336,13 @@ where
         .clone()
         .map(|how| Aborting(tokio::spawn(reload(how, permissions.clone(), tls.clone()))));
     let (close, closing) = watch::channel(false);
-    let front = Front::default();
-    let dashboard = Dashboard::live(front.clone(), &settings.dashboard, unix);
+    let served = ServedCluster::default();
+    let dashboard = Dashboard::live(served.clone(), &settings.dashboard, unix);
     let _http = http.map(|listener| {
-        serve_pages(listener, &front, &dashboard, &settings, &permissions, tls.as_ref(), unix)
+        serve_pages(listener, &served, &dashboard, &settings, &permissions, tls.as_ref(), unix)
     });
     let refusals = tls.as_ref().map(|tls| tls.refusals()).unwrap_or_default();
-    let (health, router) = router(&front, dashboard, &permissions, &refusals)?;
+    let (health, router) = router(&served, dashboard, &permissions, &refusals)?;
     report(&health, ServingStatus::NotServing).await;
     // A standby asks for this one by its nonce: whatever answers at this address later does not know it.
     health.set_service_status(standby::service(settings.nonce), ServingStatus::Serving).await;
@@ -359,16 +350,16 @@ where
     let mut shutdown = std::pin::pin!(shutdown);
     let opening = async {
         let store = open_store(&store, &settings).await?;
-        let (cluster, background) = open(store.clone(), &settings, clock, Some(&front)).await?;
+        let (cluster, background) = open(store.clone(), &settings, clock, Some(&served)).await?;
         Ok::<_, ServeError>((store, cluster, background))
     };
     let (store, cluster, background) = tokio::select! {
         opened = Box::pin(opening) => match opened {
             Err(error) if settings.exit_when_done && error.is_permanent() => {
-                front.refuse(error.to_string());
+                served.refuse(error.to_string());
                 tracing::error!(reason = %error, "cannot start; workers are informed during `linger`");
                 tokio::select! {
-                    () = stay_refused(&front, &settings) => {}
+                    () = stay_refused(&served, &settings) => {}
                     () = shutdown => {}
                 }
                 return Err(error);
@@ -376,26 +367,26 @@ where
             opened => opened?,
         },
         served = &mut server.0 => return Err(ended_early(served)),
-        () = &mut shutdown => return Ok(Ending::Stopped),
+        () = &mut shutdown => return Ok(ServeEnding::Stopped),
     };
     let exporter = settings.traces.as_ref().map(|traces| Exporter::start(&cluster, traces));
-    front.open(cluster.clone());
+    served.open(cluster.clone());
     let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
     let notifier = settings.dashboard.notify.clone().map(|notify| Notifier::start(cluster.clone(), notify));
     report(&health, ServingStatus::Serving).await;
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
-        () = &mut shutdown => Ending::Stopped,
-        () = all_done(&cluster, &settings) => Ending::Done,
-        () = succeeded(&cluster) => Ending::Succeeded,
+        () = &mut shutdown => ServeEnding::Stopped,
+        () = all_done(&cluster, &settings) => ServeEnding::Done,
+        () = succeeded(&cluster) => ServeEnding::Succeeded,
         ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
     let reason = match &ending {
-        Ending::Stopped => "it was asked to",
-        Ending::Succeeded => "another coordinator has taken the store over",
-        Ending::Abandoned(_) => "no worker was there for too long",
-        Ending::Refused(_) => "no worker that came can work here",
-        Ending::Done | Ending::Failed(_) | Ending::Cancelled(_) => "all runs have ended",
+        ServeEnding::Stopped => "it was asked to",
+        ServeEnding::Succeeded => "another coordinator has taken the store over",
+        ServeEnding::Abandoned(_) => "no worker was there for too long",
+        ServeEnding::Refused(_) => "no worker that came can work here",
+        ServeEnding::Done | ServeEnding::Failed(_) | ServeEnding::Cancelled(_) => "all runs have ended",
     };
     tracing::info!(reason, "stopping");
     cluster.begin_closing();
@@ -404,7 +395,7 @@ where
     if let Some(notifier) = notifier {
         notifier.finish().await;
     }
-    if ending == Ending::Succeeded {
+    if ending == ServeEnding::Succeeded {
         // What is not written yet is computed again: the successor has read the store already.
         return Ok(ending);
     }
@@ -415,18 +406,18 @@ where
         exporter.finish().await;
     }
     match (ending, cluster.look(|state| state.unfinished().cloned())) {
-        (Ending::Done, Some(Unfinished::Failed(reason))) => Ok(Ending::Failed(reason)),
-        (Ending::Done, Some(Unfinished::Cancelled(reason))) => Ok(Ending::Cancelled(reason)),
-        (Ending::Done, None) => tokio::select! {
-            finished = finish(&settings, store) => finished.map(|()| Ending::Done),
-            () = &mut shutdown => Ok(Ending::Stopped),
+        (ServeEnding::Done, Some(Unfinished::Failed(reason))) => Ok(ServeEnding::Failed(reason)),
+        (ServeEnding::Done, Some(Unfinished::Cancelled(reason))) => Ok(ServeEnding::Cancelled(reason)),
+        (ServeEnding::Done, None) => tokio::select! {
+            finished = finish(&settings, store) => finished.map(|()| ServeEnding::Done),
+            () = &mut shutdown => Ok(ServeEnding::Stopped),
         },
         (ending, _) => Ok(ending),
     }
 }
 
 /// Does what is left to do, on a thread of its own: it may compute for long, and others answer probes meanwhile.
-async fn finish(settings: &Settings, store: Store) -> Result<(), ServeError> {
+async fn finish(settings: &CoordinatorSettings, store: Store) -> Result<(), ServeError> {
     let Some(Finish(finish)) = &settings.finish else { return Ok(()) };
     let finish = finish.clone();
     let finished = tokio::task::spawn_blocking(move || finish(store)).await;
@@ -436,158 +427,27 @@ async fn finish(settings: &Settings, store: Store) -> Result<(), ServeError> {
 /// Serves health, metrics and the dashboard.
 fn serve_pages(
     listener: TcpListener,
-    front: &Front,
+    served: &ServedCluster,
     dashboard: &Dashboard,
-    settings: &Settings,
+    settings: &CoordinatorSettings,
     permissions: &Arc<LivePermissions>,
     tls: Option<&Arc<LiveTls>>,
     unix: fn() -> u64,
 ) -> Aborting<()> {
     let (secret, hosts) = (settings.audit.secret.to_le_bytes(), settings.dashboard.hosts.clone());
-    let guard = Guard::new(permissions.clone(), &secret, hosts, tls.is_some(), unix);
-    let web = Web::new(dashboard.clone(), guard);
-    let router = http::router(front.clone(), permissions.clone(), tls.cloned(), web);
+    let access = AccessCheck::new(permissions.clone(), &secret, hosts, tls.is_some(), unix);
+    let web = Web::new(dashboard.clone(), access);
+    let router = http::router(served.clone(), permissions.clone(), tls.cloned(), web);
     Aborting(tokio::spawn(serve_http(listener, tls.cloned(), router, HEAD)))
 }
 
-/// A coordinator without a server, for a worker in the same process: it has the runs that it is asked for, and no others
-/// of the store.
-pub fn start_local(
-    store: Store,
-    nonce: Nonce,
-    version: &str,
-    unix: fn() -> u64,
-) -> BoxFuture<'static, Result<(Cluster, Background), Rejection>> {
-    // Its worker lives as long as it does, and often reports its progress.
-    let lease = Duration::from_hours(24);
-    let terms = Terms { lease, renew: Duration::from_millis(100), hedge_after: lease, ..Terms::default() };
-    let rules = Rules {
-        terms,
-        nonce,
-        version: version.to_owned(),
-        exit_when_done: true,
-        max_runs: usize::MAX,
-        only_submitted: true,
-        patient: false,
-        audit: AuditTerms::default(),
-    };
-    Box::pin(Cluster::start(store, None, rules, Clock::new(unix), false))
-}
-
-/// A coordinator without a server, which claims the whole store and continues all of its runs, unless only what is
-/// submitted is to be computed.
-pub async fn start(
-    store: Store,
-    settings: &Settings,
-    unix: fn() -> u64,
-) -> Result<(Cluster, Background), ServeError> {
-    let store = open_store(&opened(store), settings).await?;
-    open(store, settings, Clock::new(unix), None).await
-}
-
-/// Opens the store and tries it out. A coordinator that ends with its runs tries again for a while, in place of being started
-/// again by its Job: probes and workers are answered meanwhile, and in the end all learn the reason. Workers have waited as
-/// long and wait for `give_up_after` in all, so that half of it is left to tell them.
-async fn open_store(open: &OpenStore, settings: &Settings) -> Result<Store, ServeError> {
-    let longest = settings.give_up_after.map(|limit| limit / 2);
-    let start = tokio::time::Instant::now();
-    let [mut pause, longest_pause] = REOPENING;
-    let mut attempt = 0;
-    loop {
-        let error = match try_store(open, settings, attempt).await {
-            Err(error) if settings.exit_when_done && !error.is_permanent() => error,
-            opened => return opened,
-        };
-        if let ServeError::Promise(BrokenPromise::Store(cause)) | ServeError::Store(cause) = &error
-            && cause.is_permanent_at_first()
-        {
-            return Err(ServeError::Closed(error.to_string()));
-        }
-        let Some(longest) = longest else { return Err(error) };
-        let after = start.elapsed();
-        if after + pause > longest {
-            let seconds = after.as_secs();
-            return Err(ServeError::Closed(format!(
-                "the store could not be opened for {seconds} s: {error}"
-            )));
-        }
-        tracing::warn!(reason = %error, "the store cannot be opened; trying again");
-        tokio::time::sleep(pause).await;
-        pause = longest_pause.min(pause * 2);
-        attempt += 1;
-    }
-}
-
-async fn try_store(open: &OpenStore, settings: &Settings, attempt: u128) -> Result<Store, ServeError> {
-    let store = open().await.map_err(ServeError::Store)?;
-    if let Some(trial) = settings.trial {
-        // What an earlier attempt has left behind is not raced with.
-        let nonce = Nonce(settings.nonce.0.wrapping_add(attempt));
-        promises::try_out(&store, nonce, trial).await?;
-    }
-    Ok(store)
-}
-
 /// Stays while workers are told why this coordinator will never serve.
-async fn stay_refused(front: &Front, settings: &Settings) {
+async fn stay_refused(served: &ServedCluster, settings: &CoordinatorSettings) {
     tokio::time::sleep(settings.linger).await;
-    if tokio::time::timeout(settings.await_worker, front.has_told()).await.is_ok() {
+    if tokio::time::timeout(settings.await_worker, served.has_told()).await.is_ok() {
         // The answer is on its way.
         tokio::time::sleep(GOODBYE).await;
     }
-}
-
-/// Waits for its owner if it stands by, claims the store, and reads what is in it.
-async fn open(
-    store: Store,
-    settings: &Settings,
-    clock: Clock,
-    front: Option<&Front>,
-) -> Result<(Cluster, Background), ServeError> {
-    if let Some(takeover_after) = settings.takeover_after {
-        let stand_by = |standby| front.into_iter().for_each(|front| front.stand_by(standby));
-        stand_by(true);
-        let greeter = standby::Greeter::new(settings.tls.as_ref());
-        standby::wait(&store, &settings.address, &greeter, takeover_after).await.map_err(Rejection::from)?;
-        stand_by(false);
-    }
-    let claim = Claim::take(&store, settings.nonce, &settings.address).await.map_err(Rejection::from)?;
-    let rules = Rules {
-        terms: settings.terms,
-        nonce: settings.nonce,
-        version: settings.version.clone(),
-        exit_when_done: settings.exit_when_done,
-        max_runs: settings.max_runs,
-        only_submitted: settings.only_submitted,
-        patient: true,
-        audit: settings.audit,
-    };
-    let reading = tokio::time::Instant::now();
-    let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
-    tracing::info!(milliseconds = reading.elapsed().as_millis() as u64, "read the store");
-    if let Some(First { file, text }) = &settings.first {
-        let plan = Box::new(experiment::parse(file, text, None).map_err(Rejection::from)?);
-        // What a tournament is called follows from its players.
-        let submission = Submission { plan, files: BTreeMap::new(), priority: 0, fresh: false };
-        let Submission { plan, files, .. } = look_up(&cluster, submission).await?;
-        let name = run_name(&plan);
-        // That it cannot be read says nothing of the run: it has not failed.
-        if let Some(unread) = cluster.take_unread(&name) {
-            return Err(unread.into());
-        }
-        // A caller that waits for one run gets no end of it before its results are there.
-        if matches!(
-            cluster.status(&name).map(|status| status.state()),
-            Ok(proto::v1::run_status::State::Finished)
-        ) {
-            let id = run::RunId::new(&name).map_err(Rejection::from)?;
-            run::stored::check(cluster.store(), &id).await.map_err(Rejection::from)?;
-        }
-        if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
-            cluster.submit(*plan, files.into_values().collect(), 0, false).await?;
-        }
-    }
-    Ok((cluster, background))
 }
 
 /// Waits until another coordinator has claimed the store.
@@ -643,11 +503,12 @@ async fn log_progress(cluster: Cluster) {
 
 /// Waits until no worker has been there for too long, or only workers that can never work here, if this coordinator ends
 /// with its runs.
-async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) -> Ending {
+async fn abandoned(cluster: &Cluster, settings: &CoordinatorSettings, refusals: &Refusals) -> ServeEnding {
     if !settings.exit_when_done {
         return std::future::pending().await;
     }
-    let mut alone = Alone { since: tokio::time::Instant::now(), give_up_after: settings.give_up_after };
+    let mut absence =
+        WorkerAbsence { since: tokio::time::Instant::now(), give_up_after: settings.give_up_after };
     loop {
         tokio::time::sleep(LOOK).await;
         let long_ago = cluster.now().elapsed.saturating_sub(MISCONFIGURED);
@@ -658,12 +519,13 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
         });
         if is_alone {
             let refused = refused.or(misconfigured.map(|(reason, _)| reason));
-            if let Some(ending) = alone.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
+            if let Some(ending) =
+                absence.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
             {
                 return ending;
             }
         } else {
-            alone.since = tokio::time::Instant::now();
+            absence.since = tokio::time::Instant::now();
             // What was refused while others work says nothing about those that come later.
             refusals.forget();
             if refused.is_some() {
@@ -677,21 +539,21 @@ async fn abandoned(cluster: &Cluster, settings: &Settings, refusals: &Refusals) 
 }
 
 /// A coordinator without workers.
-struct Alone {
+struct WorkerAbsence {
     since: tokio::time::Instant,
     /// For ever if not given.
     give_up_after: Option<Duration>,
 }
 
-impl Alone {
+impl WorkerAbsence {
     /// How it ends by now, if a worker was refused since it is alone, or none was.
-    fn ending(&self, refused: RefusedWorkers) -> Option<Ending> {
+    fn ending(&self, refused: RefusedWorkers) -> Option<ServeEnding> {
         let limit = self.give_up_after.unwrap_or(Duration::MAX);
         match refused {
             RefusedWorkers::Again(reason) if self.since.elapsed() >= limit.min(REFUSED) => {
-                Some(Ending::Refused(reason))
+                Some(ServeEnding::Refused(reason))
             }
-            RefusedWorkers::No if self.since.elapsed() >= limit => Some(Ending::Abandoned(limit)),
+            RefusedWorkers::No if self.since.elapsed() >= limit => Some(ServeEnding::Abandoned(limit)),
             // Seconds later it is known whether that was a worker.
             _ => None,
         }
@@ -751,7 +613,7 @@ async fn reload(
 /// A server whose calls are counted before anything of them is read.
 type Counted = Stack<CountLayer, Identity>;
 
-fn server(front: &Front) -> Server<Counted> {
+fn server(served: &ServedCluster) -> Server<Counted> {
     Server::builder()
         .timeout(LONGEST_CALL)
         .initial_stream_window_size(WINDOW)
@@ -761,12 +623,12 @@ fn server(front: &Front) -> Server<Counted> {
         .http2_keepalive_interval(Some(Duration::from_secs(10)))
         .http2_keepalive_timeout(Some(Duration::from_secs(10)))
         .max_concurrent_streams(MOST_STREAMS)
-        .layer(CountLayer::new(front.call_times()))
+        .layer(CountLayer::new(served.call_times()))
 }
 
 /// All services. The health service needs no token; the protocol's description is for operators.
 fn router(
-    front: &Front,
+    served: &ServedCluster,
     dashboard: Dashboard,
     permissions: &Arc<LivePermissions>,
     refusals: &Arc<Refusals>,
@@ -776,15 +638,15 @@ fn router(
         .register_encoded_file_descriptor_set(proto::v1::DESCRIPTORS)
         .build_v1()
         .map_err(|error| ServeError::Serve(error.to_string()))?;
-    let worker = WorkerServer::new(WorkerApi::new(front.clone())).max_decoding_message_size(MAX_MESSAGE);
-    let operator = OperatorServer::new(OperatorApi::new(front.clone(), dashboard))
+    let worker = WorkerServer::new(WorkerApi::new(served.clone())).max_decoding_message_size(MAX_MESSAGE);
+    let operator = OperatorServer::new(OperatorApi::new(served.clone(), dashboard))
         .max_decoding_message_size(MAX_SUBMISSION);
-    let pace = Arc::new(Pace::default());
-    let gate = |right| Gate::new(permissions, right, &pace, refusals);
-    let router = server(front)
-        .add_service(InterceptedService::new(worker, gate(Right::Work)))
-        .add_service(InterceptedService::new(operator, gate(Right::Operate)))
-        .add_service(InterceptedService::new(reflection, gate(Right::Operate)))
+    let rate_limit = Arc::new(RateLimit::default());
+    let interceptor = |right| PermissionInterceptor::new(permissions, right, &rate_limit, refusals);
+    let router = server(served)
+        .add_service(InterceptedService::new(worker, interceptor(Right::Work)))
+        .add_service(InterceptedService::new(operator, interceptor(Right::Operate)))
+        .add_service(InterceptedService::new(reflection, interceptor(Right::Operate)))
         .add_service(health_service);
     Ok((health, router))
 }
@@ -813,7 +675,7 @@ where
 }
 
 /// Waits until all runs have ended and the workers know, or have had the time to learn it.
-async fn all_done(cluster: &Cluster, settings: &Settings) {
+async fn all_done(cluster: &Cluster, settings: &CoordinatorSettings) {
     let mut changes = cluster.changes();
     while !cluster.look(ClusterState::is_done) {
         changes.changed().await;
@@ -851,12 +713,12 @@ mod tests {
     async fn a_coordinator_without_workers_ends_by_what_happened_since_it_is_alone() {
         let since = tokio::time::Instant::now();
         let [patient, impatient] =
-            [None, Some(Duration::from_mins(10))].map(|give_up_after| Alone { since, give_up_after });
+            [None, Some(Duration::from_mins(10))].map(|give_up_after| WorkerAbsence { since, give_up_after });
         let refused = || RefusedWorkers::Again("a token".to_owned());
         tokio::time::advance(Duration::from_secs(29)).await;
         assert_eq!([patient.ending(refused()), impatient.ending(refused())], [None, None]);
         tokio::time::advance(Duration::from_secs(1)).await;
-        let ending = Some(Ending::Refused("a token".to_owned()));
+        let ending = Some(ServeEnding::Refused("a token".to_owned()));
         assert_eq!([patient.ending(refused()), impatient.ending(refused())], [ending.clone(), ending]);
         assert_eq!(
             [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
@@ -867,7 +729,7 @@ mod tests {
             [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
             [None, None]
         );
-        let gone = Some(Ending::Abandoned(Duration::from_mins(10)));
+        let gone = Some(ServeEnding::Abandoned(Duration::from_mins(10)));
         assert_eq!([patient.ending(RefusedWorkers::No), impatient.ending(RefusedWorkers::No)], [None, gone]);
     }
 }

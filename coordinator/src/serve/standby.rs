@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
-use store::{Claim, Nonce, Owner, Store, StoreError};
+use store::{Claim, ClaimOwner, Nonce, Store, StoreError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ use tower::service_fn;
 const ANSWER: Duration = Duration::from_secs(1);
 /// The first words of HTTP/2, with empty settings. A server answers with its own; one that speaks TLS, with an alert or by
 /// closing the connection. A process that stands still does neither.
-const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// The name under which a coordinator reports its own health.
 pub(crate) fn service(nonce: Nonce) -> String {
@@ -43,7 +43,7 @@ pub(crate) fn service(nonce: Nonce) -> String {
 pub(crate) async fn wait(
     store: &Store,
     own: &str,
-    greeter: &Greeter,
+    probe: &OwnerProbe,
     takeover_after: Duration,
 ) -> Result<(), StoreError> {
     let mut silent: Option<(u64, Instant)> = None;
@@ -59,7 +59,7 @@ pub(crate) async fn wait(
             }
         };
         let asked = Instant::now();
-        if greeter.finds(&owner).await {
+        if probe.responds(&owner).await {
             silent = None;
         } else {
             // An owner that stands still is silent from the question on, not from when it was given up.
@@ -81,16 +81,16 @@ pub(crate) async fn wait(
 /// Whether a coordinator at this address, as `HOST:PORT`, answers at all within a second: for callers that do not know how
 /// its connections are encrypted.
 pub async fn answers(address: &str) -> bool {
-    let greet = async {
+    let probe = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
-        stream.write_all(GREETING).await.ok()?;
+        stream.write_all(PREFACE).await.ok()?;
         stream.read(&mut [0]).await.ok()
     };
-    matches!(tokio::time::timeout(ANSWER, greet).await, Ok(Some(_)))
+    matches!(tokio::time::timeout(ANSWER, probe).await, Ok(Some(_)))
 }
 
 /// Asks owners whether they are there, encrypted as this coordinator's own connections are.
-pub(crate) struct Greeter {
+pub(crate) struct OwnerProbe {
     tls: Option<TlsConnector>,
     is_told: AtomicBool,
 }
@@ -100,7 +100,7 @@ trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-impl Greeter {
+impl OwnerProbe {
     /// Shows the certificate of this coordinator where callers must show one.
     pub(crate) fn new(tls: Option<&Tls>) -> Self {
         let tls = tls.and_then(client).map(|config| TlsConnector::from(Arc::new(config)));
@@ -108,7 +108,7 @@ impl Greeter {
     }
 
     /// Whether the owner itself answers at its address.
-    async fn finds(&self, owner: &Owner) -> bool {
+    async fn responds(&self, owner: &ClaimOwner) -> bool {
         match tokio::time::timeout(ANSWER, self.ask(owner)).await {
             Ok(Ok(())) => true,
             // It is likely the owner, which cannot be asked then.
@@ -126,7 +126,7 @@ impl Greeter {
         }
     }
 
-    async fn ask(&self, owner: &Owner) -> Result<(), Box<dyn Error + Send + Sync>> {
+    async fn ask(&self, owner: &ClaimOwner) -> Result<(), Box<dyn Error + Send + Sync>> {
         let stream = TcpStream::connect(&owner.address).await?;
         let wire: Box<dyn Wire> = match &self.tls {
             Some(tls) => Box::new(tls.connect(ServerName::try_from("owner")?, stream).await?),
@@ -258,19 +258,19 @@ mod tests {
     async fn a_store_is_claimed_once_its_owner_is_silent() {
         let folder = std::env::temp_dir().join(format!("atoll-standby-{}", std::process::id()));
         let store = Store::local(&folder).await.unwrap();
-        let greeter = Greeter::new(None);
-        wait(&store, "own", &greeter, AFTER).await.unwrap();
+        let probe = OwnerProbe::new(None);
+        wait(&store, "own", &probe, AFTER).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         Claim::take(&store, Nonce(1), &address).await.unwrap();
         let serving = serve(listener, Nonce(1)).await;
-        let waiting = wait(&store, "own", &greeter, AFTER);
+        let waiting = wait(&store, "own", &probe, AFTER);
         assert!(tokio::time::timeout(5 * AFTER, waiting).await.is_err(), "the owner answers");
-        wait(&store, &address, &greeter, AFTER).await.unwrap();
+        wait(&store, &address, &probe, AFTER).await.unwrap();
         serving.abort();
         let _ = serving.await;
         let start = Instant::now();
-        wait(&store, "own", &greeter, AFTER).await.unwrap();
+        wait(&store, "own", &probe, AFTER).await.unwrap();
         assert!(start.elapsed() >= AFTER);
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -284,7 +284,7 @@ mod tests {
         let address = listener.local_addr().unwrap().to_string();
         Claim::take(&store, Nonce(1), &address).await.unwrap();
         let (after, start) = (Duration::from_secs(5), Instant::now());
-        wait(&store, "own", &Greeter::new(None), after).await.unwrap();
+        wait(&store, "own", &OwnerProbe::new(None), after).await.unwrap();
         let silence = start.elapsed();
         assert!(silence >= after && silence < after + Duration::from_millis(1500), "{silence:?}");
         std::fs::remove_dir_all(folder).unwrap();
@@ -327,7 +327,7 @@ mod tests {
     async fn whoever_answers_in_the_place_of_the_owner_does_not_keep_the_store_for_it() {
         let folder = std::env::temp_dir().join(format!("atoll-standby-others-{}", std::process::id()));
         let store = Store::local(&folder).await.unwrap();
-        let greeter = Greeter::new(None);
+        let probe = OwnerProbe::new(None);
         let [proxy, other] = [TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0")];
         let (proxy, other) = (proxy.await.unwrap(), other.await.unwrap());
         let addresses = [&proxy, &other].map(|listener| listener.local_addr().unwrap().to_string());
@@ -341,7 +341,7 @@ mod tests {
         let serving = serve(other, Nonce(7)).await;
         for address in addresses {
             Claim::take(&store, Nonce(1), &address).await.unwrap();
-            let waiting = wait(&store, "own", &greeter, AFTER);
+            let waiting = wait(&store, "own", &probe, AFTER);
             tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap().unwrap();
         }
         closing.abort();

@@ -33,7 +33,7 @@ const SLOWEST: u64 = 256 << 10;
 /// The cluster, once it has read its store, or why there will be none. Calls that come before wait: a connection that is
 /// answered is not given up.
 #[derive(Clone, Default)]
-pub(crate) struct Front {
+pub(crate) struct ServedCluster {
     opened: Arc<SetOnce<Result<Cluster, String>>>,
     /// Whether another coordinator has the store: calls belong there.
     is_standby: Arc<AtomicBool>,
@@ -42,7 +42,7 @@ pub(crate) struct Front {
     call_times: CallTimes,
 }
 
-impl Front {
+impl ServedCluster {
     pub(crate) fn open(&self, cluster: Cluster) {
         assert!(self.opened.set(Ok(cluster)).is_ok(), "a cluster is opened once");
     }
@@ -92,21 +92,21 @@ impl Front {
 /// The calls of workers.
 #[derive(Clone)]
 pub(crate) struct WorkerApi {
-    front: Front,
+    served: ServedCluster,
     /// Memory for large bodies that are on their way.
     bodies: Arc<LargeBodies>,
 }
 
 impl WorkerApi {
-    pub(crate) fn new(front: Front) -> Self {
-        Self { front, bodies: Arc::default() }
+    pub(crate) fn new(served: ServedCluster) -> Self {
+        Self { served, bodies: Arc::default() }
     }
 
     /// The cluster. A worker that is told why there is none ends, and knows what its batch has to know.
     async fn cluster(&self) -> Result<&Cluster, Status> {
-        self.front.cluster().await.inspect_err(|_| {
-            if self.front.is_refused() {
-                let _ = self.front.told.set(());
+        self.served.cluster().await.inspect_err(|_| {
+            if self.served.is_refused() {
+                let _ = self.served.told.set(());
             }
         })
     }

@@ -63,15 +63,15 @@ pub(crate) struct Author {
 
 /// What workers were given of an epoch, from the same inputs: also before its run was opened again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Handouts {
+pub(crate) struct EpochGrants {
     /// The checkpoints that others were given than those that had made them.
-    pub(crate) handed: Vec<Handed>,
+    pub(crate) checkpoints: Vec<GrantedCheckpoint>,
     /// The workers that this coordinator has given the epoch to. Who works on it beside them was given it by an earlier one,
     /// nobody knows with which checkpoint.
     granted: BTreeSet<String>,
 }
 
-impl Handouts {
+impl EpochGrants {
     /// Notes that a worker was given the epoch.
     pub(crate) fn note_granted(&mut self, worker: &str) {
         if self.granted.len() < MOST_GRANTED && !self.granted.contains(worker) {
@@ -81,13 +81,15 @@ impl Handouts {
 
     /// The principals from whose checkpoints it was computed.
     fn assistants(&self) -> impl Iterator<Item = &str> {
-        self.handed.iter().map(|one| one.author.as_ref().map_or(UNKNOWN, |author| author.principal.as_str()))
+        self.checkpoints
+            .iter()
+            .map(|one| one.author.as_ref().map_or(UNKNOWN, |author| author.principal.as_str()))
     }
 }
 
 /// A checkpoint that was handed out to another worker than the one that made it.
 #[derive(Clone, Debug)]
-pub(crate) struct Handed {
+pub(crate) struct GrantedCheckpoint {
     pub(crate) generation: u64,
     pub(crate) digest: Digest,
     /// Who made it; nothing if that was before the coordinator started.
@@ -98,7 +100,7 @@ pub(crate) struct Handed {
 
 /// What the coordinator has computed of an epoch itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Truth {
+pub(crate) struct RecomputedEpoch {
     pub(crate) digest: Digest,
     /// The checkpoints that were handed out and are wrong, by generation.
     pub(crate) wrong: BTreeSet<(u64, Digest)>,
@@ -131,7 +133,7 @@ struct Audit {
     /// What others have delivered.
     answers: Vec<(Author, Digest)>,
     /// The workers that were given it to compute it again.
-    again: Handouts,
+    again: EpochGrants,
     /// Whether the coordinator computes it itself.
     deciding: bool,
     /// What the coordinator has computed, where no worker has the same: it computes that once more.
@@ -158,7 +160,7 @@ pub(crate) enum Answer {
 
 /// What an audit came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum AuditOutcome {
     /// What was accepted is right. These delivered something else.
     Right { wrong: Vec<Author> },
     /// What was accepted is wrong. These are to blame for it, or delivered something else that is wrong. The cause is not
@@ -190,7 +192,7 @@ pub(crate) struct Audits {
     /// Principals whose checkpoints are not used any more.
     distrusted: BTreeSet<String>,
     /// What workers were given of epochs that are not handed out any more and may be delivered all the same, with the inputs.
-    handouts: BTreeMap<Place, (Digest, Handouts)>,
+    grants: BTreeMap<Place, (Digest, EpochGrants)>,
     /// Whether an earlier coordinator has handed out epochs of the run.
     is_inherited: bool,
     /// How many wrong results of each principal may follow from what an earlier coordinator gave to it.
@@ -269,7 +271,7 @@ impl Audits {
             accepted: accepted.clone(),
             since: now,
             answers: vec![],
-            again: Handouts::default(),
+            again: EpochGrants::default(),
             deciding: false,
             doubted: None,
         });
@@ -320,8 +322,8 @@ impl Audits {
         let goes: Vec<Arc<Accepted>> =
             self.recent.values().filter(|one| !stays(one.place())).cloned().collect();
         for accepted in goes {
-            let Open { inputs, handouts, .. } = &accepted.open;
-            self.keep_handouts(accepted.place(), *inputs, handouts.clone());
+            let Open { inputs, grants, .. } = &accepted.open;
+            self.keep_grants(accepted.place(), *inputs, grants.clone());
         }
         self.pending.retain(|&place, _| stays(place));
         self.recent.retain(|&place, _| stays(place));
@@ -371,44 +373,44 @@ impl Audits {
     }
 
     /// Keeps what workers were given of an epoch that is not handed out any more.
-    pub(crate) fn keep_handouts(&mut self, place: Place, inputs: Digest, handouts: Handouts) {
-        self.handouts.insert(place, (inputs, handouts));
+    pub(crate) fn keep_grants(&mut self, place: Place, inputs: Digest, grants: EpochGrants) {
+        self.grants.insert(place, (inputs, grants));
     }
 
     /// What workers were given of an epoch before it is handed out again.
-    pub(crate) fn take_handouts(&mut self, place: Place, inputs: &Digest) -> Handouts {
-        let known = self.handouts.remove(&place).filter(|(known, _)| known == inputs);
-        known.map(|(_, handouts)| handouts).unwrap_or_default()
+    pub(crate) fn take_grants(&mut self, place: Place, inputs: &Digest) -> EpochGrants {
+        let known = self.grants.remove(&place).filter(|(known, _)| known == inputs);
+        known.map(|(_, grants)| grants).unwrap_or_default()
     }
 
     /// Those who may be the cause if an epoch is wrong, beside the worker that delivered it.
-    pub(crate) fn assistants(&self, handouts: &Handouts, worker: &str) -> BTreeSet<String> {
-        let authors = handouts.handed.iter().filter_map(|one| one.author.as_ref());
+    pub(crate) fn assistants(&self, grants: &EpochGrants, worker: &str) -> BTreeSet<String> {
+        let authors = grants.checkpoints.iter().filter_map(|one| one.author.as_ref());
         let mut workers = authors.map(|author| author.worker.as_str()).chain([worker]);
-        let unknown = Some(UNKNOWN).filter(|_| workers.any(|worker| self.is_foreign(handouts, worker)));
-        handouts.assistants().chain(unknown).map(str::to_owned).collect()
+        let unknown = Some(UNKNOWN).filter(|_| workers.any(|worker| self.is_foreign(grants, worker)));
+        grants.assistants().chain(unknown).map(str::to_owned).collect()
     }
 
     /// Whether an epoch was begun from a checkpoint that may well be wrong: of a principal that was found to lie, or of
     /// one that is not known.
-    pub(crate) fn is_doubtful(&self, handouts: &Handouts) -> bool {
-        handouts.assistants().any(|principal| principal == UNKNOWN) || self.is_distrusted(handouts)
+    pub(crate) fn is_doubtful(&self, grants: &EpochGrants) -> bool {
+        grants.assistants().any(|principal| principal == UNKNOWN) || self.is_distrusted(grants)
     }
 
     /// Whether a principal that was found to lie has made a checkpoint from which an epoch was begun.
-    pub(crate) fn is_distrusted(&self, handouts: &Handouts) -> bool {
-        handouts.assistants().any(|principal| self.distrusted.contains(principal))
+    pub(crate) fn is_distrusted(&self, grants: &EpochGrants) -> bool {
+        grants.assistants().any(|principal| self.distrusted.contains(principal))
     }
 
     /// Whether a worker has an epoch from an earlier coordinator.
-    fn is_foreign(&self, handouts: &Handouts, worker: &str) -> bool {
-        self.is_inherited && !handouts.granted.contains(worker)
+    fn is_foreign(&self, grants: &EpochGrants, worker: &str) -> bool {
+        self.is_inherited && !grants.granted.contains(worker)
     }
 
     /// Whether a wrong result is not held against its author, because it may follow from a wrong checkpoint that an earlier
     /// coordinator gave to it. A liar could say that of every lie: it does not help it often.
-    fn is_excused(&mut self, author: &Author, given: [&Handouts; 2]) -> bool {
-        if !given.iter().all(|handouts| self.is_foreign(handouts, &author.worker)) {
+    fn is_excused(&mut self, author: &Author, given: [&EpochGrants; 2]) -> bool {
+        if !given.iter().all(|grants| self.is_foreign(grants, &author.worker)) {
             return false;
         }
         let times = self.excused.entry(author.principal.clone()).or_default();
@@ -455,8 +457,8 @@ impl Audits {
         if std::mem::replace(&mut audit.deciding, true) {
             return None;
         }
-        let Open { task, inputs, handouts, .. } = &audit.accepted.open;
-        let checkpoints = handouts.handed.iter().map(|one| (one.generation, one.digest)).collect();
+        let Open { task, inputs, grants, .. } = &audit.accepted.open;
+        let checkpoints = grants.checkpoints.iter().map(|one| (one.generation, one.digest)).collect();
         let examination = Examination { examiner: examiner.clone(), task: task.clone() };
         Some(Decision { inputs: *inputs, examination, checkpoints })
     }
@@ -469,32 +471,38 @@ impl Audits {
     }
 
     /// Ends an audit with what the coordinator has computed from these inputs. Nothing if there is no such audit any more.
-    pub(crate) fn settle(&mut self, place: Place, inputs: &Digest, truth: &Truth) -> Option<Settled> {
+    pub(crate) fn conclude(
+        &mut self,
+        place: Place,
+        inputs: &Digest,
+        computed: &RecomputedEpoch,
+    ) -> Option<AuditOutcome> {
         let mut audit = self.take(place, inputs)?;
-        let is_wrong = audit.accepted.digest != truth.digest;
-        let has_support = audit.answers.iter().any(|(_, digest)| *digest == truth.digest);
+        let is_wrong = audit.accepted.digest != computed.digest;
+        let has_support = audit.answers.iter().any(|(_, digest)| *digest == computed.digest);
         if is_wrong && !has_support {
             match audit.doubted {
                 None => {
-                    (audit.doubted, audit.deciding) = (Some(truth.digest), false);
+                    (audit.doubted, audit.deciding) = (Some(computed.digest), false);
                     self.pending.insert(place, audit);
-                    return Some(Settled::Again);
+                    return Some(AuditOutcome::Again);
                 }
-                Some(before) if before != truth.digest => return Some(Settled::Undecided),
+                Some(before) if before != computed.digest => return Some(AuditOutcome::Undecided),
                 Some(_) => {}
             }
         }
-        let given = &audit.accepted.open.handouts;
-        let handed = &given.handed;
-        let is_false = |one: &&Handed| truth.wrong.contains(&(one.generation, one.digest));
+        let given = &audit.accepted.open.grants;
+        let checkpoints = &given.checkpoints;
+        let is_false = |one: &&GrantedCheckpoint| computed.wrong.contains(&(one.generation, one.digest));
         // Who was given a wrong checkpoint came to a wrong result without a fault of its own.
-        let is_misled = |author: &Author| handed.iter().filter(is_false).any(|one| one.to == author.worker);
+        let is_misled =
+            |author: &Author| checkpoints.iter().filter(is_false).any(|one| one.to == author.worker);
         let accepted = Some(&audit.accepted.author).filter(|_| is_wrong);
-        let answers = audit.answers.iter().filter(|(_, digest)| *digest != truth.digest);
+        let answers = audit.answers.iter().filter(|(_, digest)| *digest != computed.digest);
         let wrong = accepted.into_iter().chain(answers.map(|(author, _)| author));
         let wrong = wrong.filter(|author| !is_misled(author));
         // The first wrong checkpoint follows from a right one, or from none: its author has made it up.
-        let first = handed.iter().filter(is_false).min_by_key(|one| one.generation);
+        let first = checkpoints.iter().filter(is_false).min_by_key(|one| one.generation);
         let made_up = first.and_then(|one| one.author.as_ref());
         let cause = if first.is_some() { made_up } else { accepted };
         let mut suspects: Vec<&Author> = made_up.into_iter().chain(wrong).collect();
@@ -505,7 +513,11 @@ impl Audits {
             .cloned()
             .collect();
         let cause = cause.filter(|cause| blamed.contains(cause)).cloned();
-        Some(if is_wrong { Settled::Wrong { cause, blamed } } else { Settled::Right { wrong: blamed } })
+        Some(if is_wrong {
+            AuditOutcome::Wrong { cause, blamed }
+        } else {
+            AuditOutcome::Right { wrong: blamed }
+        })
     }
 
     /// Gives an audit up.

@@ -2,12 +2,12 @@
 
 use super::audit::Decision;
 use super::evolution::Open;
-use super::leases::Party;
+use super::leases::WorkerIdentity;
 use super::queue::RunState;
 use super::runs::Ending;
 use super::{
-    Accepted, Answer, Author, Body, ClusterState, Effect, Evolution, Moment, OpenRequest, Opening, Place,
-    Settled, Step, Then, Truth, UNKNOWN,
+    Accepted, Answer, AuditOutcome, Author, Body, ClusterState, Effect, Evolution, Moment, OpenRequest,
+    Opening, Place, RecomputedEpoch, Step, Then, UNKNOWN,
 };
 use ::evolution::digest::Digest;
 use ::evolution::epoch::EpochOutcome;
@@ -34,18 +34,18 @@ pub(super) fn why_retracted(principal: &str) -> String {
 impl ClusterState {
     /// A worker, and who answers for it.
     pub(super) fn author(&self, worker: &str) -> Author {
-        let Party { worker, principal, .. } = self.workers.party(worker);
+        let WorkerIdentity { worker, principal, .. } = self.workers.identity(worker);
         Author { worker: worker.to_owned(), principal: principal.to_owned() }
     }
 
     /// Whether a worker may be given a piece: one that is computed again goes to another principal.
-    pub(super) fn may_take(&self, work: &Work, party: Party<'_>) -> bool {
+    pub(super) fn may_take(&self, work: &Work, identity: WorkerIdentity<'_>) -> bool {
         match (self.runs.get(&work.run).map(|run| &run.body), work.piece) {
             (Some(Body::Evolution(evolution)), Piece::Epoch { island, epoch }) => {
-                evolution.may_take(island, epoch, party.principal)
+                evolution.may_take(island, epoch, identity.principal)
             }
             (Some(Body::Cells(cells)), Piece::Cells { first, count: 1 }) => {
-                cells.may_take(first, party.principal)
+                cells.may_take(first, identity.principal)
             }
             _ => true,
         }
@@ -78,8 +78,8 @@ impl ClusterState {
         let mut is_chosen = is_watched || self.rules.audit.chooses(&open.inputs);
         let (digest, standing) = (outcome.digest, outcome.standing);
         let Some(evolution) = self.evolution(&work.run) else { return };
-        is_chosen |= is_on && evolution.audits().is_doubtful(&open.handouts);
-        let assistants = evolution.audits().assistants(&open.handouts, worker);
+        is_chosen |= is_on && evolution.audits().is_doubtful(&open.grants);
+        let assistants = evolution.audits().assistants(&open.grants, worker);
         if let Some(authors) = self.authors.get_mut(&work.run) {
             authors.note(place, &author.principal, &assistants);
             is_chosen |= authors.take_suspect(place);
@@ -179,7 +179,7 @@ impl ClusterState {
                 let work = Work { run: name.clone(), piece };
                 let waited = now.elapsed.saturating_sub(since);
                 let is_leased = self.leases.is_leased(&work);
-                let has_other = || self.connected(now).any(|party| party.principal != author);
+                let has_other = || self.connected(now).any(|identity| identity.principal != author);
                 if !is_leased && (waited > patience || !has_other()) || waited > 2 * terms.stall {
                     left.push(work);
                 }
@@ -216,31 +216,31 @@ impl ClusterState {
         &mut self,
         run: &str,
         (place, inputs): (Place, &Digest),
-        truth: Result<Truth, String>,
+        computed: Result<RecomputedEpoch, String>,
         now: Moment,
     ) {
         let (island, epoch) = place;
         let piece = Piece::Epoch { island, epoch };
         let Some(evolution) = self.evolution(run) else { return };
-        let settled = match truth {
-            Ok(truth) => evolution.audits().settle(place, inputs, &truth),
+        let outcome = match computed {
+            Ok(computed) => evolution.audits().conclude(place, inputs, &computed),
             Err(reason) => {
                 evolution.audits().abandon(place, inputs);
                 self.note_unaudited(run, &piece, &reason);
                 None
             }
         };
-        match settled {
+        match outcome {
             None => {}
-            Some(Settled::Again) => self.decide(run, place),
-            Some(Settled::Undecided) => {
+            Some(AuditOutcome::Again) => self.decide(run, place),
+            Some(AuditOutcome::Undecided) => {
                 self.note_unaudited(run, &piece, "the coordinator has two different results itself");
             }
-            Some(Settled::Right { wrong }) => {
+            Some(AuditOutcome::Right { wrong }) => {
                 self.note_audited(run, place);
                 self.blame_all(&wrong, &format!("run {run}, {piece}: it delivered a wrong result"), now);
             }
-            Some(Settled::Wrong { cause, blamed }) => {
+            Some(AuditOutcome::Wrong { cause, blamed }) => {
                 self.counters.audits_failed += 1;
                 // Also without audits: what is known to be wrong does not stay.
                 let cause = cause.map_or_else(|| UNKNOWN.to_owned(), |cause| cause.principal);
@@ -252,7 +252,7 @@ impl ClusterState {
                 self.blame_all(&blamed, &reason, now);
             }
         }
-        self.pump(run, now);
+        self.advance(run, now);
     }
 
     pub(super) fn blame_all(&mut self, authors: &[Author], reason: &str, now: Moment) {

@@ -2,7 +2,7 @@
 //! what liars have delivered is taken back.
 
 use super::auditing::why_retracted;
-use super::cells::{Cells, SettledCell, whole};
+use super::cells::{CellAuditOutcome, Cells, whole};
 use super::{Author, Body, ClusterState, Effect, Moment, Step};
 use crate::rejection::Rejection;
 use archipelago::cell::CellResult;
@@ -87,13 +87,13 @@ impl ClusterState {
         &mut self,
         run: &str,
         number: u32,
-        truth: Result<CellResult, String>,
+        computed: Result<CellResult, String>,
         now: Moment,
     ) {
         let piece = Piece::Cells { first: number, count: 1 };
         let Some(cells) = self.cells(run) else { return };
-        let settled = match truth {
-            Ok(truth) => cells.settle(number, &whole(&truth)),
+        let outcome = match computed {
+            Ok(computed) => cells.conclude(number, &whole(&computed)),
             Err(reason) => {
                 cells.abandon(number);
                 self.note_unaudited(run, &piece, &reason);
@@ -103,18 +103,18 @@ impl ClusterState {
         let owned = |wrong: Vec<std::sync::Arc<Author>>| -> Vec<Author> {
             wrong.iter().map(|author| (**author).clone()).collect()
         };
-        match settled {
+        match outcome {
             None => {}
-            Some(SettledCell::Again) => self.decide_cell(run, number),
-            Some(SettledCell::Undecided) => {
+            Some(CellAuditOutcome::Again) => self.decide_cell(run, number),
+            Some(CellAuditOutcome::Undecided) => {
                 self.note_unaudited(run, &piece, "the coordinator has two different results itself");
             }
-            Some(SettledCell::Right { wrong }) => {
+            Some(CellAuditOutcome::Right { wrong }) => {
                 self.counters.audited += 1;
                 let reason = format!("run {run}, {piece}: it delivered a wrong result");
                 self.blame_all(&owned(wrong), &reason, now);
             }
-            Some(SettledCell::Wrong { author, wrong }) => {
+            Some(CellAuditOutcome::Wrong { author, wrong }) => {
                 self.counters.audits_failed += 1;
                 // Also without audits: what is known to be wrong does not stay.
                 let why = format!("{piece} was computed again and is wrong");
@@ -123,7 +123,7 @@ impl ClusterState {
                 self.blame_all(&owned(author.into_iter().chain(wrong).collect()), &reason, now);
             }
         }
-        self.pump(run, now);
+        self.advance(run, now);
     }
 
     /// Takes back what a principal has delivered to a run of cells and was not audited.
@@ -186,6 +186,6 @@ impl ClusterState {
             let piece = Piece::Cells { first: together[0], count: together.len() as u32 };
             self.leases.offer(&Work { run: run.to_owned(), piece });
         }
-        self.pump(run, now);
+        self.advance(run, now);
     }
 }

@@ -1,8 +1,8 @@
 //! The cells of one plan, of a sweep or a tournament: what is handed out, and what comes back.
 
 use super::Author;
-use super::calls::Fate;
-use archipelago::Progress;
+use super::deliveries::DeliveryStatus;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use evolution::codec;
@@ -27,7 +27,7 @@ const MOST_ANSWERS: usize = 64;
 
 /// A result that was delivered, and by which principal; none if it need not be audited.
 #[derive(Clone, Debug)]
-struct Claim {
+struct PendingResult {
     author: Option<Arc<Author>>,
     digest: Digest,
 }
@@ -46,7 +46,7 @@ struct CellAudit {
 }
 
 /// What an audit of a cell came to.
-pub(crate) enum SettledCell {
+pub(crate) enum CellAuditOutcome {
     /// What is stored is right. These delivered something else.
     Right { wrong: Vec<Arc<Author>> },
     /// What is stored is wrong, by this worker if it is known; these delivered something else that is wrong.
@@ -61,7 +61,7 @@ pub(crate) enum SettledCell {
 pub(crate) struct Received {
     /// What is to be stored.
     pub(crate) wanted: Vec<(u32, CellResult)>,
-    pub(crate) fate: Fate,
+    pub(crate) status: DeliveryStatus,
     /// Cells that were computed again, and are right.
     pub(crate) audited: Vec<u32>,
     /// Cells that came out otherwise before.
@@ -72,14 +72,14 @@ pub(crate) struct Received {
 pub(crate) struct Cells {
     /// The digest of the plan's text.
     text: Digest,
-    progress: Progress,
+    progress: CellProgress,
     files: PlayerFiles,
     /// Cells before this one are done or handed out.
     next: u32,
     /// Cells whose results are being stored.
-    storing: BTreeMap<u32, Claim>,
+    storing: BTreeMap<u32, PendingResult>,
     /// Results that may or may not be stored.
-    unsure: BTreeMap<u32, Claim>,
+    unsure: BTreeMap<u32, PendingResult>,
     /// Who delivered what is stored and was not audited.
     authors: BTreeMap<u32, Arc<Author>>,
     /// The last cell of each worker.
@@ -100,7 +100,7 @@ pub(crate) fn whole(result: &CellResult) -> Digest {
 }
 
 impl Cells {
-    pub(crate) fn new(progress: Progress, files: PlayerFiles) -> Self {
+    pub(crate) fn new(progress: CellProgress, files: PlayerFiles) -> Self {
         let text = Digest::of(progress.plan().text().as_bytes());
         let next = progress.next(0).unwrap_or(progress.plan().len());
         Self {
@@ -217,23 +217,23 @@ impl Cells {
         now: Duration,
     ) -> Received {
         let mut received =
-            Received { wanted: vec![], fate: Fate::Unneeded, audited: vec![], disputed: vec![] };
+            Received { wanted: vec![], status: DeliveryStatus::Unneeded, audited: vec![], disputed: vec![] };
         for (number, result) in results {
             let digest = whole(&result);
             if self.is_open(number) {
-                self.storing.insert(number, Claim { author: author.cloned(), digest });
+                self.storing.insert(number, PendingResult { author: author.cloned(), digest });
                 received.wanted.push((number, result));
-                received.fate = Fate::Accepted;
+                received.status = DeliveryStatus::Accepted;
                 continue;
             }
-            if received.fate != Fate::Accepted {
-                received.fate = Fate::Repeated;
+            if received.status != DeliveryStatus::Accepted {
+                received.status = DeliveryStatus::Repeated;
             }
             if self.retracting.contains(&number) || !self.progress.plan().is_pure(number) {
                 continue;
             }
             let stored = self.progress.done().get(&number).map(whole);
-            let known = stored.or_else(|| self.storing.get(&number).map(|claim| claim.digest));
+            let known = stored.or_else(|| self.storing.get(&number).map(|pending| pending.digest));
             match known {
                 Some(known) if known == digest => {
                     received.audited.extend(self.confirm(number, author).then_some(number));
@@ -261,7 +261,7 @@ impl Cells {
 
     /// Who delivered a result that is stored, or is being stored, and was not audited.
     fn author_of(&self, number: u32) -> Option<&Arc<Author>> {
-        let storing = || self.storing.get(&number).and_then(|claim| claim.author.as_ref());
+        let storing = || self.storing.get(&number).and_then(|pending| pending.author.as_ref());
         self.authors.get(&number).or_else(storing)
     }
 
@@ -347,29 +347,29 @@ impl Cells {
     }
 
     /// Ends an audit with what the coordinator has computed. Nothing if there is no such audit any more.
-    pub(crate) fn settle(&mut self, number: u32, truth: &Digest) -> Option<SettledCell> {
+    pub(crate) fn conclude(&mut self, number: u32, computed: &Digest) -> Option<CellAuditOutcome> {
         let mut audit = self.audits.remove(&number)?;
         let stored = self.progress.done().get(&number).map(whole)?;
-        let is_wrong = stored != *truth;
-        let has_support = audit.answers.iter().any(|(_, digest)| digest == truth);
+        let is_wrong = stored != *computed;
+        let has_support = audit.answers.iter().any(|(_, digest)| digest == computed);
         if is_wrong && !has_support {
             match audit.doubted {
                 None => {
-                    (audit.doubted, audit.deciding) = (Some(*truth), false);
+                    (audit.doubted, audit.deciding) = (Some(*computed), false);
                     self.audits.insert(number, audit);
-                    return Some(SettledCell::Again);
+                    return Some(CellAuditOutcome::Again);
                 }
-                Some(before) if before != *truth => return Some(SettledCell::Undecided),
+                Some(before) if before != *computed => return Some(CellAuditOutcome::Undecided),
                 Some(_) => {}
             }
         }
-        let wrong = audit.answers.into_iter().filter(|(_, digest)| digest != truth);
+        let wrong = audit.answers.into_iter().filter(|(_, digest)| digest != computed);
         let wrong = wrong.map(|(author, _)| author).collect();
         if is_wrong {
-            return Some(SettledCell::Wrong { author: self.authors.get(&number).cloned(), wrong });
+            return Some(CellAuditOutcome::Wrong { author: self.authors.get(&number).cloned(), wrong });
         }
         self.authors.remove(&number);
-        Some(SettledCell::Right { wrong })
+        Some(CellAuditOutcome::Right { wrong })
     }
 
     /// Gives an audit up.
@@ -428,12 +428,12 @@ impl Cells {
     /// Takes the result of a cell that is stored; returns the worker that it comes from, if it may have to be audited.
     pub(crate) fn complete(&mut self, number: u32, result: CellResult) -> Option<Arc<Author>> {
         let digest = whole(&result);
-        let claims = [self.storing.remove(&number), self.unsure.remove(&number)];
-        let claim = claims.into_iter().flatten().find(|claim| claim.digest == digest);
+        let pending_results = [self.storing.remove(&number), self.unsure.remove(&number)];
+        let pending = pending_results.into_iter().flatten().find(|pending| pending.digest == digest);
         if !self.progress.add(number, result) {
             return None;
         }
-        let author = claim?.author?;
+        let author = pending?.author?;
         self.last.insert(author.clone(), number);
         self.authors.insert(number, author.clone());
         self.progress.plan().is_pure(number).then_some(author)
@@ -441,8 +441,8 @@ impl Cells {
 
     /// A result could not be stored for now: the cell has to be computed again.
     pub(crate) fn lose(&mut self, number: u32) {
-        if let Some(claim) = self.storing.remove(&number) {
-            self.unsure.insert(number, claim);
+        if let Some(pending) = self.storing.remove(&number) {
+            self.unsure.insert(number, pending);
         }
     }
 
@@ -477,7 +477,7 @@ mod tests {
         let plan = CellPlan::of(experiment::parse("decided.toml", text, None).unwrap()).unwrap();
         let CellPlan::Tournament(games) = &plan else { unreachable!("it is a tournament") };
         let contestants = games.contestants(&PlayerFiles::new(), &BTreeMap::new()).unwrap();
-        let mut cells = Cells::new(Progress::new(plan.clone()), PlayerFiles::new());
+        let mut cells = Cells::new(CellProgress::new(plan.clone()), PlayerFiles::new());
         while cells.next().is_some() {}
         let mut number = 0;
         while cells.is_open(number) {
@@ -500,7 +500,7 @@ mod tests {
         let result = plan.compute(0, &[], || false).unwrap().unwrap();
         let author = Arc::new(Author { worker: "a".to_owned(), principal: "a".to_owned() });
         let audited = || {
-            let mut cells = Cells::new(Progress::new(plan.clone()), PlayerFiles::new());
+            let mut cells = Cells::new(CellProgress::new(plan.clone()), PlayerFiles::new());
             cells.receive(vec![(0, result.clone())], Some(&author), Duration::ZERO);
             assert_eq!(cells.complete(0, result.clone()), Some(author.clone()));
             cells.begin_audit(0, Duration::ZERO);
@@ -509,12 +509,14 @@ mod tests {
         let [one, other] = [Digest::of(b"one"), Digest::of(b"other")];
         for second in [one, other, whole(&result)] {
             let mut cells = audited();
-            assert!(cells.decide(0) && matches!(cells.settle(0, &one), Some(SettledCell::Again)));
+            assert!(cells.decide(0) && matches!(cells.conclude(0, &one), Some(CellAuditOutcome::Again)));
             assert!(cells.decide(0), "it is computed once more");
-            match cells.settle(0, &second).unwrap() {
-                SettledCell::Wrong { author: Some(blamed), .. } => assert!(second == one && blamed == author),
-                SettledCell::Undecided => assert_eq!(second, other),
-                SettledCell::Right { wrong } => assert!(second == whole(&result) && wrong.is_empty()),
+            match cells.conclude(0, &second).unwrap() {
+                CellAuditOutcome::Wrong { author: Some(blamed), .. } => {
+                    assert!(second == one && blamed == author)
+                }
+                CellAuditOutcome::Undecided => assert_eq!(second, other),
+                CellAuditOutcome::Right { wrong } => assert!(second == whole(&result) && wrong.is_empty()),
                 _ => unreachable!("it is decided"),
             }
             assert!(cells.is_all_audited());

@@ -1,9 +1,9 @@
 //! The epochs of one run: what is handed out, with what inputs, what comes back, and what of it is written.
 
-use super::calls::Fate;
+use super::deliveries::DeliveryStatus;
 use super::reply_budget::ReplyBudget;
 use super::yardstick::Yardstick;
-use super::{Accepted, Audits, Author, Examination, Examiner, Handed, Handouts};
+use super::{Accepted, Audits, Author, EpochGrants, Examination, Examiner, GrantedCheckpoint};
 use archipelago::{CompletionError, End, LeftBehind};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -27,10 +27,10 @@ use std::time::Duration;
 const REMEMBERED: usize = 8;
 
 /// The maximum number of checkpoints of one epoch that are granted: later workers start it from its beginning.
-const MOST_HANDED: usize = 64;
+const MOST_CHECKPOINT_GRANTS: usize = 64;
 
 /// The owner of islands that no worker has at hand.
-const NOBODY: &str = "";
+const NO_HOLDER: &str = "";
 
 /// No more epochs are handed out while this much waits to be written: a store that is full or silent must not fill the memory.
 const TOO_HEAVY: usize = 2;
@@ -45,7 +45,7 @@ pub(crate) struct Evolution {
     open: BTreeMap<u32, Open>,
     islands: Vec<Island>,
     /// The islands that are not handed out, by their next epoch, under who has them at hand.
-    shelves: BTreeMap<String, BTreeSet<(u64, u32)>>,
+    islands_by_holder: BTreeMap<String, BTreeSet<(u64, u32)>>,
     /// For how long it has been computed since it was opened.
     worked: Duration,
     due: CommitSchedule,
@@ -64,7 +64,7 @@ pub(crate) struct Open {
     before: Option<LeftBehind>,
     checkpoint: Option<Checkpoint>,
     /// What workers were given of it.
-    pub(crate) handouts: Handouts,
+    pub(crate) grants: EpochGrants,
 }
 
 /// A checkpoint inside an epoch that is handed out.
@@ -109,7 +109,7 @@ impl Evolution {
         };
         let islands = (0..count).map(island).collect();
         let unclaimed = (0..count).map(|island| (open_run.archipelago().done(island), island)).collect();
-        let shelves = BTreeMap::from([(NOBODY.to_owned(), unclaimed)]);
+        let islands_by_holder = BTreeMap::from([(NO_HOLDER.to_owned(), unclaimed)]);
         let due = CommitSchedule::new(open_run.experiment().checkpoint_every());
         Self {
             examiner: Arc::new(Examiner::new(open_run.shared_experiment())),
@@ -119,7 +119,7 @@ impl Evolution {
             plan,
             open: BTreeMap::new(),
             islands,
-            shelves,
+            islands_by_holder,
             worked: Duration::ZERO,
             due,
             writing: false,
@@ -209,8 +209,8 @@ impl Evolution {
         }
         let first = self.open_run.archipelago().next_ready()?;
         let epoch = self.open_run.archipelago().done(first);
-        let at_hand = self.ready_on_shelf(worker, epoch);
-        let island = at_hand.or_else(|| self.ready_on_shelf(NOBODY, epoch)).unwrap_or(first);
+        let at_hand = self.ready_of_holder(worker, epoch);
+        let island = at_hand.or_else(|| self.ready_of_holder(NO_HOLDER, epoch)).unwrap_or(first);
         let assignment = self.open_run.assign_ready(island);
         Some(self.hand_out(assignment))
     }
@@ -225,9 +225,9 @@ impl Evolution {
         if self.is_held_back() { 0 } else { self.open_run.archipelago().ready_count() }
     }
 
-    /// The first island of a shelf whose next epoch is this one and may begin.
-    fn ready_on_shelf(&self, holder: &str, epoch: u64) -> Option<u32> {
-        let of_epoch = self.shelves.get(holder)?.range((epoch, 0)..=(epoch, u32::MAX));
+    /// The first island that a holder has at hand whose next epoch is this one and may begin.
+    fn ready_of_holder(&self, holder: &str, epoch: u64) -> Option<u32> {
+        let of_epoch = self.islands_by_holder.get(holder)?.range((epoch, 0)..=(epoch, u32::MAX));
         of_epoch.map(|&(_, island)| island).find(|&island| self.open_run.archipelago().is_ready(island))
     }
 
@@ -235,21 +235,21 @@ impl Evolution {
         let EpochTask { island, epoch, .. } = task;
         let archipelago = self.open_run.archipelago();
         let (inputs, before) = (archipelago.inputs(&task), archipelago.left_behind(island));
-        let handouts = self.audits.take_handouts((island, epoch), &inputs);
+        let grants = self.audits.take_grants((island, epoch), &inputs);
         let author = self.audits.checkpointer((island, epoch)).ok();
-        let author = author.filter(|_| !self.audits.is_distrusted(&handouts));
+        let author = author.filter(|_| !self.audits.is_distrusted(&grants));
         let checkpoint = checkpoint.zip(author).map(|(bytes, author)| {
             let generation = Standing::of_state(&bytes).map_or(0, |standing| standing.generation);
             Checkpoint { generation, digest: Digest::of(&bytes), bytes, author }
         });
-        let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NOBODY);
-        if let Some(shelf) = self.shelves.get_mut(holder) {
-            shelf.remove(&(epoch, island));
-            if shelf.is_empty() {
-                self.shelves.remove(holder);
+        let holder = self.islands[island as usize].holder.as_deref().unwrap_or(NO_HOLDER);
+        if let Some(islands) = self.islands_by_holder.get_mut(holder) {
+            islands.remove(&(epoch, island));
+            if islands.is_empty() {
+                self.islands_by_holder.remove(holder);
             }
         }
-        self.open.insert(island, Open { task, inputs, before, checkpoint, handouts });
+        self.open.insert(island, Open { task, inputs, before, checkpoint, grants });
         Piece::Epoch { island, epoch }
     }
 
@@ -289,8 +289,8 @@ impl Evolution {
 
     /// Takes the audits out of a run that is opened again, with what is known of the epochs that workers still compute.
     pub(crate) fn take_audits(&mut self) -> Audits {
-        for (island, Open { task, inputs, handouts, .. }) in std::mem::take(&mut self.open) {
-            self.audits.keep_handouts((island, task.epoch), inputs, handouts);
+        for (island, Open { task, inputs, grants, .. }) in std::mem::take(&mut self.open) {
+            self.audits.keep_grants((island, task.epoch), inputs, grants);
         }
         std::mem::take(&mut self.audits)
     }
@@ -382,29 +382,29 @@ impl Evolution {
 
     /// The checkpoint that a worker begins an epoch with.
     fn checkpoint_for(&self, island: u32, epoch: u64, worker: &str) -> Option<&Checkpoint> {
-        let Open { checkpoint, handouts, .. } = self.handed_out(island, epoch)?;
-        let is_left = handouts.handed.len() < MOST_HANDED;
+        let Open { checkpoint, grants, .. } = self.handed_out(island, epoch)?;
+        let is_left = grants.checkpoints.len() < MOST_CHECKPOINT_GRANTS;
         let may_have = |checkpoint: &&Checkpoint| is_left || checkpoint.is_by(worker);
         checkpoint.as_ref().filter(may_have)
     }
 
     /// Notes that a worker was given the checkpoint of another.
-    pub(crate) fn note_handed(&mut self, island: u32, epoch: u64, worker: &str) {
+    pub(crate) fn note_checkpoint_grant(&mut self, island: u32, epoch: u64, worker: &str) {
         let Some(checkpoint) = self.checkpoint_for(island, epoch, worker) else { return };
         if checkpoint.is_by(worker) {
             return;
         }
         let Checkpoint { generation, digest, ref author, .. } = *checkpoint;
-        let handed = Handed { generation, digest, author: author.clone(), to: worker.to_owned() };
+        let granted = GrantedCheckpoint { generation, digest, author: author.clone(), to: worker.to_owned() };
         if let Some(open) = self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
-            open.handouts.handed.push(handed);
+            open.grants.checkpoints.push(granted);
         }
     }
 
     /// Notes that a worker was given an epoch, perhaps to compute it again.
     pub(crate) fn note_granted(&mut self, island: u32, epoch: u64, worker: &str) {
         match self.open.get_mut(&island).filter(|open| open.task.epoch == epoch) {
-            Some(open) => open.handouts.note_granted(worker),
+            Some(open) => open.grants.note_granted(worker),
             None => self.audits.note_granted_again((island, epoch), worker),
         }
     }
@@ -416,7 +416,7 @@ impl Evolution {
         for open in self.open.values_mut() {
             let own = open.checkpoint.as_ref().and_then(|checkpoint| checkpoint.author.as_ref());
             // What others made of it is no better.
-            if is_its(own) || open.handouts.handed.iter().any(|one| is_its(one.author.as_ref())) {
+            if is_its(own) || open.grants.checkpoints.iter().any(|one| is_its(one.author.as_ref())) {
                 open.checkpoint = None;
             }
         }
@@ -452,7 +452,7 @@ impl Evolution {
         outcome: &EpochOutcome,
         worker: &str,
         labour: Labour,
-    ) -> Result<(Fate, Option<Open>), RunError> {
+    ) -> Result<(DeliveryStatus, Option<Open>), RunError> {
         if !self.adopt(island, epoch, inputs) {
             return Ok((self.compare((island, epoch), inputs, outcome)?, None));
         }
@@ -463,18 +463,18 @@ impl Evolution {
         let done = self.open.remove(&island).map(|open| Open { checkpoint: None, ..open });
         if !counts {
             self.put_back(island, epoch);
-            return Ok((Fate::Unneeded, None));
+            return Ok((DeliveryStatus::Unneeded, None));
         }
         self.islands[island as usize].standing = standing;
         let at_stake = self.open_run.commit().at_stake(island) + self.ahead(epoch);
         self.due.note(island, at_stake, self.worked);
-        self.put_on_shelf(island, epoch + 1, worker);
+        self.note_holder(island, epoch + 1, worker);
         let delivered = &mut self.islands[island as usize].delivered;
         delivered.push_back((epoch, *inputs, outcome.digest));
         if delivered.len() > REMEMBERED {
             delivered.pop_front();
         }
-        Ok((Fate::Accepted, done))
+        Ok((DeliveryStatus::Accepted, done))
     }
 
     /// How many generations the epoch after this one may do before anything of it is kept.
@@ -486,15 +486,15 @@ impl Evolution {
     }
 
     /// Notes who has an island's state at hand.
-    fn put_on_shelf(&mut self, island: u32, next: u64, worker: &str) {
-        self.shelves.entry(worker.to_owned()).or_default().insert((next, island));
+    fn note_holder(&mut self, island: u32, next: u64, worker: &str) {
+        self.islands_by_holder.entry(worker.to_owned()).or_default().insert((next, island));
         self.islands[island as usize].holder = Some(worker.to_owned());
     }
 
     /// Notes that an epoch is not handed out any more.
     fn put_back(&mut self, island: u32, epoch: u64) {
-        let holder = self.islands[island as usize].holder.clone().unwrap_or_else(|| NOBODY.to_owned());
-        self.shelves.entry(holder).or_default().insert((epoch, island));
+        let holder = self.islands[island as usize].holder.clone().unwrap_or_else(|| NO_HOLDER.to_owned());
+        self.islands_by_holder.entry(holder).or_default().insert((epoch, island));
     }
 
     /// Compares the outcome of an epoch that was delivered before, if its inputs were the same.
@@ -503,12 +503,12 @@ impl Evolution {
         (island, epoch): (u32, u64),
         inputs: &Digest,
         outcome: &EpochOutcome,
-    ) -> Result<Fate, RunError> {
+    ) -> Result<DeliveryStatus, RunError> {
         let delivered = self.islands.get(island as usize).map(|island| &island.delivered);
         let known = delivered.into_iter().flatten().find(|(of, with, _)| (of, with) == (&epoch, inputs));
         match known {
-            None => Ok(Fate::Unneeded),
-            Some((_, _, expected)) if *expected == outcome.digest => Ok(Fate::Repeated),
+            None => Ok(DeliveryStatus::Unneeded),
+            Some((_, _, expected)) if *expected == outcome.digest => Ok(DeliveryStatus::Repeated),
             Some(&(_, _, expected)) => {
                 Err(CompletionError::Differs { island, epoch, expected, found: outcome.digest }.into())
             }
@@ -543,7 +543,7 @@ impl Evolution {
     }
 
     /// Has everything written at once, and all deleted that is no longer needed.
-    pub(crate) fn hurry(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.due.add_everything();
         self.open_run.prune_everything();
     }
@@ -563,7 +563,7 @@ impl Evolution {
         if self.writing {
             return None;
         }
-        let batch = self.pages();
+        let batch = self.due_batch();
         self.writing = batch.is_some();
         batch
     }
@@ -586,11 +586,11 @@ impl Evolution {
 
     /// Whether nothing is on its way to the store, and nothing is left to be written.
     pub(crate) fn is_written(&self) -> bool {
-        let ledger = self.open_run.commit();
-        !self.writing && (0..self.islands.len() as u32).all(|island| !ledger.is_unwritten(island))
+        let commit = self.open_run.commit();
+        !self.writing && (0..self.islands.len() as u32).all(|island| !commit.is_unwritten(island))
     }
 
-    fn pages(&mut self) -> Option<WriteBatch> {
+    fn due_batch(&mut self) -> Option<WriteBatch> {
         if self.open_run.commit().weight() > 0 {
             self.due.add_everything();
         }
@@ -684,8 +684,8 @@ impl Evolution {
             .map(|(&island, open)| (island, open.task.epoch))
             .collect();
         for &(island, epoch) in &stale {
-            if let Some(Open { inputs, handouts, .. }) = self.open.remove(&island) {
-                self.audits.keep_handouts((island, epoch), inputs, handouts);
+            if let Some(Open { inputs, grants, .. }) = self.open.remove(&island) {
+                self.audits.keep_grants((island, epoch), inputs, grants);
             }
             self.open_run.release(island);
             self.put_back(island, epoch);

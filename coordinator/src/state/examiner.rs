@@ -1,6 +1,6 @@
 //! What a delivery is compared with before it is accepted, apart from the state and its lock.
 
-use super::Truth;
+use super::RecomputedEpoch;
 use ::evolution::digest::Digest;
 use ::evolution::epoch::{EpochError, EpochOutcome, EpochTask, Evolver, Standing};
 use experiment::Experiment;
@@ -42,7 +42,7 @@ impl Examination {
     }
 
     /// Computes the epoch, and compares checkpoints inside it, by the generations that they are said to be of.
-    pub(crate) fn recompute(&self, checkpoints: &[(u64, Digest)]) -> Result<Truth, EpochError> {
+    pub(crate) fn recompute(&self, checkpoints: &[(u64, Digest)]) -> Result<RecomputedEpoch, EpochError> {
         let EpochTask { island, epoch, .. } = self.task;
         let wrong = |error| EpochError::Codec { island, epoch, error };
         let mut left: BTreeSet<(u64, Digest)> = checkpoints.iter().copied().collect();
@@ -58,7 +58,7 @@ impl Examination {
             }
         }
         let digest = evolving.finish().map_err(wrong)?.digest;
-        Ok(Truth { digest, wrong: left })
+        Ok(RecomputedEpoch { digest, wrong: left })
     }
 
     /// About how many bytes of memory that takes.

@@ -61,7 +61,7 @@ pub fn back_off(times: u32) -> Duration {
 
 /// A worker, and who answers for it: its token and certificate, or its address. Its id is self-chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Party<'a> {
+pub struct WorkerIdentity<'a> {
     /// The worker's id.
     pub worker: &'a str,
     /// Who answers for it.
@@ -92,7 +92,7 @@ pub struct Leases {
     /// How long all pieces took, from the first grant to the result.
     times: Histogram,
     /// The workers that have no memory for pieces of a run.
-    unfit: BTreeMap<String, BTreeMap<String, Setback>>,
+    unfit: BTreeMap<String, BTreeMap<String, FailureRecord>>,
 }
 
 /// One piece of work.
@@ -102,14 +102,14 @@ struct Offer {
     /// From when on another worker may repeat it.
     repeat: Option<Duration>,
     /// On which workers it failed.
-    failures: BTreeMap<String, Setback>,
+    failures: BTreeMap<String, FailureRecord>,
     /// Which workers vanished with it and were not heard of again, their principals, and when they had been given it.
     vanished: BTreeMap<String, (String, Duration)>,
 }
 
 /// Something that did not work with one worker.
 #[derive(Clone, Debug)]
-struct Setback {
+struct FailureRecord {
     principal: String,
     times: u32,
     reason: String,
@@ -119,21 +119,21 @@ struct Setback {
     lacks_program: bool,
 }
 
-impl Setback {
+impl FailureRecord {
     /// Notes that it did not work, perhaps once more.
     fn note(
         known: &mut BTreeMap<String, Self>,
-        party: Party<'_>,
+        identity: WorkerIdentity<'_>,
         (reason, lacks_program): (&str, bool),
         now: Duration,
     ) {
-        let times = known.get(party.worker).map_or(0, |setback| setback.times) + 1;
-        let (principal, reason) = (party.principal.to_owned(), reason.to_owned());
-        let setback = Self { principal, times, reason, until: now + back_off(times), lacks_program };
-        known.insert(party.worker.to_owned(), setback);
+        let times = known.get(identity.worker).map_or(0, |record| record.times) + 1;
+        let (principal, reason) = (identity.principal.to_owned(), reason.to_owned());
+        let record = Self { principal, times, reason, until: now + back_off(times), lacks_program };
+        known.insert(identity.worker.to_owned(), record);
         if known.len() > MOST_FAILURES {
             let oldest =
-                known.iter().min_by_key(|(_, setback)| setback.until).map(|(worker, _)| worker.clone());
+                known.iter().min_by_key(|(_, record)| record.until).map(|(worker, _)| worker.clone());
             oldest.map(|worker| known.remove(&worker));
         }
     }
@@ -153,7 +153,7 @@ struct Lease {
 
 /// A lease as others see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Out<'a> {
+pub struct LeaseStatus<'a> {
     /// The work.
     pub work: &'a Work,
     /// The worker that has it.
@@ -169,10 +169,10 @@ pub struct Out<'a> {
 }
 
 impl Lease {
-    fn out<'a>(&'a self, work: &'a Work) -> Out<'a> {
+    fn status<'a>(&'a self, work: &'a Work) -> LeaseStatus<'a> {
         let Self { worker, granted, expires, progressed, stalled, .. } = self;
         let (granted, expires, progressed, stalled) = (*granted, *expires, *progressed, *stalled);
-        Out { work, worker, granted, expires, progressed, stalled }
+        LeaseStatus { work, worker, granted, expires, progressed, stalled }
     }
 }
 
@@ -189,9 +189,9 @@ pub struct Stalled {
 
 /// What becomes of work that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// Another worker may try, or the same one later.
-    Again,
+    Retry,
     /// It fails everywhere.
     Poison(String),
 }
@@ -347,7 +347,7 @@ impl Leases {
 
     /// Whether a worker had no memory for a piece of a run just now.
     pub fn is_unfit(&self, worker: &str, run: &str, now: Duration) -> bool {
-        self.unfit.get(run).and_then(|workers| workers.get(worker)).is_some_and(|setback| setback.until > now)
+        self.unfit.get(run).and_then(|workers| workers.get(worker)).is_some_and(|record| record.until > now)
     }
 
     /// Why a run gets no further, if all of these workers have no memory or no program for it, and whether the last of them
@@ -358,20 +358,20 @@ impl Leases {
         workers: impl IntoIterator<Item = &'a str>,
     ) -> Option<(&str, bool)> {
         let unfit = self.unfit.get(run)?;
-        let mut lack = None;
+        let mut unfit = None;
         for worker in workers {
-            let setback = unfit.get(worker)?;
-            lack = Some((setback.reason.as_str(), setback.lacks_program));
+            let record = unfit.get(worker)?;
+            unfit = Some((record.reason.as_str(), record.lacks_program));
         }
-        lack
+        unfit
     }
 
     /// A piece of a run that has failed and is tried again: which, on how many workers, why, and from when on.
     pub fn failing<'a>(&'a self, run: &'a str) -> Option<(&'a Work, usize, &'a str, Duration)> {
         self.offers_of(run).find_map(|(work, offer)| {
-            let setback = offer.failures.values().next()?;
-            let again = offer.failures.values().map(|setback| setback.until).min()?;
-            Some((work, offer.failures.len(), setback.reason.as_str(), again))
+            let record = offer.failures.values().next()?;
+            let again = offer.failures.values().map(|record| record.until).min()?;
+            Some((work, offer.failures.len(), record.reason.as_str(), again))
         })
     }
 
@@ -381,16 +381,16 @@ impl Leases {
     }
 
     /// The leases of a run that are out, by piece.
-    pub fn out<'a>(&'a self, run: &'a str) -> impl Iterator<Item = Out<'a>> {
-        self.offers_of(run).flat_map(|(work, offer)| offer.leases.iter().map(move |lease| lease.out(work)))
+    pub fn leases_of<'a>(&'a self, run: &'a str) -> impl Iterator<Item = LeaseStatus<'a>> {
+        self.offers_of(run).flat_map(|(work, offer)| offer.leases.iter().map(move |lease| lease.status(work)))
     }
 
     /// The leases that a worker has.
-    pub fn out_to<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = Out<'a>> {
+    pub fn held_leases<'a>(&'a self, worker: &'a str) -> impl Iterator<Item = LeaseStatus<'a>> {
         let offers = self.held_by(worker).filter_map(|work| Some((work, self.offers.get(work)?)));
         offers.flat_map(move |(work, offer)| {
             let own = offer.leases.iter().filter(move |lease| lease.worker == worker);
-            own.map(move |lease| lease.out(work))
+            own.map(move |lease| lease.status(work))
         })
     }
 
@@ -401,7 +401,7 @@ impl Leases {
     }
 
     /// Whether a worker has a job of a run, and makes progress.
-    pub fn has_job_out(&self, run: &str) -> bool {
+    pub fn has_leased_job(&self, run: &str) -> bool {
         let first = Work { run: run.to_owned(), piece: Piece::Job { number: 0 } };
         let mut jobs = self.offers.range(first..).take_while(|(work, _)| work.run == run);
         jobs.any(|(work, _)| !self.waiting.contains(work))
@@ -545,12 +545,12 @@ impl Leases {
 
     /// Notes that a worker was not heard of any more while it had some work, since it was given that. If it returns, it had
     /// not vanished.
-    pub fn vanished(&mut self, work: &Work, party: Party<'_>, granted: Duration) {
+    pub fn vanished(&mut self, work: &Work, identity: WorkerIdentity<'_>, granted: Duration) {
         if let Some(offer) = self.offers.get_mut(work)
             && offer.vanished.len() < MOST_FAILURES
         {
-            let principal = party.principal.to_owned();
-            offer.vanished.insert(party.worker.to_owned(), (principal, granted));
+            let principal = identity.principal.to_owned();
+            offer.vanished.insert(identity.worker.to_owned(), (principal, granted));
         }
     }
 
@@ -584,43 +584,56 @@ impl Leases {
 
     /// Gives work back that cannot be done, as its worker says. Only a worker that has it can say so; returns whether
     /// it has.
-    pub fn fail(&mut self, work: &Work, party: Party<'_>, token: Token, reason: &str, now: Duration) -> bool {
-        let is_held = self.release(work, party.worker, token);
+    pub fn fail(
+        &mut self,
+        work: &Work,
+        identity: WorkerIdentity<'_>,
+        token: Token,
+        reason: &str,
+        now: Duration,
+    ) -> bool {
+        let is_held = self.release(work, identity.worker, token);
         if let Some(offer) = self.offers.get_mut(work).filter(|_| is_held) {
-            Setback::note(&mut offer.failures, party, (reason, false), now);
+            FailureRecord::note(&mut offer.failures, identity, (reason, false), now);
         }
         is_held
     }
 
     /// Gives work back that a worker has no memory or no program for: that is no failure. For a while it is given no work
     /// of the run.
-    pub fn refuse(&mut self, work: &Work, party: Party<'_>, token: Token, lack: (&str, bool), now: Duration) {
-        if self.release(work, party.worker, token) {
-            Setback::note(self.unfit.entry(work.run.clone()).or_default(), party, lack, now);
+    pub fn refuse(
+        &mut self,
+        work: &Work,
+        identity: WorkerIdentity<'_>,
+        token: Token,
+        unfit: (&str, bool),
+        now: Duration,
+    ) {
+        if self.release(work, identity.worker, token) {
+            FailureRecord::note(self.unfit.entry(work.run.clone()).or_default(), identity, unfit, now);
         }
     }
 
     /// What becomes of work that failed, or with which workers vanished: it is poison once it has failed often enough,
     /// on enough principals, and on every connected worker that could take it. Where nobody is connected, it waits.
-    pub fn judge<'a>(
+    pub fn retry_decision<'a>(
         &self,
         work: &Work,
-        connected: impl IntoIterator<Item = Party<'a>>,
+        connected: impl IntoIterator<Item = WorkerIdentity<'a>>,
         now: Duration,
-    ) -> Verdict {
+    ) -> RetryDecision {
         let Some(offer) = self.offers.get(work).filter(|offer| offer.leases.is_empty()) else {
-            return Verdict::Again;
+            return RetryDecision::Retry;
         };
         let Offer { failures, vanished, .. } = offer;
-        let principals: BTreeSet<&str> =
-            failures.values().map(|setback| setback.principal.as_str()).collect();
-        let times: u32 = failures.values().map(|setback| setback.times).sum();
+        let principals: BTreeSet<&str> = failures.values().map(|record| record.principal.as_str()).collect();
+        let times: u32 = failures.values().map(|record| record.times).sum();
         let has_failed = principals.len() >= self.terms.failing_workers || times >= self.terms.failures;
         if !has_failed && vanished.len() < self.terms.vanished {
-            return Verdict::Again;
+            return RetryDecision::Retry;
         }
         // Who lacked memory for another piece, or while it held others, may have it by now.
-        let could = |party: &Party<'_>| !self.is_unfit(party.worker, &work.run, now);
+        let could = |identity: &WorkerIdentity<'_>| !self.is_unfit(identity.worker, &work.run, now);
         let mut connected = connected.into_iter().filter(could).peekable();
         // A process that was started again has another id. One that was there before another of its principal was given
         // the work has not tried: several may share a principal.
@@ -628,16 +641,16 @@ impl Leases {
             let of_principal = vanished.values().filter(|(known, _)| known == principal);
             of_principal.map(|(_, granted)| *granted).max()
         };
-        let has_tried = |party: Party<'_>| {
-            failures.contains_key(party.worker)
-                || vanished.contains_key(party.worker)
-                || last(party.principal).is_some_and(|granted| granted <= party.joined)
+        let has_tried = |identity: WorkerIdentity<'_>| {
+            failures.contains_key(identity.worker)
+                || vanished.contains_key(identity.worker)
+                || last(identity.principal).is_some_and(|granted| granted <= identity.joined)
         };
         if connected.peek().is_none() || !connected.all(has_tried) {
-            return Verdict::Again;
+            return RetryDecision::Retry;
         }
-        Verdict::Poison(match failures.values().next_back() {
-            Some(Setback { reason, .. }) if has_failed => {
+        RetryDecision::Poison(match failures.values().next_back() {
+            Some(FailureRecord { reason, .. }) if has_failed => {
                 let on = match failures.len() {
                     1 => "1 worker".to_owned(),
                     workers => format!("{workers} workers"),
@@ -676,7 +689,7 @@ impl Offer {
     /// Whether a worker may be given it: one that does not have it, and on which it did not fail just now.
     fn is_for(&self, worker: &str, now: Duration) -> bool {
         self.leases.iter().all(|lease| lease.worker != worker)
-            && self.failures.get(worker).is_none_or(|setback| setback.until <= now)
+            && self.failures.get(worker).is_none_or(|record| record.until <= now)
     }
 }
 

@@ -44,7 +44,7 @@ enum JobSlot {
     /// Its inputs are being read.
     Reading,
     Ready(ReadyJob),
-    Out(ReadyJob),
+    Leased(ReadyJob),
     Storing,
 }
 
@@ -112,7 +112,7 @@ impl StudyRun {
     pub(crate) fn next_job(&mut self) -> Option<Piece> {
         let (&number, slot) = self.jobs.iter_mut().find(|(_, slot)| matches!(slot, JobSlot::Ready(_)))?;
         if let JobSlot::Ready(ready) = std::mem::replace(slot, JobSlot::Storing) {
-            *slot = JobSlot::Out(ready);
+            *slot = JobSlot::Leased(ready);
         }
         Some(Piece::Job { number })
     }
@@ -123,7 +123,7 @@ impl StudyRun {
 
     fn ready(&self, number: u32) -> Option<&ReadyJob> {
         match self.jobs.get(&number)? {
-            JobSlot::Ready(ready) | JobSlot::Out(ready) => Some(ready),
+            JobSlot::Ready(ready) | JobSlot::Leased(ready) => Some(ready),
             JobSlot::Reading | JobSlot::Storing => None,
         }
     }
@@ -151,7 +151,7 @@ impl StudyRun {
     /// Takes a job whose result has come, and is checked and stored from now on, with its inputs.
     pub(crate) fn take(&mut self, number: u32) -> Option<(Job, Vec<Bytes>)> {
         match self.jobs.insert(number, JobSlot::Storing)? {
-            JobSlot::Ready(ready) | JobSlot::Out(ready) => Some(ready.into_parts()),
+            JobSlot::Ready(ready) | JobSlot::Leased(ready) => Some(ready.into_parts()),
             JobSlot::Reading | JobSlot::Storing => None,
         }
     }
@@ -208,7 +208,7 @@ impl ClusterState {
             return;
         }
         if self.is_ending(name) {
-            return self.pump(name, now);
+            return self.advance(name, now);
         }
         let runs: Vec<(Part, String)> =
             self.study(name).map(|study| study.runs.clone().into_iter().collect()).unwrap_or_default();
@@ -240,7 +240,7 @@ impl ClusterState {
                 Need::Open(part, plan, files, guests) => self.open_part(name, part, plan, files, guests, now),
             }
         }
-        self.pump(name, now);
+        self.advance(name, now);
     }
 
     fn open_part(
@@ -328,7 +328,7 @@ impl ClusterState {
     pub(super) fn inputs(&mut self, run: &str, number: u32, inputs: Result<ReadyJob, String>, now: Moment) {
         if let Some(yardstick) = self.yardstick(run) {
             yardstick.inputs(number, inputs);
-            return self.pump(run, now);
+            return self.advance(run, now);
         }
         match inputs {
             Err(reason) => self.fail(run, &reason, now),
@@ -357,7 +357,7 @@ impl ClusterState {
             Err(reason) if is_measured => {
                 self.workers.settle(&receipt.worker, receipt.number);
                 self.leave_unmeasured(run, number, &reason);
-                self.pump(run, now);
+                self.advance(run, now);
             }
             // No other worker will come to a result either.
             Err(reason) => {

@@ -1,6 +1,6 @@
 //! What others see of the state: rows, leases, workers, islands, and why a run makes no progress. Nothing changes.
 
-use super::leases::Out;
+use super::leases::LeaseStatus;
 use super::queue::RunState;
 use super::{Body, ClusterState, Moment};
 use codec::Standing;
@@ -8,8 +8,8 @@ use proto::convert::{self, Piece};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{
-    Ahead, Failing, IslandState, IslandView, Lack, LeaseView, Phase, RunRow, Situation, StoreHealth,
-    StrengthView, Waiting, WorkerState, WorkerView,
+    Ahead, Failing, IslandState, IslandView, LeaseView, MissingResource, Phase, RunRow, Situation,
+    StoreHealth, StrengthView, Waiting, WorkerState, WorkerView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl ClusterState {
         let mut views = self.workers.views(since, now.elapsed);
         for view in &mut views {
             let (mut oldest, mut idle) = (None, None);
-            for Out { granted, progressed, .. } in self.leases.out_to(&view.worker) {
+            for LeaseStatus { granted, progressed, .. } in self.leases.held_leases(&view.worker) {
                 view.leases += 1;
                 oldest = oldest.max(Some(now.elapsed.saturating_sub(granted)));
                 idle = idle.max(Some(now.elapsed.saturating_sub(progressed)));
@@ -58,25 +58,25 @@ impl ClusterState {
 
     /// The leases of a run that are out.
     pub(crate) fn lease_views(&self, run: &str, now: Moment) -> Vec<LeaseView> {
-        self.leases.out(run).map(|out| self.lease_view(&out, now)).collect()
+        self.leases.leases_of(run).map(|lease| self.lease_view(&lease, now)).collect()
     }
 
-    fn lease_view(&self, out: &Out<'_>, now: Moment) -> LeaseView {
-        let (island, epoch) = match out.work.piece {
+    fn lease_view(&self, lease: &LeaseStatus<'_>, now: Moment) -> LeaseView {
+        let (island, epoch) = match lease.work.piece {
             Piece::Epoch { island, epoch } => (Some(island), Some(epoch)),
             Piece::Cells { .. } | Piece::Job { .. } => (None, None),
         };
         LeaseView {
-            run: out.work.run.clone(),
-            piece: out.work.piece.to_string(),
+            run: lease.work.run.clone(),
+            piece: lease.work.piece.to_string(),
             island,
             epoch,
-            worker: out.worker.to_owned(),
-            name: self.workers.name(out.worker),
-            age_milliseconds: milliseconds(now.elapsed.saturating_sub(out.granted)),
-            expires_milliseconds: milliseconds(out.expires.saturating_sub(now.elapsed)),
-            progress_age_milliseconds: milliseconds(now.elapsed.saturating_sub(out.progressed)),
-            stalled: out.stalled,
+            worker: lease.worker.to_owned(),
+            name: self.workers.name(lease.worker),
+            age_milliseconds: milliseconds(now.elapsed.saturating_sub(lease.granted)),
+            expires_milliseconds: milliseconds(lease.expires.saturating_sub(now.elapsed)),
+            progress_age_milliseconds: milliseconds(now.elapsed.saturating_sub(lease.progressed)),
+            stalled: lease.stalled,
         }
     }
 
@@ -106,8 +106,8 @@ impl ClusterState {
 
     /// Which worker has each island's next epoch.
     fn holders<'a>(&'a self, run: &'a str) -> BTreeMap<u32, &'a str> {
-        let epochs = self.leases.out(run).filter_map(|out| match out.work.piece {
-            Piece::Epoch { island, .. } => Some((island, out.worker)),
+        let epochs = self.leases.leases_of(run).filter_map(|lease| match lease.work.piece {
+            Piece::Epoch { island, .. } => Some((island, lease.worker)),
             Piece::Cells { .. } | Piece::Job { .. } => None,
         });
         epochs.collect()
@@ -126,33 +126,37 @@ impl ClusterState {
             return self.situation(&part, now, store);
         }
         let since = now.elapsed.saturating_sub(self.rules.terms.lease);
-        let out: Vec<Out<'_>> = self.leases.out(run).collect();
-        let holders: BTreeSet<&str> = out.iter().map(|out| out.worker).collect();
-        let connected = self.workers.connected(since).map(|party| party.worker);
+        let leases: Vec<LeaseStatus<'_>> = self.leases.leases_of(run).collect();
+        let holders: BTreeSet<&str> = leases.iter().map(|lease| lease.worker).collect();
+        let connected = self.workers.connected(since).map(|identity| identity.worker);
         // One that is drained, or rests, is given nothing whatever it has.
         let is_given_work = |worker: &&str| {
             !self.workers.is_draining(worker) && !self.workers.is_resting(worker, now.elapsed)
         };
         let given_work: Vec<&str> = connected.filter(is_given_work).collect();
-        let lack = self.leases.why_unfit(run, given_work.iter().copied());
-        let lack = lack.map(|(reason, lacks_program)| {
-            if lacks_program { Lack::Program(reason.to_owned()) } else { Lack::Memory(reason.to_owned()) }
+        let missing = self.leases.why_unfit(run, given_work.iter().copied());
+        let missing = missing.map(|(reason, lacks_program)| {
+            if lacks_program {
+                MissingResource::Program(reason.to_owned())
+            } else {
+                MissingResource::Memory(reason.to_owned())
+            }
         });
-        let stalled = out.iter().find(|out| out.stalled).map(|out| {
-            let age = milliseconds(now.elapsed.saturating_sub(out.progressed));
-            (out.work.piece.to_string(), self.workers.name(out.worker), age)
+        let stalled = leases.iter().find(|lease| lease.stalled).map(|lease| {
+            let age = milliseconds(now.elapsed.saturating_sub(lease.progressed));
+            (lease.work.piece.to_string(), self.workers.name(lease.worker), age)
         });
         Some(Situation {
             phase,
             workers: self
                 .workers
                 .counts(since, now.elapsed, |worker| self.leases.held_by(worker).next().is_some()),
-            leases: out.len(),
+            leases: leases.len(),
             holders: holders.len(),
             ready: self.ready_of(run),
             stalled,
-            silent: self.silent(&out, now),
-            lack,
+            silent: self.silent(&leases, now),
+            missing,
             failing: self.leases.failing(run).map(|(work, workers, reason, again)| Failing {
                 piece: work.piece.to_string(),
                 workers,
@@ -167,13 +171,13 @@ impl ClusterState {
     }
 
     /// If every piece of a run is held by a worker that missed its last renewals: the one whose lease expires first.
-    fn silent(&self, out: &[Out<'_>], now: Moment) -> Option<(String, String, u64)> {
+    fn silent(&self, leases: &[LeaseStatus<'_>], now: Moment) -> Option<(String, String, u64)> {
         // A worker that is there renews three times in a lease: after half a lease it has missed one.
         let heard = now.elapsed + self.rules.terms.lease / 2;
-        if out.iter().any(|out| out.expires > heard) {
+        if leases.iter().any(|lease| lease.expires > heard) {
             return None;
         }
-        let first = out.iter().min_by_key(|out| out.expires)?;
+        let first = leases.iter().min_by_key(|lease| lease.expires)?;
         let rest = milliseconds(first.expires.saturating_sub(now.elapsed));
         Some((first.work.piece.to_string(), self.workers.name(first.worker), rest))
     }

@@ -1,7 +1,10 @@
 //! The workers that have joined, and what each has delivered that is not durable yet.
 
-use super::leases::{Party, back_off};
+mod quarantine;
+
+use super::leases::{WorkerIdentity, back_off};
 use evolution::digest::Digest;
+use quarantine::Watched;
 use report::dashboard::{WorkerCounts, WorkerState, WorkerView};
 use report::text::plain;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,13 +12,6 @@ use std::time::Duration;
 
 /// The most workers at a time.
 const MOST: usize = 10_000;
-/// The number of deliveries of a principal that are all audited after a worker of it was quarantined: doubled each time.
-const WATCHED: u64 = 500;
-/// The longest of these times.
-const LONGEST_WATCHED: u64 = 1 << 20;
-/// After so many quarantines of a principal, others of it wait before they may join, longer each time: who shares a token and
-/// an address with honest workers would be back at once under another id.
-const PATIENT: u32 = 3;
 /// A worker that fails so often in a row, whatever it is given, rests for a while.
 const TIRED_AFTER: u32 = 3;
 /// So often in a row losses of a principal are written down as they come, before they are written ever less often.
@@ -23,7 +19,7 @@ const HEARD: u32 = 8;
 
 /// Why a worker is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WorkerError {
+pub enum WorkerRejection {
     /// It has not joined, or was forgotten.
     #[error("worker `{0}` has not joined this coordinator: join first")]
     Unknown(String),
@@ -80,18 +76,6 @@ pub(crate) struct Workers {
     sessions: u64,
     /// Whether a worker has learned that there is nothing left to do, though it may have left since.
     pub(crate) one_was_told: bool,
-}
-
-/// A principal of which workers were quarantined.
-#[derive(Clone, Copy, Debug)]
-struct Watched {
-    /// How many deliveries are audited the next time, and now.
-    next: u64,
-    left: u64,
-    /// How often that was.
-    quarantines: u32,
-    /// Until when no other worker of it joins.
-    closed: Duration,
 }
 
 /// What has failed of a principal in a row. A worker that leaves and joins under another id begins where it left.
@@ -159,16 +143,16 @@ impl Workers {
         (name, version): (&str, &str),
         threads: u32,
         now: Duration,
-    ) -> Result<(), WorkerError> {
+    ) -> Result<(), WorkerRejection> {
         if let Some(bad) = [worker, name].iter().map(|text| text.len()).find(|l| !(1..=100).contains(l)) {
-            return Err(WorkerError::Name(bad));
+            return Err(WorkerRejection::Name(bad));
         }
         if worker.contains('@') {
-            return Err(WorkerError::Id(shown(worker)));
+            return Err(WorkerRejection::Id(shown(worker)));
         }
         let principal = &self.first_known_as(principal).to_owned();
         if let Some(reason) = self.banned.get(principal) {
-            return Err(WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
+            return Err(WorkerRejection::Quarantined { worker: worker.to_owned(), reason: reason.clone() });
         }
         let worker = &self.key(worker, principal);
         if let Some(known) = self.joined.get_mut(worker) {
@@ -176,10 +160,10 @@ impl Workers {
             return known.check(worker);
         }
         if self.watched.get(principal).is_some_and(|watched| watched.closed > now) {
-            return Err(WorkerError::Later(shown(worker)));
+            return Err(WorkerRejection::Later(shown(worker)));
         }
         if self.is_full() {
-            return Err(WorkerError::TooMany);
+            return Err(WorkerRejection::TooMany);
         }
         let Failing { times: failing, resting, .. } =
             self.failing.get(principal).copied().unwrap_or_default();
@@ -266,70 +250,32 @@ impl Workers {
     }
 
     /// Notes that a worker is there, if it may take part.
-    pub(crate) fn see(&mut self, worker: &str, now: Duration) -> Result<(), WorkerError> {
-        let joined = self.joined.get_mut(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?;
+    pub(crate) fn see(&mut self, worker: &str, now: Duration) -> Result<(), WorkerRejection> {
+        let joined =
+            self.joined.get_mut(worker).ok_or_else(|| WorkerRejection::Unknown(worker.to_owned()))?;
         joined.seen = now;
         joined.check(worker)
     }
 
     /// Whether a worker may take part.
-    pub(crate) fn admits(&self, worker: &str) -> Result<(), WorkerError> {
-        self.joined.get(worker).ok_or_else(|| WorkerError::Unknown(worker.to_owned()))?.check(worker)
-    }
-
-    /// Rejects a worker from now on, and its principal if that answers for no other worker: otherwise it would only
-    /// have to join under another id. Others of the principal may be honest: they stay, and are watched.
-    pub(crate) fn quarantine(&mut self, worker: &str, principal: &str, reason: &str, now: Duration) {
-        if let Some(joined) = self.joined.get_mut(worker) {
-            if joined.quarantined.is_some() {
-                return;
-            }
-            joined.quarantined = Some(reason.to_owned());
-        }
-        if self.watched.len() < MOST || self.watched.contains_key(principal) {
-            let none = Watched { next: WATCHED, left: 0, quarantines: 0, closed: Duration::ZERO };
-            let watched = self.watched.entry(principal.to_owned()).or_insert(none);
-            watched.left = watched.left.saturating_add(watched.next);
-            watched.next = (watched.next * 2).min(LONGEST_WATCHED);
-            watched.quarantines = watched.quarantines.saturating_add(1);
-            if let Some(times) = watched.quarantines.checked_sub(PATIENT) {
-                watched.closed = now + 10 * back_off(times + 1);
-                // Ids may have joined for nothing else before that.
-                let has_worked = |joined: &Joined| joined.deliveries > 0 || joined.quarantined.is_some();
-                self.joined.retain(|_, joined| joined.principal != principal || has_worked(joined));
-            }
-        }
-        let is_other = |other: &Joined| other.principal == principal && other.quarantined.is_none();
-        if !self.joined.values().any(is_other) && self.banned.len() < MOST {
-            self.banned.insert(principal.to_owned(), reason.to_owned());
-        }
-    }
-
-    /// Whether a delivery of a principal is audited whatever the share is, because one of its workers was found to lie.
-    pub(crate) fn is_watched(&mut self, principal: &str) -> bool {
-        match self.watched.get_mut(principal) {
-            Some(Watched { left, .. }) if *left > 0 => {
-                *left -= 1;
-                true
-            }
-            _ => false,
-        }
+    pub(crate) fn admits(&self, worker: &str) -> Result<(), WorkerRejection> {
+        self.joined.get(worker).ok_or_else(|| WorkerRejection::Unknown(worker.to_owned()))?.check(worker)
     }
 
     /// A worker and its principal.
-    pub(crate) fn party<'a>(&'a self, worker: &'a str) -> Party<'a> {
+    pub(crate) fn identity<'a>(&'a self, worker: &'a str) -> WorkerIdentity<'a> {
         let joined = self.joined.get(worker);
         let principal = joined.map_or(worker, |joined| joined.principal.as_str());
-        Party { worker, principal, joined: joined.map_or(Duration::ZERO, |joined| joined.since) }
+        WorkerIdentity { worker, principal, joined: joined.map_or(Duration::ZERO, |joined| joined.since) }
     }
 
     /// The workers that may take part and have been heard of since then.
-    pub(crate) fn connected(&self, since: Duration) -> impl Iterator<Item = Party<'_>> {
+    pub(crate) fn connected(&self, since: Duration) -> impl Iterator<Item = WorkerIdentity<'_>> {
         let is_there = move |joined: &Joined| joined.seen >= since && joined.quarantined.is_none();
         let connected = self.joined.iter().filter(move |(_, joined)| is_there(joined));
         connected.map(|(worker, joined)| {
             let Joined { principal, since, .. } = joined;
-            Party { worker, principal, joined: *since }
+            WorkerIdentity { worker, principal, joined: *since }
         })
     }
 
@@ -584,248 +530,14 @@ impl Joined {
         (weight > 0.0).then(|| pace / weight)
     }
 
-    fn check(&self, worker: &str) -> Result<(), WorkerError> {
-        let quarantined =
-            |reason: &String| WorkerError::Quarantined { worker: worker.to_owned(), reason: reason.clone() };
+    fn check(&self, worker: &str) -> Result<(), WorkerRejection> {
+        let quarantined = |reason: &String| WorkerRejection::Quarantined {
+            worker: worker.to_owned(),
+            reason: reason.clone(),
+        };
         self.quarantined.as_ref().map_or(Ok(()), |reason| Err(quarantined(reason)))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_others_stay_on_one_line_and_short() {
-        assert_eq!(shown("1.0\n2026 INFO forged\x1b[31m"), "1.0 2026 INFO forged [31m");
-        assert_eq!(shown(&"é".repeat(1_500_000)), "é".repeat(100));
-    }
-
-    #[test]
-    fn deliveries_are_durable_up_to_the_first_that_is_not() {
-        let mut workers = Workers::default();
-        workers.join("a", "a", ("a", "1"), 1, Duration::ZERO).unwrap();
-        let numbers: Vec<u64> = (0..4).map(|_| workers.receive("a")).collect();
-        assert_eq!((numbers, workers.durable("a")), (vec![1, 2, 3, 4], 0));
-        workers.settle("a", 2);
-        workers.settle("a", 3);
-        assert_eq!(workers.durable("a"), 0, "the first one is not");
-        workers.settle("a", 1);
-        assert_eq!(workers.durable("a"), 3);
-        workers.settle("a", 4);
-        assert_eq!(workers.durable("a"), 4);
-        assert_eq!(workers.durable("b"), 0);
-    }
-
-    #[test]
-    fn a_quarantined_worker_does_not_return_under_another_id_unless_its_principal_has_other_workers() {
-        let mut workers = Workers::default();
-        let join = |workers: &mut Workers, worker: &str, principal: &str| {
-            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO).is_ok()
-        };
-        for (worker, principal) in [("a", "one"), ("b", "two"), ("c", "two")] {
-            assert!(join(&mut workers, worker, principal));
-        }
-        workers.quarantine("a", "one", "it lies", Duration::ZERO);
-        assert!(!join(&mut workers, "a", "one"));
-        assert!(!join(&mut workers, "d", "one"), "an id is self-chosen");
-        assert!(join(&mut workers, "a2", "three"));
-        assert!(!workers.is_watched("two"));
-        workers.quarantine("b", "two", "it lies", Duration::ZERO);
-        assert!(workers.is_watched("two"), "others of it may lie too");
-        assert!(!join(&mut workers, "b", "two"));
-        assert!(join(&mut workers, "c", "two"), "it shares an address with the other one");
-        let connected: Vec<&str> = workers.connected(Duration::ZERO).map(|party| party.worker).collect();
-        assert_eq!(connected, ["a2", "c"]);
-        for _ in 1..WATCHED {
-            assert!(workers.is_watched("two"));
-        }
-        assert!(!workers.is_watched("two"));
-    }
-
-    #[test]
-    fn who_is_back_under_ever_other_ids_waits_longer_each_time_and_others_of_its_principal_go_on() {
-        let mut workers = Workers::default();
-        let join = |workers: &mut Workers, worker: &str, now: u64| {
-            workers.join(worker, "one", (worker, "1"), 1, Duration::from_secs(now))
-        };
-        join(&mut workers, "honest", 0).unwrap();
-        workers.receive("honest");
-        for id in ["a", "b", "c", "waiting"] {
-            join(&mut workers, id, 0).unwrap();
-        }
-        let quarantine = |workers: &mut Workers, worker: &str, now: u64| {
-            workers.quarantine(worker, "one", "garbage", Duration::from_secs(now));
-        };
-        quarantine(&mut workers, "a", 0);
-        quarantine(&mut workers, "b", 0);
-        join(&mut workers, "d", 0).unwrap();
-        quarantine(&mut workers, "c", 0);
-        for id in ["d", "waiting"] {
-            assert_eq!(workers.see(id, Duration::ZERO), Err(WorkerError::Unknown(id.to_owned())));
-        }
-        assert_eq!(join(&mut workers, "d", 9), Err(WorkerError::Later("d".to_owned())));
-        assert_eq!((join(&mut workers, "honest", 9), workers.admits("honest")), (Ok(()), Ok(())));
-        workers.join("e", "two", ("e", "1"), 1, Duration::ZERO).unwrap();
-        join(&mut workers, "d", 10).unwrap();
-        quarantine(&mut workers, "d", 10);
-        assert!(join(&mut workers, "f", 29).is_err() && join(&mut workers, "f", 30).is_ok(), "twice as long");
-    }
-
-    #[test]
-    fn who_takes_the_id_of_a_worker_of_another_principal_is_another_worker() {
-        let mut workers = Workers::default();
-        for principal in ["one", "two"] {
-            workers.join("a", principal, ("a", "1"), 1, Duration::ZERO).unwrap();
-        }
-        assert_eq!(workers.key("a", "one"), "a");
-        let other = workers.key("a", "two");
-        assert_ne!(other, "a");
-        workers.quarantine(&other, "two", "it lies", Duration::ZERO);
-        assert!(workers.see("a", Duration::ZERO).is_ok());
-        assert!(workers.see(&other, Duration::ZERO).is_err());
-        assert!(workers.see(&workers.key("a", "three"), Duration::ZERO).is_err(), "it has not joined");
-        workers.leave("a");
-        assert_eq!(workers.key("a", "two"), other);
-    }
-
-    #[test]
-    fn who_knows_a_principal_cannot_take_the_id_that_its_worker_would_be_given() {
-        let mut workers = Workers::default();
-        let join = |workers: &mut Workers, worker: &str, principal: &str| {
-            workers.join(worker, principal, ("a", "1"), 1, Duration::ZERO)
-        };
-        join(&mut workers, "a", "stranger").unwrap();
-        let of_victim = workers.key("a", "victim");
-        let squatted = join(&mut workers, &of_victim, "squatter");
-        assert_eq!(squatted, Err(WorkerError::Id(of_victim.clone())));
-        join(&mut workers, "a", "victim").unwrap();
-        workers.quarantine(&workers.key(&of_victim, "squatter"), "squatter", "it lies", Duration::ZERO);
-        assert!(workers.see(&workers.key("a", "victim"), Duration::ZERO).is_ok());
-    }
-
-    #[test]
-    fn a_machine_whose_secrets_are_replaced_stays_one_principal() {
-        let mut workers = Workers::default();
-        let join = |workers: &mut Workers, worker: &str, principal: &str, session: &[u8]| {
-            workers.continue_session(worker, principal, session);
-            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO)?;
-            let key = workers.key(worker, principal);
-            Ok::<_, WorkerError>((workers.session(&key, b"secret").unwrap(), key))
-        };
-        let (session, _) = join(&mut workers, "a", "10.0.0.1 old", &[]).unwrap();
-        assert_eq!(join(&mut workers, "a", "10.0.0.1 old", &[]).unwrap().0, session, "it calls again");
-        assert_eq!(workers.receive("a"), 1);
-        // Neither a stranger nor another machine continues it.
-        let (other, key) = join(&mut workers, "a", "10.0.0.1 guess", &[7; 32]).unwrap();
-        assert!(other != session && key != "a", "{key}");
-        let (_, key) = join(&mut workers, "a", "10.0.0.2 new", &session.0).unwrap();
-        assert_ne!(key, "a");
-        // Who has workers of its own stays another.
-        let (_, key) = join(&mut workers, "a", "10.0.0.1 guess", &session.0).unwrap();
-        assert_ne!(key, "a");
-
-        let (continued, key) = join(&mut workers, "a", "10.0.0.1 new", &session.0).unwrap();
-        assert_eq!((continued, key.as_str(), workers.receive("a")), (session, "a", 2));
-        assert_eq!(workers.key("a", "10.0.0.1 old"), "a", "calls that were under way");
-        join(&mut workers, "b", "10.0.0.1 new", &[]).unwrap();
-        assert_eq!(workers.party("b").principal, "10.0.0.1 old", "one machine has one voice");
-        let (again, _) = join(&mut workers, "a", "10.0.0.1 newest", &session.0).unwrap();
-        assert_eq!((again, workers.party("a").principal), (session, "10.0.0.1 old"));
-
-        for worker in ["a", "b"] {
-            workers.quarantine(worker, "10.0.0.1 old", "it lies", Duration::ZERO);
-        }
-        assert!(join(&mut workers, "a", "10.0.0.1 new", &session.0).is_err(), "blame stays");
-        assert!(join(&mut workers, "c", "10.0.0.1 newest", &[]).is_err());
-        assert!(join(&mut workers, "a", "10.0.0.1 last", &session.0).is_err());
-    }
-
-    #[test]
-    fn a_worker_that_fails_does_not_begin_anew_under_another_id() {
-        let mut workers = Workers::default();
-        let join = |workers: &mut Workers, worker: &str, principal: &str| {
-            workers.join(worker, principal, (worker, "1"), 1, Duration::ZERO).unwrap();
-        };
-        join(&mut workers, "a", "one");
-        for _ in 0..TIRED_AFTER {
-            workers.note_failure("a", Duration::ZERO);
-        }
-        workers.leave("a");
-        join(&mut workers, "b", "one");
-        join(&mut workers, "c", "two");
-        assert!(workers.is_resting("b", Duration::ZERO) && !workers.is_resting("c", Duration::ZERO));
-        workers.note_failure("b", Duration::from_secs(1));
-        assert!(workers.is_resting("b", Duration::from_secs(2)), "twice as long");
-        workers.note_success("b");
-        join(&mut workers, "d", "one");
-        assert!(!workers.is_resting("d", Duration::ZERO));
-    }
-
-    #[test]
-    fn losses_of_a_principal_are_written_down_ever_less_often_until_it_delivers_something() {
-        let mut workers = Workers::default();
-        workers.join("a", "one", ("a", "1"), 1, Duration::ZERO).unwrap();
-        let mut heard = 0;
-        for second in 0..3600 {
-            let now = Duration::from_secs(second);
-            if !workers.is_ignored("one", now) {
-                workers.note_losses("one", now);
-                heard += 1;
-            }
-        }
-        assert!((60..80).contains(&heard), "{heard} in an hour");
-        let now = Duration::from_secs(3600);
-        workers.note_losses("one", now);
-        assert!(workers.is_ignored("one", now) && !workers.is_ignored("two", now));
-        workers.note_success("a");
-        assert!(!workers.is_ignored("one", now));
-    }
-
-    #[test]
-    fn a_slow_worker_is_told_from_the_fleet_in_the_runs_that_they_share() {
-        let mut workers = Workers::default();
-        for worker in ["a", "b", "c", "d"] {
-            workers.join(worker, worker, (worker, "1"), 1, Duration::ZERO).unwrap();
-            workers.note_work(worker, "shared", if worker == "c" { 500 } else { 1000 }, 1000);
-        }
-        workers.note_work("d", "alone", 1_000_000, 1000);
-        let paces = |workers: &Workers| -> Vec<f64> {
-            let views = workers.views(Duration::ZERO, Duration::ZERO);
-            views.into_iter().map(|view| view.pace.unwrap()).collect()
-        };
-        assert_eq!(paces(&workers), [1.0, 1.0, 0.5, 1.0]);
-        for _ in 0..50 {
-            workers.note_work("c", "shared", 1000, 1000);
-        }
-        assert!((paces(&workers)[2] - 1.0).abs() < 0.01, "what it does now counts");
-        for liar in ["c", "d"] {
-            workers.note_work(liar, "shared", 1_000_000_000, 1);
-            workers.quarantine(liar, liar, "it lies", Duration::ZERO);
-        }
-        assert!(paces(&workers)[0] > 0.9, "what a liar reports of itself is no measure");
-        workers.join("e", "e", ("e", "1"), 1, Duration::from_secs(9)).unwrap();
-        workers.note_work("e", "shared", 1000, 1000);
-        let views = workers.views(Duration::from_secs(9), Duration::from_secs(9));
-        assert!(views.iter().all(|view| view.pace.is_none()), "silent ones are none either");
-        workers.forget_run("shared");
-        assert!(workers.views(Duration::ZERO, Duration::ZERO).iter().all(|view| view.pace.is_none()));
-    }
-
-    #[test]
-    fn a_worker_that_fails_whatever_it_is_given_rests() {
-        let mut workers = Workers::default();
-        workers.join("a", "a", ("a", "1"), 1, Duration::ZERO).unwrap();
-        let second = Duration::from_secs(1);
-        workers.note_failure("a", Duration::ZERO);
-        workers.note_failure("a", Duration::ZERO);
-        assert!(!workers.is_resting("a", Duration::ZERO));
-        workers.note_failure("a", Duration::ZERO);
-        assert!(workers.is_resting("a", Duration::ZERO));
-        assert!(!workers.is_resting("a", second));
-        workers.note_failure("a", second);
-        assert!(workers.is_resting("a", 2 * second), "twice as long");
-        workers.note_success("a");
-        assert!(!workers.is_resting("a", second));
-    }
-}
+mod tests;

@@ -67,7 +67,7 @@ enum Stage {
     /// Its inputs are being read.
     Reading,
     Ready(ReadyJob),
-    Out(ReadyJob, Duration),
+    Leased(ReadyJob, Duration),
     Storing,
 }
 
@@ -127,7 +127,7 @@ impl Yardstick {
             Stage::Waiting => _ = self.waiting.insert(place),
             Stage::Reading => self.reading += 1,
             Stage::Ready(_) => _ = self.ready.insert(place),
-            Stage::Out(..) | Stage::Storing => {}
+            Stage::Leased(..) | Stage::Storing => {}
         }
         self.forget(place, &before);
         Some(before)
@@ -146,7 +146,7 @@ impl Yardstick {
             Stage::Waiting => _ = self.waiting.remove(&place),
             Stage::Reading => self.reading -= 1,
             Stage::Ready(_) => _ = self.ready.remove(&place),
-            Stage::Out(..) | Stage::Storing => {}
+            Stage::Leased(..) | Stage::Storing => {}
         }
     }
 
@@ -267,7 +267,7 @@ impl Yardstick {
         let place = *self.ready.first()?;
         let number = self.number(place)?;
         if let Some(Stage::Ready(ready)) = self.put(place, Stage::Storing) {
-            self.put(place, Stage::Out(ready, now));
+            self.put(place, Stage::Leased(ready, now));
         }
         Some(Piece::Job { number })
     }
@@ -279,9 +279,9 @@ impl Yardstick {
     }
 
     /// Notes that a job was returned or lost, and is handed out once more.
-    fn is_out_again(&mut self, number: u32, now: Duration) {
+    fn note_leased_again(&mut self, number: u32, now: Duration) {
         if let Some(slot) = self.slots.get_mut(&self.place(number))
-            && let Stage::Out(_, since) = &mut slot.stage
+            && let Stage::Leased(_, since) = &mut slot.stage
         {
             *since = now;
         }
@@ -293,7 +293,7 @@ impl Yardstick {
 
     fn ready(&self, number: u32) -> Option<&ReadyJob> {
         match &self.slot(number)?.stage {
-            Stage::Ready(ready) | Stage::Out(ready, _) => Some(ready),
+            Stage::Ready(ready) | Stage::Leased(ready, _) => Some(ready),
             Stage::Waiting | Stage::Reading | Stage::Storing => None,
         }
     }
@@ -321,7 +321,7 @@ impl Yardstick {
     /// Takes a job whose result has come, and is stored from now on, with its inputs.
     pub(crate) fn take(&mut self, number: u32, now: Duration) -> Option<(Job, Vec<Bytes>)> {
         match self.put(self.place(number), Stage::Storing)? {
-            Stage::Out(ready, since) => {
+            Stage::Leased(ready, since) => {
                 self.measured += now.saturating_sub(since);
                 Some(ready.into_parts())
             }
@@ -380,7 +380,7 @@ impl ClusterState {
     /// A champion to be measured although epochs of its run are waiting: only as much as the share allows, and one at a time.
     /// What was returned, or lost with its worker, comes before what is new.
     pub(super) fn next_within_share(&mut self, worker: &str, run: &str, now: Moment) -> Option<Work> {
-        if !self.yardstick(run)?.is_within_share() || self.leases.has_job_out(run) {
+        if !self.yardstick(run)?.is_within_share() || self.leases.has_leased_job(run) {
             return None;
         }
         if let Some(work) = self.waiting_measurement(worker, run, now) {
@@ -393,10 +393,10 @@ impl ClusterState {
     /// A measurement that no worker has although it was handed out before.
     fn waiting_measurement(&mut self, worker: &str, run: &str, now: Moment) -> Option<Work> {
         let is_wanted =
-            |work: &Work| self.is_measurement(work) && self.may_take(work, self.workers.party(worker));
+            |work: &Work| self.is_measurement(work) && self.may_take(work, self.workers.identity(worker));
         let work = self.leases.waiting_for(worker, run, now.elapsed, is_wanted)?;
         if let (Piece::Job { number }, Some(yardstick)) = (work.piece, self.yardstick(run)) {
-            yardstick.is_out_again(number, now.elapsed);
+            yardstick.note_leased_again(number, now.elapsed);
         }
         Some(work)
     }
@@ -446,6 +446,6 @@ impl ClusterState {
             }
         }
         self.workers.settle(&receipt.worker, receipt.number);
-        self.pump(run, now);
+        self.advance(run, now);
     }
 }

@@ -3,15 +3,15 @@
 use super::slow_store::SlowStore;
 use super::untrusted::{refusal, true_digest};
 use super::*;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::job::JobResult;
-use coordinator::{AuditTerms, Elsewhere};
+use coordinator::{AuditTerms, UntrustedCalls};
 use evolution::epoch::Evolver;
 use futures::FutureExt;
 use run::jobs::StoredJobs;
 
-fn audited(share: f64) -> Settings {
-    Settings { audit: AuditTerms { share, secret: 7 }, ..settings(1) }
+fn audited(share: f64) -> CoordinatorSettings {
+    CoordinatorSettings { audit: AuditTerms { share, secret: 7 }, ..settings(1) }
 }
 
 /// The experiment with another seed: what it comes to could have evolved, and did not.
@@ -25,7 +25,7 @@ fn lying(seed: u64) -> Arc<dyn Evolver> {
 impl Script {
     /// Whether a worker may take part.
     async fn is_welcome(&self, worker: &str) -> bool {
-        match self.elsewhere(worker).join(join_request(worker)).await {
+        match self.untrusted(worker).join(join_request(worker)).await {
             Ok(_) => true,
             Err(status) => {
                 assert_eq!(status.code(), Code::PermissionDenied, "{status}");
@@ -42,13 +42,13 @@ impl Script {
     ) -> Result<v1::CompleteReply, tonic::Status> {
         let outcome = epoch::run(&*lying(seed), &task_of(grant)).unwrap();
         let (head, bodies) = delivery(worker, grant, outcome);
-        self.elsewhere(worker).complete(head, bodies).await
+        self.untrusted(worker).complete(head, bodies).await
     }
 
     async fn deliver_cells_of(&self, worker: &str, results: &[(u32, CellResult)]) {
-        self.elsewhere(worker).join(join_request(worker)).await.unwrap();
+        self.untrusted(worker).join(join_request(worker)).await.unwrap();
         let (head, bodies) = cells_delivery(self, worker, results);
-        self.elsewhere(worker).complete(head, bodies).await.unwrap();
+        self.untrusted(worker).complete(head, bodies).await.unwrap();
     }
 
     /// What is stored of a sweep, which must be whole.
@@ -62,7 +62,7 @@ impl Script {
 
 /// A worker that changes what it delivers.
 struct Tampering<F> {
-    calls: Elsewhere,
+    calls: UntrustedCalls,
     tamper: F,
 }
 
@@ -139,7 +139,7 @@ players = [
 
 /// Has a worker compute until the run has ended; how it did, and the digest.
 async fn finish(script: &Script, worker: &str) -> Vec<u8> {
-    let calls = Arc::new(script.elsewhere(worker));
+    let calls = Arc::new(script.untrusted(worker));
     let working =
         tokio::spawn(worker::run(config(worker), calls, worker::Pool::inline(), std::future::pending()));
     script
@@ -167,7 +167,7 @@ async fn a_lie_about_a_job_is_found_before_it_is_kept() {
                 matches!(what, Some(v1::piece::What::Job(v1::JobPiece { number })) if number == job);
             if is_meant { vec![lie.clone()] } else { bodies }
         };
-        let calls = Arc::new(Tampering { calls: script.elsewhere("liar"), tamper });
+        let calls = Arc::new(Tampering { calls: script.untrusted("liar"), tamper });
         let liar =
             tokio::spawn(worker::run(config("liar"), calls, worker::Pool::inline(), std::future::pending()));
         script.until("the liar is found", || liar.is_finished()).await;
@@ -197,7 +197,7 @@ async fn a_stored_job_that_is_none_sets_its_study_aside_and_nothing_else() {
 /// The results of the sweep with a wrong one, and the digest of the true ones.
 fn swept_wrongly(wrong: u32) -> (Vec<(u32, CellResult)>, Vec<u8>) {
     let mut results = swept();
-    let mut progress = Progress::new(CellPlan::of(parse(SWEEP)).unwrap());
+    let mut progress = CellProgress::new(CellPlan::of(parse(SWEEP)).unwrap());
     for (number, result) in results.clone() {
         progress.add(number, result);
     }
@@ -269,7 +269,7 @@ async fn honest_cells_are_audited_by_another_worker_or_by_the_coordinator() {
     let script = Script::with(SWEEP, &audited(1.0)).await;
     assert_eq!(finish(&script, "alone").await, truth);
     let script = Script::with(SWEEP, &audited(1.0)).await;
-    script.elsewhere("other").join(join_request("other")).await.unwrap();
+    script.untrusted("other").join(join_request("other")).await.unwrap();
     script.deliver_cells_of("author", &swept()).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(script.state(), State::Waiting, "nothing is audited yet");
@@ -277,8 +277,8 @@ async fn honest_cells_are_audited_by_another_worker_or_by_the_coordinator() {
         let worker = worker.to_owned();
         v1::AcquireRequest { worker, slots: 5, holding: vec![], wait_milliseconds: 0 }
     };
-    assert_eq!(script.elsewhere("author").acquire(request("author")).await.unwrap().grants, []);
-    assert_eq!(script.elsewhere("other").acquire(request("other")).await.unwrap().grants.len(), 3);
+    assert_eq!(script.untrusted("author").acquire(request("author")).await.unwrap().grants, []);
+    assert_eq!(script.untrusted("other").acquire(request("other")).await.unwrap().grants.len(), 3);
     script.deliver_cells_of("other", &swept()).await;
     script.until("the end", || script.state() == State::Finished).await;
     assert_eq!(script.digest(), truth);
@@ -322,7 +322,7 @@ fn a_pairing_is_counted_anew_once_a_lie_about_its_games_is_found() {
         .replace("openings = 1", "openings = 3");
     let plan = CellPlan::of(parse(&text)).unwrap();
     let contestants = players(&plan);
-    let mut progress = Progress::new(plan.clone());
+    let mut progress = CellProgress::new(plan.clone());
     for number in 0..plan.len() {
         progress.add(number, plan.compute(number, &contestants, || false).unwrap().unwrap());
     }
@@ -341,7 +341,7 @@ async fn two_different_lies_about_one_epoch_fail_no_run() {
         let script = Script::with(EXPERIMENT, &audited(share)).await;
         let grant = script.acquire_elsewhere(liars[0], 1).await.remove(0);
         script.lie(liars[0], &grant, 4).await.unwrap();
-        script.elsewhere(liars[1]).join(join_request(liars[1])).await.unwrap();
+        script.untrusted(liars[1]).join(join_request(liars[1])).await.unwrap();
         drop(script.lie(liars[1], &grant, 5).await);
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!script.is_welcome(liars[0]).await && !script.is_welcome(liars[1]).await, "{liars:?}");
@@ -371,8 +371,8 @@ async fn a_worker_that_resumes_the_checkpoint_of_a_liar_is_not_blamed() {
     let script = Script::with(EXPERIMENT, &audited(1.0)).await;
     let lie = script.acquire_elsewhere("liar", 1).await.remove(0);
     let (head, bytes) = checkpoint("liar", &lie, &*lying(4));
-    script.elsewhere("liar").checkpoint(head, bytes).await.unwrap();
-    script.elsewhere("liar").release(refusal("liar", &lie, "", false)).await.unwrap();
+    script.untrusted("liar").checkpoint(head, bytes).await.unwrap();
+    script.untrusted("liar").release(refusal("liar", &lie, "", false)).await.unwrap();
     let grants = script.acquire_elsewhere("honest", 3).await;
     let resumed = grants.iter().find(|grant| grant.piece == lie.piece).unwrap();
     let bytes = resumed.task.as_ref().unwrap().checkpoint.as_ref().unwrap().inline.clone().unwrap();
@@ -380,7 +380,7 @@ async fn a_worker_that_resumes_the_checkpoint_of_a_liar_is_not_blamed() {
     let mut evolving = evolver.resume(&task_of(&lie), &bytes).unwrap();
     while evolving.generation() {}
     let (head, bodies) = delivery("honest", resumed, evolving.finish().unwrap());
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     // There is no other worker: the coordinator audits it.
     tokio::time::sleep(Duration::from_secs(40)).await;
     assert!(script.is_welcome("honest").await && !script.is_welcome("liar").await);
@@ -392,8 +392,8 @@ impl Script {
     /// Has a worker deliver a wrong checkpoint of an epoch that it was granted, and give the epoch back.
     async fn poison(&self, worker: &str, grant: &v1::Grant) {
         let (head, bytes) = checkpoint(worker, grant, &*lying(4));
-        self.elsewhere(worker).checkpoint(head, bytes).await.unwrap();
-        self.elsewhere(worker).release(refusal(worker, grant, "", false)).await.unwrap();
+        self.untrusted(worker).checkpoint(head, bytes).await.unwrap();
+        self.untrusted(worker).release(refusal(worker, grant, "", false)).await.unwrap();
     }
 
     /// Has a worker deliver what an epoch comes to from the checkpoint that it was given.
@@ -403,11 +403,11 @@ impl Script {
         let mut evolving = evolver.resume(&task_of(grant), given.inline.as_ref().unwrap()).unwrap();
         while evolving.generation() {}
         let (head, bodies) = delivery(worker, grant, evolving.finish().unwrap());
-        self.elsewhere(worker).complete(head, bodies).await.unwrap()
+        self.untrusted(worker).complete(head, bodies).await.unwrap()
     }
 
     async fn renew_elsewhere(&self, worker: &str, grant: &v1::Grant) {
-        let calls = self.elsewhere(worker);
+        let calls = self.untrusted(worker);
         calls.join(join_request(worker)).await.unwrap();
         let renewal = v1::Renewal {
             piece: grant.piece.clone(),
@@ -443,12 +443,12 @@ async fn every_epoch_that_was_begun_from_a_checkpoint_of_a_liar_is_taken_back() 
             script.deliver_resumed("misled", grant).await;
         } else {
             let (head, bodies) = computed("misled", grant);
-            script.elsewhere("misled").complete(head, bodies).await.unwrap();
+            script.untrusted("misled").complete(head, bodies).await.unwrap();
         }
     }
-    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    script.untrusted("honest").join(join_request("honest")).await.unwrap();
     let (head, bodies) = computed("honest", &lies[0]);
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let poisoned = |island: u32| lies.iter().any(|lie| task_of(lie).island == island);
     let cuts: Vec<u64> = (0..3).map(|island| u64::from(!poisoned(island))).collect();
@@ -468,13 +468,13 @@ async fn who_goes_on_from_the_checkpoint_of_a_liar_after_that_was_found_is_audit
     assert_eq!(resumed.piece, lies[0].piece);
     script.lie("liar", &lies[1], 4).await.unwrap();
     let (head, bodies) = computed("honest", &lies[1]);
-    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").join(join_request("honest")).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!script.is_welcome("liar").await);
     assert_eq!(script.retractions().await.len(), 1, "of what it delivered");
     script.renew_elsewhere("misled", &resumed).await;
-    assert_eq!(script.deliver_resumed("misled", &resumed).await.fate(), Fate::Accepted);
+    assert_eq!(script.deliver_resumed("misled", &resumed).await.status(), DeliveryStatus::Accepted);
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
     assert!(script.is_welcome("misled").await, "it was misled before the run was opened again");
@@ -496,7 +496,7 @@ async fn nobody_is_blamed_for_what_follows_from_a_checkpoint_of_an_earlier_coord
         } else {
             script.acquire_elsewhere("misled", 1).await.remove(0)
         };
-        assert_eq!(script.deliver_resumed("misled", &resumed).await.fate(), Fate::Accepted);
+        assert_eq!(script.deliver_resumed("misled", &resumed).await.status(), DeliveryStatus::Accepted);
         script.finish_honestly("honest").await;
         assert!(script.is_welcome("misled").await, "{goes_on}");
         assert_eq!(script.digest(), true_digest(), "{goes_on}");
@@ -509,8 +509,8 @@ async fn nobody_is_blamed_for_what_follows_from_a_checkpoint_of_an_earlier_coord
 async fn a_liar_is_not_excused_for_ever_because_there_was_an_earlier_coordinator() {
     let mut script = Script::with(EXPERIMENT, &audited(1.0)).await;
     script.restart_with(&audited(1.0)).await;
-    script.elsewhere("liar").join(join_request("liar")).await.unwrap();
-    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    script.untrusted("liar").join(join_request("liar")).await.unwrap();
+    script.untrusted("honest").join(join_request("honest")).await.unwrap();
     let mut lies = 0;
     while script.is_welcome("liar").await {
         lies += 1;
@@ -532,18 +532,18 @@ async fn finished_runs_with_unaudited_results_of_a_liar_that_is_found_later_are_
     let mut script = Script::with(EXPERIMENT, &audited(1e-9)).await;
     let first = script.acquire_elsewhere("sleeper", 1).await.remove(0);
     let (head, bodies) = computed("sleeper", &first);
-    script.elsewhere("sleeper").complete(head, bodies).await.unwrap();
+    script.untrusted("sleeper").complete(head, bodies).await.unwrap();
     // Its last delivery is audited, so there has to be another one.
     let second = script.acquire_elsewhere("sleeper", 1).await.remove(0);
     let (head, bodies) = computed("sleeper", &second);
-    script.elsewhere("sleeper").complete(head, bodies).await.unwrap();
+    script.untrusted("sleeper").complete(head, bodies).await.unwrap();
     script.finish_honestly("honest").await;
     let finished = script.run.clone();
     script.run = script.cluster.submit(parse(EXPERIMENT), vec![], 0, true).await.unwrap();
     let grant = script.acquire_elsewhere("sleeper", 1).await.remove(0);
     let garbage = vec![Bytes::from_static(b"garbage")];
     let head = computed_head("sleeper", &grant);
-    script.elsewhere("sleeper").complete(head, garbage).await.unwrap_err();
+    script.untrusted("sleeper").complete(head, garbage).await.unwrap_err();
     let status = script.cluster.status(&finished).unwrap();
     assert!(status.reason.contains("run unaudited: 1 result"), "{}", status.reason);
     script.finish_honestly("honest").await;
@@ -553,7 +553,7 @@ async fn finished_runs_with_unaudited_results_of_a_liar_that_is_found_later_are_
 #[tokio::test(start_paused = true)]
 async fn all_ids_of_a_principal_answer_for_its_lies() {
     let script = Script::with(EXPERIMENT, &audited(1e-9)).await;
-    let calls = script.elsewhere("liar");
+    let calls = script.untrusted("liar");
     let mut grants = vec![];
     for id in ["liar-1", "liar-2"] {
         calls.join(join_request(id)).await.unwrap();
@@ -567,9 +567,9 @@ async fn all_ids_of_a_principal_answer_for_its_lies() {
         calls.complete(head, bodies).await.unwrap();
     }
     // The first is found because another worker has computed the same epoch.
-    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    script.untrusted("honest").join(join_request("honest")).await.unwrap();
     let (head, bodies) = computed("honest", &grants[0]);
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let cuts = script.events().await.into_iter().find_map(|event| match event {
         RunEvent::Retracted { cuts, .. } => Some(cuts),
@@ -603,7 +603,7 @@ fn computed_head(worker: &str, grant: &v1::Grant) -> v1::CompleteHead {
 async fn nobody_can_speak_for_a_worker_of_another_principal() {
     let script = Script::new(EXPERIMENT).await;
     let grant = script.acquire_elsewhere("honest", 1).await.remove(0);
-    let mallory = script.elsewhere("mallory");
+    let mallory = script.untrusted("mallory");
     mallory.join(join_request("mallory")).await.unwrap();
     let garbage = vec![Bytes::from_static(b"garbage")];
     let rejected = mallory.complete(computed_head("honest", &grant), garbage.clone()).await.unwrap_err();
@@ -631,7 +631,7 @@ async fn a_late_delivery_that_differs_finds_a_liar() {
     let slow = script.acquire_elsewhere("liar", 1).await.remove(0);
     script.lie("liar", &slow, 4).await.unwrap();
     script
-        .elsewhere("liar")
+        .untrusted("liar")
         .leave(v1::LeaveRequest { worker: "liar".to_owned(), reason: String::new(), misconfigured: false })
         .await
         .unwrap();
@@ -640,11 +640,11 @@ async fn a_late_delivery_that_differs_finds_a_liar() {
     while generation() < 10 {
         for grant in script.acquire_elsewhere("honest", 3).await {
             let (head, bodies) = computed("honest", &grant);
-            script.elsewhere("honest").complete(head, bodies).await.unwrap();
+            script.untrusted("honest").complete(head, bodies).await.unwrap();
         }
     }
     let (head, bodies) = computed("honest", &slow);
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
@@ -654,7 +654,7 @@ async fn a_late_delivery_that_differs_finds_a_liar() {
 async fn find_while_the_end_is_written(script: &Script, slow: &SlowStore, liar: &str, grant: &v1::Grant) {
     script.until("the end is written", || slow.is_writing("events")).await;
     let garbage = vec![Bytes::from_static(b"garbage")];
-    let rejected = script.elsewhere(liar).complete(computed_head(liar, grant), garbage).await.unwrap_err();
+    let rejected = script.untrusted(liar).complete(computed_head(liar, grant), garbage).await.unwrap_err();
     assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
     assert_ne!(script.state(), State::Finished);
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -671,7 +671,7 @@ async fn a_liar_that_is_found_while_the_end_cannot_be_written_is_taken_back() {
     // Its last delivery is true: that one alone is audited before the end.
     let true_one = script.acquire_elsewhere("liar", 1).await.remove(0);
     let (head, bodies) = computed("liar", &true_one);
-    script.elsewhere("liar").complete(head, bodies).await.unwrap();
+    script.untrusted("liar").complete(head, bodies).await.unwrap();
     let mut is_last = false;
     while !is_last {
         for grant in script.acquire_elsewhere("honest", 3).await {
@@ -681,14 +681,14 @@ async fn a_liar_that_is_found_while_the_end_cannot_be_written_is_taken_back() {
                 slow.delay_writes(Duration::from_secs(1));
                 slow.fail(Some("events"));
             }
-            script.elsewhere("honest").complete(head, bodies).await.unwrap();
+            script.untrusted("honest").complete(head, bodies).await.unwrap();
         }
     }
     let rest = async {
         while script.state() != State::Finished {
             for grant in script.acquire_elsewhere("honest", 3).await {
                 let (head, bodies) = computed("honest", &grant);
-                script.elsewhere("honest").complete(head, bodies).await.unwrap();
+                script.untrusted("honest").complete(head, bodies).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -706,7 +706,7 @@ async fn cells_of_a_liar_that_is_found_while_the_end_cannot_be_written_are_taken
     script.cluster.cancel(&script.run).await.unwrap();
     script.submit(SWEEP).await;
     // The last cell alone is audited before the end, by another worker that is there.
-    script.elsewhere("honest").join(join_request("honest")).await.unwrap();
+    script.untrusted("honest").join(join_request("honest")).await.unwrap();
     let (results, truth) = swept_wrongly(0);
     script.deliver_cells_of("liar", &results).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -731,11 +731,11 @@ fn cells_are_compared_with_the_plan_that_accepts_them() {
 }
 
 async fn deliver_cells_while_their_run_is_opened() {
-    let mut script = Script::with(SWEEP, &Settings { inline: false, ..settings(1) }).await;
+    let mut script = Script::with(SWEEP, &CoordinatorSettings { inline: false, ..settings(1) }).await;
     script.cluster.cancel(&script.run).await.unwrap();
     let mut results = swept();
     results[0].0 = 99;
-    let calls = script.elsewhere("careless");
+    let calls = script.untrusted("careless");
     calls.join(join_request("careless")).await.unwrap();
     let (head, bodies) = cells_delivery(&script, "careless", &results);
     {

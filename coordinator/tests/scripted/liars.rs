@@ -5,7 +5,7 @@
 //! `ATOLL_LIARS_KIND` which kinds, by a part of their description.
 
 use super::*;
-use coordinator::{AuditTerms, Elsewhere};
+use coordinator::{AuditTerms, UntrustedCalls};
 use evolution::epoch::Evolver;
 use run::reader::Reader;
 
@@ -64,7 +64,7 @@ enum Manner {
 /// A worker, and what it has done.
 struct Member {
     id: String,
-    calls: Elsewhere,
+    calls: UntrustedCalls,
     manner: Manner,
     deliveries: u64,
     lies: u64,
@@ -84,7 +84,7 @@ struct Course {
 
 impl Member {
     fn new(cluster: &Cluster, id: &str, manner: Manner) -> Self {
-        let calls = Elsewhere::new(cluster.clone(), id);
+        let calls = UntrustedCalls::new(cluster.clone(), id);
         Self { id: id.to_owned(), calls, manner, deliveries: 0, lies: 0, is_quarantined: false }
     }
 
@@ -184,7 +184,7 @@ impl Member {
 
 /// Runs an experiment with these workers to its end.
 async fn evolve(lab: &Lab, audit: AuditTerms, manners: &[Manner]) -> Course {
-    let settings = Settings { audit, ..settings(1) };
+    let settings = CoordinatorSettings { audit, ..settings(1) };
     let store = Store::memory();
     let (cluster, background) = coordinator::start(store.clone(), &settings, || 0).await.unwrap();
     let run = cluster.submit(parse(&lab.text), vec![], 0, false).await.unwrap();
@@ -359,10 +359,10 @@ async fn of_two_that_differ_the_honest_one_is_not_blamed_whoever_comes_first() {
 #[tokio::test(start_paused = true)]
 async fn an_author_that_renews_what_it_has_delivered_does_not_hold_up_the_audit() {
     let audit = AuditTerms { share: 1.0, secret: 1 };
-    let settings = Settings { audit, ..settings(1) };
+    let settings = CoordinatorSettings { audit, ..settings(1) };
     let (cluster, _background) = coordinator::start(Store::memory(), &settings, || 0).await.unwrap();
     cluster.submit(parse(EXPERIMENT), vec![], 0, false).await.unwrap();
-    let calls = ["author", "other"].map(|id| Elsewhere::new(cluster.clone(), id));
+    let calls = ["author", "other"].map(|id| UntrustedCalls::new(cluster.clone(), id));
     for (calls, id) in calls.iter().zip(["author", "other"]) {
         calls.join(join_request(id)).await.unwrap();
     }

@@ -2,7 +2,7 @@
 
 use super::slow_store::SlowStore;
 use super::*;
-use coordinator::{AuditTerms, Elsewhere};
+use coordinator::{AuditTerms, UntrustedCalls};
 use experiment::file::BudgetKeys;
 use run::Journal;
 use std::sync::atomic::Ordering::SeqCst;
@@ -13,7 +13,7 @@ pub(super) const LONG: Duration = Duration::from_mins(1);
 
 impl Script {
     /// A cluster over a slow store, without a run.
-    pub(super) async fn slow(settings: &Settings) -> (Self, SlowStore) {
+    pub(super) async fn slow(settings: &CoordinatorSettings) -> (Self, SlowStore) {
         let slow = SlowStore::default();
         let store = slow.store();
         let (cluster, background) = coordinator::start(store.clone(), settings, || 0).await.unwrap();
@@ -56,7 +56,7 @@ impl Script {
 
 pub(super) fn start_worker(
     line: &Arc<Line>,
-) -> tokio::task::JoinHandle<Result<worker::Departed, worker::WorkerError>> {
+) -> tokio::task::JoinHandle<Result<worker::SessionEnd, worker::WorkerError>> {
     let identity = worker::Identity {
         id: "worker".to_owned(),
         name: "worker".to_owned(),
@@ -263,7 +263,7 @@ async fn a_tournament_with_the_champion_of_a_run_is_one_run_however_often_it_is_
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_failed_is_not_forgotten_because_another_one_is_opened() {
-    let rules = Settings { exit_when_done: true, ..settings(1) };
+    let rules = CoordinatorSettings { exit_when_done: true, ..settings(1) };
     let (mut script, _) = Script::slow(&rules).await;
     script.submit(EXPERIMENT).await;
     for worker in ["a", "b", "c"] {
@@ -287,7 +287,7 @@ async fn a_run_that_failed_is_not_forgotten_because_another_one_is_opened() {
 async fn a_stored_state_without_a_record_that_differs_does_not_fail_its_run() {
     for (lies_first, share) in [(true, 0.0), (false, 0.0), (true, 1e-9), (false, 1e-9)] {
         let audit = AuditTerms { share, secret: 7 };
-        let rules = Settings { audit, ..settings(1) };
+        let rules = CoordinatorSettings { audit, ..settings(1) };
         let (mut script, slow) = Script::slow(&rules).await;
         script.submit(EXPERIMENT).await;
         let deliver = async |script: &Script, lies: bool| {
@@ -297,7 +297,7 @@ async fn a_stored_state_without_a_record_that_differs_does_not_fail_its_run() {
             let Plan::Single(computed) = parse(&text) else { unreachable!("it is one experiment") };
             for grant in &grants {
                 let (head, bodies) = computed_of(&computed, worker, grant);
-                script.elsewhere(worker).complete(head, bodies).await.unwrap();
+                script.untrusted(worker).complete(head, bodies).await.unwrap();
             }
             assert_eq!(grants.len(), 3);
         };
@@ -389,21 +389,21 @@ study = { first = {} }
 
 /// Has a worker deliver something right and then something wrong, so that results are retracted.
 pub(super) async fn quarantine(script: &Script, experiment: &Experiment) {
-    let (worker, calls) = ("liar".to_owned(), Elsewhere::new(script.cluster.clone(), "liar"));
+    let (worker, calls) = ("liar".to_owned(), UntrustedCalls::new(script.cluster.clone(), "liar"));
     calls.join(join_request("liar")).await.unwrap();
     let request =
         v1::AcquireRequest { worker: worker.clone(), slots: 2, holding: vec![], wait_milliseconds: 0 };
     let grants = calls.acquire(request).await.unwrap().grants;
     let (head, bodies) = computed_of(experiment, "liar", &grants[0]);
-    assert_eq!(calls.complete(head, bodies).await.unwrap().fate(), Fate::Accepted);
+    assert_eq!(calls.complete(head, bodies).await.unwrap().status(), DeliveryStatus::Accepted);
     let (head, bodies) = computed_of(experiment, "liar", &grants[1]);
     let altered = bodies.into_iter().map(|body| [&body[..], b"!"].concat().into()).collect();
     let rejected = calls.complete(head, altered).await.unwrap_err();
     assert_eq!(rejected.code(), Code::PermissionDenied, "{rejected}");
 }
 
-pub(super) fn audited() -> Settings {
-    Settings { audit: AuditTerms { share: 0.1, secret: 7 }, ..settings(1) }
+pub(super) fn audited() -> CoordinatorSettings {
+    CoordinatorSettings { audit: AuditTerms { share: 0.1, secret: 7 }, ..settings(1) }
 }
 
 fn first_part(text: &str) -> Experiment {
@@ -478,7 +478,7 @@ async fn workers_are_woken_when_a_study_continues() {
 
 #[tokio::test(start_paused = true)]
 async fn runs_that_are_being_opened_count() {
-    let rules = Settings { max_runs: 1, ..settings(1) };
+    let rules = CoordinatorSettings { max_runs: 1, ..settings(1) };
     let (script, slow) = Script::slow(&rules).await;
     slow.delay_writes(Duration::from_secs(1));
     let (first, second) = tokio::join!(
@@ -599,7 +599,7 @@ async fn a_piece_that_stands_still_is_named_and_ends_normally_all_the_same() {
     let logged = Logged::default();
     let _logging = tracing::subscriber::set_default(logged.clone());
     let stall = Duration::from_mins(1);
-    let rules = Settings { terms: Terms { stall, ..Terms::default() }, ..settings(1) };
+    let rules = CoordinatorSettings { terms: Terms { stall, ..Terms::default() }, ..settings(1) };
     let (mut script, _) = Script::slow(&rules).await;
     script.submit(EXPERIMENT).await;
     let grants = script.acquire("still", 10).await;
@@ -613,7 +613,7 @@ async fn a_piece_that_stands_still_is_named_and_ends_normally_all_the_same() {
     let lines = logged.0.lock().unwrap().clone();
     let named = |line: &&String| line.contains("no progress") && line.contains("worker=still");
     assert!(lines.iter().any(|line| named(&line)), "{lines:?}");
-    assert_eq!(script.deliver("still", &grants[0]).await.fate(), Fate::Accepted);
+    assert_eq!(script.deliver("still", &grants[0]).await.status(), DeliveryStatus::Accepted);
     script.work_to_the_end().await;
     assert_eq!(script.cluster.status(&script.run).unwrap().reason, "generation limit reached");
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 impl Script {
     /// Ends the coordinator at once, and starts another one with these settings.
-    async fn start_again(&mut self, settings: &Settings) -> Result<(), ServeError> {
+    async fn start_again(&mut self, settings: &CoordinatorSettings) -> Result<(), ServeError> {
         if let Some(background) = self.background.take() {
             background.abort();
         }
@@ -42,7 +42,7 @@ impl Script {
 async fn a_single_command_computes_what_is_submitted_and_nothing_else() {
     let mut script = Script::new(EXPERIMENT).await;
     let other = script.run.clone();
-    let rules = Settings { only_submitted: true, exit_when_done: true, ..settings(2) };
+    let rules = CoordinatorSettings { only_submitted: true, exit_when_done: true, ..settings(2) };
     script.start_again(&rules).await.unwrap();
     script.submit(SWEEP).await;
     deliver_cells(&script, "a", &swept()).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_store_that_fails_at_the_start_fails_no_run() {
     script.submit(EXPERIMENT).await;
     slow.fail(Some(&script.run));
     let first = First { file: "scripted.toml".to_owned(), text: EXPERIMENT.to_owned() };
-    let rules = Settings { first: Some(first), exit_when_done: true, ..settings(2) };
+    let rules = CoordinatorSettings { first: Some(first), exit_when_done: true, ..settings(2) };
     let refused = script.start_again(&rules).await.unwrap_err();
     assert!(matches!(refused, ServeError::Open(_)) && !refused.is_permanent(), "{refused}");
     // One that serves reads it as soon as the store can.
@@ -111,14 +111,15 @@ async fn a_store_that_fails_at_the_start_fails_no_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_does_not_end_without_its_audit_because_the_coordinator_stops() {
-    let rules = Settings { audit: coordinator::AuditTerms { share: 1.0, secret: 7 }, ..settings(1) };
+    let rules =
+        CoordinatorSettings { audit: coordinator::AuditTerms { share: 1.0, secret: 7 }, ..settings(1) };
     let (mut script, slow) = Script::slow(&rules).await;
     script.leave_unwritten().await;
     script.submit(SWEEP).await;
     let mut wrong = swept();
     wrong[0].1 = wrong[1].1.clone();
     for (worker, results) in [("one", &wrong), ("other", &swept())] {
-        let calls = script.elsewhere(worker);
+        let calls = script.untrusted(worker);
         calls.join(join_request(worker)).await.unwrap();
         let (head, bodies) = cells_delivery(&script, worker, results);
         calls.complete(head, bodies).await.unwrap();
@@ -235,7 +236,7 @@ fn a_worker_calls_its_coordinator_while_a_plan_is_parsed() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build();
     runtime.unwrap().block_on(async {
         let terms = Terms { renew: Duration::from_millis(20), ..Terms::default() };
-        let script = Script::with(EXPERIMENT, &Settings { terms, ..settings(1) }).await;
+        let script = Script::with(EXPERIMENT, &CoordinatorSettings { terms, ..settings(1) }).await;
         let line = Arc::new(Line::new(script.cluster.clone()));
         let (release, released) = std::sync::mpsc::channel::<()>();
         let busy = tokio::task::spawn_blocking(move || released.recv());

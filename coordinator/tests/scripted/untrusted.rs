@@ -1,18 +1,18 @@
 //! Workers that cannot be trusted: small ones, broken ones, and those that deliver what cannot be.
 
 use super::*;
-use coordinator::Elsewhere;
+use coordinator::UntrustedCalls;
 use evolution::epoch::Standing;
 
 impl Script {
     /// The calls of workers for which this principal answers.
-    pub(super) fn elsewhere(&self, principal: &str) -> Elsewhere {
-        Elsewhere::new(self.cluster.clone(), principal)
+    pub(super) fn untrusted(&self, principal: &str) -> UntrustedCalls {
+        UntrustedCalls::new(self.cluster.clone(), principal)
     }
 
     /// Has work granted to a worker elsewhere.
     pub(super) async fn acquire_elsewhere(&self, worker: &str, slots: u32) -> Vec<v1::Grant> {
-        let calls = self.elsewhere(worker);
+        let calls = self.untrusted(worker);
         calls.join(join_request(worker)).await.unwrap();
         let id = worker.to_owned();
         let request = v1::AcquireRequest { worker: id, slots, holding: vec![], wait_milliseconds: 0 };
@@ -28,7 +28,7 @@ impl Script {
         let (worker, piece) = (worker.to_owned(), grant.piece.clone());
         let fetch = async |digest: &Bytes| {
             let (worker, piece, digest) = (worker.clone(), piece.clone(), digest.clone());
-            self.elsewhere(&worker).fetch(v1::FetchRequest { worker: worker.clone(), piece, digest }, 0).await
+            self.untrusted(&worker).fetch(v1::FetchRequest { worker: worker.clone(), piece, digest }, 0).await
         };
         let task = grant.task.as_mut().unwrap();
         if let Some(before) = task.before.as_mut().filter(|before| before.inline.is_none()) {
@@ -48,7 +48,7 @@ impl Script {
             assert_ne!(status.state(), State::Failed, "{}", status.reason);
             for grant in self.acquire_elsewhere(worker, 3).await {
                 let (head, bodies) = computed(worker, &grant);
-                self.elsewhere(worker).complete(head, bodies).await.unwrap();
+                self.untrusted(worker).complete(head, bodies).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -94,7 +94,7 @@ async fn a_worker_with_too_little_memory_ends_nothing() {
     for _ in 0..20 {
         for grant in script.acquire_elsewhere("small", 3).await {
             let refused = refusal("small", &grant, "at most 1 MiB", true);
-            script.elsewhere("small").release(refused).await.unwrap();
+            script.untrusted("small").release(refused).await.unwrap();
         }
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
@@ -115,7 +115,7 @@ async fn a_broken_worker_ends_nothing_while_another_could_do_its_work() {
         let worker = format!("broken-{round}");
         for grant in script.acquire_elsewhere(&worker, 3).await {
             let refused = refusal(&worker, &grant, "it broke", false);
-            script.elsewhere(&worker).release(refused).await.unwrap();
+            script.untrusted(&worker).release(refused).await.unwrap();
             failures += 1;
         }
         script.renew("honest", &honest[0]).await;
@@ -123,7 +123,7 @@ async fn a_broken_worker_ends_nothing_while_another_could_do_its_work() {
     }
     assert!(failures > 20, "{failures}");
     let (head, bodies) = computed("honest", &honest[0]);
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
 }
@@ -154,9 +154,9 @@ async fn what_cannot_be_is_rejected_and_its_worker_quarantined() {
         let standing = Standing::of_state(&bodies[0]).unwrap();
         lie(&standing, &mut bodies);
         let (head, bodies) = with_bodies(head, bodies);
-        let rejected = script.elsewhere(liar).complete(head, bodies).await.unwrap_err();
+        let rejected = script.untrusted(liar).complete(head, bodies).await.unwrap_err();
         assert_eq!(rejected.code(), Code::PermissionDenied, "{liar}: {rejected}");
-        let again = script.elsewhere(liar).join(join_request("another id")).await.unwrap_err();
+        let again = script.untrusted(liar).join(join_request("another id")).await.unwrap_err();
         assert_eq!(again.code(), Code::PermissionDenied, "{liar}: an id is self-chosen");
     }
     let grant = script.acquire_elsewhere("checkpoints", 1).await.remove(0);
@@ -167,7 +167,7 @@ async fn what_cannot_be_is_rejected_and_its_worker_quarantined() {
         standing: Some(v1::Standing { generation: 1, evaluations: 20, best: 1e308 }),
         length: 7,
     };
-    let rejected = script.elsewhere("checkpoints").checkpoint(head, Bytes::from_static(b"garbage")).await;
+    let rejected = script.untrusted("checkpoints").checkpoint(head, Bytes::from_static(b"garbage")).await;
     assert_eq!(rejected.unwrap_err().code(), Code::PermissionDenied);
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
@@ -181,9 +181,9 @@ async fn islands_and_epochs_that_are_not_there_are_rejected() {
         let (mut head, bodies) = computed("a", &grant);
         let what = v1::piece::What::Epoch(v1::EpochPiece { island, epoch });
         head.piece.as_mut().unwrap().what = Some(what);
-        let reply = script.elsewhere("a").complete(head, bodies).await;
+        let reply = script.untrusted("a").complete(head, bodies).await;
         match reply {
-            Ok(reply) => assert_eq!(reply.fate(), Fate::Unneeded, "{island}, {epoch}"),
+            Ok(reply) => assert_eq!(reply.status(), DeliveryStatus::Unneeded, "{island}, {epoch}"),
             Err(status) => assert_eq!(status.code(), Code::InvalidArgument, "{island}, {epoch}: {status}"),
         }
     }
@@ -217,7 +217,7 @@ async fn clients_that_only_renew_do_not_hold_a_run_up() {
     }
     for grant in taken {
         let (head, bodies) = computed("honest", &grant);
-        script.elsewhere("honest").complete(head, bodies).await.unwrap();
+        script.untrusted("honest").complete(head, bodies).await.unwrap();
     }
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
@@ -249,7 +249,7 @@ async fn a_coordinator_that_stood_still_takes_no_lease_away() {
 async fn workers_that_only_fail_do_not_fill_the_journal() {
     let script = Script::new(EXPERIMENT).await;
     let honest = script.acquire_elsewhere("honest", 1).await;
-    let calls = script.elsewhere("mallory");
+    let calls = script.untrusted("mallory");
     let ids: Vec<String> = (0..200).map(|number| format!("mallory-{number}")).collect();
     // All of them are there before the first one has failed.
     for id in &ids {
@@ -275,7 +275,7 @@ async fn workers_that_only_fail_do_not_fill_the_journal() {
     let losses = script.events().await.iter().filter(is_loss).count();
     assert!((8..40).contains(&losses), "{losses} events of {failures} failures in 40 s");
     let (head, bodies) = computed("honest", &honest[0]);
-    script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    script.untrusted("honest").complete(head, bodies).await.unwrap();
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
 }

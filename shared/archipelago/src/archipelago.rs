@@ -3,7 +3,8 @@
 //! A pure state machine. It reads no clock and does no input or output; its driver hands out its tasks, brings
 //! back their outcomes in any order, and may do so on one thread or on a thousand machines.
 
-use crate::schedule::Schedule;
+use crate::end::{End, Reason};
+use crate::schedule::EpochSchedule;
 use bincode::{Decode, Encode};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -21,7 +22,7 @@ const LEAD: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct Archipelago {
     mode: Mode,
-    schedule: Schedule,
+    schedule: EpochSchedule,
     budget: Budget,
     experiment: Digest,
     guests: Option<Packet>,
@@ -97,63 +98,6 @@ impl Mark {
     }
 }
 
-/// Where and why a run ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-pub struct End {
-    /// The last epoch that counts.
-    pub epoch: u64,
-    /// Why it is the last.
-    pub reason: Reason,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
-pub enum Reason {
-    /// The budget's generations were done.
-    Generations,
-    /// The budget's evaluations were spent.
-    Evaluations,
-    /// A champion reached the target.
-    Target,
-    /// No champion had become better for long enough.
-    Stagnation,
-    /// The time was up: a decision, which is written down before it is acted on.
-    WallTime,
-}
-
-impl std::fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Generations => "generation limit reached",
-            Self::Evaluations => "evaluation limit reached",
-            Self::Target => "target fitness reached",
-            Self::Stagnation => "stagnation limit reached",
-            Self::WallTime => "time limit reached",
-        })
-    }
-}
-
-impl Reason {
-    const ALL: [Self; 5] =
-        [Self::Generations, Self::Evaluations, Self::Target, Self::Stagnation, Self::WallTime];
-
-    /// What the reason was called before: summaries of stored runs contain these words.
-    fn former_words(self) -> &'static str {
-        match self {
-            Self::Generations => "all generations are done",
-            Self::Evaluations => "the evaluations are spent",
-            Self::Target => "the target fitness is reached",
-            Self::Stagnation => "no champion has become better",
-            Self::WallTime => "the time is up",
-        }
-    }
-
-    /// The reason that these words stand for.
-    pub fn from_words(words: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.to_string() == words || reason.former_words() == words)
-    }
-}
-
 /// What became of an outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Completion {
@@ -224,7 +168,7 @@ pub enum CompletionError {
 
 /// An island's history, read back from a store.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct IslandHistory {
     /// All of its epochs, in order.
     pub marks: Vec<Mark>,
     /// What the latest of them left behind: at least those since the last that is complete on all islands.
@@ -260,7 +204,7 @@ impl Archipelago {
         let count = setting.islands.len() as u32;
         let mut archipelago = Self {
             mode: experiment.mode(),
-            schedule: Schedule::new(experiment.interval(), experiment.budget().generations),
+            schedule: EpochSchedule::new(experiment.interval(), experiment.budget().generations),
             budget: *experiment.budget(),
             experiment: experiment.digest(),
             guests: guests.map(|departure| Packet { from: u32::MAX, epoch: 0, departure }),
@@ -280,7 +224,7 @@ impl Archipelago {
     }
 
     /// Takes up the histories of all islands, in their order, and judges again when the run ends.
-    pub fn restore(&mut self, histories: Vec<History>) {
+    pub fn restore(&mut self, histories: Vec<IslandHistory>) {
         let shortest = histories.iter().map(|history| history.marks.len() as u64).min().unwrap_or(0);
         let standings = |epoch: u64| histories.iter().map(move |h| h.marks[epoch as usize].standing);
         for epoch in 0..shortest {
@@ -760,7 +704,7 @@ impl Archipelago {
     }
 
     /// When epochs end.
-    pub fn schedule(&self) -> &Schedule {
+    pub fn schedule(&self) -> &EpochSchedule {
         &self.schedule
     }
 }
@@ -773,8 +717,8 @@ impl IslandProgress {
         Self { senders, receivers, done: 0, running: false, recent: VecDeque::new(), taken }
     }
 
-    fn restore(&mut self, history: History) {
-        let History { marks, recent } = history;
+    fn restore(&mut self, history: IslandHistory) {
+        let IslandHistory { marks, recent } = history;
         self.done = marks.len() as u64;
         for mark in &marks {
             self.take(&mark.took);

@@ -8,7 +8,7 @@ use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
 use experiment::{Cell, Plan, Sweep, Tournament};
 use std::time::Duration;
-use tournament::{Contestant, Ending, GameRecord, Pair, PlayedPair};
+use tournament::{Contestant, GameEnding, GameRecord, Pair, PlayedPair};
 
 /// A plan of numbered cells.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ impl CellPlan {
         }
         let (Self::Tournament(games), CellResult::Played(pairs)) = (self, result) else { return true };
         let (rules, may_forfeit) = (games.rules(), !self.is_pure(number));
-        let is_allowed = |game: &GameRecord| may_forfeit || !matches!(game.ending, Ending::Forfeit(_));
+        let is_allowed = |game: &GameRecord| may_forfeit || !matches!(game.ending, GameEnding::Forfeit(_));
         pairs.iter().flatten().all(|game| is_allowed(game) && game.is_game(rules))
     }
 

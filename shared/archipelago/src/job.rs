@@ -4,7 +4,7 @@
 use bincode::{Decode, Encode};
 use bytes::Bytes;
 use checkers::{Ensemble, Network, PlayerFile, Style};
-use ensembles::{Distance, Settings, Speciation};
+use ensembles::{Distance, Speciation, SpeciationSettings};
 use evolution::activity::Activity;
 use evolution::codec;
 use evolution::digest::Digest;
@@ -208,8 +208,8 @@ fn population(
 }
 
 /// How species are distinguished.
-fn speciation_settings(keys: &SpeciesKeys) -> Settings {
-    Settings {
+fn speciation_settings(keys: &SpeciesKeys) -> SpeciationSettings {
+    SpeciationSettings {
         distance: match keys.distance {
             DistanceKey::Weights => Distance::Weights,
             DistanceKey::Behaviour => Distance::BEHAVIOUR,
@@ -224,7 +224,7 @@ fn speciation_settings(keys: &SpeciesKeys) -> Settings {
         depth: keys.depth,
         pairs: keys.pairs as usize,
         style: Style { history: keys.history, quiescence: keys.quiescence, ties: keys.ties.of_games() },
-        ..Settings::default()
+        ..SpeciationSettings::default()
     }
 }
 

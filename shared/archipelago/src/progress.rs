@@ -12,14 +12,14 @@ use tournament::{CrossTable, PlayedPair, Race};
 /// Nothing here depends on the order in which results come: a sequential test of a tournament judges the longest prefix
 /// of its pairs that is complete, and what lies beyond its decision does not count, whether it was played or not.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct CellProgress {
     plan: Arc<CellPlan>,
     done: BTreeMap<u32, CellResult>,
     /// Of a tournament: how far each pairing is.
     races: Vec<Race>,
 }
 
-impl Progress {
+impl CellProgress {
     /// Nothing has been done.
     pub fn new(plan: CellPlan) -> Self {
         let pairings = match &plan {

@@ -2,14 +2,14 @@
 
 /// The lengths of a run's epochs: all of one interval, but for the last before each end of a budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct EpochSchedule {
     interval: u64,
     /// The generations at which the budgets of the run ended, one after the other; the last one may be open.
     ends: Vec<u64>,
     open: bool,
 }
 
-impl Schedule {
+impl EpochSchedule {
     /// A run of this number of generations, or without an end that is known beforehand.
     pub fn new(interval: u64, generations: Option<u64>) -> Self {
         Self { interval, ends: generations.into_iter().collect(), open: generations.is_none() }
@@ -59,40 +59,40 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn ends(schedule: &Schedule) -> Vec<u64> {
+    fn ends(schedule: &EpochSchedule) -> Vec<u64> {
         (0..20).map_while(|epoch| schedule.end_of(epoch)).collect()
     }
 
     #[test]
     fn the_last_epoch_may_be_shorter() {
-        assert_eq!(ends(&Schedule::new(30, Some(100))), [30, 60, 90, 100]);
-        assert_eq!(ends(&Schedule::new(30, Some(90))), [30, 60, 90]);
-        assert!(Schedule::new(30, Some(90)).is_last(2));
-        assert!(!Schedule::new(30, Some(90)).is_last(1));
+        assert_eq!(ends(&EpochSchedule::new(30, Some(100))), [30, 60, 90, 100]);
+        assert_eq!(ends(&EpochSchedule::new(30, Some(90))), [30, 60, 90]);
+        assert!(EpochSchedule::new(30, Some(90)).is_last(2));
+        assert!(!EpochSchedule::new(30, Some(90)).is_last(1));
     }
 
     #[test]
     fn no_generations_are_one_epoch() {
-        assert_eq!(ends(&Schedule::new(10, Some(0))), [0]);
+        assert_eq!(ends(&EpochSchedule::new(10, Some(0))), [0]);
     }
 
     #[test]
     fn an_open_run_goes_on() {
-        let schedule = Schedule::new(5, None);
+        let schedule = EpochSchedule::new(5, None);
         assert_eq!(schedule.end_of(1_000), Some(5_005));
         assert!(!schedule.is_last(1_000));
     }
 
     #[test]
     fn extending_at_a_whole_epoch_is_like_asking_for_more() {
-        let mut extended = Schedule::new(10, Some(20));
+        let mut extended = EpochSchedule::new(10, Some(20));
         extended.extend(Some(45));
-        assert_eq!(ends(&extended), ends(&Schedule::new(10, Some(45))));
+        assert_eq!(ends(&extended), ends(&EpochSchedule::new(10, Some(45))));
     }
 
     #[test]
     fn extending_elsewhere_begins_a_new_epoch_there() {
-        let mut schedule = Schedule::new(10, Some(25));
+        let mut schedule = EpochSchedule::new(10, Some(25));
         schedule.extend(Some(50));
         assert_eq!(ends(&schedule), [10, 20, 25, 35, 45, 50]);
         schedule.extend(None);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn an_end_that_was_not_reached_may_come_earlier() {
-        let mut schedule = Schedule::new(10, Some(3000));
+        let mut schedule = EpochSchedule::new(10, Some(3000));
         schedule.extend(Some(60));
         assert_eq!(ends(&schedule), [10, 20, 30, 40, 50, 60]);
         schedule.extend(Some(75));

@@ -8,7 +8,7 @@ use experiment::Experiment;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct SoloOutcome {
     /// Where and why it ended.
     pub end: End,
     /// Its digest.
@@ -29,7 +29,7 @@ pub enum SoloError {
 }
 
 /// Runs an experiment to its end, or until `stop` says so: then there is no outcome.
-pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option<Outcome>, SoloError> {
+pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option<SoloOutcome>, SoloError> {
     let evolver = experiment.evolver();
     let mut archipelago = Archipelago::new(experiment, None);
     while let Some(island) = archipelago.next_ready() {
@@ -49,5 +49,5 @@ pub fn evolve(experiment: &Experiment, stop: impl Fn() -> bool) -> Result<Option
     }
     let end = archipelago.end().cloned();
     let outcome = end.zip(archipelago.digest()).zip(archipelago.final_states());
-    Ok(outcome.map(|((end, digest), islands)| Outcome { end, digest, islands }))
+    Ok(outcome.map(|((end, digest), islands)| SoloOutcome { end, digest, islands }))
 }

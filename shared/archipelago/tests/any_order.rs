@@ -2,7 +2,9 @@
 //! crashes that lose whatever was not stored. Synchronous runs always come out the same; asynchronous ones always as
 //! their records say.
 
-use archipelago::{Archipelago, Completion, CompletionError, End, History, Mark, Reason, Remains, solo};
+use archipelago::{
+    Archipelago, Completion, CompletionError, End, IslandHistory, Mark, Reason, Remains, solo,
+};
 use evolution::digest::Digest;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Packet};
 use experiment::{Experiment, Plan};
@@ -63,7 +65,7 @@ struct Drive {
     evolver: Arc<dyn Evolver>,
     archipelago: Archipelago,
     /// All marks and remains of each island, and how many of them are stored.
-    histories: Vec<History>,
+    histories: Vec<IslandHistory>,
     stored: Vec<usize>,
     begun: Vec<EpochTask>,
     done: Vec<(EpochTask, EpochOutcome)>,
@@ -78,7 +80,7 @@ impl Drive {
             experiment: experiment.clone(),
             evolver: experiment.evolver(),
             archipelago: Archipelago::new(experiment, None),
-            histories: vec![History::default(); islands],
+            histories: vec![IslandHistory::default(); islands],
             stored: vec![0; islands],
             begun: vec![],
             done: vec![],
@@ -153,7 +155,7 @@ impl Drive {
         }
         let complete = *self.stored.iter().min().expect("there is an island");
         let needed = complete.saturating_sub(1);
-        let restored = self.histories.iter().map(|history| History {
+        let restored = self.histories.iter().map(|history| IslandHistory {
             marks: history.marks.clone(),
             recent: history.recent[needed.min(history.recent.len())..].to_vec(),
         });

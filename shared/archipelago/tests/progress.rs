@@ -1,13 +1,13 @@
 //! What a tournament comes to does not depend on the order in which its results arrive.
 
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
-use tournament::{Ending, Forfeit, GameRecord, Points};
+use tournament::{Forfeit, GameEnding, GameRecord, Points};
 
 const GAMES: &str = r#"
     name = "games"
@@ -38,8 +38,8 @@ static CELLS: LazyLock<Vec<CellResult>> = LazyLock::new(|| {
 });
 
 /// Adds results in an order, as long as something is wanted.
-fn arrive(order: impl IntoIterator<Item = usize>) -> Progress {
-    let mut progress = Progress::new(plan());
+fn arrive(order: impl IntoIterator<Item = usize>) -> CellProgress {
+    let mut progress = CellProgress::new(plan());
     for number in order {
         let result = CELLS[number].clone();
         assert!(progress.plan().fits(number as u32, &result));
@@ -50,8 +50,8 @@ fn arrive(order: impl IntoIterator<Item = usize>) -> Progress {
 }
 
 /// As one who computes what is wanted, cell by cell.
-fn one_by_one() -> Progress {
-    let mut progress = Progress::new(plan());
+fn one_by_one() -> CellProgress {
+    let mut progress = CellProgress::new(plan());
     while let Some(number) = progress.next(0) {
         progress.add(number, CELLS[number as usize].clone());
     }
@@ -98,7 +98,7 @@ fn games_that_were_not_played_are_not_believed() {
     let turned = |points| if points == Points::Win { Points::Loss } else { Points::Win };
     let claims = altered(&|game| game.points = turned(game.points));
     assert!(plan.fits(0, &claims) && !plan.is_sound(0, &claims), "a result that its moves do not show");
-    let forfeited = altered(&|game| game.ending = Ending::Forfeit(Forfeit::Crash));
+    let forfeited = altered(&|game| game.ending = GameEnding::Forfeit(Forfeit::Crash));
     assert!(!plan.is_sound(0, &forfeited), "our own players do not forfeit");
 }
 
@@ -141,7 +141,7 @@ fn all_games_of_a_hundred_players_fit_into_a_gibibyte() {
     let plan = plan.expect("nobody has to be looked up");
     let players = vec![checkers::PlayerSpec::Random.into(); 100];
     let batch = plan.compute(0, &players, || false).expect("it can be").expect("it went on");
-    let mut progress = Progress::new(plan);
+    let mut progress = CellProgress::new(plan);
     for number in 0..progress.plan().len() {
         progress.add(number, batch.clone());
     }

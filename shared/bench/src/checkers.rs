@@ -2,9 +2,9 @@
 
 use crate::{Bench, Figure, rate, rates};
 use checkers::{
-    Database, Evaluator, Learner, Lesson, Limits, Material, Network, NetworkEvaluator, NodeKind,
-    PlaySettings, PlayingSearch, Position, Reuse, Score, Search, Side, SimdPath, Square, Squares, Style,
-    Verdict, Watch, perft, sample_positions,
+    Database, EndgameResult, Evaluator, Learner, Lesson, Limits, Material, Network, NetworkEvaluator,
+    NodeKind, PlaySettings, PlayingSearch, Position, Reuse, Score, Search, Side, SimdPath, Square, Squares,
+    Style, Watch, perft, sample_positions,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -148,17 +148,18 @@ fn measure_probes() -> Figure {
     Figure::new("probes", fast, slow)
 }
 
-fn probe_all(positions: &[Position], probe: impl Fn(&Position) -> Option<Verdict>) -> u64 {
-    let wins = positions.iter().filter(|position| probe(position) == Some(Verdict::Win)).count();
+fn probe_all(positions: &[Position], probe: impl Fn(&Position) -> Option<EndgameResult>) -> u64 {
+    let wins = positions.iter().filter(|position| probe(position) == Some(EndgameResult::Win)).count();
     std::hint::black_box(wins);
     positions.len() as u64
 }
 
-fn by_successors(database: &Database, position: &Position) -> Option<Verdict> {
-    let after = |mv: &checkers::Move| database.probe(&position.play(mv)).map(Verdict::turned);
-    let verdicts: Vec<Option<Verdict>> = position.legal_moves().iter().map(after).collect();
-    let best = [Verdict::Win, Verdict::Draw].into_iter().find(|best| verdicts.contains(&Some(*best)));
-    best.or(Some(Verdict::Loss))
+fn by_successors(database: &Database, position: &Position) -> Option<EndgameResult> {
+    let after = |mv: &checkers::Move| database.probe(&position.play(mv)).map(EndgameResult::turned);
+    let verdicts: Vec<Option<EndgameResult>> = position.legal_moves().iter().map(after).collect();
+    let best =
+        [EndgameResult::Win, EndgameResult::Draw].into_iter().find(|best| verdicts.contains(&Some(*best)));
+    best.or(Some(EndgameResult::Loss))
 }
 
 /// Two kings and two men on squares that follow from a number, if these are four.

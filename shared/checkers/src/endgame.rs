@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 /// What best play gives the side to move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
-pub enum Verdict {
+pub enum EndgameResult {
     /// The side to move wins.
     Win,
     /// Neither side can force a win.
@@ -40,7 +40,7 @@ pub enum Verdict {
     Loss,
 }
 
-impl Verdict {
+impl EndgameResult {
     /// What the other side makes of it.
     #[must_use]
     pub const fn turned(self) -> Self {
@@ -91,10 +91,10 @@ impl Database {
 
     /// What best play gives the side to move; nothing if there are too many pieces.
     #[inline]
-    pub fn probe(&self, position: &Position) -> Option<Verdict> {
+    pub fn probe(&self, position: &Position) -> Option<EndgameResult> {
         let board = Board::of(position);
         if board.black == 0 || board.white == 0 {
-            return Some(if board.black == 0 { Verdict::Loss } else { Verdict::Win });
+            return Some(if board.black == 0 { EndgameResult::Loss } else { EndgameResult::Win });
         }
         let shelf = self.shelf(board.material()?)?;
         Some(shelf.slice.verdict(shelf.index.number(&board)))
@@ -125,13 +125,13 @@ impl Database {
     }
 
     /// What the moves of a position make of it.
-    fn by_successors(&self, position: &Position) -> Option<Verdict> {
-        let mut best = Verdict::Loss;
+    fn by_successors(&self, position: &Position) -> Option<EndgameResult> {
+        let mut best = EndgameResult::Loss;
         for mv in position.legal_moves() {
             match self.probe(&position.play(&mv))? {
-                Verdict::Loss => return Some(Verdict::Win),
-                Verdict::Draw => best = Verdict::Draw,
-                Verdict::Win => {}
+                EndgameResult::Loss => return Some(EndgameResult::Win),
+                EndgameResult::Draw => best = EndgameResult::Draw,
+                EndgameResult::Win => {}
             }
         }
         Some(best)

@@ -1,6 +1,6 @@
 //! A game from its first position to its end, with the rules under which it is drawn.
 
-use crate::endgame::{Database, Verdict};
+use crate::endgame::{Database, EndgameResult};
 use crate::moves::Move;
 use crate::player::Player;
 use crate::position::{Position, Side};
@@ -233,9 +233,9 @@ impl Game {
     fn adjudicate(&self) -> Option<Outcome> {
         let side = self.position.side_to_move();
         Some(match self.adjudicator.as_ref()?.probe(&self.position)? {
-            Verdict::Win => Outcome::Win(side),
-            Verdict::Loss => Outcome::Win(!side),
-            Verdict::Draw => Outcome::Draw(DrawReason::Adjudicated),
+            EndgameResult::Win => Outcome::Win(side),
+            EndgameResult::Loss => Outcome::Win(!side),
+            EndgameResult::Draw => Outcome::Draw(DrawReason::Adjudicated),
         })
     }
 

@@ -1,7 +1,7 @@
 //! What a player knows beside its own judgement: openings, and who wins with few pieces left.
 
 use crate::book::Book;
-use crate::endgame::{Database, Verdict};
+use crate::endgame::{Database, EndgameResult};
 use crate::evaluator::{Evaluator, Material};
 use crate::game::Game;
 use crate::moves::Move;
@@ -183,11 +183,11 @@ impl<E: Evaluator> Knowing<E> {
 }
 
 /// Far apart by verdict; equal verdicts keep the order of the evaluator's own opinions.
-fn known(verdict: Verdict, own: Score) -> Score {
+fn known(verdict: EndgameResult, own: Score) -> Score {
     let centre = match verdict {
-        Verdict::Win => 15.0 / 16.0,
-        Verdict::Draw => 0.0,
-        Verdict::Loss => -15.0 / 16.0,
+        EndgameResult::Win => 15.0 / 16.0,
+        EndgameResult::Draw => 0.0,
+        EndgameResult::Loss => -15.0 / 16.0,
     };
     Score::from_value(centre + own.value() / 16.0)
 }

@@ -52,7 +52,7 @@ mod thought;
 
 pub use behaviour::{behaviour, sample_positions};
 pub use book::{Book, BookError, BookMove};
-pub use endgame::{BuildStep, Counts, Database, EndgameError, PieceCounts, Verdict};
+pub use endgame::{BuildStep, Counts, Database, EndgameError, EndgameResult, PieceCounts};
 pub use ensemble::{Ensemble, EnsembleError, EnsemblePlayer, Votes};
 pub use evaluator::{Evaluator, Material, RandomOpinion};
 pub use fen::{FenError, FenReason};

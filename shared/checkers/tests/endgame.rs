@@ -1,8 +1,8 @@
 //! The endgame database: published counts, consistency, deep searches, and files.
 
 use checkers::{
-    Counts, Database, EndgameError, Limits, Move, Position, RandomOpinion, Reuse, Search, Side, Square,
-    Squares, Verdict,
+    Counts, Database, EndgameError, EndgameResult, Limits, Move, Position, RandomOpinion, Reuse, Search,
+    Side, Square, Squares,
 };
 use std::path::Path;
 use std::sync::LazyLock;
@@ -53,15 +53,15 @@ fn for_each_position(pieces: usize, visit: &mut impl FnMut(&Position)) {
 }
 
 /// What the moves of a position make of it.
-fn by_successors(database: &Database, position: &Position) -> Verdict {
+fn by_successors(database: &Database, position: &Position) -> EndgameResult {
     let after = |mv: &Move| database.probe(&position.play(mv)).unwrap().turned();
-    let verdicts: Vec<Verdict> = position.legal_moves().iter().map(after).collect();
-    if verdicts.contains(&Verdict::Win) {
-        Verdict::Win
-    } else if verdicts.contains(&Verdict::Draw) {
-        Verdict::Draw
+    let verdicts: Vec<EndgameResult> = position.legal_moves().iter().map(after).collect();
+    if verdicts.contains(&EndgameResult::Win) {
+        EndgameResult::Win
+    } else if verdicts.contains(&EndgameResult::Draw) {
+        EndgameResult::Draw
     } else {
-        Verdict::Loss
+        EndgameResult::Loss
     }
 }
 
@@ -86,7 +86,7 @@ fn every_win_is_won_and_every_loss_lost_by_the_best_moves() {
     while decided < 400 {
         let mut position = scattered(&mut random, 4);
         let mut verdict = FOUR.probe(&position).unwrap();
-        if verdict == Verdict::Draw {
+        if verdict == EndgameResult::Draw {
             continue;
         }
         decided += 1;
@@ -98,7 +98,7 @@ fn every_win_is_won_and_every_loss_lost_by_the_best_moves() {
             plies += 1;
             assert!(plies < 150, "it goes on for ever at {position}");
         }
-        assert!(position.is_lost() && verdict == Verdict::Loss);
+        assert!(position.is_lost() && verdict == EndgameResult::Loss);
     }
 }
 
@@ -135,12 +135,12 @@ fn the_database_never_contradicts_a_deep_search() {
         let position = scattered(&mut random, 4);
         search.forget();
         let Some(found) = search.run(&mut RandomOpinion { seed: 1 }, &position, &Limits::depth(11)) else {
-            assert_eq!(FOUR.probe(&position), Some(Verdict::Loss));
+            assert_eq!(FOUR.probe(&position), Some(EndgameResult::Loss));
             continue;
         };
         let expected = match (found.score.win_in(), found.score.lost_in()) {
-            (Some(_), _) => Verdict::Win,
-            (_, Some(_)) => Verdict::Loss,
+            (Some(_), _) => EndgameResult::Win,
+            (_, Some(_)) => EndgameResult::Loss,
             _ => continue,
         };
         proved += 1;
@@ -251,7 +251,7 @@ fn cut_and_altered_files_are_refused() {
 fn four_pieces_are_built_on_demand() {
     let folder = tempfile::tempdir().unwrap();
     let built = Database::open_or_build(&folder.path().join("new"), 2).unwrap();
-    assert_eq!(built.probe(&"B:WK32:BK1".parse().unwrap()), Some(Verdict::Draw));
+    assert_eq!(built.probe(&"B:WK32:BK1".parse().unwrap()), Some(EndgameResult::Draw));
     let error = Database::open_or_build(folder.path(), 5).unwrap_err();
     assert!(matches!(error, EndgameError::Missing { pieces: 5, .. }), "{error}");
 }

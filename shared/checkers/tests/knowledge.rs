@@ -1,9 +1,9 @@
 //! What knowledge does to players.
 
 use checkers::{
-    Book, Consult, Database, DrawRules, Endgames, Ensemble, Evaluator, Game, Knowing, Knowledge, Material,
-    Move, Network, NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square, Squares, Style,
-    Ties, Verdict, openings,
+    Book, Consult, Database, DrawRules, EndgameResult, Endgames, Ensemble, Evaluator, Game, Knowing,
+    Knowledge, Material, Move, Network, NodeKind, Outcome, Player, PlayerSpec, Position, Score, Side, Square,
+    Squares, Style, Ties, openings,
 };
 use std::sync::{Arc, LazyLock};
 
@@ -44,7 +44,7 @@ fn won_endings(count: usize) -> Vec<Position> {
             continue;
         };
         let quiet = !position.must_capture() && position.empty().count() == 28;
-        if quiet && FOUR.probe(&position) == Some(Verdict::Win) {
+        if quiet && FOUR.probe(&position) == Some(EndgameResult::Win) {
             endings.push(position);
         }
     }
@@ -116,7 +116,7 @@ impl Evaluator for Opinion {
 #[test]
 fn the_database_is_asked_where_the_player_is_unsure() {
     let won: Position = "B:WK32:BK23,K18".parse().unwrap();
-    assert_eq!(FOUR.probe(&won), Some(Verdict::Win));
+    assert_eq!(FOUR.probe(&won), Some(EndgameResult::Win));
     for (own, asked) in [(0.0, false), (0.2, false), (0.3, true), (-0.3, true), (0.7, true), (-0.9, false)] {
         let endgames = knowledge(Consult::default()).endgames;
         let score = Knowing::new(Opinion(own), endgames).evaluate(&won);

@@ -31,7 +31,7 @@ mod settings;
 mod speciation;
 mod summary;
 
-pub use round_robin::{Count, Standing, round_robin};
-pub use settings::{Distance, Settings};
+pub use round_robin::{Count, RoundRobinStanding, round_robin};
+pub use settings::{Distance, SpeciationSettings};
 pub use speciation::{Speciation, SpeciationError};
-pub use summary::{SpeciesSummary, StandingSummary, Summary};
+pub use summary::{SpeciationSummary, SpeciesSummary, StandingSummary};

@@ -1,6 +1,6 @@
 //! A round robin: each player against each other.
 
-use crate::settings::Settings;
+use crate::settings::SpeciationSettings;
 use checkers::{Knowledge, Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The score of a player in a round robin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Standing {
+pub struct RoundRobinStanding {
     /// Whose it is: a place among the players.
     pub player: usize,
     /// Games won.
@@ -19,7 +19,7 @@ pub struct Standing {
     pub draws: u32,
 }
 
-impl Standing {
+impl RoundRobinStanding {
     /// Two for a win, one for a draw.
     pub fn points(&self) -> u32 {
         2 * self.wins + self.draws
@@ -60,18 +60,18 @@ impl Pairing {
     }
 }
 
-/// Lets each two of these play [`Settings::pairs`] openings with both colours; the best comes first. Of several with
+/// Lets each two of these play [`SpeciationSettings::pairs`] openings with both colours; the best comes first. Of several with
 /// as many points it is the one with more wins, then the one that comes first among the players.
-pub fn round_robin(players: &[Arc<Network>], settings: &Settings) -> Vec<Standing> {
+pub fn round_robin(players: &[Arc<Network>], settings: &SpeciationSettings) -> Vec<RoundRobinStanding> {
     counted_round_robin(players, settings, &|_| ())
 }
 
 /// The same, counting each game.
 pub(crate) fn counted_round_robin(
     players: &[Arc<Network>],
-    settings: &Settings,
+    settings: &SpeciationSettings,
     count: Count<'_>,
-) -> Vec<Standing> {
+) -> Vec<RoundRobinStanding> {
     let pairings = pairings(players.len(), settings);
     let depth = settings.depth;
     let knowledge = Knowledge { style: settings.style, ..Knowledge::default() };
@@ -90,7 +90,7 @@ pub(crate) fn counted_round_robin(
         points
     };
     let points: Vec<i32> = pairings.par_iter().map_init(table, play).collect();
-    let mut standings: Vec<Standing> = (0..players.len()).map(Standing::fresh).collect();
+    let mut standings: Vec<RoundRobinStanding> = (0..players.len()).map(RoundRobinStanding::fresh).collect();
     for (pairing, points) in pairings.iter().zip(points) {
         standings[pairing.black].add(points);
         standings[pairing.white].add(-points);
@@ -100,7 +100,7 @@ pub(crate) fn counted_round_robin(
 }
 
 /// All games. Each two players take the next openings of the deck, so that no player is judged by one opening alone.
-fn pairings(players: usize, settings: &Settings) -> Vec<Pairing> {
+fn pairings(players: usize, settings: &SpeciationSettings) -> Vec<Pairing> {
     let varied = varied_openings(settings.seed);
     let mut openings = varied.iter().copied().cycle();
     let mut pairings = vec![];

@@ -20,7 +20,7 @@ pub enum Distance {
 
 /// How species are distinguished, and how their representatives are found.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SpeciationSettings {
     /// By what networks are alike.
     pub distance: Distance,
     /// Networks at most so far apart are neighbours; nothing: the knee of the k-distance curve decides.
@@ -41,7 +41,7 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for SpeciationSettings {
     fn default() -> Self {
         Self {
             distance: Distance::default(),

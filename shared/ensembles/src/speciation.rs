@@ -1,7 +1,7 @@
 //! The species of a population.
 
-use crate::round_robin::{Count, Standing, counted_round_robin};
-use crate::settings::{Distance, Settings};
+use crate::round_robin::{Count, RoundRobinStanding, counted_round_robin};
+use crate::settings::{Distance, SpeciationSettings};
 use checkers::{Ensemble, EnsembleError, Network, behaviour, sample_positions};
 use rayon::prelude::*;
 use species::{Clustering, Dbscan, DistanceError, Distances, Picture, Projection, Species};
@@ -41,7 +41,7 @@ pub struct Speciation {
     dbscan: Dbscan,
     clustering: Clustering,
     species: Species,
-    standings: Vec<Vec<Standing>>,
+    standings: Vec<Vec<RoundRobinStanding>>,
     projection: Projection,
 }
 
@@ -51,7 +51,7 @@ impl Speciation {
     /// # Errors
     /// If there are none or too many, if they cannot be compared by the distance that is asked for, or if a given
     /// epsilon is no distance.
-    pub fn of(networks: &[Arc<Network>], settings: &Settings) -> Result<Self, SpeciationError> {
+    pub fn of(networks: &[Arc<Network>], settings: &SpeciationSettings) -> Result<Self, SpeciationError> {
         Self::counted(networks, settings, &|_| ())
     }
 
@@ -61,7 +61,7 @@ impl Speciation {
     /// As for [`Speciation::of`].
     pub fn counted(
         networks: &[Arc<Network>],
-        settings: &Settings,
+        settings: &SpeciationSettings,
         count: Count<'_>,
     ) -> Result<Self, SpeciationError> {
         let distances = distances(networks, settings, count)?;
@@ -101,7 +101,7 @@ impl Speciation {
     }
 
     /// What the members of each species scored against each other, the best first.
-    pub fn standings(&self) -> &[Vec<Standing>] {
+    pub fn standings(&self) -> &[Vec<RoundRobinStanding>] {
         &self.standings
     }
 
@@ -132,7 +132,7 @@ impl Speciation {
 
 fn distances(
     networks: &[Arc<Network>],
-    settings: &Settings,
+    settings: &SpeciationSettings,
     count: Count<'_>,
 ) -> Result<Distances, SpeciationError> {
     let first = networks.first().ok_or(SpeciationError::Empty)?;
@@ -162,10 +162,10 @@ fn distances(
 fn contest(
     networks: &[Arc<Network>],
     members: &[usize],
-    settings: &Settings,
+    settings: &SpeciationSettings,
     count: Count<'_>,
-) -> Vec<Standing> {
+) -> Vec<RoundRobinStanding> {
     let players: Vec<Arc<Network>> = members.iter().map(|member| networks[*member].clone()).collect();
     let standings = counted_round_robin(&players, settings, count).into_iter();
-    standings.map(|standing| Standing { player: members[standing.player], ..standing }).collect()
+    standings.map(|standing| RoundRobinStanding { player: members[standing.player], ..standing }).collect()
 }

@@ -1,13 +1,13 @@
 //! Species as programs read them.
 
-use crate::round_robin::Standing;
+use crate::round_robin::RoundRobinStanding;
 use crate::settings::Distance;
 use crate::speciation::Speciation;
 use serde::Serialize;
 
 /// What was found, with the individuals by their names.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Summary {
+pub struct SpeciationSummary {
     /// How many individuals there are.
     pub population: usize,
     /// By what they are alike.
@@ -50,18 +50,18 @@ pub struct StandingSummary {
 
 impl Speciation {
     /// What was found; individuals without a name go by their number.
-    pub fn summary(&self, names: &[String]) -> Summary {
+    pub fn summary(&self, names: &[String]) -> SpeciationSummary {
         let name =
             |individual: usize| names.get(individual).cloned().unwrap_or_else(|| individual.to_string());
-        let standing = |standing: &Standing| {
-            let Standing { player, wins, losses, draws } = *standing;
+        let standing = |standing: &RoundRobinStanding| {
+            let RoundRobinStanding { player, wins, losses, draws } = *standing;
             StandingSummary { name: name(player), wins, losses, draws }
         };
-        let species = |(representative, standings): (usize, &Vec<Standing>)| SpeciesSummary {
+        let species = |(representative, standings): (usize, &Vec<RoundRobinStanding>)| SpeciesSummary {
             representative: name(representative),
             standings: standings.iter().map(standing).collect(),
         };
-        Summary {
+        SpeciationSummary {
             population: self.clustering().labels().len(),
             distance: self.distance(),
             epsilon: self.dbscan().epsilon,

@@ -4,7 +4,7 @@ use checkers::{
     DrawRules, Game, Knowledge, Network, NodeKind, PlayerSpec, Side, Style, Ties, openings,
     stratified_openings,
 };
-use ensembles::{Distance, Settings, Speciation, SpeciationError, Standing, round_robin};
+use ensembles::{Distance, RoundRobinStanding, Speciation, SpeciationError, SpeciationSettings, round_robin};
 use species::Noise;
 use std::sync::Arc;
 
@@ -46,15 +46,15 @@ fn population(families: usize, members: usize, loners: usize) -> Vec<Arc<Network
     population
 }
 
-fn quick() -> Settings {
-    Settings { depth: 2, ..Settings::default() }
+fn quick() -> SpeciationSettings {
+    SpeciationSettings { depth: 2, ..SpeciationSettings::default() }
 }
 
 #[test]
 fn families_are_found_by_weights_and_by_behaviour() {
     let networks = population(3, 5, 2);
     for distance in [Distance::Weights, Distance::Behaviour { positions: 64 }] {
-        let found = Speciation::of(&networks, &Settings { distance, ..quick() }).expect("species");
+        let found = Speciation::of(&networks, &SpeciationSettings { distance, ..quick() }).expect("species");
         let expected: Vec<Vec<usize>> = (0..3).map(|family| (family..15).step_by(3).collect()).collect();
         assert_eq!(found.species().members(), expected, "{distance:?}");
         assert_eq!(found.species().outsiders().collect::<Vec<_>>(), [15, 16]);
@@ -71,7 +71,7 @@ fn families_are_found_by_weights_and_by_behaviour() {
 fn noise_may_be_heard() {
     let networks = population(2, 4, 3);
     let species = |noise| {
-        let found = Speciation::of(&networks, &Settings { noise, ..quick() }).expect("species");
+        let found = Speciation::of(&networks, &SpeciationSettings { noise, ..quick() }).expect("species");
         (found.species().count(), found.species().outsiders().count())
     };
     assert_eq!(species(Noise::Drop), (2, 3));
@@ -83,10 +83,10 @@ fn noise_may_be_heard() {
 fn the_round_robin_is_fair_and_complete() {
     let networks = population(1, 5, 0);
     for pairs in [1, 3] {
-        let standings = round_robin(&networks, &Settings { pairs, ..quick() });
+        let standings = round_robin(&networks, &SpeciationSettings { pairs, ..quick() });
         let games = 2 * pairs as u32 * 4;
         assert!(standings.iter().all(|s| s.wins + s.losses + s.draws == games), "{standings:?}");
-        let sum = |count: fn(&Standing) -> u32| standings.iter().map(count).sum::<u32>();
+        let sum = |count: fn(&RoundRobinStanding) -> u32| standings.iter().map(count).sum::<u32>();
         assert_eq!(sum(|s| s.wins), sum(|s| s.losses));
         assert!(standings.is_sorted_by_key(|s| std::cmp::Reverse((s.points(), s.wins))), "{standings:?}");
     }
@@ -107,7 +107,8 @@ fn whoever_can_count_beats_whoever_prefers_to_lose() {
     let last = weights.len();
     weights[last - 2] = -0.1;
     let players = [network(&weights), counting(), network(&vec![0.0; last])];
-    let standings = round_robin(&players, &Settings { pairs: 4, depth: 3, ..Settings::default() });
+    let standings =
+        round_robin(&players, &SpeciationSettings { pairs: 4, depth: 3, ..SpeciationSettings::default() });
     assert_eq!(standings.iter().map(|s| s.player).collect::<Vec<_>>(), [1, 2, 0], "{standings:?}");
     assert!(standings[0].wins >= 12, "{standings:?}");
 }
@@ -137,7 +138,7 @@ fn members_search_as_they_are_told() {
     let mut seen = vec![];
     for (quiescence, history) in [(true, false), (false, false), (false, true)] {
         let style = Style { quiescence, history, ..Style::default() };
-        let settings = Settings { pairs: 13, depth: 3, style, ..Settings::default() };
+        let settings = SpeciationSettings { pairs: 13, depth: 3, style, ..SpeciationSettings::default() };
         let standings = round_robin(&networks, &settings);
         let first = standings.iter().find(|standing| standing.player == 0).expect("both stand");
         let results = [first.wins, first.draws, first.losses];
@@ -152,11 +153,11 @@ fn equal_moves_may_be_left_to_chance() {
     let zeros = || network(&vec![0.0; NodeKind::Sum.weight_count()]);
     let standings = |ties, seed| {
         let style = Style { ties, ..Style::default() };
-        round_robin(&[zeros(), zeros(), zeros()], &Settings { pairs: 20, seed, style, ..quick() })
+        round_robin(&[zeros(), zeros(), zeros()], &SpeciationSettings { pairs: 20, seed, style, ..quick() })
     };
     assert_ne!(standings(Ties::Order, 1), standings(Ties::Random, 1));
     assert_eq!(standings(Ties::Random, 1), standings(Ties::Random, 1));
-    let wins = |standings: &[Standing]| standings.iter().map(|s| s.wins).collect::<Vec<_>>();
+    let wins = |standings: &[RoundRobinStanding]| standings.iter().map(|s| s.wins).collect::<Vec<_>>();
     let by_seed: Vec<_> = (0..4).map(|seed| wins(&standings(Ties::Random, seed))).collect();
     assert!(by_seed.windows(2).any(|two| two[0] != two[1]), "{by_seed:?}");
 }
@@ -177,7 +178,7 @@ fn the_number_of_threads_changes_nothing() {
     let networks = population(2, 5, 1);
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
-        let settings = Settings { distance: Distance::Behaviour { positions: 32 }, ..quick() };
+        let settings = SpeciationSettings { distance: Distance::Behaviour { positions: 32 }, ..quick() };
         pool.install(|| Speciation::of(&networks, &settings).expect("species"))
     };
     assert_eq!(with(1), with(3));
@@ -205,10 +206,10 @@ fn what_cannot_be_compared_is_refused() {
         refusal.contains("expected networks of sum nodes") && refusal.contains("`weighted`"),
         "{refusal}"
     );
-    let behaviour = Settings { distance: Distance::BEHAVIOUR, ..quick() };
+    let behaviour = SpeciationSettings { distance: Distance::BEHAVIOUR, ..quick() };
     assert_eq!(Speciation::of(&mixed, &behaviour).expect("comparable").species().count(), 1);
     for epsilon in [-1.0, f64::NAN] {
-        let settings = Settings { epsilon: Some(epsilon), ..quick() };
+        let settings = SpeciationSettings { epsilon: Some(epsilon), ..quick() };
         assert!(matches!(Speciation::of(&mixed[..1], &settings), Err(SpeciationError::Epsilon(_))));
     }
 }
@@ -217,7 +218,7 @@ fn what_cannot_be_compared_is_refused() {
 fn too_many_species_make_no_ensemble() {
     let networks: Vec<Arc<Network>> =
         (0..257_u16).map(|i| network(&vec![f32::from(i); NodeKind::Sum.weight_count()])).collect();
-    let settings = Settings { noise: Noise::Own, epsilon: Some(0.0), ..quick() };
+    let settings = SpeciationSettings { noise: Noise::Own, epsilon: Some(0.0), ..quick() };
     let found = Speciation::of(&networks, &settings).expect("species");
     assert_eq!(found.ensemble(&networks).expect_err("too many").0, 257);
 }

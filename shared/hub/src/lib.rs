@@ -24,5 +24,5 @@ mod serve;
 mod text;
 
 pub use drive::{HubEngine, HubError, HubPlayer};
-pub use serve::{Settings, serve};
+pub use serve::{EngineSettings, serve};
 pub use text::{TextError, move_text, parse_move, parse_position, position_text};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How an engine presents itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct EngineSettings {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -22,7 +22,7 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self { name: "Atoll".to_owned(), version, depth: 8, seed: 0 }
@@ -41,7 +41,7 @@ pub fn serve(
     input: impl BufRead + Send + 'static,
     output: impl Write,
     player: &mut (dyn Player + Send),
-    settings: &Settings,
+    settings: &EngineSettings,
 ) -> io::Result<()> {
     // Lines are read on a thread of their own, so that a `stop` is heard while the player thinks. The thread may stay
     // behind in its last read; it ends with the process.
@@ -63,7 +63,7 @@ struct Engine<'a, W> {
     output: W,
     lines: Receiver<Heard>,
     player: &'a mut (dyn Player + Send),
-    settings: &'a Settings,
+    settings: &'a EngineSettings,
     game: Game,
     level: Level,
     games: u64,
@@ -122,7 +122,7 @@ impl<'a, W: Write> Engine<'a, W> {
         output: W,
         lines: Receiver<Heard>,
         player: &'a mut (dyn Player + Send),
-        settings: &'a Settings,
+        settings: &'a EngineSettings,
     ) -> Self {
         player.new_game(settings.seed);
         let (game, level) = (Game::new(PLAY_ON), Level::default());
@@ -174,7 +174,7 @@ impl<'a, W: Write> Engine<'a, W> {
     }
 
     fn introduce(&mut self) -> io::Result<()> {
-        let Settings { name, version, .. } = self.settings;
+        let EngineSettings { name, version, .. } = self.settings;
         self.say(&format!(
             "id name={} version={} author={}",
             quoted(name),

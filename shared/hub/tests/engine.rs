@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 use checkers::{DrawRules, Game, Limits, Outcome, Player as _, PlayerSpec, Position, RandomPlayer, Side};
-use hub::{HubEngine, HubError, HubPlayer, Settings, move_text, serve};
+use hub::{EngineSettings, HubEngine, HubError, HubPlayer, move_text, serve};
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::process::Command;
@@ -12,7 +12,7 @@ use std::time::Duration;
 fn answers(commands: &str) -> Vec<String> {
     let mut output = Vec::new();
     let mut player = PlayerSpec::Material { depth: 4 }.build();
-    let settings = Settings { depth: 4, ..Settings::default() };
+    let settings = EngineSettings { depth: 4, ..EngineSettings::default() };
     serve(Cursor::new(commands.to_owned()), &mut output, &mut *player, &settings).unwrap();
     String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
 }
@@ -153,7 +153,7 @@ proptest! {
     fn bytes_that_are_no_text_end_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut player = PlayerSpec::Random.build();
         let mut output = Vec::new();
-        serve(Cursor::new(bytes), &mut output, &mut *player, &Settings::default()).unwrap();
+        serve(Cursor::new(bytes), &mut output, &mut *player, &EngineSettings::default()).unwrap();
     }
 }
 

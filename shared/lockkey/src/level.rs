@@ -1,7 +1,7 @@
 //! A level: a grid with an entry, an exit, locks and keys.
 
 use crate::grid::{Cell, Grid};
-use crate::proof::{Verdict, prove};
+use crate::proof::{ProofVerdict, prove};
 use crate::reach::Reach;
 use serde::Serialize;
 use std::fmt;
@@ -291,8 +291,8 @@ impl Level {
 
     fn validate_in_any_order(&self) -> Result<(), Fault> {
         match prove(self) {
-            Verdict::Unsolvable { .. } => Err(Fault::Unsolvable { cell: self.exit }),
-            Verdict::Safe { .. } | Verdict::Trap { .. } => Ok(()),
+            ProofVerdict::Unsolvable { .. } => Err(Fault::Unsolvable { cell: self.exit }),
+            ProofVerdict::Safe { .. } | ProofVerdict::Trap { .. } => Ok(()),
         }
     }
 

@@ -46,7 +46,7 @@ pub use file::{FORMAT, FileError};
 pub use grid::{Cell, Direction, Grid};
 pub use level::{Colour, Fault, Fixture, Level, LevelError};
 pub use maze::Maze;
-pub use proof::Verdict;
+pub use proof::ProofVerdict;
 pub use random::Stream;
 pub use text::TextError;
 pub use tiled::{TILE_SHEET, tile_sheet};

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// What was found out about every order of using keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ProofVerdict {
     /// Whatever the player does, the exit can still be reached.
     Safe {
         /// Sets of opened locks that the player can bring about, every one of them examined.
@@ -43,12 +43,12 @@ type Opened = u32;
 
 impl Level {
     /// Examines every order in which keys can be used.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ProofVerdict {
         prove(self)
     }
 }
 
-pub(crate) fn prove(level: &Level) -> Verdict {
+pub(crate) fn prove(level: &Level) -> ProofVerdict {
     let rooms = Rooms::new(level);
     // Each state with the one it was first reached from; breadth first, so that paths are shortest.
     let mut reached_from = BTreeMap::from([(0, 0)]);
@@ -76,9 +76,9 @@ pub(crate) fn prove(level: &Level) -> Verdict {
     let states = reached_from.len();
     let order = |opened: Opened| order(level, &reached_from, opened);
     match (solved.map(order), stuck.map(order)) {
-        (None, _) => Verdict::Unsolvable { states },
-        (Some(solution), None) => Verdict::Safe { states, solution },
-        (Some(solution), Some(trap)) => Verdict::Trap { states, solution, trap },
+        (None, _) => ProofVerdict::Unsolvable { states },
+        (Some(solution), None) => ProofVerdict::Safe { states, solution },
+        (Some(solution), Some(trap)) => ProofVerdict::Trap { states, solution, trap },
     }
 }
 
@@ -201,8 +201,8 @@ impl<'a> Rooms<'a> {
 /// The legs of a shortest solution: to the nearest key that is needed, to its lock, and so on, to the exit.
 pub(crate) fn plan(level: &Level) -> Option<Vec<Stage>> {
     let solution = match prove(level) {
-        Verdict::Safe { solution, .. } | Verdict::Trap { solution, .. } => solution,
-        Verdict::Unsolvable { .. } => return None,
+        ProofVerdict::Safe { solution, .. } | ProofVerdict::Trap { solution, .. } => solution,
+        ProofVerdict::Unsolvable { .. } => return None,
     };
     let mut reach = Reach::default();
     let mut closed = level.locks.clone();

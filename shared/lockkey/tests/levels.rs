@@ -3,8 +3,8 @@
 // Whatever goes wrong beside the assertions should fail a test as well.
 
 use lockkey::{
-    Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Method, Rater,
-    Stream, Verdict,
+    Blueprint, BlueprintError, Builder, Cell, Colour, Difficulty, Fault, Fixture, Level, Maze, Method,
+    ProofVerdict, Rater, Stream,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,19 +248,19 @@ fn verdicts_are_those_of_a_player_who_tries_everything() {
             player.reach(&state).contains(&level.exit())
         };
         match level.verdict() {
-            Verdict::Unsolvable { .. } => {
+            ProofVerdict::Unsolvable { .. } => {
                 assert!(!solvable, "{level}");
                 assert!(level.validate().is_err());
                 seen[0] += 1;
             }
-            Verdict::Trap { solution, trap, .. } => {
+            ProofVerdict::Trap { solution, trap, .. } => {
                 assert!(solvable && !safe, "{level}");
                 assert!(wins(&solution) && !wins(&trap), "{level}");
                 let stuck = replay(&level, &trap).unwrap();
                 assert!(!player.can_win.get(&stuck).copied().unwrap_or_else(|| player.explore(&stuck)));
                 seen[1] += 1;
             }
-            Verdict::Safe { solution, .. } => {
+            ProofVerdict::Safe { solution, .. } => {
                 assert!(safe && wins(&solution), "{level}");
                 assert!(level.difficulty().is_ok(), "{level}");
                 seen[2] += 1;
@@ -273,7 +273,9 @@ fn verdicts_are_those_of_a_player_who_tries_everything() {
 #[test]
 fn a_key_spent_on_the_wrong_lock_is_a_trap() {
     let level: Level = "#############\n#..A.<.a.A.>#\n#############\n".parse().unwrap();
-    let Verdict::Trap { solution, trap, states } = level.verdict() else { panic!("{:?}", level.verdict()) };
+    let ProofVerdict::Trap { solution, trap, states } = level.verdict() else {
+        panic!("{:?}", level.verdict())
+    };
     assert_eq!((states, solution[0].cell, trap[0].cell), (3, Cell::new(4, 0), Cell::new(1, 0)));
     // Entry to key, key to lock, lock to exit.
     let figures = level.difficulty().unwrap();

@@ -5,7 +5,7 @@ use crate::spare::Spare;
 use evolution::gene::{Alphabet, Shape};
 use evolution::population::{Chunk, Cost, Population};
 use evolution::problem::{Axis, Judging, Problem};
-use lockkey::{AStar, Blueprint, Builder, Difficulty, Level, Method, Rater, Verdict};
+use lockkey::{AStar, Blueprint, Builder, Difficulty, Level, Method, ProofVerdict, Rater};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ impl LockKeyLevels {
     }
 
     fn counts(&self, level: &Level) -> bool {
-        let is_safe = || matches!(level.verdict(), Verdict::Safe { .. });
+        let is_safe = || matches!(level.verdict(), ProofVerdict::Safe { .. });
         !self.spec.safe || !self.spec.shares_colours() || is_safe()
     }
 }

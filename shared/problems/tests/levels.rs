@@ -6,7 +6,7 @@ use evolution::algorithm::{Algorithm, Ga, MapElites};
 use evolution::epoch::{EpochTask, Evolver};
 use evolution::island::{IslandSetting, Setting};
 use evolution::migration::Policy;
-use lockkey::{Blueprint, Builder, Method, Verdict};
+use lockkey::{Blueprint, Builder, Method, ProofVerdict};
 use match3::{Board, Game, Player, Rules, Target};
 use problems::{Genome, LockKey, Match3, Plays, ProblemSpec};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn levels_of_shared_colours_are_proved_safe() {
     let outcome = evolution::epoch::run(&*evolver, &task).unwrap();
     let champion = evolver.champion(&outcome.state).unwrap();
     let found = spec.level(&champion.genome).unwrap();
-    assert!(matches!(found.verdict(), Verdict::Safe { .. }), "{found}");
+    assert!(matches!(found.verdict(), ProofVerdict::Safe { .. }), "{found}");
     assert_eq!(champion.fitness, spec.fitness(found.difficulty().unwrap().optimised));
 }
 

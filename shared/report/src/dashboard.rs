@@ -13,7 +13,9 @@ pub use data::{
     WorkerView, WorkersPage, parts, predecessor,
 };
 pub use page::{PlayForm, PlayStrength};
-pub use why::{Ahead, Cause, Failing, Lack, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why};
+pub use why::{
+    Ahead, Cause, Failing, MissingResource, Phase, Situation, StoreHealth, Waiting, Why, WorkerCounts, why,
+};
 
 /// The style of the dashboard's pages.
 pub fn style() -> String {

@@ -6,7 +6,7 @@ use crate::head::{RunError, RunHead};
 use crate::journal::JournalHead;
 use crate::layout::{Place, RunId, StateName};
 use crate::record::{Commit, EpochRecord, StoredCheckpoint};
-use archipelago::{History, Remains};
+use archipelago::{IslandHistory, Remains};
 use codec::{Digest, Standing};
 use evolution::epoch::{left_digest, outcome_digest};
 use experiment::file::Mode;
@@ -415,7 +415,7 @@ impl StoredEpochs {
     ///
     /// # Errors
     /// If a state cannot be read, or is not the one that its record names.
-    pub async fn histories(&self, store: &Store, run: &RunId) -> Result<Vec<History>, RunError> {
+    pub async fn histories(&self, store: &Store, run: &RunId) -> Result<Vec<IslandHistory>, RunError> {
         let complete = self.records.iter().map(Vec::len).min().unwrap_or(0) as u64;
         let first = complete.saturating_sub(1);
         let places = self.records.iter().enumerate();
@@ -430,7 +430,7 @@ impl StoredEpochs {
                 recent.extend(remains.try_next().await?);
             }
             let marks = records.iter().map(|record| record.mark.clone()).collect();
-            histories.push(History { marks, recent });
+            histories.push(IslandHistory { marks, recent });
         }
         Ok(histories)
     }

@@ -5,7 +5,7 @@ use crate::head::{Restored, RunError, RunHead};
 use crate::jobs::StoredJobs;
 use crate::layout::RunId;
 use crate::stored;
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use evolution::codec;
@@ -64,11 +64,11 @@ pub fn epochs(parts: &Parts) -> Option<Vec<Vec<u64>>> {
 }
 
 /// How far a sweep or a tournament was when this was sent. Nothing if it is something else, or does not fit together.
-pub fn progress(run: &str, parts: &Parts) -> Option<Progress> {
+pub fn progress(run: &str, parts: &Parts) -> Option<CellProgress> {
     let text = std::str::from_utf8(parts.get(PLAN)?).ok()?;
     let plan = CellPlan::of(experiment::parse(run, text, None).ok()?)?;
     let results: Vec<(u32, CellResult)> = codec::decode(parts.get(RESULTS)?).ok()?;
-    let mut progress = Progress::new(plan);
+    let mut progress = CellProgress::new(plan);
     for (number, result) in results {
         if !progress.plan().fits(number, &result) {
             return None;

@@ -14,7 +14,7 @@ pub struct Recorded {
     /// Its work comes before that of runs with a lower priority.
     pub priority: i32,
     /// How it was created; nothing if the journal is empty or does not begin with it.
-    pub created: Option<Created>,
+    pub created: Option<RunCreation>,
     /// What was decided about its end, in order.
     pub decisions: Vec<Decision>,
     /// How it finished, if it has.
@@ -71,7 +71,7 @@ pub enum Status {
 
 /// How a run was created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Created {
+pub struct RunCreation {
     /// The digest of its experiment.
     pub experiment: Digest,
     /// The digest of the stored text.
@@ -154,7 +154,7 @@ impl Recorded {
         match event {
             RunEvent::Created { experiment, text, semantics, version, at } => {
                 let (experiment, text, semantics, at) = (*experiment, *text, *semantics, *at);
-                let created = Created { experiment, text, semantics, version: version.clone(), at };
+                let created = RunCreation { experiment, text, semantics, version: version.clone(), at };
                 self.created.get_or_insert(created);
             }
             RunEvent::Opened { owner, cuts, batches, .. } => {

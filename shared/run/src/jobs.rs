@@ -11,7 +11,7 @@ use crate::head::RunError;
 use crate::journal::{self, JournalError};
 use crate::layout::{Place, RunId};
 use crate::summary::{Outline, RunKind, journal_damage};
-use archipelago::Progress;
+use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use codec::Digest;
 use futures::{StreamExt, stream};
@@ -28,7 +28,7 @@ pub type Results = Vec<(u32, CellResult)>;
 #[derive(Debug)]
 pub struct StoredJobs {
     /// What is done.
-    pub progress: Progress,
+    pub progress: CellProgress,
     /// What the journal adds up to.
     pub recorded: Recorded,
     /// How many batches of the last term there are.
@@ -91,7 +91,7 @@ impl StoredJobs {
             store.read_value::<Results>(&path, Kind::Jobs).await.map(|results| (batch, results))
         };
         let mut reading = stream::iter(paths).map(read).buffered(READ_AHEAD);
-        let mut progress = Progress::new(plan);
+        let mut progress = CellProgress::new(plan);
         while let Some(results) = reading.next().await {
             match results {
                 Ok((batch, results)) => {
@@ -155,7 +155,7 @@ pub fn kind(plan: &CellPlan) -> RunKind {
 }
 
 /// The progress of a plan, with the milliseconds that it has been computed.
-pub fn outline(progress: &Progress, elapsed: u64) -> Outline {
+pub fn outline(progress: &CellProgress, elapsed: u64) -> Outline {
     let plan = progress.plan();
     Outline {
         kind: kind(plan),
@@ -217,7 +217,7 @@ pub struct Kept {
 
 impl JobLog {
     /// Continues after what is done, in a new term.
-    pub fn new(store: &Store, run: &RunId, term: u64, progress: &Progress) -> Self {
+    pub fn new(store: &Store, run: &RunId, term: u64, progress: &CellProgress) -> Self {
         let stored = progress.done().iter().map(|(number, result)| (*number, whole(result))).collect();
         Self { store: store.clone(), run: run.clone(), term, next: 0, stored, unsettled: vec![] }
     }

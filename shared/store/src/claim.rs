@@ -42,7 +42,7 @@ async fn last(store: &Store) -> Result<Option<u64>, StoreError> {
 
 /// Who has a store, as far as the claims say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct ClaimOwner {
     /// The number of its claim.
     pub number: u64,
     /// Identifies it; its events carry it too.
@@ -81,13 +81,13 @@ impl Claim {
     ///
     /// # Errors
     /// If the store fails. An address that cannot be read is none.
-    pub async fn owner(store: &Store) -> Result<Option<Owner>, StoreError> {
+    pub async fn owner(store: &Store) -> Result<Option<ClaimOwner>, StoreError> {
         let Some(number) = last(store).await? else { return Ok(None) };
         let body = store.read_optional(&claim_path(number), Kind::Claim).await?.unwrap_or_default();
         let nonce = body.first_chunk().map_or(Nonce(0), |nonce| Nonce(u128::from_le_bytes(*nonce)));
         let address = body.get(16..).filter(|address| address.len() <= LONGEST_ADDRESS).unwrap_or_default();
         let address = std::str::from_utf8(address).unwrap_or_default().to_owned();
-        Ok(Some(Owner { number, nonce, address }))
+        Ok(Some(ClaimOwner { number, nonce, address }))
     }
 
     /// Which claim to the store this is; the first is 0.

@@ -1,6 +1,6 @@
 //! What can go wrong between a caller and the stored bytes.
 
-use crate::object::{Damage, FORMAT_VERSION};
+use crate::object::{FORMAT_VERSION, ObjectDamage};
 use codec::CodecError;
 use codec::Digest;
 use object_store::path::Path;
@@ -85,7 +85,7 @@ pub enum StoreError {
         /// The object.
         path: Path,
         /// What is wrong with it.
-        damage: Damage,
+        damage: ObjectDamage,
     },
     /// The object is whole, but its body is not the value that was expected.
     #[error("body of object `{path}` {problem}{}", advice(path))]

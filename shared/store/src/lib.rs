@@ -39,9 +39,9 @@ mod patience;
 pub mod promises;
 mod store;
 
-pub use claim::{Claim, Nonce, Owner};
+pub use claim::{Claim, ClaimOwner, Nonce};
 pub use error::StoreError;
 pub use location::Location;
-pub use object::{Damage, Kind};
+pub use object::{Kind, ObjectDamage};
 pub use object_store::path::Path;
 pub use store::{Created, Store};

@@ -87,7 +87,7 @@ impl fmt::Display for Kind {
 
 /// Why the bytes of an object were refused; reads on from "object `path`".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Damage {
+pub enum ObjectDamage {
     /// The end is missing.
     #[error("is cut short: expected {expected} bytes, found {found}")]
     CutShort {
@@ -160,8 +160,8 @@ pub fn seal(kind: Kind, body: &[u8]) -> Bytes {
 /// The body of a whole object of the kind `expected`, without copying it.
 ///
 /// # Errors
-/// [`Damage`] describes what is wrong with any other bytes.
-pub fn unseal(object: &Bytes, expected: Kind) -> Result<Bytes, Damage> {
+/// [`ObjectDamage`] describes what is wrong with any other bytes.
+pub fn unseal(object: &Bytes, expected: Kind) -> Result<Bytes, ObjectDamage> {
     let header = Header::read(object)?;
     let body = object.slice(HEADER_LEN..);
     header.check_whole(&object[..SIGNED], &body)?;
@@ -181,12 +181,12 @@ struct Header {
 }
 
 impl Header {
-    fn read(object: &[u8]) -> Result<Self, Damage> {
+    fn read(object: &[u8]) -> Result<Self, ObjectDamage> {
         let magic = &object[..object.len().min(MAGIC.len())];
         if !MAGIC.starts_with(magic) {
-            return Err(Damage::NotAnObject { found: magic.escape_ascii().to_string() });
+            return Err(ObjectDamage::NotAnObject { found: magic.escape_ascii().to_string() });
         }
-        let short = Damage::CutShort { expected: HEADER_LEN as u64, found: object.len() as u64 };
+        let short = ObjectDamage::CutShort { expected: HEADER_LEN as u64, found: object.len() as u64 };
         Self::fields(object).ok_or(short)
     }
 
@@ -203,25 +203,25 @@ impl Header {
         })
     }
 
-    fn check_whole(&self, signed: &[u8], body: &[u8]) -> Result<(), Damage> {
+    fn check_whole(&self, signed: &[u8], body: &[u8]) -> Result<(), ObjectDamage> {
         let expected = self.body_len.saturating_add(HEADER_LEN as u64);
         let found = (body.len() + HEADER_LEN) as u64;
         if found < expected {
-            return Err(Damage::CutShort { expected, found });
+            return Err(ObjectDamage::CutShort { expected, found });
         }
         if found > expected {
-            return Err(Damage::TrailingBytes { expected, found });
+            return Err(ObjectDamage::TrailingBytes { expected, found });
         }
         let (expected, found) = (self.checksum, checksum(signed, body));
-        if expected == found { Ok(()) } else { Err(Damage::Altered { expected, found }) }
+        if expected == found { Ok(()) } else { Err(ObjectDamage::Altered { expected, found }) }
     }
 
-    fn check_meaning(&self, expected: Kind) -> Result<(), Damage> {
+    fn check_meaning(&self, expected: Kind) -> Result<(), ObjectDamage> {
         if self.version != FORMAT_VERSION {
-            return Err(Damage::UnknownVersion { found: self.version });
+            return Err(ObjectDamage::UnknownVersion { found: self.version });
         }
         if self.kind != expected as u16 {
-            return Err(Damage::WrongKind { expected, found: self.kind });
+            return Err(ObjectDamage::WrongKind { expected, found: self.kind });
         }
         Ok(())
     }
@@ -273,20 +273,20 @@ mod tests {
     #[test]
     fn an_object_of_version_1_is_refused_by_name() {
         let older = Bytes::from_static(include_bytes!("../tests/data/object-v1.bin"));
-        assert_eq!(unseal(&older, Kind::IslandState), Err(Damage::UnknownVersion { found: 1 }));
+        assert_eq!(unseal(&older, Kind::IslandState), Err(ObjectDamage::UnknownVersion { found: 1 }));
     }
 
     #[test]
     fn a_newer_version_is_told_from_damage() {
         let newer = forged(FORMAT_VERSION + 1, Kind::Jobs as u16, b"body");
-        assert_eq!(unseal(&newer, Kind::Jobs), Err(Damage::UnknownVersion { found: 3 }));
+        assert_eq!(unseal(&newer, Kind::Jobs), Err(ObjectDamage::UnknownVersion { found: 3 }));
     }
 
     #[test]
     fn another_kind_is_named() {
         let cell = Bytes::from(object(Kind::Jobs, b"body"));
         let error = unseal(&cell, Kind::Event).unwrap_err();
-        assert_eq!(error, Damage::WrongKind { expected: Kind::Event, found: 5 });
+        assert_eq!(error, ObjectDamage::WrongKind { expected: Kind::Event, found: 5 });
         assert!(error.to_string().starts_with("holds `jobs`, expected `event`"), "{error}");
         let unknown = unseal(&forged(FORMAT_VERSION, 900, b""), Kind::Event).unwrap_err();
         assert!(unknown.to_string().starts_with("holds unknown kind `900`"), "{unknown}");
@@ -296,7 +296,10 @@ mod tests {
     fn strangers_are_recognised() {
         let stranger =
             Bytes::from_static(b"#!/bin/sh\n and so on, for much longer than a header would be, indeed");
-        assert_eq!(unseal(&stranger, Kind::Jobs), Err(Damage::NotAnObject { found: "#!/bin/s".to_string() }));
+        assert_eq!(
+            unseal(&stranger, Kind::Jobs),
+            Err(ObjectDamage::NotAnObject { found: "#!/bin/s".to_string() })
+        );
     }
 
     proptest! {
@@ -321,11 +324,11 @@ mod tests {
             let whole = object(Kind::Summary, &body);
             for len in 0..whole.len() {
                 let cut = unseal(&Bytes::copy_from_slice(&whole[..len]), Kind::Summary);
-                let is_cut_short = matches!(cut, Err(Damage::CutShort { found, .. }) if found == len as u64);
+                let is_cut_short = matches!(cut, Err(ObjectDamage::CutShort { found, .. }) if found == len as u64);
                 prop_assert!(is_cut_short, "{cut:?} at {len}");
             }
             let long = unseal(&[whole, tail].concat().into(), Kind::Summary);
-            let is_too_long = matches!(long, Err(Damage::TrailingBytes { .. }));
+            let is_too_long = matches!(long, Err(ObjectDamage::TrailingBytes { .. }));
             prop_assert!(is_too_long, "{long:?}");
         }
 

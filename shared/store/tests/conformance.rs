@@ -5,7 +5,7 @@ use codec::Digest;
 use std::time::Duration;
 use store::number::digits;
 use store::promises::{BrokenPromise, Trial, try_out};
-use store::{Claim, Created, Damage, Kind, Location, Nonce, Path, Store, StoreError};
+use store::{Claim, Created, Kind, Location, Nonce, ObjectDamage, Path, Store, StoreError};
 use tokio::task::JoinSet;
 
 #[path = "../../../tests/support/s3.rs"]
@@ -136,7 +136,7 @@ async fn creating_again_is_same_or_an_error(store: &Store) {
         other => panic!("{other:?}"),
     }
     let other_kind = store.create(&path, Kind::Jobs, "first").await;
-    assert!(matches!(other_kind, Err(StoreError::Damaged { damage: Damage::WrongKind { .. }, .. })));
+    assert!(matches!(other_kind, Err(StoreError::Damaged { damage: ObjectDamage::WrongKind { .. }, .. })));
     assert_eq!(store.read(&path, Kind::Summary).await.unwrap(), "first");
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
-use store::{Created, Damage, Kind, Path, Store, StoreError};
+use store::{Created, Kind, ObjectDamage, Path, Store, StoreError};
 
 fn record(epoch: u64) -> Path {
     Path::from(format!("runs/r/islands/0/{}", store::number::digits(epoch)))
@@ -135,8 +135,8 @@ async fn a_folder_in_an_objects_place_is_told() {
     assert!(store.read(&record(1), Kind::Commit).await.unwrap_err().is_missing());
 }
 
-/// The bytes of a damaged object, and whether a [`Damage`] describes what is wrong with them.
-type Case<'a> = (&'a [u8], fn(&Damage) -> bool);
+/// The bytes of a damaged object, and whether a [`ObjectDamage`] describes what is wrong with them.
+type Case<'a> = (&'a [u8], fn(&ObjectDamage) -> bool);
 
 #[tokio::test]
 async fn damage_on_the_disk_is_named_and_never_overwritten() {
@@ -150,10 +150,12 @@ async fn damage_on_the_disk_is_named_and_never_overwritten() {
     altered[60] ^= 4;
     let longer = [&whole[..], b"!"].concat();
     let cases: [Case<'_>; 4] = [
-        (&[], |damage| matches!(damage, Damage::CutShort { expected: 52, found: 0 })),
-        (&whole[..whole.len() - 1], |damage| matches!(damage, Damage::CutShort { expected: 73, found: 72 })),
-        (&altered, |damage| matches!(damage, Damage::Altered { .. })),
-        (&longer, |damage| matches!(damage, Damage::TrailingBytes { expected: 73, found: 74 })),
+        (&[], |damage| matches!(damage, ObjectDamage::CutShort { expected: 52, found: 0 })),
+        (&whole[..whole.len() - 1], |damage| {
+            matches!(damage, ObjectDamage::CutShort { expected: 73, found: 72 })
+        }),
+        (&altered, |damage| matches!(damage, ObjectDamage::Altered { .. })),
+        (&longer, |damage| matches!(damage, ObjectDamage::TrailingBytes { expected: 73, found: 74 })),
     ];
     for (bytes, is_told) in cases {
         fs::write(&file, bytes).unwrap();

@@ -82,7 +82,7 @@ impl Match {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Ending, Points};
+    use crate::record::{GameEnding, Points};
     use checkers::{DrawReason, Game, Network, NodeKind, Outcome, PlayerSpec, Side};
     use std::sync::Arc;
 
@@ -126,12 +126,12 @@ mod tests {
             }
             let first = if record.first_is_black { Side::Black } else { Side::White };
             let (points, ending) = match again.outcome().expect("it has ended") {
-                Outcome::Win(side) if side == first => (Points::Win, Ending::NoMove),
-                Outcome::Win(_) => (Points::Loss, Ending::NoMove),
-                Outcome::Draw(DrawReason::Repetition) => (Points::Draw, Ending::Repetition),
-                Outcome::Draw(DrawReason::NoProgress) => (Points::Draw, Ending::NoProgress),
+                Outcome::Win(side) if side == first => (Points::Win, GameEnding::NoMove),
+                Outcome::Win(_) => (Points::Loss, GameEnding::NoMove),
+                Outcome::Draw(DrawReason::Repetition) => (Points::Draw, GameEnding::Repetition),
+                Outcome::Draw(DrawReason::NoProgress) => (Points::Draw, GameEnding::NoProgress),
                 Outcome::Draw(DrawReason::TooLong | DrawReason::Adjudicated) => {
-                    (Points::Draw, Ending::TooLong)
+                    (Points::Draw, GameEnding::TooLong)
                 }
             };
             assert_eq!((record.points, record.ending), (points, ending));

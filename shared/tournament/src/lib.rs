@@ -38,9 +38,9 @@ pub use duel::{Match, Pair, deck_pairs};
 pub use encounter::Encounter;
 pub use game_runner::GameRunner;
 pub use ratings::{Rating, Ratings};
-pub use record::{Ending, Forfeit, GameRecord, PlayedPair, Points, RecordError};
+pub use record::{Forfeit, GameEnding, GameRecord, PlayedPair, Points, RecordError};
 pub use schedule::{Batch, Format, Race, Schedule};
-pub use sprt::{Sprt, Verdict};
+pub use sprt::{Sprt, SprtVerdict};
 pub use strength::{
     KeptChampion, LADDER_PIECES, Rung, RungKind, against_rung, difference, elo_of, kept_champions, ladder,
     material_rungs, performance, playing, privileged,

@@ -21,7 +21,7 @@ pub enum Points {
 
 /// Why a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Ending {
+pub enum GameEnding {
     /// The loser could not move any more.
     NoMove,
     /// A position came back too often.
@@ -47,7 +47,7 @@ pub enum Forfeit {
     Time,
 }
 
-impl Ending {
+impl GameEnding {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::NoMove,
@@ -85,7 +85,7 @@ pub struct GameRecord {
     /// What the first player got.
     pub points: Points,
     /// Why it ended.
-    pub ending: Ending,
+    pub ending: GameEnding,
     /// What was played after the opening: each move's place among the legal ones.
     moves: Vec<u8>,
 }
@@ -121,13 +121,15 @@ impl GameRecord {
     ) -> Self {
         let first = if first_is_black { Side::Black } else { Side::White };
         let (points, ending) = match (forfeit, game.outcome()) {
-            (Some((loser, why)), _) => (if loser == first { -1 } else { 1 }, Ending::Forfeit(why)),
-            (None, Some(Outcome::Draw(DrawReason::Repetition))) => (0, Ending::Repetition),
-            (None, Some(Outcome::Draw(DrawReason::NoProgress))) => (0, Ending::NoProgress),
-            (None, Some(outcome)) if game.is_adjudicated() => (outcome.points(first), Ending::Adjudicated),
-            (None, Some(outcome @ Outcome::Win(_))) => (outcome.points(first), Ending::NoMove),
+            (Some((loser, why)), _) => (if loser == first { -1 } else { 1 }, GameEnding::Forfeit(why)),
+            (None, Some(Outcome::Draw(DrawReason::Repetition))) => (0, GameEnding::Repetition),
+            (None, Some(Outcome::Draw(DrawReason::NoProgress))) => (0, GameEnding::NoProgress),
+            (None, Some(outcome)) if game.is_adjudicated() => {
+                (outcome.points(first), GameEnding::Adjudicated)
+            }
+            (None, Some(outcome @ Outcome::Win(_))) => (outcome.points(first), GameEnding::NoMove),
             (None, Some(Outcome::Draw(DrawReason::TooLong | DrawReason::Adjudicated)) | None) => {
-                (0, Ending::TooLong)
+                (0, GameEnding::TooLong)
             }
         };
         let points = match points {
@@ -166,7 +168,7 @@ impl GameRecord {
             return false;
         }
         match self.ending {
-            Ending::Forfeit(_) => game.outcome().is_none() && self.points != Points::Draw,
+            GameEnding::Forfeit(_) => game.outcome().is_none() && self.points != Points::Draw,
             _ => {
                 game.outcome().is_some() && Self::of(self.opening, self.first_is_black, &game, None) == *self
             }
@@ -219,15 +221,19 @@ impl GameRecord {
             _ => ("Black", "White"),
         };
         match self.ending {
-            Ending::NoMove => format!("{winner} wins: {loser} cannot move"),
-            Ending::Repetition => "drawn: the position came back too often".to_owned(),
-            Ending::NoProgress => "drawn: no capture and no move of a man for too long".to_owned(),
-            Ending::TooLong => "drawn: the game lasted too long".to_owned(),
-            Ending::Forfeit(Forfeit::IllegalMove) => format!("{winner} wins: {loser} chose an illegal move"),
-            Ending::Forfeit(Forfeit::Crash) => format!("{winner} wins: {loser} does not answer any more"),
-            Ending::Forfeit(Forfeit::Time) => format!("{winner} wins: {loser} took too long"),
-            Ending::Adjudicated if self.points == Points::Draw => "drawn: so the endgame database".to_owned(),
-            Ending::Adjudicated => format!("{winner} wins: so the endgame database"),
+            GameEnding::NoMove => format!("{winner} wins: {loser} cannot move"),
+            GameEnding::Repetition => "drawn: the position came back too often".to_owned(),
+            GameEnding::NoProgress => "drawn: no capture and no move of a man for too long".to_owned(),
+            GameEnding::TooLong => "drawn: the game lasted too long".to_owned(),
+            GameEnding::Forfeit(Forfeit::IllegalMove) => {
+                format!("{winner} wins: {loser} chose an illegal move")
+            }
+            GameEnding::Forfeit(Forfeit::Crash) => format!("{winner} wins: {loser} does not answer any more"),
+            GameEnding::Forfeit(Forfeit::Time) => format!("{winner} wins: {loser} took too long"),
+            GameEnding::Adjudicated if self.points == Points::Draw => {
+                "drawn: so the endgame database".to_owned()
+            }
+            GameEnding::Adjudicated => format!("{winner} wins: so the endgame database"),
         }
     }
 }
@@ -253,7 +259,7 @@ mod tests {
             opening,
             first_is_black,
             points: Points::Draw,
-            ending: Ending::TooLong,
+            ending: GameEnding::TooLong,
             moves,
         };
         assert_eq!(record(opening, vec![]).moves().map(|moves| moves.len()), Ok(3));
@@ -274,9 +280,9 @@ mod tests {
             assert!(game.is_game(rules), "{game:?}");
             let turned = if game.points == Points::Win { Points::Loss } else { Points::Win };
             let other_ending =
-                if game.ending == Ending::NoMove { Ending::Repetition } else { Ending::NoMove };
+                if game.ending == GameEnding::NoMove { GameEnding::Repetition } else { GameEnding::NoMove };
             let shorter = game.moves[..game.moves.len() - 1].to_vec();
-            let forfeit = Ending::Forfeit(Forfeit::Time);
+            let forfeit = GameEnding::Forfeit(Forfeit::Time);
             for altered in [
                 GameRecord { points: turned, ..game.clone() },
                 GameRecord { ending: other_ending, ..game.clone() },
@@ -294,8 +300,8 @@ mod tests {
 
     #[test]
     fn words_tell_endings_apart() {
-        for (at, ending) in Ending::ALL.iter().enumerate() {
-            assert_eq!(Ending::ALL.iter().position(|other| other.word() == ending.word()), Some(at));
+        for (at, ending) in GameEnding::ALL.iter().enumerate() {
+            assert_eq!(GameEnding::ALL.iter().position(|other| other.word() == ending.word()), Some(at));
         }
     }
 }

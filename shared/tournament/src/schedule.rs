@@ -2,7 +2,7 @@
 
 use crate::duel::Pair;
 use crate::record::PlayedPair;
-use crate::sprt::{Sprt, Verdict};
+use crate::sprt::{Sprt, SprtVerdict};
 use crate::tally::Tally;
 use checkers::{Opening, stratified_openings};
 use std::ops::Range;
@@ -137,7 +137,7 @@ pub struct Race {
     /// The batches that count.
     pub batches: u32,
     /// What a sequential test has decided: then no further pairs count.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<SprtVerdict>,
 }
 
 impl Race {

@@ -21,7 +21,7 @@ pub struct Sprt {
 /// What a test has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum SprtVerdict {
     /// The lesser difference was accepted.
     Lesser,
     /// The greater difference was accepted.
@@ -33,13 +33,13 @@ impl Sprt {
     const FEWEST_PAIRS: u64 = 12;
 
     /// What the pairs so far decide, if they do.
-    pub fn verdict(&self, tally: &Tally) -> Option<Verdict> {
+    pub fn verdict(&self, tally: &Tally) -> Option<SprtVerdict> {
         let ratio = self.log_likelihood_ratio(tally);
         let (low, high) = self.bounds();
         match tally.pair_count() {
             0..Self::FEWEST_PAIRS => None,
-            _ if ratio >= high => Some(Verdict::Greater),
-            _ if ratio <= low => Some(Verdict::Lesser),
+            _ if ratio >= high => Some(SprtVerdict::Greater),
+            _ if ratio <= low => Some(SprtVerdict::Lesser),
             _ => None,
         }
     }
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn a_clear_case_is_decided_and_few_pairs_are_not() {
         let won = Tally { wins: 60, draws: 0, losses: 0, pairs: [0, 0, 0, 0, 30] };
-        assert_eq!(TEST.verdict(&won), Some(Verdict::Greater));
-        assert_eq!(TEST.verdict(&won.turned()), Some(Verdict::Lesser));
+        assert_eq!(TEST.verdict(&won), Some(SprtVerdict::Greater));
+        assert_eq!(TEST.verdict(&won.turned()), Some(SprtVerdict::Lesser));
         let few = Tally { wins: 22, draws: 0, losses: 0, pairs: [0, 0, 0, 0, 11] };
         let wide = Sprt { elo0: -400.0, elo1: 400.0, ..TEST };
         assert!(wide.log_likelihood_ratio(&few) > wide.bounds().1);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     /// What a simulated match comes to, and after how many pairs.
-    fn simulate(seed: u64, elo: f64) -> (Option<Verdict>, u64) {
+    fn simulate(seed: u64, elo: f64) -> (Option<SprtVerdict>, u64) {
         let mut dice = Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d), elo);
         let mut tally = Tally::default();
         while tally.pair_count() < 20_000 {
@@ -145,7 +145,9 @@ mod tests {
     #[test]
     fn the_error_rates_hold() {
         const MATCHES: u64 = 10_000;
-        for (elo, wrong, rate) in [(0.0, Verdict::Greater, TEST.alpha), (40.0, Verdict::Lesser, TEST.beta)] {
+        for (elo, wrong, rate) in
+            [(0.0, SprtVerdict::Greater, TEST.alpha), (40.0, SprtVerdict::Lesser, TEST.beta)]
+        {
             let ended: Vec<_> = (0..MATCHES).map(|seed| simulate(seed, elo)).collect();
             assert!(ended.iter().all(|(verdict, _)| verdict.is_some()), "every match is decided");
             let errors = ended.iter().filter(|(verdict, _)| *verdict == Some(wrong)).count();

@@ -15,22 +15,22 @@ fn leases() -> Leases {
 }
 
 /// A worker that answers for itself.
-fn party(worker: &str) -> Party<'_> {
-    Party { worker, principal: worker, joined: seconds(0) }
+fn identity(worker: &str) -> WorkerIdentity<'_> {
+    WorkerIdentity { worker, principal: worker, joined: seconds(0) }
 }
 
 /// Has a piece granted to a worker and fail there.
-fn fail(leases: &mut Leases, party: Party<'_>, now: Duration) {
-    let token = leases.grant(&work(0), party.worker, now);
-    assert!(leases.fail(&work(0), party, token, "it broke", now));
+fn fail(leases: &mut Leases, identity: WorkerIdentity<'_>, now: Duration) {
+    let token = leases.grant(&work(0), identity.worker, now);
+    assert!(leases.fail(&work(0), identity, token, "it broke", now));
 }
 
-fn is_poison(leases: &Leases, connected: &[Party<'_>]) -> bool {
+fn is_poison(leases: &Leases, connected: &[WorkerIdentity<'_>]) -> bool {
     is_poison_at(leases, connected, seconds(0))
 }
 
-fn is_poison_at(leases: &Leases, connected: &[Party<'_>], now: Duration) -> bool {
-    leases.judge(&work(0), connected.iter().copied(), now) != Verdict::Again
+fn is_poison_at(leases: &Leases, connected: &[WorkerIdentity<'_>], now: Duration) -> bool {
+    leases.retry_decision(&work(0), connected.iter().copied(), now) != RetryDecision::Retry
 }
 
 fn waiting(leases: &Leases, worker: &str, now: Duration) -> Option<Work> {
@@ -72,7 +72,7 @@ fn what_is_late_from_one_lease_does_not_touch_the_next() {
     assert_ne!(old, new);
     assert!(!leases.renew(&work(0), "a", old, 1, seconds(21)));
     assert!(!leases.release(&work(0), "a", old));
-    assert!(!leases.fail(&work(0), party("a"), old, "it broke", seconds(21)));
+    assert!(!leases.fail(&work(0), identity("a"), old, "it broke", seconds(21)));
     assert_eq!(leases.count("r"), 1);
     assert!(leases.renew(&work(0), "a", new, 1, seconds(22)));
     assert!(!leases.release(&work(0), "b", new), "it is not its own");
@@ -169,18 +169,19 @@ fn clients_that_make_progress_up_do_not_keep_a_piece_from_idle_workers() {
 #[test]
 fn poison_is_what_fails_on_three_workers_and_on_all_that_could_take_it() {
     let mut leases = leases();
-    let all = ["a", "b", "c", "d"].map(party);
+    let all = ["a", "b", "c", "d"].map(identity);
     for (failed, worker) in ["a", "b", "c"].into_iter().enumerate() {
         assert!(!is_poison(&leases, &all[..failed]));
-        fail(&mut leases, party(worker), seconds(0));
+        fail(&mut leases, identity(worker), seconds(0));
     }
     assert!(!is_poison(&leases, &all), "one worker has not tried");
     assert!(!is_poison(&leases, &[]), "nobody is there");
-    let Verdict::Poison(reason) = leases.judge(&work(0), all[..3].iter().copied(), seconds(0)) else {
+    let RetryDecision::Poison(reason) = leases.retry_decision(&work(0), all[..3].iter().copied(), seconds(0))
+    else {
         panic!("three workers are enough")
     };
     assert_eq!(reason, "run r, island 0, epoch 0 failed 3 times on 3 workers: it broke");
-    fail(&mut leases, party("d"), seconds(0));
+    fail(&mut leases, identity("d"), seconds(0));
     assert!(is_poison(&leases, &all));
     leases.advanced(&work(0));
     assert!(!is_poison(&leases, &all), "it got further");
@@ -190,22 +191,22 @@ fn poison_is_what_fails_on_three_workers_and_on_all_that_could_take_it() {
 fn with_fewer_workers_poison_is_what_fails_five_times() {
     let mut leases = leases();
     for times in 0..5 {
-        assert!(!is_poison(&leases, &[party("a")]));
-        fail(&mut leases, party("a"), seconds(100 * times));
+        assert!(!is_poison(&leases, &[identity("a")]));
+        fail(&mut leases, identity("a"), seconds(100 * times));
     }
-    assert!(!is_poison(&leases, &[party("a"), party("b")]), "another has not tried");
-    assert!(is_poison(&leases, &[party("a")]));
+    assert!(!is_poison(&leases, &[identity("a"), identity("b")]), "another has not tried");
+    assert!(is_poison(&leases, &[identity("a")]));
 }
 
 #[test]
 fn ids_are_self_chosen_so_principals_are_counted() {
     let mut leases = leases();
-    let one = |worker| Party { worker, principal: "one", joined: seconds(0) };
+    let one = |worker| WorkerIdentity { worker, principal: "one", joined: seconds(0) };
     for worker in ["a", "b", "c", "d"] {
         fail(&mut leases, one(worker), seconds(0));
     }
     assert!(!is_poison(&leases, &["a", "b", "c", "d"].map(one)));
-    assert!(!is_poison(&leases, &[party("honest")]));
+    assert!(!is_poison(&leases, &[identity("honest")]));
 }
 
 #[test]
@@ -214,8 +215,8 @@ fn lack_of_memory_is_no_failure() {
     for round in 0..20 {
         let now = seconds(100 * round);
         let token = leases.grant(&work(0), "small", now);
-        leases.refuse(&work(0), party("small"), token, ("at most 1 MiB", false), now);
-        assert!(!is_poison(&leases, &[party("small")]));
+        leases.refuse(&work(0), identity("small"), token, ("at most 1 MiB", false), now);
+        assert!(!is_poison(&leases, &[identity("small")]));
         assert!(leases.is_unfit("small", "r", now), "others first");
         assert!(!leases.is_unfit("large", "r", now) && waiting(&leases, "large", now) == Some(work(0)));
         assert!(!leases.is_unfit("small", "r", now + seconds(60)), "pieces differ");
@@ -223,13 +224,13 @@ fn lack_of_memory_is_no_failure() {
     assert_eq!(leases.why_unfit("r", ["small"]), Some(("at most 1 MiB", false)));
     assert_eq!(leases.why_unfit("r", ["small", "large"]), None);
     for worker in ["a", "b", "c"] {
-        fail(&mut leases, party(worker), seconds(0));
+        fail(&mut leases, identity(worker), seconds(0));
     }
-    let all = ["a", "b", "c", "small"].map(party);
+    let all = ["a", "b", "c", "small"].map(identity);
     assert!(is_poison_at(&leases, &all, seconds(1959)), "it could not take it");
     assert!(!is_poison_at(&leases, &all, seconds(1960)), "it may have memory by now, and has not tried");
     leases.fits("small", "r");
-    assert!(!is_poison(&leases, &["a", "b", "c", "small"].map(party)));
+    assert!(!is_poison(&leases, &["a", "b", "c", "small"].map(identity)));
 }
 
 #[test]
@@ -237,21 +238,21 @@ fn only_a_holder_can_fail_work() {
     let mut leases = leases();
     let token = leases.grant(&work(0), "a", seconds(0));
     for worker in ["x", "y", "z"] {
-        assert!(!leases.fail(&work(0), party(worker), token, "made up", seconds(0)));
+        assert!(!leases.fail(&work(0), identity(worker), token, "made up", seconds(0)));
     }
-    assert!(!is_poison(&leases, &["x", "y", "z"].map(party)));
+    assert!(!is_poison(&leases, &["x", "y", "z"].map(identity)));
     assert_eq!(leases.count("r"), 1);
 }
 
 #[test]
 fn what_failed_here_is_tried_elsewhere_first_and_here_later() {
     let mut leases = leases();
-    fail(&mut leases, party("a"), seconds(0));
+    fail(&mut leases, identity("a"), seconds(0));
     assert_eq!(waiting(&leases, "a", seconds(0)), None);
     assert_eq!(leases.hedge("a", seconds(0), |_| true), None);
     assert_eq!(waiting(&leases, "b", seconds(0)), Some(work(0)));
     assert_eq!(waiting(&leases, "a", seconds(1)), Some(work(0)));
-    fail(&mut leases, party("a"), seconds(1));
+    fail(&mut leases, identity("a"), seconds(1));
     assert_eq!(waiting(&leases, "a", seconds(2)), None, "twice as long as before");
     assert_eq!(waiting(&leases, "a", seconds(3)), Some(work(0)));
 }
@@ -262,16 +263,16 @@ fn vanish(leases: &mut Leases, rounds: std::ops::Range<u64>, worker: impl Fn(u64
         let (worker, now) = (worker(round), 100 * round);
         leases.grant(&work(0), &worker, seconds(now));
         assert_eq!(leases.expire(seconds(now + 50)).len(), 1);
-        let party = Party { worker: &worker, principal: "machine", joined: seconds(now) };
-        leases.vanished(&work(0), party, seconds(now));
+        let identity = WorkerIdentity { worker: &worker, principal: "machine", joined: seconds(now) };
+        leases.vanished(&work(0), identity, seconds(now));
     }
 }
 
 #[test]
 fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_is_there() {
     let mut leases = leases();
-    let returned = Party { worker: "new", principal: "machine", joined: seconds(1801) };
-    let steady = Party { worker: "steady", principal: "machine", joined: seconds(1799) };
+    let returned = WorkerIdentity { worker: "new", principal: "machine", joined: seconds(1801) };
+    let steady = WorkerIdentity { worker: "steady", principal: "machine", joined: seconds(1799) };
     let life = |round| format!("life {round}");
     vanish(&mut leases, 0..9, life);
     leases.advanced(&work(0));
@@ -279,7 +280,7 @@ fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_
     assert!(!is_poison(&leases, &[returned]));
     vanish(&mut leases, 18..19, life);
     assert!(is_poison(&leases, &[returned]), "ten lives of one machine");
-    assert!(!is_poison(&leases, &[returned, party("other")]), "another has not tried");
+    assert!(!is_poison(&leases, &[returned, identity("other")]), "another has not tried");
     assert!(
         !is_poison(&leases, &[returned, steady]),
         "nor has one of the same machine that was there all the time"
@@ -291,7 +292,7 @@ fn vanishing_workers_are_poison_only_while_nothing_gets_further_and_nobody_else_
 fn a_worker_that_returns_had_not_vanished() {
     let mut leases = leases();
     vanish(&mut leases, 0..30, |_| "a".to_owned());
-    assert!(!is_poison(&leases, &[Party { worker: "a", principal: "machine", joined: seconds(0) }]));
+    assert!(!is_poison(&leases, &[WorkerIdentity { worker: "a", principal: "machine", joined: seconds(0) }]));
 }
 
 #[test]

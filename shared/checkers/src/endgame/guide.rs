@@ -4,7 +4,7 @@
 //! as long as building the slice did, and is kept with it.
 
 use super::solve::Pair;
-use super::{Board, Database, Verdict};
+use super::{Board, Database, EndgameResult};
 use crate::moves::Move;
 use crate::position::Position;
 
@@ -37,7 +37,7 @@ impl Database {
         let shelf =
             self.shelf(board.material()?).filter(|shelf| shelf.index.len() <= Self::LARGEST_GUIDED)?;
         let number = shelf.index.number(&board);
-        if shelf.slice.verdict(number) == Verdict::Draw {
+        if shelf.slice.verdict(number) == EndgameResult::Draw {
             return None;
         }
         if shelf.guide.get().is_none() {
@@ -52,12 +52,12 @@ impl Database {
     pub fn best_moves(&self, position: &Position) -> Option<Vec<Move>> {
         let verdict = self.probe(position)?;
         let mut moves = position.legal_moves();
-        moves.retain(|mv| self.probe(&position.play(mv)).map(Verdict::turned) == Some(verdict));
+        moves.retain(|mv| self.probe(&position.play(mv)).map(EndgameResult::turned) == Some(verdict));
         let left = |mv: &Move| self.plies_after(position, mv);
         let best = match verdict {
-            Verdict::Draw => return Some(moves),
-            Verdict::Win => moves.iter().map(left).min(),
-            Verdict::Loss => moves.iter().map(left).max(),
+            EndgameResult::Draw => return Some(moves),
+            EndgameResult::Win => moves.iter().map(left).min(),
+            EndgameResult::Loss => moves.iter().map(left).max(),
         };
         moves.retain(|mv| Some(left(mv)) == best);
         Some(moves)

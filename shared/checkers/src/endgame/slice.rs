@@ -1,6 +1,6 @@
 //! The verdicts of one slice, five in a byte.
 
-use super::Verdict;
+use super::EndgameResult;
 use super::mapping::Bytes;
 
 /// Verdicts in a byte: three to the fifth is 243.
@@ -8,16 +8,16 @@ pub(super) const A_BYTE: u32 = 5;
 const POWERS: [u8; A_BYTE as usize] = [1, 3, 9, 27, 81];
 
 /// `DIGITS[byte][place]`.
-const DIGITS: [[Verdict; A_BYTE as usize]; 243] = {
-    let mut digits = [[Verdict::Draw; A_BYTE as usize]; 243];
+const DIGITS: [[EndgameResult; A_BYTE as usize]; 243] = {
+    let mut digits = [[EndgameResult::Draw; A_BYTE as usize]; 243];
     let mut byte = 0;
     while byte < 243 {
         let mut place = 0;
         while place < A_BYTE as usize {
             digits[byte][place] = match byte as u8 / POWERS[place] % 3 {
-                0 => Verdict::Draw,
-                1 => Verdict::Win,
-                _ => Verdict::Loss,
+                0 => EndgameResult::Draw,
+                1 => EndgameResult::Win,
+                _ => EndgameResult::Loss,
             };
             place += 1;
         }
@@ -26,11 +26,11 @@ const DIGITS: [[Verdict; A_BYTE as usize]; 243] = {
     digits
 };
 
-const fn digit(verdict: Verdict) -> u8 {
+const fn digit(verdict: EndgameResult) -> u8 {
     match verdict {
-        Verdict::Draw => 0,
-        Verdict::Win => 1,
-        Verdict::Loss => 2,
+        EndgameResult::Draw => 0,
+        EndgameResult::Win => 1,
+        EndgameResult::Loss => 2,
     }
 }
 
@@ -60,11 +60,11 @@ impl Counts {
         }
     }
 
-    const fn count(mut self, verdict: Verdict) -> Self {
+    const fn count(mut self, verdict: EndgameResult) -> Self {
         match verdict {
-            Verdict::Win => self.wins += 1,
-            Verdict::Draw => self.draws += 1,
-            Verdict::Loss => self.losses += 1,
+            EndgameResult::Win => self.wins += 1,
+            EndgameResult::Draw => self.draws += 1,
+            EndgameResult::Loss => self.losses += 1,
         }
         self
     }
@@ -78,7 +78,7 @@ pub(super) struct Slice {
 
 impl Slice {
     /// Packs verdicts.
-    pub(super) fn pack(verdicts: impl Iterator<Item = Verdict>) -> Self {
+    pub(super) fn pack(verdicts: impl Iterator<Item = EndgameResult>) -> Self {
         let mut bytes = Vec::new();
         let mut counts = Counts::default();
         for (number, verdict) in verdicts.enumerate() {
@@ -99,7 +99,7 @@ impl Slice {
     }
 
     #[inline]
-    pub(super) fn verdict(&self, number: u32) -> Verdict {
+    pub(super) fn verdict(&self, number: u32) -> EndgameResult {
         let byte = self.bytes.as_slice()[(number / A_BYTE) as usize];
         // A file is checked against its hash before it is used, so that no byte is above 242.
         DIGITS[usize::from(byte)][(number % A_BYTE) as usize]
@@ -122,8 +122,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_packed_is_found_again(digits in prop::collection::vec(0u8..3, 0..100)) {
-            let verdicts: Vec<Verdict> =
-                digits.iter().map(|d| [Verdict::Win, Verdict::Draw, Verdict::Loss][usize::from(*d)]).collect();
+            let verdicts: Vec<EndgameResult> =
+                digits.iter().map(|d| [EndgameResult::Win, EndgameResult::Draw, EndgameResult::Loss][usize::from(*d)]).collect();
             let slice = Slice::pack(verdicts.iter().copied());
             for (number, verdict) in verdicts.iter().enumerate() {
                 prop_assert_eq!(slice.verdict(number as u32), *verdict);

@@ -13,7 +13,7 @@
 use super::index::Index;
 use super::piece_counts::PieceCounts;
 use super::slice::Slice;
-use super::{Board, Database, Verdict};
+use super::{Board, Database, EndgameResult};
 use crate::squares::{Direction, Squares};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -97,9 +97,9 @@ impl<'a> Pair<'a> {
                 .crowned
                 .filter(|_| Squares::BOTTOM_ROW.contains(mv.to()) && !position.kings.contains(mv.from()));
             match crowned.map(|material| self.known(&Board::of(&position.play(&mv)), material)) {
-                Some(Verdict::Win) => {}
-                Some(Verdict::Loss) => won = true,
-                Some(Verdict::Draw) | None => escapes += 1,
+                Some(EndgameResult::Win) => {}
+                Some(EndgameResult::Loss) => won = true,
+                Some(EndgameResult::Draw) | None => escapes += 1,
             }
         });
         match (won, escapes) {
@@ -116,15 +116,15 @@ impl<'a> Pair<'a> {
         position.for_each_move(|mv| {
             let verdict = self.database.probe(&position.play(&mv));
             match verdict.expect("slices with fewer pieces are built before") {
-                Verdict::Loss => best = WON,
-                Verdict::Draw if best == LOST => best = DRAWN,
+                EndgameResult::Loss => best = WON,
+                EndgameResult::Draw if best == LOST => best = DRAWN,
                 _ => {}
             }
         });
         best
     }
 
-    fn known(&self, board: &Board, material: PieceCounts) -> Verdict {
+    fn known(&self, board: &Board, material: PieceCounts) -> EndgameResult {
         let shelf = self.database.shelf(material).expect("slices with fewer men are built before");
         shelf.slice.verdict(shelf.index.number(board))
     }
@@ -175,9 +175,9 @@ impl Half {
 
     fn pack(&self) -> Slice {
         Slice::pack(self.states.iter().map(|state| match state.load(Ordering::Relaxed) {
-            WON => Verdict::Win,
-            LOST => Verdict::Loss,
-            _ => Verdict::Draw,
+            WON => EndgameResult::Win,
+            LOST => EndgameResult::Loss,
+            _ => EndgameResult::Draw,
         }))
     }
 }

@@ -51,7 +51,7 @@ pub struct WorkerCounts {
 
 /// What workers lack for the work of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum MissingResource {
     /// Memory, as a worker reported.
     Memory(String),
     /// An engine, a database or a program, as a worker reported.
@@ -121,7 +121,7 @@ pub struct Situation {
     /// milliseconds.
     pub silent: Option<(String, String, u64)>,
     /// What all connected workers lack for it.
-    pub lack: Option<Lack>,
+    pub missing: Option<MissingResource>,
     /// A piece that failed and is tried again.
     pub failing: Option<Failing>,
     /// An island that others wait for.
@@ -352,12 +352,12 @@ fn of_missing_workers(Situation { workers, is_ending, .. }: &Situation) -> Optio
 
 /// Workers are connected, but the work does not succeed with them.
 fn of_unfit_workers(situation: &Situation) -> Option<Why> {
-    match &situation.lack {
-        Some(Lack::Memory(reason)) => {
+    match &situation.missing {
+        Some(MissingResource::Memory(reason)) => {
             let text = format!("No connected worker has enough memory: {reason}.");
             return Some(Why::new(Cause::NoMemory, text, "Start a worker with more memory."));
         }
-        Some(Lack::Program(reason)) => {
+        Some(MissingResource::Program(reason)) => {
             let text = format!("No connected worker has a program that the run needs: {reason}.");
             return Some(Why::new(
                 Cause::NoProgram,
@@ -466,12 +466,12 @@ mod tests {
             (
                 Cause::NoMemory,
                 "enough memory: 4 MiB",
-                Situation { lack: Some(Lack::Memory("4 MiB".to_owned())), ..ready.clone() },
+                Situation { missing: Some(MissingResource::Memory("4 MiB".to_owned())), ..ready.clone() },
             ),
             (
                 Cause::NoProgram,
                 "needs: scan",
-                Situation { lack: Some(Lack::Program("scan".to_owned())), ..ready.clone() },
+                Situation { missing: Some(MissingResource::Program("scan".to_owned())), ..ready.clone() },
             ),
             (
                 Cause::Quarantined,

@@ -1,6 +1,6 @@
 //! What was expensive to read, remembered for a while: lists of runs, their curves, the history of a run.
 
-use super::{Exhibit, Problem};
+use super::{Exhibit, HttpError};
 use axum::http::StatusCode;
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, stream};
@@ -134,7 +134,7 @@ struct Kept {
     rows: Option<Listed>,
     /// The first list, while it is read.
     first: Rows,
-    first_reading: Option<Shared<BoxFuture<'static, Result<(), Problem>>>>,
+    first_reading: Option<Shared<BoxFuture<'static, Result<(), HttpError>>>>,
     sparks: BTreeMap<String, Spark>,
     histories: BTreeMap<String, Arc<Known>>,
     readings: BTreeMap<String, Reading<Known>>,
@@ -148,7 +148,7 @@ struct Kept {
 
 /// Everything that is remembered. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Memory {
+pub(super) struct HistoryCache {
     kept: Arc<Mutex<Kept>>,
     /// One list, one batch of curves and one history are read at a time: the cluster has other things to do.
     listing: Arc<Semaphore>,
@@ -161,7 +161,7 @@ pub(super) struct Memory {
     largest: u64,
 }
 
-impl Memory {
+impl HistoryCache {
     pub(super) fn new(exhibit: Option<Exhibit>) -> Self {
         let one = || Arc::new(Semaphore::new(1));
         let (listing, sparking, reading, refreshing) = (one(), one(), one(), one());
@@ -182,17 +182,17 @@ impl Memory {
 
     /// All runs of a store. A list that is old is shown once more, while a new one is read; the first one is shown as far as
     /// it was read within a time.
-    pub(super) async fn rows(&self, store: &Store) -> Result<Rows, Problem> {
+    pub(super) async fn rows(&self, store: &Store) -> Result<Rows, HttpError> {
         let known = self.lock().rows.clone();
         if let Some(known) = known {
             if !known.is_fresh()
                 && let Ok(permit) = self.listing.clone().try_acquire_owned()
             {
-                let (memory, store) = (self.clone(), store.clone());
+                let (cache, store) = (self.clone(), store.clone());
                 tokio::spawn(async move {
                     let _permit = permit;
                     // What cannot be listed now may be later.
-                    let _ = memory.read_rows(&store, false).await;
+                    let _ = cache.read_rows(&store, false).await;
                 });
             }
             return Ok(Rows { rows: known.rows, unread: 0 });
@@ -205,33 +205,33 @@ impl Memory {
         Ok(known.unwrap_or_else(|| kept.first.clone()))
     }
 
-    fn first_reading(&self, store: &Store) -> Shared<BoxFuture<'static, Result<(), Problem>>> {
+    fn first_reading(&self, store: &Store) -> Shared<BoxFuture<'static, Result<(), HttpError>>> {
         let mut kept = self.lock();
         if let Some(reading) = &kept.first_reading {
             return reading.clone();
         }
-        let (memory, store) = (self.clone(), store.clone());
+        let (cache, store) = (self.clone(), store.clone());
         // The task outlives its callers, as that of a history.
         let task = tokio::spawn(async move {
-            let read = memory.read_rows(&store, true).await;
-            let mut kept = memory.lock();
+            let read = cache.read_rows(&store, true).await;
+            let mut kept = cache.lock();
             kept.first = Rows::default();
             kept.first_reading = None;
             read
         });
         let failed = |error: tokio::task::JoinError| {
-            Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+            Err(HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
         };
         let reading = async move { task.await.unwrap_or_else(failed) }.boxed().shared();
         kept.first_reading = Some(reading.clone());
         reading
     }
 
-    async fn read_rows(&self, store: &Store, is_first: bool) -> Result<(), Problem> {
+    async fn read_rows(&self, store: &Store, is_first: bool) -> Result<(), HttpError> {
         let start = Instant::now();
         let names = listing::names(store).await;
         let names =
-            names.map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+            names.map_err(|error| HttpError::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
         let mut unread = names.len();
         let read = |run: RunId| async move { listing::row(store, &run).await };
         let mut read = stream::iter(names).map(read).buffered(READ_AHEAD);
@@ -268,11 +268,11 @@ impl Memory {
         if !wanted.is_empty()
             && let Ok(permit) = self.sparking.clone().try_acquire_owned()
         {
-            let (memory, store) = (self.clone(), store.clone());
+            let (cache, store) = (self.clone(), store.clone());
             let reading = tokio::spawn(async move {
                 let _permit = permit;
                 for (run, stamp) in wanted {
-                    memory.read_spark(&store, run, stamp).await;
+                    cache.read_spark(&store, run, stamp).await;
                 }
             });
             let _ = tokio::time::timeout(SPARK_WAIT, reading).await;
@@ -360,14 +360,14 @@ impl Memory {
             return Ok(reading.clone());
         }
         let id = RunId::new(&row.run).map_err(|error| error.to_string())?;
-        let (memory, store, stamp, kind) = (self.clone(), store.clone(), Stamp::of(row), row.kind.clone());
+        let (cache, store, stamp, kind) = (self.clone(), store.clone(), Stamp::of(row), row.kind.clone());
         // The task outlives its callers: a page that is closed or loaded again starts no second one.
         let task = tokio::spawn(async move {
-            let permits = if is_first { &memory.reading } else { &memory.refreshing };
+            let permits = if is_first { &cache.reading } else { &cache.refreshing };
             let permit = permits.clone().acquire_owned().await;
             let start = Instant::now();
-            let read = memory.read_history(store, (id.clone(), kind), stamp).await;
-            memory.lock().readings.remove(id.as_str());
+            let read = cache.read_history(store, (id.clone(), kind), stamp).await;
+            cache.lock().readings.remove(id.as_str());
             if !is_first {
                 let cost = start.elapsed();
                 tokio::spawn(async move {
@@ -468,12 +468,12 @@ impl Memory {
             return reading.clone();
         }
         let known = kept.logs.get(&name).map(|known| known.log.clone());
-        let (memory, store) = (self.clone(), store.clone());
+        let (cache, store) = (self.clone(), store.clone());
         // The task outlives its callers, as that of a history.
         let task = tokio::spawn(async move {
             let known = known.unwrap_or_else(|| Arc::new(RunLog::empty(&run)));
             let read = known.read_on(&store, &run).await.map(Arc::new);
-            let mut kept = memory.lock();
+            let mut kept = cache.lock();
             kept.log_readings.remove(run.as_str());
             if let Ok(log) = &read {
                 let log = ReadLog { log: log.clone(), asked: Instant::now(), moment };
@@ -528,7 +528,7 @@ mod tests {
     /// What reading a history takes at least here.
     const COST: Duration = Duration::from_millis(5);
 
-    fn counting() -> (Memory, Arc<AtomicU32>) {
+    fn counting() -> (HistoryCache, Arc<AtomicU32>) {
         let calls: Arc<AtomicU32> = Arc::default();
         let counted = calls.clone();
         let exhibit: Exhibit = Arc::new(move |_, _| {
@@ -539,7 +539,7 @@ mod tests {
             }
             .boxed()
         });
-        (Memory::new(Some(exhibit)), calls)
+        (HistoryCache::new(Some(exhibit)), calls)
     }
 
     fn row(number: u32, state: &str, done: u64) -> RunRow {
@@ -552,16 +552,16 @@ mod tests {
     async fn pages_of_many_runs_cost_no_more_than_the_page_of_one() {
         const RUNS: u32 = 40;
         for state in ["finished", "running"] {
-            let ((memory, calls), store) = (counting(), Store::memory());
+            let ((cache, calls), store) = (counting(), Store::memory());
             for number in 0..RUNS {
-                memory.history(&store, &row(number, state, 0)).await.unwrap();
+                cache.history(&store, &row(number, state, 0)).await.unwrap();
             }
             assert_eq!(calls.load(Ordering::SeqCst), RUNS, "the first time nothing is held back");
             let start = Instant::now();
             while start.elapsed() < 100 * COST {
                 for number in 0..RUNS {
                     let row = row(number, state, start.elapsed().as_millis() as u64);
-                    let read = memory.history_within(&store, &row, Duration::from_micros(100)).await;
+                    let read = cache.history_within(&store, &row, Duration::from_micros(100)).await;
                     assert!(read.is_ok());
                 }
             }
@@ -574,35 +574,35 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_list_of_a_slow_store_is_shown_as_far_as_it_was_read() {
         const RUNS: usize = 200;
-        let (memory, store) = (Memory::new(None), Store::memory());
+        let (cache, store) = (HistoryCache::new(None), Store::memory());
         for number in 0..RUNS {
             let run = RunId::new(format!("run-{number:08x}")).unwrap();
             store.create_text(&Place::Experiment.in_run(&run), "nonsense").await.unwrap();
         }
         let slow = store.delayed(Duration::from_millis(500));
         let start = Instant::now();
-        let first = memory.rows(&slow).await.unwrap();
+        let first = cache.rows(&slow).await.unwrap();
         assert!(start.elapsed() <= LIST_WAIT + Duration::from_millis(100), "{:?}", start.elapsed());
         assert!(!first.rows.is_empty() && first.rows.len() + first.unread == RUNS, "{} unread", first.unread);
         tokio::time::sleep(Duration::from_secs(60)).await;
-        let all = memory.rows(&slow).await.unwrap();
+        let all = cache.rows(&slow).await.unwrap();
         assert_eq!((all.rows.len(), all.unread), (RUNS, 0));
     }
 
     #[tokio::test]
     async fn a_history_that_is_too_large_is_not_read() {
-        let ((memory, calls), store) = (counting(), Store::memory());
-        let memory = Memory { largest: 1 << 20, ..memory };
+        let ((cache, calls), store) = (counting(), Store::memory());
+        let cache = HistoryCache { largest: 1 << 20, ..cache };
         let row = row(0, "finished", 1);
         let run = RunId::new(&row.run).unwrap();
         let commit = |number| Place::Commit { term: 1, number }.in_run(&run);
         let body = vec![0; 600 << 10];
         store.create(&commit(0), Kind::Commit, body.clone()).await.unwrap();
-        assert!(memory.history(&store, &row).await.is_ok());
+        assert!(cache.history(&store, &row).await.is_ok());
         store.create(&commit(1), Kind::Commit, body).await.unwrap();
         let row = RunRow { done: 2, created: 1, ..row };
         for _ in 0..2 {
-            let refused = memory.history(&store, &row).await.err().unwrap_or_default();
+            let refused = cache.history(&store, &row).await.err().unwrap_or_default();
             assert!(refused.contains("2 MiB") && refused.contains("`atoll report run-0`"), "{refused}");
         }
         assert_eq!(calls.load(Ordering::SeqCst), 1, "what is too large is not looked into");
@@ -610,11 +610,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_that_is_created_again_is_read_at_once() {
-        let ((memory, calls), store) = (counting(), Store::memory());
+        let ((cache, calls), store) = (counting(), Store::memory());
         for created in 0..3 {
             let row = RunRow { created, ..row(0, "finished", 1) };
-            memory.history(&store, &row).await.unwrap();
-            memory.history(&store, &row).await.unwrap();
+            cache.history(&store, &row).await.unwrap();
+            cache.history(&store, &row).await.unwrap();
         }
         assert_eq!(calls.load(Ordering::SeqCst), 3);
     }

@@ -30,18 +30,18 @@ const NO_CALLS: &str = "it takes no calls (HTTP/2): is that the address of healt
 
 /// Who to look at, and how.
 #[derive(Clone)]
-pub struct Look {
+pub struct ConnectionProbe {
     address: String,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
 }
 
-impl fmt::Debug for Look {
+impl fmt::Debug for ConnectionProbe {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Look({})", self.address)
     }
 }
 
-impl Look {
+impl ConnectionProbe {
     /// Looks at the coordinator of this address in the way in which it will be called.
     pub fn new(url: &str, trust: &Trust) -> Result<Self, CredentialError> {
         let wrong = |reason: &dyn fmt::Display| CredentialError::Url {
@@ -183,7 +183,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
-        assert_eq!(Look::new(&url, &Trust::default()).unwrap().distrust().await, None);
-        assert!(Look::new("https://", &Trust::default()).is_err());
+        assert_eq!(ConnectionProbe::new(&url, &Trust::default()).unwrap().distrust().await, None);
+        assert!(ConnectionProbe::new("https://", &Trust::default()).is_err());
     }
 }

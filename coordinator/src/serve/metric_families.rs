@@ -12,7 +12,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 /// Metrics as they are at one moment.
 #[derive(Debug, Default)]
-pub struct Families(Vec<Family>);
+pub struct MetricFamilies(Vec<Family>);
 
 #[derive(Debug)]
 struct Family {
@@ -61,7 +61,7 @@ impl From<f64> for Value {
     }
 }
 
-impl Families {
+impl MetricFamilies {
     /// The page of these metrics.
     pub fn page(self) -> String {
         let mut registry = Registry::default();
@@ -124,7 +124,7 @@ impl Families {
     }
 }
 
-impl Collector for Families {
+impl Collector for MetricFamilies {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for Family { name, help, kind, samples } in &self.0 {
             let mut family = encoder.encode_descriptor(name, help, None, *kind)?;

@@ -1,4 +1,4 @@
-//! A worker elsewhere, without a network between: nothing that it delivers is believed.
+//! Calls of a worker that is not trusted, without a network between: everything that it delivers is examined.
 
 use crate::cluster::Cluster;
 use bytes::Bytes;
@@ -9,12 +9,12 @@ use tonic::Status;
 /// The calls of a worker that is not trusted: what it delivers is examined as if it had come over a network. So that
 /// clusters with workers that lie can be simulated without one.
 #[derive(Clone)]
-pub struct Elsewhere {
+pub struct UntrustedCalls {
     cluster: Cluster,
     principal: String,
 }
 
-impl Elsewhere {
+impl UntrustedCalls {
     /// The calls of workers for which this principal answers.
     pub fn new(cluster: Cluster, principal: &str) -> Self {
         Self { cluster, principal: principal.to_owned() }
@@ -27,7 +27,7 @@ impl Elsewhere {
 }
 
 #[tonic::async_trait]
-impl WorkerCalls for Elsewhere {
+impl WorkerCalls for UntrustedCalls {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
         self.cluster.join_as(&request, &self.principal)
     }

@@ -4,7 +4,7 @@
 //! it names JSON as its content (which other sites cannot send without asking) and comes from this origin; and nothing is
 //! accepted under a name that this server does not have, which a site could make its own name stand for.
 
-use super::Problem;
+use super::HttpError;
 use super::route::Needs;
 use crate::serve::{LivePermissions, Permissions, Right};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -31,7 +31,7 @@ pub(crate) struct Caller {
 
 /// Checks requests.
 #[derive(Clone)]
-pub(crate) struct Guard {
+pub(crate) struct AccessCheck {
     permissions: Arc<LivePermissions>,
     /// What sessions are sealed with: they end with the process.
     key: [u8; 32],
@@ -46,7 +46,7 @@ fn name_of(entry: &str) -> &str {
     entry.strip_prefix(HTTPS).map_or(entry, |rest| host_of(rest).unwrap_or_default())
 }
 
-impl Guard {
+impl AccessCheck {
     pub(crate) fn new(
         permissions: Arc<LivePermissions>,
         secret: &[u8],
@@ -59,9 +59,9 @@ impl Guard {
     }
 
     /// Whether the name by which this server was reached is its own: any address, `localhost`, or one of its settings.
-    pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<(), HttpError> {
         if headers.get_all(header::HOST).iter().nth(1).is_some() {
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "expected one `Host` header, found several"));
+            return Err(HttpError::new(StatusCode::BAD_REQUEST, "expected one `Host` header, found several"));
         }
         let host = text(headers, &header::HOST).and_then(host_of).unwrap_or_default();
         let is_address = host.parse::<IpAddr>().is_ok();
@@ -73,16 +73,16 @@ impl Guard {
             "expected an address, `localhost` or a name of `http_hosts` as the host, found `{}`",
             host.chars().take(100).collect::<String>()
         );
-        Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, message))
+        Err(HttpError::new(StatusCode::MISDIRECTED_REQUEST, message))
     }
 
     /// Whether something to look at is asked for by a page of this server, by no page at all, or by a link to it: pages of
     /// other sites cannot read the reply, and take up no stream and no turn at the store either.
-    pub(crate) fn check_reader(headers: &HeaderMap) -> Result<(), Problem> {
+    pub(crate) fn check_reader(headers: &HeaderMap) -> Result<(), HttpError> {
         let is_foreign =
             text(headers, &SEC_FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"));
         if is_foreign && text(headers, &SEC_FETCH_MODE) != Some("navigate") {
-            return Err(Problem::new(
+            return Err(HttpError::new(
                 StatusCode::FORBIDDEN,
                 "expected a request of this site, or a link to it",
             ));
@@ -91,10 +91,10 @@ impl Guard {
     }
 
     /// Whether a change comes from a page of this server, or from no page at all.
-    pub(crate) fn check_origin(&self, headers: &HeaderMap, caller: Caller) -> Result<(), Problem> {
+    pub(crate) fn check_origin(&self, headers: &HeaderMap, caller: Caller) -> Result<(), HttpError> {
         let foreign = |found: &str| {
             let found: String = found.chars().take(100).collect();
-            Problem::new(
+            HttpError::new(
                 StatusCode::FORBIDDEN,
                 format!("expected a request of this site, found one of `{found}`"),
             )
@@ -133,18 +133,19 @@ impl Guard {
     }
 
     /// Rejects callers without the right.
-    pub(crate) fn check(needs: Needs, caller: Caller) -> Result<(), Problem> {
+    pub(crate) fn check(needs: Needs, caller: Caller) -> Result<(), HttpError> {
         let is_known = caller.may_look || caller.may_act;
         match needs {
             Needs::Nothing => Ok(()),
             Needs::View if caller.may_look => Ok(()),
             Needs::Operate if caller.may_act => Ok(()),
-            Needs::Operate if is_known => {
-                Err(Problem::new(StatusCode::FORBIDDEN, "expected an operator, found one who may only look"))
-            }
+            Needs::Operate if is_known => Err(HttpError::new(
+                StatusCode::FORBIDDEN,
+                "expected an operator, found one who may only look",
+            )),
             Needs::View | Needs::Operate => {
                 let message = "expected the token of a viewer or an operator, found none that is known here";
-                Err(Problem::new(StatusCode::UNAUTHORIZED, message))
+                Err(HttpError::new(StatusCode::UNAUTHORIZED, message))
             }
         }
     }
@@ -238,7 +239,7 @@ mod tests {
     const VIEWER: &str = "viewer-token-0001";
     const WORKER: &str = "worker-token-0001";
 
-    fn guard() -> Guard {
+    fn access() -> AccessCheck {
         let permissions = Permissions {
             operators: Tokens::parse(OPERATOR).unwrap(),
             viewers: Tokens::parse(VIEWER).unwrap(),
@@ -246,7 +247,7 @@ mod tests {
             ..Permissions::default()
         };
         let permissions = Arc::new(LivePermissions::new(permissions));
-        Guard::new(permissions, b"secret", vec!["atoll.example".to_owned()], false, || 1000)
+        AccessCheck::new(permissions, b"secret", vec!["atoll.example".to_owned()], false, || 1000)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -256,14 +257,14 @@ mod tests {
         pairs.iter().map(pair).collect()
     }
 
-    fn open() -> Guard {
-        Guard::new(Arc::default(), b"secret", vec![], false, || 1000)
+    fn open() -> AccessCheck {
+        AccessCheck::new(Arc::default(), b"secret", vec![], false, || 1000)
     }
 
     #[test]
     fn only_own_names_are_served() {
         for host in ["127.0.0.1:7441", "[::1]:7441", "10.0.0.7", "localhost:1", "ATOLL.example:7441"] {
-            assert!(guard().check_host(&headers(&[("host", host)])).is_ok(), "{host}");
+            assert!(access().check_host(&headers(&[("host", host)])).is_ok(), "{host}");
         }
         for host in [
             "evil.example",
@@ -277,17 +278,17 @@ mod tests {
             "[::1]evil.example",
             "[::1",
         ] {
-            assert!(guard().check_host(&headers(&[("host", host)])).is_err(), "{host}");
+            assert!(access().check_host(&headers(&[("host", host)])).is_err(), "{host}");
         }
-        assert!(guard().check_host(&HeaderMap::new()).is_err());
+        assert!(access().check_host(&HeaderMap::new()).is_err());
         let mut two = headers(&[("host", "127.0.0.1")]);
         two.append(header::HOST, HeaderValue::from_static("127.0.0.1"));
-        assert!(guard().check_host(&two).is_err());
+        assert!(access().check_host(&two).is_err());
     }
 
     #[test]
     fn pages_of_other_sites_link_to_this_one_and_embed_nothing_of_it() {
-        let ok = |pairs: &[(&'static str, &str)]| Guard::check_reader(&headers(pairs)).is_ok();
+        let ok = |pairs: &[(&'static str, &str)]| AccessCheck::check_reader(&headers(pairs)).is_ok();
         assert!(ok(&[]), "a program");
         assert!(ok(&[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "cors")]));
         assert!(ok(&[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")]));
@@ -304,7 +305,7 @@ mod tests {
         let own = ("host", "127.0.0.1:7441");
         let ok = |pairs: &[(&'static str, &str)], has_session| {
             let caller = Caller { has_session, ..Caller::default() };
-            guard().check_origin(&headers(&[&[own], pairs].concat()), caller).is_ok()
+            access().check_origin(&headers(&[&[own], pairs].concat()), caller).is_ok()
         };
         assert!(ok(&[("origin", "http://127.0.0.1:7441"), ("sec-fetch-site", "same-origin")], true));
         assert!(ok(&[], false), "a program with a token");
@@ -326,9 +327,9 @@ mod tests {
 
     #[test]
     fn tokens_and_sessions_allow_what_they_are_for() {
-        let guard = guard();
+        let access = access();
         let of = |pairs: &[(&'static str, &str)]| {
-            let caller = guard.caller(&headers(pairs), None);
+            let caller = access.caller(&headers(pairs), None);
             (caller.may_look, caller.may_act)
         };
         let bearer = |token: &str| of(&[("authorization", &format!("Bearer {token}"))]);
@@ -338,7 +339,7 @@ mod tests {
         );
         assert_eq!(of(&[]), (false, false));
         let cookie = |token: &str| {
-            guard.log_in(token, &HeaderMap::new()).map(|cookie| cookie.split(';').next().unwrap().to_owned())
+            access.log_in(token, &HeaderMap::new()).map(|cookie| cookie.split(';').next().unwrap().to_owned())
         };
         assert_eq!(cookie(WORKER), None);
         assert_eq!(of(&[("cookie", &format!("a=b; {}", cookie(VIEWER).unwrap()))]), (true, false));
@@ -347,51 +348,51 @@ mod tests {
         assert!(!operator.contains(OPERATOR), "the token itself stays out of the cookie");
         let mut forged = operator.clone();
         forged.replace_range(operator.len() - 1.., if operator.ends_with('0') { "1" } else { "0" });
-        let other = Guard { key: [7; 32], ..guard.clone() };
+        let other = AccessCheck { key: [7; 32], ..access.clone() };
         assert_eq!(of(&[("cookie", &forged)]), (false, false));
         assert!(!other.caller(&headers(&[("cookie", &operator)]), None).may_look, "it ends with the process");
-        let later = Guard { unix: || 1000 + SESSION, ..guard.clone() };
+        let later = AccessCheck { unix: || 1000 + SESSION, ..access.clone() };
         assert!(!later.caller(&headers(&[("cookie", &operator)]), None).may_look, "it expires");
-        guard
+        access
             .permissions
             .replace(Permissions { viewers: Tokens::parse(VIEWER).unwrap(), ..Permissions::default() });
         assert_eq!(of(&[("cookie", &operator)]), (false, false), "it ends with its token");
-        assert!(guard.log_in(VIEWER, &HeaderMap::new()).unwrap().contains("; HttpOnly; SameSite=Strict"));
+        assert!(access.log_in(VIEWER, &HeaderMap::new()).unwrap().contains("; HttpOnly; SameSite=Strict"));
     }
 
     #[test]
     fn a_proxy_that_encrypts_is_an_origin_of_its_own() {
         let hosts = vec!["https://atoll.example:8443".to_owned(), "plain.example".to_owned()];
-        let guard = Guard { hosts, ..guard() };
+        let access = AccessCheck { hosts, ..access() };
         let headers = |origin: &str, host: &str| headers(&[("host", host), ("origin", origin)]);
         let session = Caller { has_session: true, ..Caller::default() };
         for host in ["atoll.example:8443", "atoll.example", "10.0.0.7:7441"] {
             let headers = headers("https://atoll.example:8443", host);
-            assert!(guard.check_host(&headers).is_ok(), "{host}");
-            assert!(guard.check_origin(&headers, session).is_ok(), "{host}");
-            let cookie = guard.log_in(VIEWER, &headers).unwrap();
+            assert!(access.check_host(&headers).is_ok(), "{host}");
+            assert!(access.check_origin(&headers, session).is_ok(), "{host}");
+            let cookie = access.log_in(VIEWER, &headers).unwrap();
             assert!(cookie.starts_with("__Host-atoll_session") && cookie.ends_with("; Secure"), "{cookie}");
         }
         for origin in ["https://atoll.example", "https://plain.example", "https://evil.example:8443"] {
             let headers = headers(origin, "plain.example");
-            assert!(guard.check_origin(&headers, session).is_err(), "{origin}");
+            assert!(access.check_origin(&headers, session).is_err(), "{origin}");
         }
     }
 
     #[test]
     fn sessions_of_two_ports_of_one_host_are_told_apart() {
-        let guard = guard();
+        let access = access();
         let at = |port: &str| headers(&[("host", &format!("localhost:{port}"))]);
-        let [one, other] = ["7441", "7442"].map(|port| guard.log_in(VIEWER, &at(port)).unwrap());
+        let [one, other] = ["7441", "7442"].map(|port| access.log_in(VIEWER, &at(port)).unwrap());
         assert!(one.starts_with("atoll_session_7441=") && other.starts_with("atoll_session_7442="));
         let pair = |cookie: &str| cookie.split(';').next().unwrap().to_owned();
         let both = format!("{}; {}", pair(&other), pair(&one));
-        let looks = |guard: &Guard, cookies: &str| {
+        let looks = |access: &AccessCheck, cookies: &str| {
             let headers = headers(&[("host", "localhost:7441"), ("cookie", cookies)]);
-            guard.caller(&headers, None).may_look
+            access.caller(&headers, None).may_look
         };
-        assert!(looks(&guard, &both) && !looks(&guard, &pair(&other)));
-        let tls = Guard { is_encrypted: true, ..guard.clone() };
+        assert!(looks(&access, &both) && !looks(&access, &pair(&other)));
+        let tls = AccessCheck { is_encrypted: true, ..access.clone() };
         assert!(!looks(&tls, &both), "a cookie that was not sent over TLS");
         assert!(looks(&tls, &pair(&tls.log_in(VIEWER, &at("7441")).unwrap())));
     }
