@@ -14,8 +14,8 @@ use crate::termination::{self, TerminationArguments};
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{
-    AuditTerms, ConnectionLimits, Finish, First, Notify, OpenStore, Permissions, Reload, ServeEnding,
-    Settings as CoordinatorSettings, Traces,
+    AuditTerms, ConnectionLimits, CoordinatorSettings, Finish, First, Notify, OpenStore, Permissions, Reload,
+    ServeEnding, Traces,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;

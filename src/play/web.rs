@@ -6,8 +6,8 @@ use super::result_text;
 use crate::failure::Failure;
 use crate::report::games::letters;
 use checkers::{
-    Database, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, PlayerSpec, Position,
-    Side, Square, Tag, Thought, Verdict, openings, read_pdn,
+    Database, DrawRules, EndgameResult, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame,
+    PlayerSpec, Position, Side, Square, Tag, Thought, openings, read_pdn,
 };
 use coordinator::dashboard::{PlayError, PlayTable};
 use futures::future::BoxFuture;
@@ -169,7 +169,7 @@ impl Table {
     }
 
     /// What perfect play comes to, where that is known, for the side to move.
-    async fn verdict(&self, position: Position) -> Option<Verdict> {
+    async fn verdict(&self, position: Position) -> Option<EndgameResult> {
         let pieces = 32 - position.empty().count();
         let database = self.database.clone();
         if pieces > database.as_ref().map_or(LOOKED_UP, |database| database.pieces().max(LOOKED_UP)) {
@@ -235,7 +235,7 @@ fn squares(mv: &Move) -> Vec<u8> {
 }
 
 /// All that a page shows of a game.
-fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<Verdict>) -> Value {
+fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<EndgameResult>) -> Value {
     let (position, person) = (game.position(), ask.person());
     let outcome = if ask.resigned { Some(Outcome::Win(!person)) } else { game.outcome() };
     let legal = if outcome.is_some() { vec![] } else { position.legal_moves() };
@@ -268,11 +268,11 @@ fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<Verd
     })
 }
 
-fn told(verdict: Verdict, turn: Side) -> String {
+fn told(verdict: EndgameResult, turn: Side) -> String {
     let winner = match verdict {
-        Verdict::Draw => return "With perfect play the game is a draw.".to_owned(),
-        Verdict::Win => turn,
-        Verdict::Loss => !turn,
+        EndgameResult::Draw => return "With perfect play the game is a draw.".to_owned(),
+        EndgameResult::Win => turn,
+        EndgameResult::Loss => !turn,
     };
     format!("With perfect play {} wins.", side(winner))
 }

@@ -3,7 +3,7 @@
 use super::in_flight::peer;
 use super::worker_api::ServedCluster;
 use crate::cluster::deadline;
-use crate::dashboard::{Dashboard, Problem};
+use crate::dashboard::{Dashboard, HttpError};
 use crate::rejection::Rejection;
 use crate::state::ClusterState;
 use crate::state::workers::shown;
@@ -128,7 +128,7 @@ impl Operator for OperatorApi {
         // It waits for the store to be read, as all calls do.
         self.served.cluster().await?;
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-        let failed = |problem: Problem| match problem.status.as_u16() {
+        let failed = |problem: HttpError| match problem.status.as_u16() {
             404 => Status::not_found(problem.message),
             400 => Status::invalid_argument(problem.message),
             503 => Status::unavailable(problem.message),

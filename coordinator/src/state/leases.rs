@@ -358,12 +358,12 @@ impl Leases {
         workers: impl IntoIterator<Item = &'a str>,
     ) -> Option<(&str, bool)> {
         let unfit = self.unfit.get(run)?;
-        let mut unfit = None;
+        let mut last = None;
         for worker in workers {
             let record = unfit.get(worker)?;
-            unfit = Some((record.reason.as_str(), record.lacks_program));
+            last = Some((record.reason.as_str(), record.lacks_program));
         }
-        unfit
+        last
     }
 
     /// A piece of a run that has failed and is tried again: which, on how many workers, why, and from when on.

@@ -368,8 +368,8 @@ pub struct JobResult {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompleteReply {
-    #[prost(enumeration = "complete_reply::Fate", tag = "1")]
-    pub fate: i32,
+    #[prost(enumeration = "complete_reply::DeliveryStatus", tag = "1")]
+    pub status: i32,
     #[prost(message, repeated, tag = "2")]
     pub grants: ::prost::alloc::vec::Vec<Grant>,
     /// The number of this delivery among those of the worker that were accepted; 0 if there is nothing to keep.
@@ -393,7 +393,7 @@ pub mod complete_reply {
         ::prost::Enumeration
     )]
     #[repr(i32)]
-    pub enum Fate {
+    pub enum DeliveryStatus {
         Unspecified = 0,
         /// It is kept.
         Accepted = 1,
@@ -402,14 +402,14 @@ pub mod complete_reply {
         /// It is not needed: too late, of other inputs, or beyond where the run was taken up after a crash.
         Unneeded = 3,
     }
-    impl Fate {
+    impl DeliveryStatus {
         /// String value of the enum field names used in the ProtoBuf definition.
         ///
         /// The values are not transformed in any way and thus are considered stable
         /// (if the ProtoBuf definition does not change) and safe for programmatic use.
         pub fn as_str_name(&self) -> &'static str {
             match self {
-                Self::Unspecified => "FATE_UNSPECIFIED",
+                Self::Unspecified => "DELIVERY_STATUS_UNSPECIFIED",
                 Self::Accepted => "ACCEPTED",
                 Self::Repeated => "REPEATED",
                 Self::Unneeded => "UNNEEDED",
@@ -418,7 +418,7 @@ pub mod complete_reply {
         /// Creates an enum from field names used in the ProtoBuf definition.
         pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
             match value {
-                "FATE_UNSPECIFIED" => Some(Self::Unspecified),
+                "DELIVERY_STATUS_UNSPECIFIED" => Some(Self::Unspecified),
                 "ACCEPTED" => Some(Self::Accepted),
                 "REPEATED" => Some(Self::Repeated),
                 "UNNEEDED" => Some(Self::Unneeded),

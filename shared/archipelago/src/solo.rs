@@ -1,6 +1,7 @@
 //! A whole run on the spot: in memory, epoch after epoch.
 
-use crate::archipelago::{Archipelago, CompletionError, End};
+use crate::archipelago::{Archipelago, CompletionError};
+use crate::end::End;
 use bytes::Bytes;
 use evolution::digest::Digest;
 use evolution::epoch::{EpochError, Standing};

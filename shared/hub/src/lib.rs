@@ -12,7 +12,7 @@
 //! let commands: &[u8] = b"hub\ninit\npos pos=Wbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww\nlevel depth=3\ngo think\nquit\n";
 //! let mut answers = Vec::new();
 //! let mut player = PlayerSpec::Material { depth: 3 }.build();
-//! hub::serve(commands, &mut answers, &mut *player, &hub::Settings::default())?;
+//! hub::serve(commands, &mut answers, &mut *player, &hub::EngineSettings::default())?;
 //! let answers = String::from_utf8_lossy(&answers);
 //! assert!(answers.contains("\nready\n") && answers.contains("\ndone move="));
 //! # Ok::<(), std::io::Error>(())

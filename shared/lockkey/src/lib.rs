@@ -9,14 +9,14 @@
 //! It is deliberately no search for levels: nothing here evolves, and nothing is random but by a seed.
 //!
 //! ```
-//! use lockkey::{Blueprint, Builder, Level, Verdict};
+//! use lockkey::{Blueprint, Builder, Level, ProofVerdict};
 //!
 //! let mut builder = Builder::new(Blueprint { width: 8, height: 8, pairs: 2, ..Blueprint::default() })?;
 //! let genes = vec![7; builder.blueprint().genes()];
 //! let level = builder.build(&genes)?;
 //! let figures = level.difficulty()?;
 //! assert!(figures.plain >= figures.steps);
-//! assert!(matches!(level.verdict(), Verdict::Safe { .. }));
+//! assert!(matches!(level.verdict(), ProofVerdict::Safe { .. }));
 //! assert_eq!(level.to_string().parse::<Level>()?, *level);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -251,7 +251,7 @@ impl Repair {
             // What another version wrote is named otherwise: it stays where that version finds it.
             let is_of_another_version = matches!(
                 store.read(&path, Kind::Event).await,
-                Err(StoreError::Damaged { damage: store::Damage::UnknownVersion { .. }, .. })
+                Err(StoreError::Damaged { damage: store::ObjectDamage::UnknownVersion { .. }, .. })
             );
             if !is_of_another_version {
                 self.moved.push((path, "no object of a run has such a name".to_owned()));

@@ -247,7 +247,9 @@ pub async fn check_format(store: &Store) -> Result<(), StoreError> {
         let mut other = None;
         for path in store.list(&folder.join("events")).await? {
             match store.read(&path, Kind::Event).await {
-                Err(StoreError::Damaged { damage: store::Damage::UnknownVersion { found }, .. }) => {
+                Err(StoreError::Damaged {
+                    damage: store::ObjectDamage::UnknownVersion { found }, ..
+                }) => {
                     other = Some(found);
                 }
                 _ => return Ok(()),
