@@ -207,24 +207,27 @@ impl Fuzzer {
 
     /// Computes what comes before the job of a study; returns a delivery of that job.
     async fn begin_job(&self, worker: &str) -> Call {
-        let acquire = v1::AcquireRequest {
-            worker: worker.to_owned(),
-            slots: 1,
-            holding: vec![],
-            wait_milliseconds: 500,
-        };
+        // Later epochs of other runs, which it does not compute: naming them keeps them from being handed out once more.
+        let mut holding = vec![];
         for _ in 0..100 {
+            let acquire = v1::AcquireRequest {
+                worker: worker.to_owned(),
+                slots: 1,
+                holding: holding.clone(),
+                wait_milliseconds: 500,
+            };
             for grant in self.ask::<v1::AcquireReply>("Worker/Acquire", &acquire).await.grants {
                 let piece = grant.piece.clone().unwrap();
                 if let Some(task) = &grant.job {
                     return job_call(worker, piece, task);
                 }
-                let request = v1::PlanRequest { worker: worker.to_owned(), run: piece.run };
+                let request = v1::PlanRequest { worker: worker.to_owned(), run: piece.run.clone() };
                 let text = self.ask::<v1::PlanReply>("Worker/Plan", &request).await.text;
                 // A run that was cancelled meanwhile has no plan any more.
                 let Ok(plan) = experiment::parse("fuzz.toml", &text, None) else { continue };
-                if let Some((name, messages)) = deliveries(worker, &plan, &grant).first() {
-                    self.call(name, messages).await;
+                match deliveries(worker, &plan, &grant).first() {
+                    Some((name, messages)) => drop(self.call(name, messages).await),
+                    None => holding.push(piece),
                 }
             }
         }

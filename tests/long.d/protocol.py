@@ -20,13 +20,14 @@ class Atoll:
         self.store = os.environ.get("STORE", f"target/evidence/{name}")
         os.makedirs(self.store, exist_ok=True)
         self.commits = self.begin(is_whole)
+        self.parts = []
         self.command = os.environ.get("ATOLL", "target/release/atoll")
         if "ATOLL" not in os.environ:
             subprocess.run(["cargo", "build", "--quiet", "--release", "--workspace"], check=True)
         self.threads = ["--threads", os.environ["THREADS"]] if "THREADS" in os.environ else []
 
     def begin(self, is_whole):
-        """The commits that this protocol was started and resumed with, the first one first. They are written down before
+        """The commits that this store was started and resumed with, the first one first. They are written down before
         the first run: what HEAD is when the last run ends proves nothing of the runs before. Evidence comes from committed
         code only; a part of the protocol may be tried with changes that are not committed, and then says so."""
         is_dirty = bool(git("status", "--porcelain", "--untracked-files=no"))
@@ -96,8 +97,12 @@ def shown(values):
 class Count:
     """Won, drawn and lost."""
 
-    def __init__(self):
-        self.won = self.drawn = self.lost = 0
+    def __init__(self, won=0, drawn=0, lost=0):
+        self.won, self.drawn, self.lost = won, drawn, lost
+
+    @property
+    def results(self):
+        return [self.won, self.drawn, self.lost]
 
     def add(self, got):
         self.won += got == 1.0
@@ -117,7 +122,7 @@ def header(atoll, title, name, protocol):
     """How a report begins; the protocol must be older than the first run."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    first, *later = atoll.commits
+    first, *later = atoll.parts
     resumed = f", resumed with {', '.join(later)}" if later else ""
     changed = git("log", "-1", "--format=%h", first.split()[0], "--", f"docs/evidence/{protocol}")
     return [
@@ -144,6 +149,26 @@ def cluster(atoll, seed, generations, experiments):
                      f"{'equal' if found[0] == found[1] else 'DIFFERENT'}")
     atoll.store = store
     return [*lines, ""]
+
+
+def kept(atoll, name, part, is_whole, compute):
+    """A complete part of a protocol. The whole protocol keeps its parts in docs/evidence, beside the commits that they were computed
+    with, so that a later call, perhaps on another machine, continues with the next part."""
+    folder = f"docs/evidence/{name}" if is_whole else f"{atoll.store}/parts"
+    path = f"{folder}/{part}.json"
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    else:
+        found = {"commits": atoll.commits, **compute()}
+        os.makedirs(folder, exist_ok=True)
+        with open(f"{path}.tmp", "w", encoding="utf-8") as file:
+            json.dump(found, file, indent=1)
+            file.write("\n")
+        os.replace(f"{path}.tmp", path)
+    # The report names each commit once, in the order in which the parts were computed.
+    atoll.parts += [commit for commit in found["commits"] if commit not in atoll.parts]
+    return found
 
 
 def write(atoll, name, lines, is_whole):
