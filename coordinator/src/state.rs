@@ -493,7 +493,7 @@ impl ClusterState {
                 self.recomputed(&run, (place, &inputs), computed, now);
             }
             Done::RecomputedCell { run, number, computed } => {
-                self.recomputed_cell(&run, number, computed, now)
+                self.recomputed_cell(&run, number, computed, now);
             }
             Done::RetractedCells { run, cells, reason, stored, result } => {
                 self.retracted_cells(&run, (cells, reason), stored, result, now);

@@ -10,14 +10,14 @@
 //!
 //! ```
 //! use checkers::{Network, NodeKind};
-//! use ensembles::{Settings, Speciation};
+//! use ensembles::{SpeciationSettings, Speciation};
 //! use std::sync::Arc;
 //!
 //! let weights = |i: usize| vec![0.01 * (i / 2) as f32 + 0.0001 * i as f32; NodeKind::Sum.weight_count()];
 //! let networks: Vec<Arc<Network>> = (0..6)
 //!     .map(|i| Network::new(NodeKind::Sum, &weights(i)).map(Arc::new))
 //!     .collect::<Result<_, _>>()?;
-//! let settings = Settings { min_points: 2, depth: 2, ..Settings::default() };
+//! let settings = SpeciationSettings { min_points: 2, depth: 2, ..SpeciationSettings::default() };
 //! let speciation = Speciation::of(&networks, &settings)?;
 //! assert_eq!(speciation.species().count(), 3);
 //! assert_eq!(speciation.ensemble(&networks)?.members().len(), 3);
