@@ -513,7 +513,7 @@ mod tests {
             assert!(cells.decide(0), "it is computed once more");
             match cells.conclude(0, &second).unwrap() {
                 CellAuditOutcome::Wrong { author: Some(blamed), .. } => {
-                    assert!(second == one && blamed == author)
+                    assert!(second == one && blamed == author);
                 }
                 CellAuditOutcome::Undecided => assert_eq!(second, other),
                 CellAuditOutcome::Right { wrong } => assert!(second == whole(&result) && wrong.is_empty()),
