@@ -1,8 +1,8 @@
 //! What a coordinator bears: many workers with ten times as many islands of a trivial problem.
 //!
 //! The workers are tasks of this process, each with a connection of its own to a coordinator that is a process of its own
-//! and writes to a local store, delayed if the bench says so. Each completes an epoch at a fixed pace. A delivery is accepted
-//! at once; later replies say up to which delivery everything is durable. The coordinator is killed at the end, and what
+//! and writes to a local store, delayed if the bench says so. Each completes an epoch at a fixed pace, and renews its lease
+//! as often as the coordinator asks for while that takes. A delivery is accepted at once; later replies say up to which delivery everything is durable. The coordinator is killed at the end, and what
 //! it called durable must be in the store. The rate is that of all workers, against what they could do if no call took any
 //! time; calls are timed by the clock.
 
@@ -264,6 +264,7 @@ fn start(load: Load, folder: &Path) -> (Child, String, String) {
 struct Tally {
     acquired: Vec<Duration>,
     completed: Vec<Duration>,
+    renewed: Vec<Duration>,
     accepted: u64,
     /// Epochs that a reply called durable, by island; those of a run are counted on from those of the run before.
     durable: Vec<(u32, u64)>,
@@ -313,6 +314,7 @@ async fn all_work(load: Load, (url, http): (&str, &str), coordinator: u32) -> Ta
     for tally in working.join_all().await {
         all.acquired.extend(tally.acquired);
         all.completed.extend(tally.completed);
+        all.renewed.extend(tally.renewed);
         all.accepted += tally.accepted;
         all.durable.extend(tally.durable);
         all.empty += tally.empty;
@@ -355,14 +357,17 @@ struct Simulated {
 impl Simulated {
     async fn work(mut self, start: Instant) -> Tally {
         let mut tally = Tally::default();
-        while self.join().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let renew_every = loop {
+            match self.join().await {
+                Ok(every) => break every,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        };
         let mut next = start;
         while next < start + self.load.time {
             tokio::time::sleep_until(next).await;
             next += self.load.pace;
-            if let Err(status) = self.epoch(&mut tally, next).await {
+            if let Err(status) = self.epoch(&mut tally, next, renew_every).await {
                 tally.failed += 1;
                 tally.reason.get_or_insert(status);
             }
@@ -371,7 +376,8 @@ impl Simulated {
         tally
     }
 
-    async fn join(&mut self) -> Result<(), Status> {
+    /// Joins; returns how often leases are to be renewed.
+    async fn join(&mut self) -> Result<Duration, Status> {
         let (worker, version) = (self.id.clone(), "simulated".to_owned());
         let request = v1::JoinRequest {
             name: worker.clone(),
@@ -381,11 +387,17 @@ impl Simulated {
             threads: 1,
             ..v1::JoinRequest::default()
         };
-        self.client.join(request).await.map(|_| ())
+        let reply = self.client.join(request).await?.into_inner();
+        Ok(Duration::from_millis(reply.renew_milliseconds))
     }
 
     /// One epoch, which takes until then.
-    async fn epoch(&mut self, tally: &mut Tally, until: Instant) -> Result<(), Status> {
+    async fn epoch(
+        &mut self,
+        tally: &mut Tally,
+        until: Instant,
+        renew_every: Duration,
+    ) -> Result<(), Status> {
         let request = v1::AcquireRequest {
             worker: self.id.clone(),
             slots: 1,
@@ -404,7 +416,20 @@ impl Simulated {
         let task = grant.task.ok_or_else(|| Status::internal("there are only epochs"))?;
         let inputs = task.inputs.clone();
         let outcome = self.compute(&work, task).await?;
-        tokio::time::sleep_until(until - self.load.pace / 10).await;
+        let renewal = v1::Renewal {
+            piece: Some((&work).into()),
+            inputs: inputs.clone(),
+            token: grant.token,
+            ..v1::Renewal::default()
+        };
+        let end = until - self.load.pace / 10;
+        let mut next = asked + renew_every;
+        while next < end {
+            tokio::time::sleep_until(next).await;
+            next += renew_every;
+            self.renew(tally, renewal.clone()).await?;
+        }
+        tokio::time::sleep_until(end).await;
         let asked = Instant::now();
         let reply = self.complete(&work, inputs, outcome).await?;
         tally.completed.push(asked.elapsed());
@@ -419,6 +444,15 @@ impl Simulated {
         } else {
             tally.doubled += 1;
         }
+        Ok(())
+    }
+
+    async fn renew(&mut self, tally: &mut Tally, renewal: v1::Renewal) -> Result<(), Status> {
+        let request = v1::RenewRequest { worker: self.id.clone(), renewals: vec![renewal] };
+        let asked = Instant::now();
+        let v1::RenewReply { durable, .. } = self.client.renew(request).await?.into_inner();
+        tally.renewed.push(asked.elapsed());
+        self.deliveries.durable = durable;
         Ok(())
     }
 
@@ -504,6 +538,10 @@ fn figure(load: Load, tally: &Tally, memory: f64, stored: &[u64]) -> Figure {
         ("coordinator, MiB", memory),
         ("coordinator, cores", tally.core_seconds / seconds),
     ]);
+    // Short epochs are over before a lease is to be renewed.
+    if !tally.renewed.is_empty() {
+        figure.details.insert("renew p99, ms", percentile(&tally.renewed, 0.99));
+    }
     figure
 }
 

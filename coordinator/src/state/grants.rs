@@ -148,6 +148,7 @@ impl ClusterState {
         if !idle {
             return None;
         }
+        self.leases.put_off_repeats(now.elapsed);
         let may_take = |work: &Work| {
             self.is_active(&work.run)
                 && !self.leases.is_unfit(worker, &work.run, now.elapsed)

@@ -18,7 +18,7 @@ pub struct Terms {
     pub renew: Duration,
     /// How long a piece may make no progress at least before it counts as standing still.
     pub stall: Duration,
-    /// How old a lease must be before an idle worker repeats its work.
+    /// How old a lease must be at least before an idle worker repeats its work.
     pub hedge_after: Duration,
     /// Work is poison once it has failed on this number of principals, and on every connected worker that could take it.
     pub failing_workers: usize,
@@ -44,6 +44,8 @@ impl Default for Terms {
 
 /// A piece is stalled if it makes no progress for this multiple of the usual time of its run's pieces.
 const STALLED_AFTER: u32 = 10;
+/// An idle worker repeats a piece at the earliest after this multiple of the usual time of its run's pieces.
+const HEDGED_AFTER: u32 = 2;
 
 /// How long a worker is not given work again that failed on it, or that it has no memory for: twice as long each time.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -287,15 +289,11 @@ impl Leases {
 
     /// Changes who has some work, which is offered from now on.
     fn change<T>(&mut self, work: &Work, change: impl FnOnce(&mut Offer) -> T) -> T {
-        let limit = self.stalled_after(&work.run);
+        let ages = self.repeated_after(&work.run);
         let offer = self.offers.entry(work.clone()).or_default();
         let before = offer.repeat;
         let changed = change(offer);
-        let after = match offer.leases.as_slice() {
-            [] => None,
-            [lease] => Some(lease.granted.saturating_add(self.terms.hedge_after)),
-            [.., last] => Some(last.granted.saturating_add(limit)),
-        };
+        let after = offer.repeat_at(ages);
         offer.repeat = after;
         let is_waiting = offer.leases.iter().all(|lease| lease.stalled);
         if before != after {
@@ -320,6 +318,12 @@ impl Leases {
     /// For how long a piece of a run may make no progress before it counts as standing still.
     fn stalled_after(&self, run: &str) -> Duration {
         self.terms.stall.max(self.usual(run) * STALLED_AFTER)
+    }
+
+    /// How old the last lease of a piece must be before an idle worker repeats it: of a piece with a single lease, and of one
+    /// with several.
+    fn repeated_after(&self, run: &str) -> [Duration; 2] {
+        [self.terms.hedge_after.max(self.usual(run) * HEDGED_AFTER), self.stalled_after(run)]
     }
 
     /// Offers work that is not leased, unless it is known: it waits for a worker.
@@ -425,6 +429,19 @@ impl Leases {
     /// What a worker has leased.
     pub fn held_by(&self, worker: &str) -> impl Iterator<Item = &Work> {
         self.held.get(worker).into_iter().flatten()
+    }
+
+    /// Puts off what was to be repeated by now, as long as it has not taken longer than such pieces do as far as that is
+    /// known by now.
+    pub fn put_off_repeats(&mut self, now: Duration) {
+        let due = self.repeatable.iter().take_while(|(at, _)| *at <= now).map(|(_, work)| work);
+        let is_early = |work: &&Work| {
+            self.offers[*work].repeat_at(self.repeated_after(&work.run)).is_some_and(|at| at > now)
+        };
+        let early: Vec<Work> = due.filter(is_early).cloned().collect();
+        for work in &early {
+            self.change(work, |_| ());
+        }
     }
 
     /// The longest leased work that an idle worker may repeat: its holder may have died, be slow, or only seem to work.
@@ -686,6 +703,12 @@ impl Leases {
 }
 
 impl Offer {
+    /// From when on another worker may repeat it, if its last lease must have these ages.
+    fn repeat_at(&self, [single, several]: [Duration; 2]) -> Option<Duration> {
+        let last = self.leases.last()?;
+        Some(last.granted.saturating_add(if self.leases.len() == 1 { single } else { several }))
+    }
+
     /// Whether a worker may be given it: one that does not have it, and on which it did not fail just now.
     fn is_for(&self, worker: &str, now: Duration) -> bool {
         self.leases.iter().all(|lease| lease.worker != worker)

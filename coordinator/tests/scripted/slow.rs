@@ -642,3 +642,31 @@ async fn a_worker_whose_call_panics_ends_with_an_error() {
     let ended = timeout(LONG, start_worker(&line)).await.expect("it ends").unwrap();
     assert!(matches!(ended, Err(worker::WorkerError::Panicked(_))), "{ended:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_repeated_while_any_run_has_other_work() {
+    let text = EXPERIMENT.replace("count = 3", "count = 3, topology = \"isolated\"");
+    let mut script = Script::new(&text).await;
+    let first = (script.run.clone(), text.clone());
+    let other = text.replace("seed = 3", "seed = 4");
+    script.submit(&other).await;
+    let texts = BTreeMap::from([first, (script.run.clone(), other)]);
+    let slow = script.acquire("slow", 1).await.remove(0);
+    let mut others = 0;
+    loop {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        script.renew("slow", &slow).await;
+        // A worker that has no state at hand.
+        let worker = format!("quick-{others}");
+        let grant = script.acquire(&worker, 1).await.remove(0);
+        let piece = grant.piece.clone().unwrap();
+        if Some(&piece) == slow.piece.as_ref() {
+            break;
+        }
+        others += 1;
+        let Plan::Single(experiment) = parse(&texts[&piece.run]) else { unreachable!("both are one") };
+        let (head, bodies) = computed_of(&experiment, &worker, &grant);
+        assert_eq!(script.cluster.complete(head, bodies).await.unwrap().fate(), Fate::Accepted);
+    }
+    assert!(others > 36, "all of the second run, and what does not wait for the slow one: {others}");
+}

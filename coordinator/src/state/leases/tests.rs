@@ -133,6 +133,33 @@ fn an_idle_worker_repeats_the_oldest_lease_once() {
 }
 
 #[test]
+fn a_piece_is_not_repeated_within_twice_the_usual_time_of_its_run() {
+    let mut leases = leases();
+    let other = Work { run: "s".to_owned(), ..work(0) };
+    leases.grant(&work(0), "a", seconds(0));
+    // Granted before it is known how long such pieces take.
+    leases.grant(&work(1), "a", seconds(1));
+    leases.complete(&work(0), seconds(20));
+    leases.grant(&work(2), "a", seconds(20));
+    leases.grant(&other, "a", seconds(22));
+    let mut hedge = |now| {
+        leases.put_off_repeats(seconds(now));
+        leases.hedge("b", seconds(now), |_| true)
+    };
+    assert_eq!(hedge(31), None, "40 s have not passed");
+    assert_eq!(hedge(32), Some(other.clone()), "nothing is known of its run");
+    let mut due = |now| {
+        leases.put_off_repeats(seconds(now));
+        leases.hedge("b", seconds(now), |work| *work != other)
+    };
+    assert_eq!((due(40), due(41), due(61)), (None, Some(work(1)), Some(work(1))));
+    leases.remove(&work(1));
+    leases.put_off_repeats(seconds(60));
+    assert_eq!(leases.hedge("b", seconds(59), |work| *work != other), None);
+    assert_eq!(leases.hedge("b", seconds(60), |work| *work != other), Some(work(2)));
+}
+
+#[test]
 fn clients_that_only_renew_do_not_keep_a_piece_from_others() {
     let mut leases = leases();
     let tokens = ["a", "b"].map(|worker| (worker, leases.grant(&work(0), worker, seconds(0))));
