@@ -417,6 +417,49 @@ fn a_token_that_the_coordinator_learns_of_last_is_not_used_before() {
     assert!(!log.contains("token rejected") && !log.contains("joining again"), "{log}");
 }
 
+/// The steps of docs/operations.md, where both sides mount one Secret and the workers call all the time.
+#[test]
+fn the_documented_rotation_of_tokens_fails_no_call() {
+    let folder = Folder::new();
+    let (old, new) = ("0123456789-the-old", "0123456789-the-new");
+    let coordinator = coordinator_with_tokens(&folder, old, often());
+    let file = folder.path().join("tokens").display().to_string();
+    let start = |_| worker_with_token_file(&file, &coordinator.url(), &[]);
+    let workers: Vec<(Process, Arc<Mutex<String>>)> = (0..3).map(start).collect();
+    let granted = |log: &Mutex<String>| worker_metric(log, "atoll_worker_grants_total");
+    let all_work = || {
+        let before: Vec<u64> = workers.iter().map(|(_, log)| granted(log)).collect();
+        let mut all = workers.iter().zip(before);
+        wait_until("work of all", || all.clone().all(|((_, log), before)| granted(log) >= before + 5));
+        all.all(|((_, log), _)| worker_metric(log, "atoll_worker_calls_failed_total") == 0)
+    };
+    wait_until("the workers", || {
+        workers.iter().all(|(_, log)| log.lock().unwrap().contains("joined the coordinator"))
+    });
+    // How often each side has found other tokens by then: those of the second step are the same in another order.
+    for (lines, replaced, changed) in
+        [(format!("{old}\n{new}\n"), 1, 1), (format!("{new}\n{old}\n"), 1, 2), (new.to_owned(), 2, 3)]
+    {
+        assert!(all_work());
+        // Kubernetes replaces a whole Secret at once.
+        std::fs::rename(folder.file("next", &lines), &file).unwrap();
+        let count = |said: &str, words: &str| said.matches(words).count();
+        wait_until("the coordinator", || count(&coordinator.said(), "tokens were replaced") >= replaced);
+        let has_changed = |log: &Mutex<String>| {
+            count(&log.lock().unwrap(), "token or certificates were replaced") >= changed
+        };
+        wait_until("all workers", || workers.iter().all(|(_, log)| has_changed(log)));
+    }
+    assert!(all_work(), "{}", workers[0].1.lock().unwrap());
+    assert!(!coordinator.said().contains("call rejected"), "{}", coordinator.said());
+    assert!(
+        workers.iter().all(|(_, log)| !log.lock().unwrap().contains("joining again")),
+        "one session each"
+    );
+    let (mut late, _) = worker_with_tokens(&folder, &coordinator.url(), old, &[]);
+    assert_eq!(late.ended(), Some(78), "the old one is revoked");
+}
+
 /// A worker of a cluster in which the token changes: started with these lines in its file, and with these arguments.
 fn worker_with_tokens(
     folder: &Folder,
@@ -424,10 +467,14 @@ fn worker_with_tokens(
     tokens: &str,
     arguments: &[&str],
 ) -> (Process, Arc<Mutex<String>>) {
-    let token = folder.file("token", tokens);
+    worker_with_token_file(&folder.file("token", tokens), url, arguments)
+}
+
+/// The same, with this file.
+fn worker_with_token_file(file: &str, url: &str, arguments: &[&str]) -> (Process, Arc<Mutex<String>>) {
     let mut command = atoll();
     command.args(["worker", "--threads", "1", "--coordinator", url, "--http", "127.0.0.1:0"]).args(arguments);
-    command.args(["--token-file", &token]).env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info");
+    command.args(["--token-file", file]).env("ATOLL_RELOAD_EVERY", "100ms").env("ATOLL_LOG", "info");
     let mut worker = Process(command.stderr(Stdio::piped()).spawn().unwrap());
     let log = read_along(worker.0.stderr.take().unwrap());
     (worker, log)
