@@ -670,3 +670,25 @@ async fn nothing_is_repeated_while_any_run_has_other_work() {
     }
     assert!(others > 36, "all of the second run, and what does not wait for the slow one: {others}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_piece_within_twice_its_usual_time_is_not_repeated() {
+    let script = Script::new(EXPERIMENT).await;
+    let grants = script.acquire("a", 3).await;
+    let work_on = async |seconds: u64| {
+        for _ in 0..seconds / 5 {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            for grant in &grants {
+                script.renew("a", grant).await;
+            }
+        }
+    };
+    work_on(60).await;
+    script.deliver("a", &grants[0]).await;
+    for _ in 0..11 {
+        assert!(script.acquire("idle", 1).await.is_empty(), "such a piece takes a minute");
+        work_on(5).await;
+    }
+    work_on(10).await;
+    assert_eq!(script.acquire("idle", 1).await.len(), 1, "two minutes have passed");
+}
