@@ -2,8 +2,10 @@
 //! problem and the algorithm; what is cut short, altered, or belongs elsewhere does not.
 
 use archipelago::Archipelago;
+use bincode::{Decode, Encode};
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver, Standing};
+use evolution::statistics::EpochStatistics;
 use experiment::{Experiment, Plan};
 
 const KINDS: [(&str, &str); 9] = [
@@ -161,4 +163,84 @@ fn what_belongs_elsewhere_does_not_pass() {
     let task = Archipelago::new(&other, None).begin(0);
     let outcome = epoch::run(&*evolver, &task).unwrap();
     assert!(evolver.check(&EpochTask { until: task.until + 1, ..task }, &outcome).is_err());
+}
+
+/// What a state consists of.
+type State<G> = (Standing, u64, Packed<G>, (u64, Vec<G>), Vec<u32>, Packed<G>, Vec<u8>);
+type Packed<G> = (u32, Vec<G>, Vec<f64>, Vec<f32>, Option<Vec<f32>>);
+
+/// A checkpoint whose state is changed.
+fn changed<G: Encode + Decode<()>>(checkpoint: &[u8], change: impl FnOnce(&mut State<G>)) -> Vec<u8> {
+    let (mut state, from, statistics): (State<G>, u64, EpochStatistics) = codec::decode(checkpoint).unwrap();
+    change(&mut state);
+    codec::encode(&(state, from, statistics)).unwrap().to_vec()
+}
+
+/// Changes a checkpoint.
+type Change = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+
+fn change<G: Encode + Decode<()> + 'static>(change: fn(&mut State<G>)) -> Change {
+    Box::new(move |checkpoint| changed(checkpoint, change))
+}
+
+#[test]
+fn what_others_could_not_continue_does_not_pass() {
+    let (ga, es, archive) = (KINDS[0].1, KINDS[1].1, KINDS[3].1);
+    let steps = |all: f32| -> Change {
+        Box::new(move |checkpoint| changed::<f64>(checkpoint, |state| state.2.4.as_mut().unwrap().fill(all)))
+    };
+    let lies: [(&str, &str, Change); 8] = [
+        ("no step sizes", es, change::<f64>(|state| state.2.4 = None)),
+        ("step sizes that are no numbers", es, steps(f32::NAN)),
+        ("infinite step sizes", es, steps(f32::INFINITY)),
+        ("negative step sizes", es, steps(-1.0)),
+        ("step sizes that nobody uses", ga, change::<u8>(|state| state.2.4 = Some(vec![0.0; 6 * 24]))),
+        ("several in one cell of the archive", archive, change::<u8>(|state| state.2.3.fill(0.0))),
+        ("somebody who has left", ga, change::<u8>(|state| state.4 = vec![0])),
+        ("a champion of the future", ga, change::<u8>(|state| state.3.0 = u64::MAX)),
+    ];
+    for (name, kind, lie) in lies {
+        epochs(&experiment("lies", kind, "emigrants = \"best\""), |evolver, task, checkpoints, _| {
+            for checkpoint in checkpoints {
+                evolver.check_checkpoint(task, checkpoint).unwrap();
+                assert!(evolver.check_checkpoint(task, &lie(checkpoint)).is_err(), "{name}");
+            }
+        });
+    }
+}
+
+/// A worker that begins with the lie of another must not be the one that is found out.
+#[test]
+fn whoever_continues_what_passes_delivers_what_passes() {
+    let adapting = |kind: &str| {
+        format!(
+            "problem = {{ kind = \"rastrigin\", dimensions = 3 }}\n\
+             algorithm = {{ kind = \"{kind}\", parents = 3, offspring = 6 }}"
+        )
+    };
+    let (separable, limited) = (adapting("sep-cma"), adapting("lm-ma"));
+    let kinds = [KINDS[0].1, KINDS[1].1, KINDS[2].1, KINDS[3].1, KINDS[5].1, &separable, &limited];
+    let mut continued = 0;
+    for (number, kind) in kinds.into_iter().enumerate() {
+        epochs(&experiment("lies", kind, "emigrants = \"best\""), |evolver, task, checkpoints, _| {
+            let Some(checkpoint) = checkpoints.first() else { return };
+            // Every byte of what is small, and some of what is large.
+            for at in (0..checkpoint.len()).step_by(1 + checkpoint.len() / 400) {
+                for mask in [1, 0x40, 0x7f, 0xff] {
+                    let mut altered = checkpoint.clone();
+                    altered[at] ^= mask;
+                    if evolver.check_checkpoint(task, &altered).is_err() {
+                        continue;
+                    }
+                    continued += 1;
+                    let mut underway = evolver.resume(task, &altered).unwrap();
+                    while underway.generation() {}
+                    let outcome = underway.finish().unwrap();
+                    let passes = evolver.check(task, &outcome);
+                    passes.unwrap_or_else(|error| panic!("kind {number}, byte {at} ^ {mask}: {error}"));
+                }
+            }
+        });
+    }
+    assert!(continued > 500, "{continued}");
 }

@@ -134,7 +134,10 @@ macro_rules! real_gene {
             }
 
             fn stepped(self, Interval { low, high }: Interval, step: f64) -> Self {
-                (self.number() + step).clamp(low, high) as $real
+                let place = self.number() + step;
+                // A step that is no number leads nowhere, so that genes stay numbers.
+                let place = if place.is_nan() { self.number() } else { place };
+                place.clamp(low, high) as $real
             }
 
             fn belongs(self, Interval { low, high }: Interval) -> bool {

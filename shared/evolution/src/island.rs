@@ -225,6 +225,11 @@ impl<'a, P: Problem> Island<'a, P> {
         let opponents = Population::unpack(state.opponents, shape, axes)?;
         let algorithm = &setting.islands[number as usize].algorithm;
         let length = problem.shape().length;
+        let expected = usize::from(matches!(algorithm, Algorithm::Es(_)));
+        if usize::from(population.has_steps()) != expected {
+            let (what, found) = ("sets of step sizes", usize::from(population.has_steps()));
+            return Err(MisfitError::Count { what, expected, found });
+        }
         let most =
             (problem.memory_bytes() + algorithm.private_bytes(length)).min(MAX_PRIVATE as u64) as usize;
         let misfit = MisfitError::Count {

@@ -99,6 +99,11 @@ impl<G: Gene> Population<G> {
         &self.descriptors[index * self.axes..][..self.axes]
     }
 
+    /// Whether individuals carry step sizes.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.steps.is_some()
+    }
+
     /// The step sizes of an individual, if it carries any.
     pub fn steps(&self, index: usize) -> Option<&[f32]> {
         self.steps.as_ref().map(|steps| &steps[index * self.shape.length..][..self.shape.length])
@@ -291,6 +296,9 @@ impl<G: Gene> Population<G> {
         expect("descriptors", count * axes, packed.descriptors.len())?;
         if let Some(steps) = &packed.steps {
             expect("step sizes", count * shape.length, steps.len())?;
+            // What is no step size would make genes of children that are no numbers.
+            let sizes = steps.iter().filter(|step| step.is_finite() && **step >= 0.0).count();
+            expect("finite step sizes", steps.len(), sizes)?;
         }
         if packed.fitness.iter().any(|fitness| fitness.is_nan()) {
             return Err(MisfitError::NotANumber);

@@ -325,6 +325,10 @@ impl Cma {
         coming.judge(population, arrived..population.len());
         let best = population.leaders(self.parents as usize);
         adaptation.learn(population, &best, self.offspring);
+        if !adaptation.is_sound() {
+            // Numbers have become too large to be calculated with: it begins again where the best are.
+            *adaptation = Adaptation::new(adaptation.model, self, adaptation.mean.len());
+        }
         es::survive(population, self.parents as usize);
         for (place, resident) in adaptation.residents.iter_mut().enumerate() {
             *resident = fingerprint(population.genome(place));

@@ -96,6 +96,14 @@ impl MapElites {
             .collect()
     }
 
+    /// Whether no two individuals have the same cell.
+    pub(crate) fn is_settled<G: Gene>(&self, axes: &[Axis], archive: &Population<G>) -> bool {
+        let mut cells: Vec<u64> =
+            (0..archive.len()).map(|index| self.cell(axes, archive.descriptors(index))).collect();
+        cells.sort_unstable();
+        cells.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
     /// The archive that a founding population leaves behind.
     pub(crate) fn settle<G: Gene>(&self, axes: &[Axis], founders: &Population<G>) -> Population<G> {
         let mut archive = Population::empty_like(founders);

@@ -5,6 +5,7 @@
 //! computing the epoch again finds that.
 
 use super::{Checkpoint, EpochError, EpochOutcome, EpochTask, World, decode};
+use crate::algorithm::Algorithm;
 use crate::gene::Gene;
 use crate::island::{Island, IslandState};
 use crate::population::Population;
@@ -63,6 +64,8 @@ impl<P: Problem> World<P> {
         stretch.expect(from == stretch.start.generation, "the generation that it begins with")?;
         let generations = from..=task.until;
         stretch.expect(generations.contains(&stretch.end.generation), "a generation inside it")?;
+        // Those who moved away left at the end of the epoch before, and immigrants have taken their places.
+        stretch.expect(state.departed.is_empty(), "nobody who has left inside it")?;
         self.check_champion(&stretch, &state)?;
         let island = self.check_state(&stretch, state)?;
         self.check_rows(&stretch, &statistics, island.population())?;
@@ -91,6 +94,12 @@ impl<P: Problem> World<P> {
         let least = founders.min(own.algorithm.capacity());
         let sizes = if own.algorithm.is_archive() { 1 } else { least }..=own.algorithm.capacity();
         stretch.expect(sizes.contains(&count), "as many individuals as its algorithm keeps")?;
+        let has_one_each = match &own.algorithm {
+            // Others would enter the cells that are empty, until there are more than there can be.
+            Algorithm::MapElites(archive) => archive.is_settled(&self.problem.axes(), island.population()),
+            _ => true,
+        };
+        stretch.expect(has_one_each, "at most one individual in each cell of the archive")?;
         stretch.expect(island.hall_len() <= self.problem.hall(), "a hall of fame of the usual size")?;
         self.check_opponents(stretch, &island)?;
         Ok(island)
@@ -119,7 +128,8 @@ impl<P: Problem> World<P> {
     /// Whether the champion has the fitness that stopping rules look at. Where fitness is absolute, a new one is judged
     /// again; where it is relative, the champion is one of the population.
     fn check_champion(&self, stretch: &Stretch<'_>, state: &IslandState<P::Gene>) -> Result<(), EpochError> {
-        let (best, (_, genome)) = (stretch.end.best, &state.champion);
+        let (best, (appeared, genome)) = (stretch.end.best, &state.champion);
+        stretch.expect(*appeared <= stretch.end.generation, "a champion that has appeared by then")?;
         let shape = self.problem.shape();
         let is_genome = genome.len() == shape.length && genome.iter().all(|gene| gene.belongs(shape.domain));
         stretch.expect(is_genome, "a champion of the problem's shape")?;
@@ -139,7 +149,9 @@ impl<P: Problem> World<P> {
         alone.genome_mut(0).copy_from_slice(genome);
         let key = Key::new(self.setting.seed, stretch.task.island, stretch.end.generation);
         self.problem.judge(&mut alone, &Judging::new(0..1, key));
-        stretch.expect(alone.fitness()[0] == best, "the fitness of its champion")
+        // Of a genome that is repaired whenever it is judged, another judgement could say something else.
+        let is_its_own = alone.fitness()[0] == best && alone.genome(0) == &genome[..];
+        stretch.expect(is_its_own, "the fitness of its champion")
     }
 
     /// Whether there are rows of the right generations, the last of them of this population.

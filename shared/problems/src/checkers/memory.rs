@@ -48,7 +48,8 @@ impl Memory {
             let [one, other] = decayed.as_chunks().0 else { return None };
             let decayed = [f64::from_le_bytes(*one), f64::from_le_bytes(*other)];
             let (mean, square) = (numbers(mean), numbers(square));
-            let numeric = mean.iter().chain(&square).all(|moment| moment.is_finite());
+            let numeric = mean.iter().chain(&square).all(|moment| moment.is_finite())
+                && square.iter().all(|square| *square >= 0.0);
             if !numeric || !decayed.iter().all(|left| (0.0..=1.0).contains(left)) {
                 return None;
             }

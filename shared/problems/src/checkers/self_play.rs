@@ -194,7 +194,7 @@ impl SelfPlay {
                 }
             }
         }
-        remembered.rounds += 1;
+        remembered.rounds = remembered.rounds.saturating_add(1);
         if self.learnt_bytes() > 0 {
             after.extend(remembered.encode());
         }
