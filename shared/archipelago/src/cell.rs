@@ -6,7 +6,7 @@ use bincode::{Decode, Encode};
 use evolution::activity::Activity;
 use evolution::codec::{self, CodecError};
 use evolution::digest::Digest;
-use experiment::{Cell, Plan, Sweep, Tournament};
+use experiment::{Cell, Experiment, Plan, Sweep, Tournament};
 use std::time::Duration;
 use tournament::{Contestant, GameEnding, GameRecord, Pair, PlayedPair};
 
@@ -123,7 +123,7 @@ impl CellPlan {
     pub fn fits(&self, number: u32, result: &CellResult) -> bool {
         match (self, result) {
             _ if number >= self.len() => false,
-            (Self::Sweep(_), CellResult::Evolved(_)) => true,
+            (Self::Sweep(_), CellResult::Evolved(evolved)) => !evolved.best.is_nan(),
             (Self::Tournament(games), CellResult::Played(pairs)) => {
                 let planned = &games.schedule().pairs()[games.schedule().batch(number).pairs];
                 planned.len() == pairs.len()
@@ -133,13 +133,20 @@ impl CellPlan {
         }
     }
 
-    /// Whether a result of a worker is plausible, as far as can be checked without computing it: it fits, and each
-    /// game can be played again and ended as it says. Only engines forfeit.
+    /// Whether a result of a worker is plausible, as far as can be checked without computing it: it fits, a run has a
+    /// champion of its problem and kept to its budget, and each game can be played again and ended as it says. Only engines
+    /// forfeit.
     pub fn is_sound(&self, number: u32, result: &CellResult) -> bool {
         if !self.fits(number, result) {
             return false;
         }
-        let (Self::Tournament(games), CellResult::Played(pairs)) = (self, result) else { return true };
+        let (games, pairs) = match (self, result) {
+            (Self::Tournament(games), CellResult::Played(pairs)) => (games, pairs),
+            (Self::Sweep(sweep), CellResult::Evolved(evolved)) => {
+                return is_run(&sweep.cell(number).experiment, evolved);
+            }
+            _ => return false,
+        };
         let (rules, may_forfeit) = (games.rules(), !self.is_pure(number));
         let is_allowed = |game: &GameRecord| may_forfeit || !matches!(game.ending, GameEnding::Forfeit(_));
         pairs.iter().flatten().all(|game| is_allowed(game) && game.is_game(rules))
@@ -185,6 +192,14 @@ fn is_of(pair: &Pair, games: &PlayedPair) -> bool {
     let is_at =
         |game: &GameRecord, is_first| game.opening == pair.opening.number && game.first_is_black == is_first;
     is_at(&games[0], true) && is_at(&games[1], false)
+}
+
+/// Whether a run of an experiment can have come to this: a champion of its problem, within its budget.
+fn is_run(experiment: &Experiment, evolved: &Evolved) -> bool {
+    let Evolved { generations, evaluations, genome, .. } = evolved;
+    let is_in_time = experiment.budget().generations.is_none_or(|most| *generations <= most);
+    let is_genome = genome.len() == experiment.traits().length && genome.iter().all(|gene| gene.is_finite());
+    is_in_time && *evaluations > 0 && is_genome
 }
 
 /// A whole run.

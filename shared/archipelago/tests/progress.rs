@@ -1,7 +1,7 @@
 //! What a tournament comes to does not depend on the order in which its results arrive.
 
 use archipelago::CellProgress;
-use archipelago::cell::{CellPlan, CellResult};
+use archipelago::cell::{CellPlan, CellResult, Evolved};
 use experiment::Plan;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -100,6 +100,35 @@ fn games_that_were_not_played_are_not_believed() {
     assert!(plan.fits(0, &claims) && !plan.is_sound(0, &claims), "a result that its moves do not show");
     let forfeited = altered(&|game| game.ending = GameEnding::Forfeit(Forfeit::Crash));
     assert!(!plan.is_sound(0, &forfeited), "our own players do not forfeit");
+}
+
+#[test]
+fn cells_of_a_sweep_that_no_run_comes_to_are_not_believed() {
+    let text = "name = \"swept\"\nproblem = { kind = \"onemax\", length = 10 }\n\
+                algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 2 }\n\
+                sweep = { repeats = 2, axis = [{ keys = [\"problem.length\"], values = [10, 12] }] }";
+    let plan = CellPlan::of(experiment::parse("cells.toml", text, None).unwrap()).unwrap();
+    for number in 0..plan.len() {
+        let result = plan.compute(number, &[], || false).unwrap().unwrap();
+        assert!(plan.is_sound(number, &result), "cell {number}");
+        let CellResult::Evolved(evolved) = result else { unreachable!("it is a sweep") };
+        let altered = |alter: &dyn Fn(&mut Evolved)| {
+            let mut evolved = evolved.clone();
+            alter(&mut evolved);
+            CellResult::Evolved(evolved)
+        };
+        let wrong: [(&str, CellResult); 6] = [
+            ("no number", altered(&|evolved| evolved.best = f64::NAN)),
+            ("more generations than its budget", altered(&|evolved| evolved.generations = 3)),
+            ("no evaluations", altered(&|evolved| evolved.evaluations = 0)),
+            ("more genes", altered(&|evolved| evolved.genome.resize(1_000_000, 0.0))),
+            ("no genes", altered(&|evolved| evolved.genome.clear())),
+            ("genes that are no numbers", altered(&|evolved| evolved.genome[3] = f64::NAN)),
+        ];
+        for (what, wrong) in wrong {
+            assert!(!plan.is_sound(number, &wrong), "cell {number}: {what}");
+        }
+    }
 }
 
 proptest! {
