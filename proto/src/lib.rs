@@ -17,6 +17,9 @@ pub mod calls;
 pub mod chunks;
 pub mod convert;
 
+/// What every message can do: say how long it is, for example.
+pub use prost::Message;
+
 /// Version 1 of the protocol, generated from `atoll.proto` (`tests/generated.rs` compares it).
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 pub mod v1 {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tonic::transport::Endpoint;
 
 /// What a coordinator may take, in MiB, whatever comes.
-const MOST_MEMORY: u64 = 512;
+pub(crate) const MOST_MEMORY: u64 = 512;
 /// Connections that a flood holds: a process has 1024 descriptors, more often than not.
 const HELD: usize = 600;
 
@@ -93,12 +93,12 @@ async fn hold(address: &str, words: &[u8]) {
     }
 }
 
-async fn worker(address: &str) -> WorkerClient<tonic::transport::Channel> {
+pub(crate) async fn worker(address: &str) -> WorkerClient<tonic::transport::Channel> {
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
     WorkerClient::new(endpoint.connect().await.unwrap())
 }
 
-fn join(worker: String) -> v1::JoinRequest {
+pub(crate) fn join(worker: String) -> v1::JoinRequest {
     let version = "9.9.9\nforged".to_owned();
     v1::JoinRequest {
         name: worker.clone(),
@@ -171,7 +171,7 @@ impl Drop for Flooding {
 }
 
 /// The most memory that a process has had, in MiB.
-fn peak(coordinator: &Coordinator) -> u64 {
+pub(crate) fn peak(coordinator: &Coordinator) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", coordinator.process.0.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() >> 10

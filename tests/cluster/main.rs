@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod ceilings;
 mod commands;
 mod damaged_store;
 mod dashboard;

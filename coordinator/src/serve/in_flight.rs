@@ -35,6 +35,8 @@ const OF_A_CALL: u64 = 4 << 10;
 const SMALL_BODY: u64 = 512 << 10;
 /// Calls that need no token, and are counted apart: whoever makes many of them leaves no less room for others.
 const OPEN_TO_ALL: &str = "/grpc.health.v1.Health/";
+/// Of these the one whose reply never ends: such calls are counted apart from probes.
+const WATCHING: &str = "/grpc.health.v1.Health/Watch";
 /// The longest body of such a call.
 const OPEN_BODY: u64 = 1 << 10;
 /// How long such a body may take.
@@ -42,6 +44,9 @@ const OPEN_TIME: Duration = Duration::from_secs(5);
 /// Bytes of such calls on their way from one address, and from all.
 const OPEN_OF_ONE_PEER: u64 = 1 << 20;
 const OPEN_OF_ALL: u64 = 16 << 20;
+/// How long a reply may take that is not small, beside a second for each 256 KiB of it: it takes room until it is read.
+const READ_TIME: Duration = Duration::from_secs(20);
+const SLOWEST_READER: u64 = 256 << 10;
 /// How long a call waits for its refusal, without its body: a flood that is answered at once comes back at once.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The calls whose bodies have limits of their own.
@@ -135,6 +140,11 @@ impl CallBytes {
         is_taken
     }
 
+    /// Takes room for a reply of this number of bytes, until it is read.
+    pub(crate) fn reply(&self, bytes: u64) -> Result<(), Status> {
+        if self.take(bytes) { Ok(()) } else { Err(exhausted()) }
+    }
+
     /// The address that it comes from, or its network.
     pub(crate) fn peer(&self) -> Option<IpAddr> {
         self.peer
@@ -165,12 +175,14 @@ fn exhausted() -> Status {
 pub(crate) struct CountLayer {
     in_flight: Arc<InFlight>,
     open_to_all: Arc<InFlight>,
+    watching: Arc<InFlight>,
     times: CallTimes,
 }
 
 impl CountLayer {
     pub(crate) fn new(times: CallTimes) -> Self {
-        Self { in_flight: Arc::default(), open_to_all: Arc::new(InFlight::open_to_all()), times }
+        let [open_to_all, watching] = [(), ()].map(|()| Arc::new(InFlight::open_to_all()));
+        Self { in_flight: Arc::default(), open_to_all, watching, times }
     }
 }
 
@@ -178,8 +190,8 @@ impl<S> Layer<S> for CountLayer {
     type Service = Counting<S>;
 
     fn layer(&self, inner: S) -> Counting<S> {
-        let Self { in_flight, open_to_all, times } = self.clone();
-        Counting { inner, in_flight, open_to_all, times }
+        let Self { in_flight, open_to_all, watching, times } = self.clone();
+        Counting { inner, in_flight, open_to_all, watching, times }
     }
 }
 
@@ -189,6 +201,7 @@ pub(crate) struct Counting<S> {
     inner: S,
     in_flight: Arc<InFlight>,
     open_to_all: Arc<InFlight>,
+    watching: Arc<InFlight>,
     times: CallTimes,
 }
 
@@ -221,7 +234,11 @@ where
             false if is_open => (OPEN_BODY, SMALL_CALL),
             false => (SMALL_BODY, SMALL_CALL),
         };
-        let in_flight = if is_open { &self.open_to_all } else { &self.in_flight };
+        let in_flight = match is_open {
+            true if path == WATCHING => &self.watching,
+            true => &self.open_to_all,
+            false => &self.in_flight,
+        };
         let Some(call) = CallBytes::begin(in_flight, peer, small, OF_A_CALL + head as u64) else {
             drop(request);
             return Either::Left(Box::pin(refuse()));
@@ -236,7 +253,7 @@ where
             let call = call.clone();
             Body::new(Counted { body, call, longest, left: longest, patience, refused: None })
         });
-        Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, _call: call })
+        Either::Right(Answering { answer: Box::pin(self.inner.call(request)), timer, call })
     }
 }
 
@@ -259,16 +276,69 @@ pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
 pub(crate) struct Answering<F> {
     answer: Pin<Box<F>>,
     timer: Option<Timer>,
-    _call: Arc<CallBytes>,
+    call: Arc<CallBytes>,
 }
 
-impl<F: Future> Future for Answering<F> {
+impl<E, F: Future<Output = Answer<E>>> Future for Answering<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let answer = ready!(self.answer.as_mut().poll(cx));
         self.timer.take().into_iter().for_each(Timer::stop);
-        Poll::Ready(answer)
+        let call = self.call.clone();
+        Poll::Ready(answer.map(|answer| answer.map(|body| Reply::begin(body, call))))
+    }
+}
+
+/// A reply, which takes room until it is read. A caller that does not read it in time does without it.
+struct Reply(Arc<Mutex<Option<Unread>>>);
+
+struct Unread {
+    body: Body,
+    _call: Arc<CallBytes>,
+}
+
+impl Reply {
+    fn begin(body: Body, call: Arc<CallBytes>) -> Body {
+        if body.is_end_stream() {
+            return body;
+        }
+        let taken = call.taken.load(Ordering::Relaxed);
+        let reply = Arc::new(Mutex::new(Some(Unread { body, _call: call })));
+        if taken > SMALL_CALL {
+            let patience = READ_TIME + Duration::from_secs(taken / SLOWEST_READER);
+            let unread = Arc::downgrade(&reply);
+            tokio::spawn(async move {
+                tokio::time::sleep(patience).await;
+                if let Some(unread) = unread.upgrade() {
+                    drop(unread.lock().unwrap_or_else(PoisonError::into_inner).take());
+                }
+            });
+        }
+        Body::new(Self(reply))
+    }
+}
+
+impl HttpBody for Reply {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *unread {
+            Some(Unread { body, .. }) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(Some(Err(Status::deadline_exceeded("the reply was not read in time")))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.as_ref().is_some_and(|unread| unread.body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.as_ref().map(|unread| unread.body.size_hint()).unwrap_or_default()
     }
 }
 
@@ -410,6 +480,62 @@ mod tests {
         assert_eq!(code(call("/atoll.v1.Worker/Complete", 1 << 20, true).await), None);
         drop(unfinished);
         assert_eq!(code(call(&health, 10, true).await), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_takes_room_until_it_is_read_or_given_up() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let call = request.extensions().get::<Arc<CallBytes>>().unwrap();
+            Ok::<_, std::convert::Infallible>(match call.reply(20 << 20) {
+                Ok(()) => {
+                    Response::new(Body::new(Part { bytes: Some(Bytes::from_static(b"a")), ends: true }))
+                }
+                Err(status) => status.into_http(),
+            })
+        });
+        let mut counting = CountLayer::new(CallTimes::default()).layer(service);
+        let mut ask = async || {
+            let request = Request::builder().uri("/atoll.v1.Worker/Fetch").body(Body::empty()).unwrap();
+            let answer = counting.call(request).await.unwrap();
+            let is_there = Status::from_header_map(answer.headers()).is_none();
+            is_there.then(|| answer.into_body())
+        };
+        // 256 MiB for all, less an eighth.
+        let mut held = vec![];
+        while let Some(reply) = ask().await {
+            held.push(reply);
+        }
+        assert_eq!(held.len(), 11);
+        let mut second = held.pop().unwrap();
+        drop(held.pop());
+        assert!(ask().await.is_some(), "one was read");
+        let mut read = async || futures::future::poll_fn(|cx| Pin::new(&mut second).poll_frame(cx)).await;
+        assert!(matches!(read().await, Some(Ok(_))));
+        tokio::time::sleep(READ_TIME + Duration::from_secs(100)).await;
+        assert!(matches!(read().await, Some(Err(_))), "it was given up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_watches_the_health_of_a_coordinator_takes_room_and_none_of_probes() {
+        let service = tower::service_fn(|_: Request<Body>| async move {
+            let endless = Part { bytes: None, ends: false };
+            Ok::<_, std::convert::Infallible>(Response::new(Body::new(endless)))
+        });
+        let mut counting = CountLayer::new(CallTimes::default()).layer(service);
+        let mut ask = async |path: String| {
+            let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+            let answer = counting.call(request).await.unwrap();
+            let is_there = Status::from_header_map(answer.headers()).is_none();
+            is_there.then(|| answer.into_body())
+        };
+        let mut watches = vec![];
+        while let Some(watch) = ask(WATCHING.to_owned()).await {
+            watches.push(watch);
+        }
+        assert_eq!(watches.len() as u64, OPEN_OF_ALL / OF_A_CALL);
+        assert!(ask(format!("{OPEN_TO_ALL}Check")).await.is_some());
+        watches.pop();
+        assert!(ask(WATCHING.to_owned()).await.is_some());
     }
 
     #[test]

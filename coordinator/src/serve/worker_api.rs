@@ -8,6 +8,7 @@ use crate::cluster::{Cluster, invalid};
 use crate::rejection::Rejection;
 use bytes::Bytes;
 use evolution::codec::MAX_ENCODED;
+use proto::Message;
 use proto::calls::WorkerCalls;
 use proto::chunks::{self, Assembly, ChunkError};
 use proto::convert::WireError;
@@ -93,13 +94,14 @@ impl ServedCluster {
 #[derive(Clone)]
 pub(crate) struct WorkerApi {
     served: ServedCluster,
-    /// Memory for large bodies that are on their way.
+    /// Memory for large bodies that are on their way here, and from here.
     bodies: Arc<LargeBodies>,
+    replies: Arc<LargeBodies>,
 }
 
 impl WorkerApi {
     pub(crate) fn new(served: ServedCluster) -> Self {
-        Self { served, bodies: Arc::default() }
+        Self { served, bodies: Arc::default(), replies: Arc::default() }
     }
 
     /// The cluster. A worker that is told why there is none ends, and knows what its batch has to know.
@@ -192,6 +194,15 @@ fn counted<T>(request: &Request<T>) -> Option<Arc<CallBytes>> {
     request.extensions().get::<Arc<CallBytes>>().cloned()
 }
 
+/// A reply, for which there has to be room until it is read. Whatever it would have granted is granted again when the worker asks
+/// once more.
+fn replied<T: Message>(reply: T, call: Option<&CallBytes>) -> Result<Response<T>, Status> {
+    if let Some(call) = call {
+        call.reply(reply.encoded_len() as u64)?;
+    }
+    Ok(Response::new(reply))
+}
+
 fn no_head() -> Status {
     Status::invalid_argument("expected a head as the first part, found something else")
 }
@@ -213,21 +224,34 @@ impl Worker for WorkerApi {
         &self,
         request: Request<v1::AcquireRequest>,
     ) -> Result<Response<v1::AcquireReply>, Status> {
+        let call = counted(&request);
         let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
-        cluster.acquire_with(request, false).await.map(Response::new)
+        replied(cluster.acquire_with(request, false).await?, call.as_deref())
     }
 
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanReply>, Status> {
+        let call = counted(&request);
         let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
-        cluster.plan(request).await.map(Response::new)
+        replied(cluster.plan(request).await?, call.as_deref())
     }
 
     type FetchStream = Pin<Box<dyn Stream<Item = Result<v1::Chunk, Status>> + Send>>;
 
     async fn fetch(&self, request: Request<v1::FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
+        let call = counted(&request);
         let (cluster, request) = self.known(request, |request| &mut request.worker).await?;
         let body = cluster.fetch(request, 0).await?;
-        let chunks: Vec<_> = chunks::cut(&body).map(Ok).collect();
+        let mut large = LargeBody::new(&self.replies, call.as_deref().and_then(CallBytes::peer));
+        match call {
+            Some(call) if body.len() <= chunks::CHUNK => call.reply(body.len() as u64)?,
+            _ if large.take(body.len() as u64) => {}
+            _ => return Err(Status::resource_exhausted("too much is fetched at once: try again")),
+        }
+        let chunks = chunks::cut(&body).map(move |chunk| {
+            // The memory is taken until the last chunk is sent.
+            let _ = &large;
+            Ok(chunk)
+        });
         Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
     }
 
@@ -276,7 +300,7 @@ impl Worker for WorkerApi {
         let length = length_of(what)?;
         let arrived = assemble(&mut stream, length, (&self.bodies, call.as_deref()), chunk).await?;
         let bodies = vec![arrived.bytes.clone()];
-        self.cluster().await?.complete_with(head, bodies, false).await.map(Response::new)
+        replied(self.cluster().await?.complete_with(head, bodies, false).await?, call.as_deref())
     }
 
     async fn release(

@@ -94,6 +94,26 @@ pub fn decode<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
     if used == length { Ok(value) } else { Err(CodecError::BytesLeft { used, length }) }
 }
 
+/// The same of a value that others have sent, which may take less memory: 4 times its encoding, rounded up to the next power
+/// of 4 MiB, or 1 MiB up to 256 KiB. Lists of items that are far shorter encoded than in memory, such as empty lists, do not fit.
+///
+/// # Errors
+/// As for [`decode`].
+pub fn decode_dense<T: Decode<()>>(body: &[u8]) -> Result<T, CodecError> {
+    let length = body.len();
+    check_length(length)?;
+    let decoded = match length {
+        0..=0x4_0000 => bincode::decode_from_slice(body, limited::<MIB>()),
+        0x4_0001..=0x10_0000 => bincode::decode_from_slice(body, limited::<{ 4 * MIB }>()),
+        0x10_0001..=0x40_0000 => bincode::decode_from_slice(body, limited::<{ 16 * MIB }>()),
+        0x40_0001..=0x100_0000 => bincode::decode_from_slice(body, limited::<{ 64 * MIB }>()),
+        0x100_0001..=0x400_0000 => bincode::decode_from_slice(body, limited::<{ 256 * MIB }>()),
+        _ => bincode::decode_from_slice(body, limited::<{ 1024 * MIB }>()),
+    };
+    let (value, used) = decoded.map_err(|error| refusal(error, length))?;
+    if used == length { Ok(value) } else { Err(CodecError::BytesLeft { used, length }) }
+}
+
 /// The value that the bytes begin with, whatever follows it. It must be one of fixed or small size.
 ///
 /// # Errors
@@ -202,6 +222,19 @@ mod tests {
         assert!(matches!(decode::<Vec<u8>>(&two_mebibytes), Err(CodecError::ClaimsTooMuch { length: 5 })));
         let within_the_bound = [&[252][..], &1000u32.to_le_bytes()].concat();
         assert!(matches!(decode::<Vec<u8>>(&within_the_bound), Err(CodecError::EndsEarly { .. })));
+    }
+
+    #[test]
+    fn what_others_send_takes_little_more_memory_than_its_bytes() {
+        for count in [200_000, 3_000_000, 5_000_000] {
+            let empty = encode(&vec![Vec::<u8>::new(); count]).unwrap();
+            assert!(decode::<Vec<Vec<u8>>>(&empty).is_ok(), "{count}");
+            let dense = decode_dense::<Vec<Vec<u8>>>(&empty);
+            assert!(matches!(dense, Err(CodecError::ClaimsTooMuch { .. })), "{count}");
+            let full = vec![1e9; count / 4];
+            assert_eq!(decode_dense::<Vec<f64>>(&encode(&full).unwrap()).unwrap(), full);
+        }
+        assert!(matches!(decode_dense::<u8>(&[1, 2]), Err(CodecError::BytesLeft { .. })));
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl EpochOutcome {
     ) -> Result<Self, CodecError> {
         let standing = Standing::of_state(&state)?;
         let encoded = statistics;
-        let statistics: EpochStatistics = codec::decode(encoded)?;
+        let statistics: EpochStatistics = codec::decode_dense(encoded)?;
         if codec::encode(&statistics)? != encoded {
             return Err(CodecError::Unusual);
         }

@@ -12,6 +12,7 @@ use crate::population::Population;
 use crate::problem::{Judging, Problem};
 use crate::random::Key;
 use crate::statistics::{EpochStatistics, GenerationRow, ROWS, diversity};
+use bincode::Decode;
 use codec::Standing;
 
 /// What an epoch, or a part of it, began with and came to.
@@ -35,7 +36,7 @@ impl Stretch<'_> {
 
 impl<P: Problem> World<P> {
     pub(super) fn check_outcome(&self, task: &EpochTask, outcome: &EpochOutcome) -> Result<(), EpochError> {
-        let state: IslandState<P::Gene> = decode(task, &outcome.state)?;
+        let state: IslandState<P::Gene> = decode_dense(task, &outcome.state)?;
         let stretch = Stretch { task, start: start_of(task)?, end: state.standing };
         stretch.expect(state.standing.generation == task.until, "the generation that it ends with")?;
         stretch.expect(state.standing == outcome.standing, "the standing of its state")?;
@@ -55,7 +56,7 @@ impl<P: Problem> World<P> {
     }
 
     pub(super) fn check_checkpoint(&self, task: &EpochTask, bytes: &[u8]) -> Result<Standing, EpochError> {
-        let checkpoint: Checkpoint<P::Gene> = decode(task, bytes)?;
+        let checkpoint: Checkpoint<P::Gene> = decode_dense(task, bytes)?;
         let encoding = |error| EpochError::Codec { island: task.island, epoch: task.epoch, error };
         let encoded = codec::encode(&checkpoint).map_err(encoding)?;
         let Checkpoint { state, from, statistics } = checkpoint;
@@ -184,6 +185,12 @@ impl<P: Problem> World<P> {
         let arrived = statistics.arrivals.iter().map(|arrival| (arrival.from, arrival.epoch));
         stretch.expect(sent.eq(arrived), "the immigrants that it was given")
     }
+}
+
+/// Decodes what has been delivered.
+fn decode_dense<T: Decode<()>>(task: &EpochTask, bytes: &[u8]) -> Result<T, EpochError> {
+    let EpochTask { island, epoch, .. } = *task;
+    codec::decode_dense(bytes).map_err(|error| EpochError::Codec { island, epoch, error })
 }
 
 /// Where an island stood before an epoch.
