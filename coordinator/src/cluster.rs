@@ -519,7 +519,7 @@ impl Cluster {
                 let inputs = convert::digest("inputs", &job.inputs).map_err(invalid)?;
                 let awaits = |state: &mut ClusterState, now| state.awaits_job(&worker, &work, &inputs, now);
                 if !self.apply_quietly(awaits)? {
-                    return Ok(self.apply(|state, now| more(state, now, Fate::Unneeded, 0)));
+                    return Ok(self.apply(|state, now| more(state, now, DeliveryStatus::Unneeded, 0)));
                 }
                 let decode = move || codec::decode_dense::<JobResult>(&joined(&bodies));
                 let result = self.compute(size, decode).await?.map_err(Rejection::from)?;

@@ -210,6 +210,10 @@ impl From<Refused> for Status {
     }
 }
 
+/// Stands with a call whose token is valid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokenChecked;
+
 /// What every call of one service has to pass.
 #[derive(Clone)]
 pub(crate) struct PermissionInterceptor {
@@ -297,7 +301,7 @@ impl PermissionInterceptor {
 }
 
 impl Interceptor for PermissionInterceptor {
-    fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         let permissions = self.permissions.current();
         if let Some(peer) = request.remote_addr()
             && !self.rate_limit.admits(peer.ip(), permissions.requests_per_second, Instant::now())
@@ -318,6 +322,9 @@ impl Interceptor for PermissionInterceptor {
         })?;
         if let Some(caller) = request.extensions().get::<Caller>() {
             caller.mark_permitted();
+        }
+        if permissions.wants_tokens() {
+            request.extensions_mut().insert(TokenChecked);
         }
         Ok(request)
     }

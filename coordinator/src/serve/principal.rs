@@ -1,5 +1,6 @@
 //! Who answers for a worker: what it has shown of itself, and where it calls from.
 
+use super::permissions::TokenChecked;
 use std::net::{IpAddr, Ipv6Addr};
 use tonic::Request;
 
@@ -16,7 +17,9 @@ pub(crate) fn of_network<T>(request: &Request<T>) -> Option<String> {
     if let Some(certificate) = certificates.first() {
         shown.update(b"certificate").update(certificate.as_ref());
     }
-    if let Some(token) = request.metadata().get("authorization") {
+    // Where no tokens are wanted, any caller could invent as many as it likes.
+    let is_checked = request.extensions().get::<TokenChecked>().is_some();
+    if let Some(token) = request.metadata().get("authorization").filter(|_| is_checked) {
         shown.update(b"token").update(token.as_bytes());
     }
     let address = request.remote_addr()?;
@@ -48,6 +51,7 @@ fn shown_network(address: IpAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tonic::transport::server::TcpConnectInfo;
 
     #[test]
     fn a_machine_has_one_network() {
@@ -59,6 +63,22 @@ mod tests {
         let shown = |text: &str| shown_network(text.parse().unwrap());
         assert_eq!(shown("::ffff:10.0.0.1"), "10.0.0.1");
         assert_eq!(shown("2001:db8::1"), "2001:db8:0:0::/64");
+    }
+
+    #[test]
+    fn tokens_that_were_not_checked_make_no_principal() {
+        let shown = |token: &'static str, is_checked: bool| {
+            let mut request = Request::new(());
+            let address = Some("10.0.0.1:5".parse().unwrap());
+            request.extensions_mut().insert(TcpConnectInfo { local_addr: None, remote_addr: address });
+            request.metadata_mut().insert("authorization", token.parse().unwrap());
+            if is_checked {
+                request.extensions_mut().insert(TokenChecked);
+            }
+            of(&request, "a")
+        };
+        assert_ne!(shown("Bearer one", true), shown("Bearer two", true));
+        assert_eq!(shown("Bearer one", false), shown("Bearer two", false));
     }
 
     #[test]

@@ -95,6 +95,9 @@ impl ClusterState {
         if self.workers.is_full() {
             // A worker that is there renews within a lease: a flood that never does blocks others for no longer.
             self.forget_silent(self.rules.terms.lease, now);
+            if let Some(worker) = self.workers.make_room(principal) {
+                self.leases.forget_worker(&worker);
+            }
         }
         self.workers.continue_session(worker, principal, session);
         self.workers.join(worker, principal, (name, version), *threads, now.elapsed)?;

@@ -266,6 +266,23 @@ impl ClusterState {
         self.advance(run, now);
     }
 
+    /// Whether the result of a job is awaited from these inputs.
+    pub(crate) fn awaits_job(
+        &mut self,
+        worker: &str,
+        work: &Work,
+        inputs: &Digest,
+        now: Moment,
+    ) -> Result<bool, Rejection> {
+        self.workers.see(worker, now.elapsed)?;
+        let is_awaited =
+            self.is_open(&work.run) && !self.is_retracting(&work.run) && self.wants(work, Some(inputs));
+        if !is_awaited {
+            self.count(DeliveryStatus::Unneeded);
+        }
+        Ok(is_awaited)
+    }
+
     /// Takes the result of a job. The coordinator computes it too before it is stored, unless it comes from the same process.
     pub(crate) fn complete_job(
         &mut self,

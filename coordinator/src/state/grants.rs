@@ -153,6 +153,7 @@ impl ClusterState {
             self.is_active(&work.run)
                 && !self.leases.is_unfit(worker, &work.run, now.elapsed)
                 && self.may_take(work, self.workers.identity(worker))
+                && !self.has_repeated(work, self.workers.identity(worker).principal)
         };
         let work = self.leases.hedge(worker, now.elapsed, may_take)?;
         self.counters.hedged += 1;
@@ -164,6 +165,13 @@ impl ClusterState {
             "repeated by an idle worker"
         );
         Some(work)
+    }
+
+    /// Whether two workers of a principal have a piece: with more of them, each of which would be waited for, a single caller
+    /// could hold the piece for as long as it likes.
+    fn has_repeated(&self, work: &Work, principal: &str) -> bool {
+        let of_principal = |worker: &&str| self.workers.identity(worker).principal == principal;
+        self.leases.holders(work).filter(of_principal).count() >= 2
     }
 
     fn grant(&self, work: &Work, worker: &str, token: Token, budget: &mut ReplyBudget) -> Option<v1::Grant> {

@@ -426,6 +426,12 @@ impl Leases {
         self.offers.get(work).is_some_and(|offer| !offer.leases.is_empty())
     }
 
+    /// The workers that have some work.
+    pub fn holders(&self, work: &Work) -> impl Iterator<Item = &str> {
+        let leases = self.offers.get(work).into_iter().flat_map(|offer| &offer.leases);
+        leases.map(|lease| lease.worker.as_str())
+    }
+
     /// What a worker has leased.
     pub fn held_by(&self, worker: &str) -> impl Iterator<Item = &Work> {
         self.held.get(worker).into_iter().flatten()
@@ -649,8 +655,12 @@ impl Leases {
         if !has_failed && vanished.len() < self.terms.vanished {
             return RetryDecision::Retry;
         }
-        // Who lacked memory for another piece, or while it held others, may have it by now.
-        let could = |identity: &WorkerIdentity<'_>| !self.is_unfit(identity.worker, &work.run, now);
+        // Who lacked memory for another piece, or while it held others, may have it by now: one that works on the run will
+        // try this piece, too.
+        let is_at_work = |worker: &str| self.held_by(worker).any(|held| held.run == work.run);
+        let could = |identity: &WorkerIdentity<'_>| {
+            !self.is_unfit(identity.worker, &work.run, now) || is_at_work(identity.worker)
+        };
         let mut connected = connected.into_iter().filter(could).peekable();
         // A process that was started again has another id. One that was there before another of its principal was given
         // the work has not tried: several may share a principal.

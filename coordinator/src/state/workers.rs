@@ -249,6 +249,29 @@ impl Workers {
         self.joined.len() >= MOST
     }
 
+    /// Forgets a worker that has delivered nothing of the principal that has the most workers, if that has more than the one
+    /// that asks: ids are self-chosen, and one caller could have all places. Returns which.
+    pub(crate) fn make_room(&mut self, principal: &str) -> Option<String> {
+        if !self.is_full() {
+            return None;
+        }
+        let principal = self.first_known_as(principal).to_owned();
+        let own = self.joined.values().filter(|joined| joined.principal == principal).count();
+        if 2 * own >= MOST {
+            return None;
+        }
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for joined in self.joined.values() {
+            *counts.entry(&joined.principal).or_default() += 1;
+        }
+        let (&largest, &count) = counts.iter().max_by_key(|(_, count)| **count)?;
+        let is_idle = |joined: &Joined| joined.principal == largest && joined.deliveries == 0;
+        let mut idle = self.joined.iter().filter(|(_, joined)| is_idle(joined) && joined.quarantined.is_none());
+        let gives_way = idle.next().map(|(worker, _)| worker.clone()).filter(|_| count > own + 1)?;
+        self.joined.remove(&gives_way);
+        Some(gives_way)
+    }
+
     /// Notes that a worker is there, if it may take part.
     pub(crate) fn see(&mut self, worker: &str, now: Duration) -> Result<(), WorkerRejection> {
         let joined =

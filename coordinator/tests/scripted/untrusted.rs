@@ -223,6 +223,51 @@ async fn clients_that_only_renew_do_not_hold_a_run_up() {
     assert_eq!(script.digest(), true_digest());
 }
 
+/// A principal with many ids, each of which repeats what another has had for long, and claims to make progress.
+#[tokio::test(start_paused = true)]
+async fn many_ids_of_one_principal_do_not_hold_a_run_up() {
+    let script = Script::new(EXPERIMENT).await;
+    let calls = script.elsewhere("mallory");
+    let mut held: BTreeMap<String, Vec<v1::Grant>> =
+        (0..20).map(|number| (format!("mallory-{number}"), vec![])).collect();
+    for id in held.keys() {
+        calls.join(join_request(id)).await.unwrap();
+    }
+    let start = tokio::time::Instant::now();
+    let mut taken = vec![];
+    while taken.is_empty() {
+        assert!(start.elapsed() < 2 * Terms::default().stall, "others would have to wait for each of them");
+        for (id, grants) in &mut held {
+            let renewal = |grant: &v1::Grant| v1::Renewal {
+                piece: grant.piece.clone(),
+                inputs: grant.task.as_ref().unwrap().inputs.clone(),
+                standing: None,
+                progress: start.elapsed().as_secs(),
+                token: grant.token,
+            };
+            let renewals = grants.iter().map(renewal).collect();
+            calls.renew(v1::RenewRequest { worker: id.clone(), renewals }).await.unwrap();
+            if grants.is_empty() {
+                let request = v1::AcquireRequest {
+                    worker: id.clone(),
+                    slots: 3,
+                    holding: vec![],
+                    wait_milliseconds: 0,
+                };
+                *grants = calls.acquire(request).await.unwrap().grants;
+            }
+        }
+        taken = script.acquire_elsewhere("honest", 3).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    for grant in taken {
+        let (head, bodies) = computed("honest", &grant);
+        script.elsewhere("honest").complete(head, bodies).await.unwrap();
+    }
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
 impl Script {
     async fn renew_all(&self, worker: &str, grants: &[v1::Grant]) {
         for grant in grants {

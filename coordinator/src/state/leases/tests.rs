@@ -342,3 +342,20 @@ fn a_worker_that_makes_up_pieces_has_no_more_than_a_worker_can() {
     assert!(leases.renew(&piece(0), "a", 0, 1, seconds(1)), "what it has it keeps");
     assert!(leases.renew(&piece(most), "b", 0, 0, seconds(0)));
 }
+
+#[test]
+fn who_works_on_a_run_and_lacks_memory_for_a_piece_just_now_keeps_it_from_failing() {
+    let mut leases = leases();
+    leases.grant(&work(1), "honest", seconds(0));
+    let token = leases.grant(&work(0), "honest", seconds(0));
+    leases.refuse(&work(0), identity("honest"), token, ("too small", false), seconds(0));
+    let mut connected = vec![identity("honest")];
+    for id in ["a", "b", "c", "d", "e"] {
+        let mallory = WorkerIdentity { worker: id, principal: "mallory", joined: seconds(0) };
+        fail(&mut leases, mallory, seconds(0));
+        connected.push(mallory);
+    }
+    assert!(!is_poison(&leases, &connected), "it still works on another piece");
+    leases.complete(&work(1), seconds(0));
+    assert!(is_poison(&leases, &connected), "it could not do this one");
+}

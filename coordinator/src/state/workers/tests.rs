@@ -79,6 +79,29 @@ fn who_is_back_under_ever_other_ids_waits_longer_each_time_and_others_of_its_pri
 }
 
 #[test]
+fn one_principal_cannot_have_all_places() {
+    let mut workers = Workers::default();
+    let mut join = |worker: &str, principal: &str| {
+        workers.make_room(principal);
+        workers.join(worker, principal, ("name", "1"), 1, Duration::ZERO)
+    };
+    join("honest", "another").unwrap();
+    for number in 1..MOST {
+        join(&format!("flood-{number:05}"), "mallory").unwrap();
+    }
+    assert_eq!(join("one-more", "mallory"), Err(WorkerRejection::TooMany));
+    for worker in ["first", "second", "third"] {
+        join(worker, worker).unwrap();
+    }
+    join("fourth", "another").unwrap();
+    assert_eq!(join("one-more", "mallory"), Err(WorkerRejection::TooMany));
+    for worker in ["honest", "first", "second", "third", "fourth"] {
+        assert_eq!(workers.admits(worker), Ok(()));
+    }
+    assert_eq!(workers.count(), MOST);
+}
+
+#[test]
 fn who_takes_the_id_of_a_worker_of_another_principal_is_another_worker() {
     let mut workers = Workers::default();
     for principal in ["one", "two"] {
