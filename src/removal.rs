@@ -69,6 +69,8 @@ pub(crate) async fn rm(arguments: RmArguments) -> Result<ExitCode, Failure> {
         eprintln!("nothing was removed; `--yes` removes without asking");
         return Ok(ExitCode::FAILURE);
     }
+    // A coordinator may have started while the question was asked.
+    check_idle(&store, &runs)?;
     let number = removal.record(&store).await?;
     let removed = removal.carry_out(&store, number, &opening.owner).await?;
     show(&removed, arguments.json);

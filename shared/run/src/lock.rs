@@ -129,8 +129,8 @@ fn open(path: &PathBuf) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Whatever has the name of a lock is not waited for.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    // Whatever has the name of a lock is not waited for, and a link to another file is not followed: a lock is overwritten.
+    let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits() as i32;
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).read(true).write(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() {
@@ -183,6 +183,21 @@ mod tests {
         drop(lock);
         assert_eq!(Lock::holder(&store, &run).unwrap(), None);
         Lock::take(&store, &run, &owner(18)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_link_in_place_of_a_lock_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, run) = (Store::local(folder.path()).await.unwrap(), RunId::new("run").unwrap());
+        let other = folder.path().join("other");
+        fs::write(&other, "precious").unwrap();
+        fs::create_dir(folder.path().join(LOCKS)).unwrap();
+        for name in ["run", COORDINATOR] {
+            std::os::unix::fs::symlink(&other, folder.path().join(LOCKS).join(name)).unwrap();
+        }
+        assert!(Lock::take(&store, &run, &owner(1)).is_err());
+        assert!(Lock::serve(&store, &owner(1)).is_err());
+        assert_eq!(fs::read_to_string(other).unwrap(), "precious");
     }
 
     #[tokio::test]

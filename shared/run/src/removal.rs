@@ -137,12 +137,17 @@ impl Removal {
     /// Deletes what a record explains, and records that it is done.
     ///
     /// # Errors
-    /// [`RunError::Busy`] if a process has one of the runs; or if the store fails. The record stays pending.
+    /// [`RunError::Busy`] if a process has one of the runs, or a coordinator serves the store; or if the store fails. The record stays pending.
     pub async fn carry_out(&self, store: &Store, number: u64, owner: &Owner) -> Result<Removed, RunError> {
         let mut locked = vec![];
         for removed in &self.runs {
             let run = RunId::new(&removed.run)?;
             locked.push((Lock::take(store, &run, owner)?, run, removed));
+        }
+        // One that starts from now on finds the locks.
+        if let (Some(server), Some((_, run, _))) = (Lock::server(store)?, locked.first()) {
+            let owner = format!("the coordinator, {server}");
+            return Err(RunError::Busy { run: run.clone(), owner });
         }
         let mut done = Removed::default();
         for (_lock, run, removed) in &locked {
@@ -192,7 +197,8 @@ async fn numbers(store: &Store) -> Result<BTreeMap<u64, bool>, StoreError> {
     for path in store.list(&Path::from(REMOVALS)).await? {
         let Some((folder, name)) = path.as_ref().rsplit_once('/') else { continue };
         let Some(number) = folder.rsplit_once('/').and_then(|(_, digits)| number(digits)) else { continue };
-        if [RECORD, DONE].contains(&name) {
+        // No record could follow the last number there is: nobody has made that one.
+        if [RECORD, DONE].contains(&name) && number < u64::MAX {
             *numbers.entry(number).or_default() |= name == DONE;
         }
     }
@@ -265,6 +271,31 @@ mod tests {
             assert_eq!(left(&store, &run).await, 1, "a file that is no object stays");
             assert_eq!(pending(&store).await.unwrap(), []);
         }
+    }
+
+    #[tokio::test]
+    async fn a_record_of_the_last_number_there_is_counts_for_nothing() {
+        let (store, run) = store_with_run().await;
+        let removal = Removal::plan(&store, std::slice::from_ref(&run), 7).await.unwrap();
+        store.create_value(&path(u64::MAX, RECORD), Kind::Removal, &removal).await.unwrap();
+        assert_eq!(pending(&store).await.unwrap(), []);
+        assert_eq!(removal.record(&store).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_that_started_meanwhile_keeps_its_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, run) = (Store::local(folder.path()).await.unwrap(), RunId::new("maze").unwrap());
+        store.create_text(&Place::Experiment.in_run(&run), "name = \"maze\"").await.unwrap();
+        let removal = Removal::plan(&store, std::slice::from_ref(&run), 7).await.unwrap();
+        let number = removal.record(&store).await.unwrap();
+        let serving = Lock::serve(&store, &Owner::default()).unwrap();
+        let refused = removal.carry_out(&store, number, &Owner::default()).await;
+        assert!(matches!(refused, Err(RunError::Busy { .. })), "{refused:?}");
+        assert_eq!(left(&store, &run).await, 1);
+        drop(serving);
+        let done = removal.carry_out(&store, number, &Owner::default()).await.unwrap();
+        assert_eq!(done.runs, ["maze"]);
     }
 
     #[tokio::test]

@@ -28,7 +28,9 @@ fn claim_path(number: u64) -> Path {
 }
 
 fn claim_number(path: &Path) -> Option<u64> {
-    number::parse(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?)
+    let number = number::parse(path.as_ref().strip_prefix(CLAIMS)?.strip_prefix('/')?);
+    // No claim could follow the last number there is: nobody has made that one.
+    number.filter(|number| *number < u64::MAX)
 }
 
 /// The longest address that a claim holds.

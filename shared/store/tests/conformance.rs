@@ -83,6 +83,9 @@ async fn conforms(store: Store) {
 }
 
 async fn the_last_claim_stands(store: &Store) {
+    // One that no other could follow is nobody's.
+    let stray = Path::from(format!("claims/{}", digits(u64::MAX)));
+    store.create(&stray, Kind::Claim, "stray").await.unwrap();
     let first = Claim::take(store, Nonce(1), "one:7440").await.unwrap();
     let owner = Claim::owner(store).await.unwrap().unwrap();
     assert_eq!((owner.number, owner.address.as_str()), (first.number(), "one:7440"));
