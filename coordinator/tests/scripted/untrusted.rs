@@ -227,7 +227,7 @@ async fn clients_that_only_renew_do_not_hold_a_run_up() {
 #[tokio::test(start_paused = true)]
 async fn many_ids_of_one_principal_do_not_hold_a_run_up() {
     let script = Script::new(EXPERIMENT).await;
-    let calls = script.elsewhere("mallory");
+    let calls = script.untrusted("mallory");
     let mut held: BTreeMap<String, Vec<v1::Grant>> =
         (0..20).map(|number| (format!("mallory-{number}"), vec![])).collect();
     for id in held.keys() {
@@ -262,7 +262,7 @@ async fn many_ids_of_one_principal_do_not_hold_a_run_up() {
     }
     for grant in taken {
         let (head, bodies) = computed("honest", &grant);
-        script.elsewhere("honest").complete(head, bodies).await.unwrap();
+        script.untrusted("honest").complete(head, bodies).await.unwrap();
     }
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());

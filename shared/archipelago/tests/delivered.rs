@@ -219,14 +219,16 @@ fn whoever_continues_what_passes_delivers_what_passes() {
         )
     };
     let (separable, limited) = (adapting("sep-cma"), adapting("lm-ma"));
-    let kinds = [KINDS[0].1, KINDS[1].1, KINDS[2].1, KINDS[3].1, KINDS[5].1, &separable, &limited];
+    let paths = "problem = { kind = \"maze\", operators = { kind = \"path\" } }\n\
+                 algorithm = { kind = \"crowding\", population = 6 }";
+    let kinds = [KINDS[0].1, KINDS[1].1, KINDS[2].1, KINDS[3].1, KINDS[5].1, paths, &separable, &limited];
     let mut continued = 0;
     for (number, kind) in kinds.into_iter().enumerate() {
         epochs(&experiment("lies", kind, "emigrants = \"best\""), |evolver, task, checkpoints, _| {
             let Some(checkpoint) = checkpoints.first() else { return };
             // Every byte of what is small, and some of what is large.
             for at in (0..checkpoint.len()).step_by(1 + checkpoint.len() / 400) {
-                for mask in [1, 0x40, 0x7f, 0xff] {
+                for mask in [1, 2, 0x40, 0x7f, 0xff] {
                     let mut altered = checkpoint.clone();
                     altered[at] ^= mask;
                     if evolver.check_checkpoint(task, &altered).is_err() {
