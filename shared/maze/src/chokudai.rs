@@ -5,7 +5,7 @@ use crate::direction::Direction;
 use crate::goal::{Goal, Objective};
 use crate::heap::{Heap, Keyed};
 use crate::solution::Solution;
-use crate::taken::{Names, TakenRows, is_taken, word_of};
+use crate::taken::{Names, Sets, SmallRows, TakenRows, insert, is_taken, kept_words, word_of};
 use std::hint::select_unpredictable;
 use thiserror::Error;
 
@@ -93,20 +93,31 @@ impl Chokudai {
     /// # Errors
     /// When width or beams are 0, or the search would not fit in memory.
     pub fn solve(&self, board: &Board, turns: Turns) -> Result<Solution, SearchError> {
+        match kept_words(board) {
+            2 => self.solve_with::<SmallRows<2>>(board, turns),
+            16 => self.solve_with::<SmallRows<16>>(board, turns),
+            _ => self.solve_with::<TakenRows>(board, turns),
+        }
+    }
+
+    /// The same with sets of taken cells of a kind that fits the board.
+    fn solve_with<S: Sets>(&self, board: &Board, turns: Turns) -> Result<Solution, SearchError> {
         let points = Objective::new(&Goal::Points, board, turns).expect("points can always be asked for");
-        let mut search = Search::new(board, *self, turns, &points)?;
+        let mut search = Search::<S>::new(board, *self, turns, &points)?;
         let (mut path, mut score) = (Vec::with_capacity(turns.count()), 0);
         while path.len() < turns.count() {
             let depth = match self.horizon {
                 Horizon::Full => turns.count(),
                 Horizon::Remaining => turns.count() - path.len(),
             };
-            let mut plan = search.plan(depth);
+            let best = search.best(depth);
             if self.replan {
-                plan.truncate(1);
+                path.push(best.first());
+                score += search.advance(best.first());
+            } else {
+                path = search.path_to(best, depth);
+                score = path.iter().map(|&way| search.advance(way)).sum();
             }
-            score += plan.iter().map(|&way| search.advance(way)).sum::<u32>();
-            path.append(&mut plan);
         }
         Ok(Solution { path, score, bound: None, evaluations: search.evaluations })
     }
@@ -125,7 +136,7 @@ impl Chokudai {
         if objective.goal().is_points() {
             return self.solve(board, turns);
         }
-        let mut search = Search::new(board, *self, turns, objective)?;
+        let mut search = Search::<TakenRows>::new(board, *self, turns, objective)?;
         let mut path = Vec::with_capacity(turns.count());
         while path.len() < turns.count() && !objective.is_reached(search.progress) {
             let depth = match self.horizon {
@@ -148,9 +159,10 @@ impl Chokudai {
     /// Bytes for one search: the states entered, those expanded, and their sets of taken cells.
     fn memory(&self, board: &Board, turns: Turns) -> usize {
         let expanded = self.width.saturating_mul(self.beams).saturating_mul(turns.count());
-        let state = 4 * size_of::<Entered>() + size_of::<Expanded>();
+        // Each is entered by at most four moves, and named.
+        let state = 5 * size_of::<Entered>() + size_of::<u64>();
         let names = if self.distinct { 4 * 2 * size_of::<u64>() } else { 0 };
-        let sets = self.ring(turns).saturating_mul(TakenRows::words_of(board) * size_of::<u64>());
+        let sets = self.ring(turns).saturating_mul(kept_words(board) * size_of::<u64>());
         expanded.saturating_mul(state + names).saturating_add(sets)
     }
 
@@ -162,13 +174,15 @@ impl Chokudai {
     }
 }
 
-/// A state waiting in its layer, in one word: score, parent, cell and move. Scores take 20 bits and parents
-/// 28, which [`MAX_SEARCH_MEMORY`] keeps them below.
+/// A state waiting in its layer, in one word: score, first move, parent, cell and last move. Scores take 20 bits and
+/// parents 26, which [`MAX_SEARCH_MEMORY`] keeps them below.
 #[derive(Clone, Copy, Debug)]
 struct Entered(u64);
 
 const SCORE_SHIFT: u32 = 44;
+const FIRST_SHIFT: u32 = 42;
 const PARENT_SHIFT: u32 = 16;
+const _: () = assert!(MAX_SEARCH_MEMORY / (6 * size_of::<Entered>()) < 1 << (FIRST_SHIFT - PARENT_SHIFT));
 
 impl Entered {
     /// A move to a cell by a state without score or parent.
@@ -180,8 +194,13 @@ impl Entered {
     #[inline]
     fn after(self, parent: usize, step: Self, pays: bool) -> Self {
         let unpaid = step.0 & ((1 << PARENT_SHIFT) - 1);
-        let score = self.0 >> SCORE_SHIFT << SCORE_SHIFT;
-        Self(score + ((parent as u64) << PARENT_SHIFT) + select_unpredictable(pays, step.0, unpaid))
+        let kept = self.0 >> FIRST_SHIFT << FIRST_SHIFT;
+        Self(kept + ((parent as u64) << PARENT_SHIFT) + select_unpredictable(pays, step.0, unpaid))
+    }
+
+    /// The same state with its last move as the first.
+    fn begun(self) -> Self {
+        Self(self.0 | u64::from(self.way().gene()) << FIRST_SHIFT)
     }
 
     /// The same state with these points added.
@@ -196,7 +215,12 @@ impl Entered {
 
     #[inline]
     fn parent(self) -> usize {
-        (self.0 >> PARENT_SHIFT) as usize & 0xfff_ffff
+        (self.0 >> PARENT_SHIFT) as usize & ((1 << (FIRST_SHIFT - PARENT_SHIFT)) - 1)
+    }
+
+    /// The move from the root that leads to it.
+    fn first(self) -> Direction {
+        Direction::from_gene((self.0 >> FIRST_SHIFT) as u8)
     }
 
     #[inline]
@@ -233,18 +257,9 @@ impl Exits {
 
 impl Keyed for Entered {
     #[inline]
-    fn key(self) -> u32 {
-        self.score()
+    fn outranks(self, other: Self) -> bool {
+        self.0 >> SCORE_SHIFT << SCORE_SHIFT > other.0
     }
-}
-
-/// A state whose moves have been entered.
-#[derive(Clone, Copy, Debug)]
-struct Expanded {
-    parent: u32,
-    way: Direction,
-    /// Names the set of cells whose points it has.
-    name: u64,
 }
 
 /// The furthest state that a search for an objective has seen.
@@ -263,8 +278,8 @@ impl Furthest {
     }
 }
 
-/// One state is the root of all: it is its own parent, and its set stays in row 0.
-struct Search<'a> {
+/// One state is the root of all: it is its own parent.
+struct Search<'a, S> {
     board: &'a Board,
     options: Chokudai,
     objective: &'a Objective,
@@ -273,23 +288,31 @@ struct Search<'a> {
     furthest: Option<Furthest>,
     exits: Vec<Exits>,
     root: Cell,
+    root_taken: Vec<u64>,
     layers: Vec<Heap<Entered>>,
-    names: Vec<Names>,
-    expanded: Vec<Expanded>,
-    taken: TakenRows,
+    /// The states whose moves have been entered.
+    expanded: Vec<Entered>,
+    /// Their sets of taken cells, in a ring.
+    taken: S,
     ring: usize,
+    /// Where states must be distinct: what has been entered in each layer, and the names of the sets of those expanded.
+    names: Vec<Names>,
+    set_names: Vec<u64>,
     evaluations: u64,
 }
 
-impl<'a> Search<'a> {
+impl<'a, S: Sets> Search<'a, S> {
     fn new(
         board: &'a Board,
         options: Chokudai,
         turns: Turns,
         objective: &'a Objective,
     ) -> Result<Self, SearchError> {
+        /// Wider layers grow when they are entered.
+        const MOST_ROOM: usize = 64;
         options.check(board, turns)?;
         let ring = options.ring(turns);
+        let room = MOST_ROOM.min(4 * options.width * options.beams);
         Ok(Self {
             board,
             options,
@@ -298,38 +321,39 @@ impl<'a> Search<'a> {
             furthest: None,
             exits: (0..board.cells() as Cell).map(|cell| Exits::new(board, cell, objective)).collect(),
             root: board.start(),
-            layers: vec![Heap::new(); turns.count() + 1],
-            names: vec![Names::default(); if options.distinct { turns.count() + 1 } else { 0 }],
+            root_taken: vec![0; TakenRows::words_of(board)],
+            layers: (0..=turns.count()).map(|_| Heap::with_room(room)).collect(),
             expanded: Vec::new(),
-            taken: TakenRows::new(board, ring + 1),
+            taken: S::new(board, ring),
             ring,
+            names: vec![Names::default(); if options.distinct { turns.count() + 1 } else { 0 }],
+            set_names: Vec::new(),
             evaluations: 0,
         })
     }
 
-    fn start(&mut self) {
+    fn clear(&mut self) {
         self.layers.iter_mut().for_each(Heap::clear);
         self.names.iter_mut().for_each(Names::clear);
         self.expanded.clear();
-        self.layers[0].push(Entered::by_move(Direction::Up, self.root, 0).ahead_by(self.progress));
+        self.set_names.clear();
     }
 
-    /// The moves that lead to the best state `depth` moves ahead.
-    fn plan(&mut self, depth: usize) -> Vec<Direction> {
-        self.start();
+    /// The best state `depth` moves ahead.
+    fn best(&mut self, depth: usize) -> Entered {
+        self.clear();
         if self.options.distinct {
             self.send_beams::<true, false>(depth);
         } else {
             self.send_beams::<false, false>(depth);
         }
-        let best = self.layers[depth].top().expect("every state has a move, so the last layer has a state");
-        self.path_to(best, depth)
+        self.layers[depth].top().expect("every state has a move, so the last layer has a state")
     }
 
     /// The moves that lead to the furthest state at most `depth` moves ahead, the nearest of equals. Where none is
     /// further than the root, those that survive longest.
     fn plan_for(&mut self, depth: usize) -> Vec<Direction> {
-        self.start();
+        self.clear();
         self.furthest = None;
         if self.options.distinct {
             self.send_beams::<true, true>(depth);
@@ -347,80 +371,122 @@ impl<'a> Search<'a> {
     /// Sends out all beams. Whether states are distinct and whether an objective decides what may be taken is known to
     /// the compiler, because asking at every move costs.
     fn send_beams<const DISTINCT: bool, const RULED: bool>(&mut self, depth: usize) {
-        for beams_left in (0..self.options.beams).rev() {
-            for layer in 0..depth {
+        self.expand_root::<DISTINCT, RULED>();
+        for beam in 1..=self.options.beams {
+            let is_last = beam == self.options.beams;
+            for layer in 1..depth {
                 for states_left in (0..self.options.width).rev() {
-                    // The last one may stay where it is: its layer is not read again.
-                    let is_last = beams_left + states_left == 0;
                     let waiting = &mut self.layers[layer];
-                    let Some(state) = (if is_last { waiting.top() } else { waiting.pop() }) else { break };
+                    // The last beam leaves its last two states where they are, because their layer is not read again.
+                    // With an objective the last one's layer may be: there a walk can end anywhere.
+                    let state = match states_left {
+                        0 if is_last && !RULED && self.options.width > 1 => waiting.second(),
+                        1 if is_last && !RULED => waiting.top(),
+                        0 if is_last => waiting.top(),
+                        _ => waiting.pop(),
+                    };
+                    let Some(state) = state else { break };
                     self.expand::<DISTINCT, RULED>(layer, state);
                 }
             }
         }
     }
 
+    fn expand_root<const DISTINCT: bool, const RULED: bool>(&mut self) {
+        let root = Entered::by_move(Direction::Up, self.root, 0).ahead_by(self.progress);
+        self.taken.set(0, &self.root_taken);
+        self.expanded.push(root);
+        if DISTINCT {
+            self.set_names.push(0);
+        }
+        self.enter_moves::<DISTINCT, RULED, true>(0, 0, root);
+    }
+
     #[inline]
     fn expand<const DISTINCT: bool, const RULED: bool>(&mut self, layer: usize, state: Entered) {
         let index = self.expanded.len();
-        let row = self.row(index);
-        let name = if index == 0 { 0 } else { self.inherit::<DISTINCT>(row, state) };
-        self.expanded.push(Expanded { parent: state.parent() as u32, way: state.way(), name });
-        let taken = self.taken.row(row);
-        let next = &mut self.layers[layer + 1];
-        let exits = &self.exits[usize::from(state.cell())];
-        self.evaluations += exits.count as u64;
-        for &step in exits.steps.iter().take(exits.count) {
-            let pays = !is_taken(taken, step.cell());
-            if RULED && pays {
-                let points = self.board.points(step.cell()).unwrap_or(0);
-                if !self.objective.allows(state.score(), points) {
-                    continue;
-                }
-            }
-            let is_new = !DISTINCT || {
-                let place = word_of(self.exits.len() as u64 + u64::from(step.cell()));
-                self.names[layer + 1].insert(name ^ taking_word(self.board, taken, step.cell()) ^ place)
-            };
-            if is_new {
-                let entered = state.after(index, step, pays);
-                if RULED {
-                    let found = Furthest { state: entered, layer: layer + 1 };
-                    self.furthest = Some(self.furthest.map_or(found, |best| best.or(found)));
-                    if self.objective.is_reached(entered.score()) {
-                        continue;
-                    }
-                }
-                next.push(entered);
-            }
-        }
-    }
-
-    /// Makes the set of a state from its parent's, and gives its name.
-    #[inline]
-    fn inherit<const DISTINCT: bool>(&mut self, row: usize, state: Entered) -> u64 {
-        let parent = self.row(state.parent());
-        let mut name = self.expanded[state.parent()].name;
+        self.expanded.push(state);
+        let (parent, row) = (self.row(state.parent()), self.row(index));
         if DISTINCT {
-            name ^= taking_word(self.board, self.taken.row(parent), state.cell());
+            let word = taking_word(self.board, self.taken.row(parent), state.cell());
+            self.set_names.push(self.set_names[state.parent()] ^ word);
         }
-        self.taken.copy(parent, row);
-        self.taken.insert(row, state.cell());
-        name
+        self.taken.inherit(parent, row, state.cell());
+        self.enter_moves::<DISTINCT, RULED, false>(layer, index, state);
     }
 
-    /// Where the set of an expanded state is kept: a ring behind the root's.
+    /// Enters the moves of an expanded state in the next layer.
+    #[inline]
+    fn enter_moves<const DISTINCT: bool, const RULED: bool, const ROOT: bool>(
+        &mut self,
+        layer: usize,
+        index: usize,
+        state: Entered,
+    ) {
+        let Exits { steps, count } = self.exits[usize::from(state.cell())];
+        self.evaluations += count as u64;
+        if DISTINCT || RULED {
+            for &step in &steps[..count] {
+                let pays = !is_taken(self.taken.row(self.row(index)), step.cell());
+                let child = state.after(index, step, pays);
+                let child = if ROOT { child.begun() } else { child };
+                if self.is_entered::<DISTINCT, RULED>(layer, index, state, (step, pays, child)) {
+                    self.layers[layer + 1].push(child);
+                }
+            }
+            return;
+        }
+        let taken = self.taken.row(self.row(index));
+        let children = steps.map(|step| {
+            let child = state.after(index, step, !is_taken(taken, step.cell()));
+            if ROOT { child.begun() } else { child }
+        });
+        self.layers[layer + 1].push_all(children, count);
+    }
+
+    /// Whether a move of a state is entered: whether the objective allows it and does not end with it, and no other way led
+    /// to the same before.
+    #[inline]
+    fn is_entered<const DISTINCT: bool, const RULED: bool>(
+        &mut self,
+        layer: usize,
+        index: usize,
+        state: Entered,
+        (step, pays, child): (Entered, bool, Entered),
+    ) -> bool {
+        if RULED && pays {
+            let points = self.board.points(step.cell()).unwrap_or(0);
+            if !self.objective.allows(state.score(), points) {
+                return false;
+            }
+        }
+        if DISTINCT {
+            let place = word_of(self.exits.len() as u64 + u64::from(step.cell()));
+            let taken = taking_word(self.board, self.taken.row(self.row(index)), step.cell());
+            if !self.names[layer + 1].insert(self.set_names[index] ^ taken ^ place) {
+                return false;
+            }
+        }
+        if RULED {
+            let found = Furthest { state: child, layer: layer + 1 };
+            self.furthest = Some(self.furthest.map_or(found, |best| best.or(found)));
+            return !self.objective.is_reached(child.score());
+        }
+        true
+    }
+
+    /// Where the set of an expanded state is kept.
     #[inline]
     fn row(&self, index: usize) -> usize {
-        if index == 0 { 0 } else { 1 + ((index - 1) & (self.ring - 1)) }
+        index & (self.ring - 1)
     }
 
     fn path_to(&self, state: Entered, depth: usize) -> Vec<Direction> {
         let mut path = vec![state.way(); depth];
         let mut index = state.parent();
         for way in path[..depth - 1].iter_mut().rev() {
-            *way = self.expanded[index].way;
-            index = self.expanded[index].parent as usize;
+            *way = self.expanded[index].way();
+            index = self.expanded[index].parent();
         }
         path
     }
@@ -428,8 +494,8 @@ impl<'a> Search<'a> {
     /// Makes a move for good, and gives its points.
     fn advance(&mut self, way: Direction) -> u32 {
         self.root = self.board.step(self.root, way).expect("plans consist of possible moves");
-        let pays = !is_taken(self.taken.row(0), self.root);
-        self.taken.insert(0, self.root);
+        let pays = !is_taken(&self.root_taken, self.root);
+        insert(&mut self.root_taken, self.root);
         if pays { u32::from(self.objective.worth(self.board.points(self.root).unwrap_or(0))) } else { 0 }
     }
 }

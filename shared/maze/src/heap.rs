@@ -13,12 +13,14 @@ pub(crate) struct Heap<T> {
 
 /// What a heap orders by.
 pub(crate) trait Keyed: Copy {
-    fn key(self) -> u32;
+    /// Whether its key is strictly higher.
+    fn outranks(self, other: Self) -> bool;
 }
 
 impl<T: Keyed> Heap<T> {
-    pub(crate) fn new() -> Self {
-        Self { items: Vec::new() }
+    /// An empty one with room for this number of items.
+    pub(crate) fn with_room(items: usize) -> Self {
+        Self { items: Vec::with_capacity(items) }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -30,10 +32,45 @@ impl<T: Keyed> Heap<T> {
         self.items.first().copied()
     }
 
+    /// What would be on top after a [`pop`](Self::pop).
+    #[inline]
+    pub(crate) fn second(&self) -> Option<T> {
+        match *self.items.as_slice() {
+            [] | [_] => None,
+            [_, only] => Some(only),
+            // Where there are more, the last of all does not rise to the top; of these two the right one is the last.
+            [_, left, right] => Some(if right.outranks(left) { right } else { left }),
+            [_, left, right, ..] => Some(if left.outranks(right) { left } else { right }),
+        }
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
+        let hole = self.items.len();
         self.items.push(item);
-        self.rise(self.items.len() - 1, item);
+        Self::rise(&mut self.items, hole, item);
+    }
+
+    /// Pushes the first `count` of these, one after the other.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "in registers they are; by a call they would go through memory")]
+    pub(crate) fn push_all(&mut self, [first, second, third, fourth]: [T; 4], count: usize) {
+        let start = self.items.len();
+        self.items.resize(start + 4, first);
+        let items = self.items.as_mut_slice();
+        if count > 0 {
+            Self::rise(items, start, first);
+        }
+        if count > 1 {
+            Self::rise(items, start + 1, second);
+        }
+        if count > 2 {
+            Self::rise(items, start + 2, third);
+        }
+        if count > 3 {
+            Self::rise(items, start + 3, fourth);
+        }
+        self.items.truncate(start + count);
     }
 
     #[inline]
@@ -41,29 +78,29 @@ impl<T: Keyed> Heap<T> {
         let last = self.items.pop()?;
         let Some(&top) = self.items.first() else { return Some(last) };
         let hole = self.sink_hole();
-        self.rise(hole, last);
+        Self::rise(&mut self.items, hole, last);
         Some(top)
     }
 
     #[inline]
-    fn rise(&mut self, mut hole: usize, item: T) {
+    fn rise(items: &mut [T], mut hole: usize, item: T) {
         while hole > 0 {
             let parent = (hole - 1) / 2;
-            let above = self.items[parent];
-            if above.key() >= item.key() {
+            let above = items[parent];
+            if !item.outranks(above) {
                 break;
             }
-            self.items[hole] = above;
+            items[hole] = above;
             hole = parent;
         }
-        self.items[hole] = item;
+        items[hole] = item;
     }
 
     #[inline]
     fn sink_hole(&mut self) -> usize {
         let (mut hole, mut right) = (0, 2);
         while right < self.items.len() {
-            let higher = right - usize::from(self.items[right].key() < self.items[right - 1].key());
+            let higher = right - usize::from(self.items[right - 1].outranks(self.items[right]));
             self.items[hole] = self.items[higher];
             hole = higher;
             right = 2 * hole + 2;
@@ -82,15 +119,24 @@ mod tests {
     use proptest::prelude::*;
 
     impl Keyed for (u32, usize) {
-        fn key(self) -> u32 {
-            self.0
+        fn outranks(self, other: Self) -> bool {
+            self.0 > other.0
         }
+    }
+
+    fn heap(keys: &[u32]) -> Heap<(u32, usize)> {
+        let mut heap = Heap::with_room(0);
+        let items: Vec<(u32, usize)> = keys.iter().copied().zip(0..).collect();
+        for four in items.chunks(4) {
+            let padded = std::array::from_fn(|at| four.get(at).copied().unwrap_or((99, 99)));
+            heap.push_all(padded, four.len());
+        }
+        heap
     }
 
     #[test]
     fn equals_come_out_in_the_order_of_the_cpp_standard_library() {
-        let mut heap = Heap::new();
-        [5, 5, 5, 5, 5, 5].into_iter().enumerate().for_each(|(index, key)| heap.push((key, index)));
+        let mut heap = heap(&[5, 5, 5, 5, 5, 5]);
         let order: Vec<usize> = std::iter::from_fn(|| heap.pop()).map(|(_, index)| index).collect();
         assert_eq!(order, [0, 2, 5, 4, 1, 3]);
     }
@@ -98,14 +144,23 @@ mod tests {
     proptest! {
         #[test]
         fn keys_come_out_sorted_and_none_is_lost(keys in prop::collection::vec(0u32..20, 0..60)) {
-            let mut heap = Heap::new();
-            keys.iter().enumerate().for_each(|(index, &key)| heap.push((key, index)));
+            let mut heap = heap(&keys);
             let out: Vec<(u32, usize)> = std::iter::from_fn(|| heap.pop()).collect();
             prop_assert!(out.is_sorted_by(|a, b| a.0 >= b.0));
             let mut indices: Vec<usize> = out.iter().map(|&(_, index)| index).collect();
             indices.sort_unstable();
             prop_assert_eq!(indices, (0..keys.len()).collect::<Vec<_>>());
             prop_assert!(out.iter().all(|&(key, index)| keys[index] == key));
+        }
+
+        #[test]
+        fn the_second_is_on_top_after_the_first(keys in prop::collection::vec(0u32..4, 0..12)) {
+            let mut heap = heap(&keys);
+            for _ in 0..=keys.len() {
+                let second = heap.second();
+                heap.pop();
+                prop_assert_eq!(heap.top(), second);
+            }
         }
     }
 }

@@ -63,6 +63,76 @@ impl TakenRows {
     }
 }
 
+/// Sets of cells as a search by states keeps them.
+pub(crate) trait Sets {
+    /// `rows` empty sets.
+    fn new(board: &Board, rows: usize) -> Self;
+    fn row(&self, row: usize) -> &[u64];
+    fn set(&mut self, row: usize, from: &[u64]);
+    /// Makes a set that of another and a cell.
+    fn inherit(&mut self, from: usize, to: usize, cell: Cell);
+}
+
+impl Sets for TakenRows {
+    fn new(board: &Board, rows: usize) -> Self {
+        Self::new(board, rows)
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[u64] {
+        self.row(row)
+    }
+
+    fn set(&mut self, row: usize, from: &[u64]) {
+        self.set(row, from);
+    }
+
+    #[inline]
+    fn inherit(&mut self, from: usize, to: usize, cell: Cell) {
+        self.copy(from, to);
+        self.insert(to, cell);
+    }
+}
+
+/// Words in which a search by states keeps a set: some boards have rows of a size that the compiler knows.
+pub(crate) fn kept_words(board: &Board) -> usize {
+    match TakenRows::words_of(board) {
+        ..=2 => 2,
+        9..=16 => 16,
+        words => words,
+    }
+}
+
+/// Sets of cells of a board that needs at most `WORDS` words: copied without a call, which takes longer than the copy.
+pub(crate) struct SmallRows<const WORDS: usize>(Vec<[u64; WORDS]>);
+
+impl<const WORDS: usize> Sets for SmallRows<WORDS> {
+    fn new(_: &Board, rows: usize) -> Self {
+        Self(vec![[0; WORDS]; rows])
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> &[u64] {
+        &self.0[row]
+    }
+
+    fn set(&mut self, row: usize, from: &[u64]) {
+        self.0[row][..from.len()].copy_from_slice(from);
+    }
+
+    #[inline]
+    fn inherit(&mut self, from: usize, to: usize, cell: Cell) {
+        self.0[to] = self.0[from];
+        insert(&mut self.0[to], cell);
+    }
+}
+
+/// Adds a cell to a set.
+#[inline]
+pub(crate) fn insert(row: &mut [u64], cell: Cell) {
+    row[usize::from(cell / 64)] |= 1 << (cell % 64);
+}
+
 /// Whether a row contains a cell.
 #[inline]
 pub(crate) fn is_taken(row: &[u64], cell: Cell) -> bool {
