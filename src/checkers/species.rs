@@ -243,11 +243,11 @@ impl Population {
             None if reference.epoch.is_none() => 0..states.islands(),
             _ => reference.island(&states).await.map(|island| island..island + 1)?,
         };
-        let kind = contender::node_kind(&states)?;
+        let architecture = contender::architecture(&states)?;
         for island in islands {
             let epoch = reference.epoch(&states, island)?;
             for (at, resident) in states.read(island, epoch).await?.residents.iter().enumerate() {
-                let network = contender::network(kind, &resident.genome)?;
+                let network = contender::network(architecture, &resident.genome)?;
                 self.add(format!("{}/{island}.{at}", reference.run), Arc::new(network))?;
             }
         }

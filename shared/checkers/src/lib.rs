@@ -60,7 +60,8 @@ pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
 pub use network::{
-    Learner, Lesson, Moments, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View,
+    Architecture, Learner, Lesson, Moments, Network, NetworkError, NetworkEvaluator, NetworkShape, NodeKind,
+    SimdPath, View,
 };
 pub use notation::MoveError;
 pub use openings::{

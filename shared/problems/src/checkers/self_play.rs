@@ -38,7 +38,7 @@ impl SelfPlay {
     }
 
     fn network(&self, genome: &[f32]) -> Network {
-        Network::new(self.keys.nodes.kind(), genome)
+        Network::new(self.keys.architecture(), genome)
             .expect("genomes have the network's shape and stay in its limits")
     }
 
@@ -168,7 +168,7 @@ impl SelfPlay {
 
     /// The weights whose moments are remembered.
     fn moments(&self) -> Option<usize> {
-        self.keys.learning.moments(self.keys.nodes.kind().weight_count())
+        self.keys.learning.moments(self.keys.architecture().weight_count())
     }
 
     /// Lets those learn who learn, from the lessons of these games, and appends what the island remembers of that.
@@ -239,7 +239,7 @@ impl Problem for SelfPlay {
 
     fn shape(&self) -> Shape<f32> {
         let domain = Interval { low: -WEIGHT_LIMIT, high: WEIGHT_LIMIT };
-        Shape { length: self.keys.nodes.kind().weight_count(), domain }
+        Shape { length: self.keys.architecture().weight_count(), domain }
     }
 
     fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
@@ -295,7 +295,8 @@ impl Problem for SelfPlay {
 
     fn cost(&self) -> Cost {
         // Each ply takes about three times as long as the one before.
-        Cost { nanoseconds: 70_000 * 3_u64.pow(self.keys.depth.min(20)) }
+        let width = self.keys.architecture().shape.width() as u64;
+        Cost { nanoseconds: 70_000 * width * 3_u64.pow(self.keys.depth.min(20)) }
     }
 
     fn found(&self, _founder: Founder, genome: &mut [f32], stream: &mut Stream) {
@@ -348,7 +349,9 @@ impl Problem for SelfPlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BookKey, Choice, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Ties};
+    use super::super::{
+        BookKey, Choice, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Shape, Ties,
+    };
     use super::*;
     use crate::ProblemSpec;
     use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
@@ -480,10 +483,31 @@ mod tests {
     }
 
     #[test]
+    fn networks_of_every_shape_evolve_and_learn() {
+        let digests = [Shape::Paper, Shape::Wide, Shape::Phases].map(|shape| {
+            let keys = Checkers { shape, ..mean_learner() };
+            let evolver = evolver(&keys, comma());
+            let [one, three] = [1, 3].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| epochs(&*evolver, 2))
+            });
+            assert_eq!(one.digest, three.digest, "{shape:?}");
+            let spec = ProblemSpec::Checkers(keys.clone());
+            for resident in evolver.residents(0, &one.state).unwrap() {
+                let file = spec.player_file(&resident.genome).expect("it plays");
+                let player = Network::from_player_file(&file).unwrap();
+                assert_eq!(player.architecture(), keys.architecture());
+            }
+            one.digest
+        });
+        assert!(digests[0] != digests[1] && digests[1] != digests[2]);
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded_and_travels_with_the_island() {
         let keys = mean_learner();
         let problem = keys.problem().unwrap();
-        let weights = keys.nodes.kind().weight_count();
+        let weights = keys.architecture().weight_count();
         assert_eq!(problem.memory_bytes(), 8 + 16 + 8 * weights as u64 + 16 * 900);
         assert_eq!(quick().problem().unwrap().memory_bytes(), 0);
         assert_eq!(ProblemSpec::Checkers(keys.clone()).traits().unwrap().memory, problem.memory_bytes());
