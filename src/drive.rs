@@ -18,7 +18,7 @@ use experiment::{Plan, duration};
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::text::plain;
-use run::RunId;
+use run::{LabelChange, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Nonce, Store};
@@ -34,7 +34,7 @@ const WRITING_UP: Duration = Duration::from_secs(30);
 /// What is to be done.
 pub(crate) enum Wish {
     /// A plan; the players of a tournament were looked up, and their files come along.
-    Submit { plan: Box<Plan>, files: Vec<bytes::Bytes>, fresh: bool },
+    Submit { plan: Box<Plan>, files: Vec<bytes::Bytes>, fresh: bool, labels: LabelChange },
     /// A run of the store.
     Resume(RunId),
     /// A run of the store, with another budget.
@@ -157,7 +157,13 @@ async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting
 
 async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {
     match wish {
-        Wish::Submit { plan, files, fresh } => run_id(&cluster.submit(*plan, files, 0, fresh).await?),
+        Wish::Submit { plan, files, fresh, labels } => {
+            let run = run_id(&cluster.submit(*plan, files, 0, fresh).await?)?;
+            if !labels.is_empty() {
+                cluster.label(run.as_str(), &labels).await?;
+            }
+            Ok(run)
+        }
         Wish::Resume(run) => {
             cluster.resume(&run).await?;
             Ok(run)

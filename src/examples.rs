@@ -53,7 +53,20 @@ const EXAMPLES: &[Examples] = &[
         &[("atoll check examples/quickstart.toml", "show every mistake, and about how long it takes")],
     ),
     (&["schema"], &[("atoll schema --markdown", "print the keys of experiment files as tables")]),
-    (&["runs"], &[("atoll runs --json", "list the runs for a program")]),
+    (
+        &["runs"],
+        &[
+            ("atoll runs --label paper", "list the runs with a label"),
+            ("atoll runs --json", "list the runs for a program"),
+        ],
+    ),
+    (
+        &["label"],
+        &[
+            ("atoll label latest paper figure-3", "add two labels to the newest run"),
+            ("atoll label latest --remove figure-3", "remove one of them"),
+        ],
+    ),
     (&["verify"], &[("atoll verify latest", "check the newest run")]),
     (&["export"], &[("atoll export quickstart --to champions", "write CSV and JSON files to a folder")]),
     (&["report"], &[("atoll report latest --open", "write the report of the newest run and open it")]),

@@ -24,6 +24,7 @@ mod examples;
 mod export;
 mod failure;
 mod init;
+mod label;
 mod level;
 mod log;
 mod look;
@@ -86,6 +87,8 @@ enum Command {
     Schema(check::SchemaArguments),
     /// List the runs of a store
     Runs(runs::Arguments),
+    /// Add labels to a run, or remove them; `atoll runs --label` finds the run by them
+    Label(label::Arguments),
     /// Verify the stored data of a run, and recompute its epochs
     Verify(verify::Arguments),
     /// Repair a damaged run; shows what would be dropped, and asks
@@ -195,6 +198,7 @@ async fn execute(command: Command) -> Result<ExitCode, Failure> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Schema(arguments) => Ok(check::schema(&arguments)),
         Command::Runs(arguments) => runs::run(arguments).await,
+        Command::Label(arguments) => label::run(arguments).await,
         Command::Verify(arguments) => verify::run(arguments).await,
         Command::Repair(arguments) => repair::run(arguments).await,
         Command::Rm(arguments) => removal::rm(arguments).await,

@@ -31,12 +31,12 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[derive(clap::Args)]
 pub(crate) struct Source {
     #[command(flatten)]
-    store: StoreArgument,
+    pub(crate) store: StoreArgument,
     /// A run of a coordinator instead of a local store; also `ATOLL_COORDINATOR`
     #[arg(long, value_name = "URL")]
-    coordinator: Option<String>,
+    pub(crate) coordinator: Option<String>,
     #[command(flatten)]
-    credentials: Credentials,
+    pub(crate) credentials: Credentials,
 }
 
 #[derive(clap::Args)]
@@ -439,5 +439,6 @@ fn status(row: &RunRow) -> v1::RunStatus {
         created: row.created,
         goal_evaluations: row.goal_evaluations,
         goal_milliseconds: row.goal_milliseconds,
+        labels: row.labels.clone(),
     }
 }

@@ -108,7 +108,7 @@ async fn run_there(url: &str, arguments: &Arguments) -> Result<ExitCode, Failure
     let parts = remote.parts(run.as_str()).await?;
     let mut field = Field::sent(&parts, &run, arguments)?;
     let (file, text) = ("ratings.toml".to_owned(), field.tournament(arguments)?.text().to_owned());
-    let request = SubmitRequest { file, text, seed: None, priority: 0, fresh: false, players: vec![] };
+    let request = SubmitRequest { file, text, seed: None, priority: 0, fresh: false, ..SubmitRequest::default() };
     let games = RunId::new(remote.submit(request).await?)?;
     let mut signals = Signals::listen()?;
     let status = tokio::select! {

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::protection::Credentials;
 use crate::run_name::{Choice, Known, choose, refusal};
-use crate::runs::Reached;
+use crate::runs::{LabelColumn, Reached, has_labels};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
 use crate::summary::finite;
@@ -24,7 +24,7 @@ use proto::v1::run_status::{Kind, State};
 use report::text::{number, plain};
 use run::export::Parts;
 use run::summary::RunKind;
-use run::{Lock, RunId};
+use run::{Label, LabelChange, Lock, RunId};
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -82,6 +82,9 @@ pub(crate) struct SubmitArguments {
     /// Start a new run instead of resuming
     #[arg(long)]
     fresh: bool,
+    /// Add a label to the run; may be repeated
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<Label>,
     /// Wait until the run ends
     #[arg(long)]
     wait: bool,
@@ -222,6 +225,10 @@ impl Remote {
                     status.message()
                 ))
             }
+            Code::Unimplemented => {
+                let url = &self.url;
+                Failure::Other(format!("the coordinator at {url} is too old for this command: upgrade it"))
+            }
             _ => Failure::Other(status.message().to_owned()),
         }
     }
@@ -288,6 +295,13 @@ impl Remote {
         Failure::Other(format!(
             "the coordinator at {url} has not answered for {patience}; the run may continue there"
         ))
+    }
+
+    /// Changes the labels of a run; returns all of them.
+    pub(crate) async fn label(&mut self, run: &str, change: &LabelChange) -> Result<Vec<String>, Failure> {
+        let [add, remove] = [&change.add, &change.remove].map(strings);
+        let reply = self.client.label(v1::LabelRequest { run: run.to_owned(), add, remove }).await;
+        reply.map(|reply| reply.into_inner().labels).map_err(|status| self.unsuitable(&status))
     }
 
     /// Gives a worker no more work, or gives it work again.
@@ -430,6 +444,11 @@ fn no_status() -> Failure {
     Failure::Other("expected a status, found nothing".to_owned())
 }
 
+/// Labels as the protocol has them.
+pub(crate) fn strings<'a>(labels: impl IntoIterator<Item = &'a Label>) -> Vec<String> {
+    labels.into_iter().map(ToString::to_string).collect()
+}
+
 /// The coordinator that a command is for, rather than a store: by its flag, or by `ATOLL_COORDINATOR` where no store is
 /// named.
 pub(crate) fn chosen(flag: Option<&String>, store: &StoreArgument) -> Option<String> {
@@ -443,8 +462,9 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let (text, players) = tournament::text_with_player_files(&arguments.file, text)?;
     let mut remote = arguments.coordinator.connect().await?;
     let SubmitArguments { seed, priority, fresh, .. } = arguments;
-    let file = arguments.file.display().to_string();
-    let run = remote.submit(v1::SubmitRequest { file, text, seed, priority, fresh, players }).await?;
+    let (file, labels) = (arguments.file.display().to_string(), strings(&arguments.labels));
+    let request = v1::SubmitRequest { file, text, seed, priority, fresh, players, labels };
+    let run = remote.submit(request).await?;
     if arguments.wait {
         eprintln!("run {run} at {}", remote.url);
         let patience = arguments.give_up_after;
@@ -657,42 +677,51 @@ pub(crate) async fn extend(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs of a coordinator.
-pub(crate) async fn runs(url: &str, credentials: &Credentials, json: bool) -> Result<ExitCode, Failure> {
+/// The runs of a coordinator that have all of these labels.
+pub(crate) async fn runs(
+    url: &str,
+    credentials: &Credentials,
+    labels: &[Label],
+    json: bool,
+) -> Result<ExitCode, Failure> {
     let mut remote = Remote::connect(url, credentials).await?;
     let reply = remote.client.list_runs(v1::ListRunsRequest { with_disk: true }).await;
     let v1::ListRunsReply { runs, disk_bytes } =
         reply.map_err(|status| remote.failure(&status))?.into_inner();
     // An older coordinator measures nothing.
-    let disk = |at: usize| disk_bytes.get(at).copied();
+    let runs = runs.iter().enumerate().map(|(at, run)| (run, disk_bytes.get(at).copied()));
+    let runs: Vec<(&v1::RunStatus, Option<u64>)> =
+        runs.filter(|(run, _)| has_labels(&run.labels, labels)).collect();
     if json {
-        let objects = runs.iter().enumerate().map(|(at, run)| {
+        let objects = runs.iter().map(|(run, disk)| {
             let mut object = listed(run);
-            object["disk_bytes"] = disk(at).into();
+            object["disk_bytes"] = (*disk).into();
             object
         });
         out!("{}", serde_json::Value::Array(objects.collect()));
         return Ok(ExitCode::SUCCESS);
     }
-    let width = runs.iter().map(|run| run.run.len()).max().unwrap_or(3).max(3);
+    let width = runs.iter().map(|(run, _)| run.run.len()).max().unwrap_or(3).max(3);
+    let column = LabelColumn::of(runs.iter().map(|(run, _)| run.labels.as_slice()));
     out!(
-        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  {:>8}  DIGEST OR REASON",
+        "{:<width$}  {:<10}  {:<9} {:>8}  {:>18}  {:>14}  {:>8}{}  DIGEST OR REASON",
         "RUN",
         "KIND",
         "STATE",
         "PRIORITY",
         "PROGRESS",
         "BEST",
-        "DISK"
+        "DISK",
+        column.head()
     );
-    for (at, status) in runs.iter().enumerate() {
+    for (status, disk) in runs {
         let (kind, [done, best]) = (kind(status), reached(status).columns());
         // A run without a digest may have a reason.
         let digest = digest(status).map_or_else(|| plain(&status.reason), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
-        let disk = disk(at).map_or("-".to_owned(), bytes);
+        let (disk, labels) = (disk.map_or("-".to_owned(), bytes), column.cell(&status.labels));
         out!(
-            "{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {disk:>8}  {digest}"
+            "{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {disk:>8}{labels}  {digest}"
         );
     }
     Ok(ExitCode::SUCCESS)
@@ -733,6 +762,7 @@ fn listed(status: &v1::RunStatus) -> serde_json::Value {
         keys.retain(|key, _| key != "generations" && key != "best_fitness");
     }
     object["kind"] = kind(status).into();
+    object["labels"] = status.labels.as_slice().into();
     reached(status).add_to(&mut object);
     object
 }

@@ -12,7 +12,7 @@ use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
-use run::{FinishedRun, Opening, Owner, RunId, StoredRun};
+use run::{FinishedRun, Label, LabelChange, Opening, Owner, RunId, StoredRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Nonce, Store};
@@ -57,6 +57,9 @@ pub(crate) struct RunArguments {
     /// Start a new run instead of resuming
     #[arg(long)]
     fresh: bool,
+    /// Add a label to the run; may be repeated
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<Label>,
     /// Evolve in N worker processes instead of in this one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: Option<u16>,
@@ -119,7 +122,8 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
             served::check_idle(&store, &run_name::of(&plan)?).await?;
         }
         let files = files.into_values().collect();
-        let wish = Wish::Submit { plan: Box::new(plan.clone()), files, fresh: arguments.fresh };
+        let labels = LabelChange::adding(arguments.labels);
+        let wish = Wish::Submit { plan: Box::new(plan.clone()), files, fresh: arguments.fresh, labels };
         Some(drive::here(&store, wish, how, &mut signals).await?)
     };
     if let Some(driven) = driven {
@@ -132,6 +136,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
 /// What a coordinator is asked for. Who plays in a tournament has been looked up.
 fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result<SubmitRequest, Failure> {
     let (file, fresh) = (arguments.file.display().to_string(), arguments.fresh);
+    let labels = remote::strings(&arguments.labels);
     let with_files = match plan {
         Plan::Tournament(games) => Some(games.text().to_owned()),
         Plan::Study(study) if !files.is_empty() => Some(study.text.clone()),
@@ -139,10 +144,10 @@ fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result
     };
     if let Some(text) = with_files {
         let players = files.values().cloned().collect();
-        return Ok(SubmitRequest { file, text, seed: None, priority: 0, fresh, players });
+        return Ok(SubmitRequest { file, text, seed: None, priority: 0, fresh, players, labels });
     }
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
-    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh, players: vec![] })
+    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh, players: vec![], labels })
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failure> {

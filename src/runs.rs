@@ -12,7 +12,7 @@ use archipelago::CellProgress;
 use codec::Standing;
 use report::text::{number, shortened};
 use run::epochs::total;
-use run::{Damage, Recorded, RunId, StoredRun, layout, listing};
+use run::{Damage, Label, Recorded, RunId, StoredRun, layout, listing};
 use std::process::ExitCode;
 use store::Store;
 
@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     coordinator: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
+    /// List only runs that have this label; if repeated, all of them
+    #[arg(long = "label", value_name = "LABEL")]
+    labels: Vec<Label>,
     /// One JSON array on stdout
     #[arg(long)]
     json: bool,
@@ -52,6 +55,35 @@ struct Row {
     digest: Option<String>,
     /// Bytes of its objects; those of a study's parts count for the parts.
     disk: u64,
+    labels: Vec<String>,
+}
+
+/// Whether a run has all of these labels.
+pub(crate) fn has_labels(labels: &[String], wanted: &[Label]) -> bool {
+    wanted.iter().all(|wanted| labels.iter().any(|label| label == wanted.as_str()))
+}
+
+/// The column of a list that shows labels; empty where no run has any.
+pub(crate) struct LabelColumn(usize);
+
+impl LabelColumn {
+    pub(crate) fn of<'a>(labels: impl Iterator<Item = &'a [String]>) -> Self {
+        let widest = labels.map(|labels| labels.join(" ").len()).max().unwrap_or(0);
+        Self(if widest == 0 { 0 } else { widest.max("LABELS".len()) })
+    }
+
+    pub(crate) fn head(&self) -> String {
+        self.padded("LABELS")
+    }
+
+    pub(crate) fn cell(&self, labels: &[String]) -> String {
+        self.padded(&labels.join(" "))
+    }
+
+    fn padded(&self, text: &str) -> String {
+        let width = self.0;
+        if width == 0 { String::new() } else { format!("  {text:<width$}") }
+    }
 }
 
 /// What a run came to: the same of a folder and of a coordinator.
@@ -117,16 +149,23 @@ const WIDTH: usize = 14;
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.store) {
-        return remote::runs(&url, &arguments.credentials, arguments.json).await;
+        return remote::runs(&url, &arguments.credentials, &arguments.labels, arguments.json).await;
     }
     let store = arguments.store.open().await?;
     let mut rows = vec![];
     for run in all(&store).await? {
-        rows.push(row(&store, &run).await);
+        let labels = labels(&store, &run).await;
+        if has_labels(&labels, &arguments.labels) {
+            rows.push(Row { labels, ..row(&store, &run).await });
+        }
     }
     if arguments.json {
         let objects: Vec<serde_json::Value> = rows.iter().map(Row::to_json).collect();
         out!("{}", serde_json::Value::Array(objects));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() && !arguments.labels.is_empty() {
+        eprintln!("no run in {} has these labels", arguments.store.folder().display());
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
@@ -134,25 +173,38 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
+    let column = LabelColumn::of(rows.iter().map(|row| row.labels.as_slice()));
     out!(
-        "{:<width$}  {:<10}  {:<9} {:>18}  {:>WIDTH$}  {:<19}  {:>8}  DIGEST",
+        "{:<width$}  {:<10}  {:<9} {:>18}  {:>WIDTH$}  {:<19}  {:>8}{}  DIGEST",
         "RUN",
         "KIND",
         "STATE",
         "PROGRESS",
         "BEST",
         "CREATED",
-        "DISK"
+        "DISK",
+        column.head()
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
         let (Row { run, kind, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
-        let disk = bytes(row.disk);
+        let (disk, labels) = (bytes(row.disk), column.cell(&row.labels));
         out!(
-            "{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {disk:>8}  {digest}"
+            "{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {disk:>8}{labels}  {digest}"
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The labels of a run. A list is shown whether they can be read or not.
+async fn labels(store: &Store, run: &RunId) -> Vec<String> {
+    match run::labels::read(store, run).await {
+        Ok(labels) => labels.to_strings(),
+        Err(error) => {
+            eprintln!("{run}: labels: {error}");
+            vec![]
+        }
+    }
 }
 
 /// A run that cannot be read is listed as damaged, and the others all the same.
@@ -171,6 +223,7 @@ async fn row(store: &Store, run: &RunId) -> Row {
                 created: "-".to_owned(),
                 digest: None,
                 disk,
+                labels: vec![],
             }
         }
     }
@@ -196,7 +249,7 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
             Reached::Study { parts: study.finished, goal: parts as u64 }
         }
     };
-    Ok(Row { run: run.to_string(), kind, state, reached, created, digest, disk: 0 })
+    Ok(Row { run: run.to_string(), kind, state, reached, created, digest, disk: 0, labels: vec![] })
 }
 
 /// When a run was created.
@@ -227,10 +280,10 @@ fn reached(progress: &CellProgress) -> Reached {
 
 impl Row {
     fn to_json(&self) -> serde_json::Value {
-        let Self { run, kind, state, reached, created, digest, disk } = self;
+        let Self { run, kind, state, reached, created, digest, disk, labels } = self;
         let mut object = serde_json::json!({
             "run": run, "kind": kind, "state": state, "created": created, "digest": digest,
-            "disk_bytes": disk,
+            "disk_bytes": disk, "labels": labels,
         });
         reached.add_to(&mut object);
         object

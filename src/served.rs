@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::run::How;
-use run::{Recorded, RunError, RunEvent, RunId, journal};
+use run::{Lock, Recorded, RunError, RunEvent, RunId, journal};
 use store::{Claim, ClaimOwner, Nonce, Store};
 
 /// The coordinator that has claimed a bucket and answers.
@@ -29,6 +29,18 @@ pub(crate) async fn check_free(store: &Store, how: &How) -> Result<(), Failure> 
         ))),
         None => Ok(()),
     }
+}
+
+/// Rejects a store that a coordinator serves, because what is to be written there is shown by the coordinator as well.
+pub(crate) async fn check_unserved(store: &Store) -> Result<(), Failure> {
+    let server = match Lock::server(store)? {
+        Some(server) => Some(server.to_string()),
+        None => coordinator(store).await?.map(|owner| format!("at {}", owner.address)),
+    };
+    server.map_or(Ok(()), |server| {
+        let advice = "use `--coordinator URL`, so that the coordinator shows the change";
+        Err(Failure::Other(format!("a coordinator serves this store ({server}): {advice}")))
+    })
 }
 
 /// Rejects a run of a bucket that a coordinator works on. A run that the coordinator does not have may be run beside it.

@@ -26,7 +26,7 @@ use proto::calls::WorkerCalls;
 use proto::convert::{self, WireError, Work};
 use proto::v1;
 use proto::v1::complete_reply::DeliveryStatus as WireStatus;
-use run::{Lock, Owner};
+use run::{LabelChange, Labels, Lock, Owner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -337,6 +337,16 @@ impl Cluster {
     /// Gives a run another budget.
     pub async fn extend(&self, run: &str, budget: BudgetKeys) -> Result<(), Rejection> {
         self.change(|state, ticket, now| state.extend(run, budget, ticket, now)).await.map(|_| ())
+    }
+
+    /// Changes the labels of a run; returns all of them. They are no part of what the run computes, so the state only shows
+    /// them.
+    pub async fn label(&self, run: &str, change: &LabelChange) -> Result<Labels, Rejection> {
+        let id = self.look(|state| state.id_of(run))?;
+        let labels = run::labels::change(self.store(), &id, change, self.now().unix).await?;
+        self.apply(|state, _| state.set_labels(run, labels.clone()));
+        self.0.decisions.fetch_add(1, SeqCst);
+        Ok(labels)
     }
 
     /// Gives a worker no more work, or gives it work again; returns whether it is known, by its id or its name.

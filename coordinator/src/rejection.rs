@@ -7,7 +7,7 @@ use experiment::document::Diagnostics;
 use proto::convert::{WireError, Work};
 use run::NameError;
 use run::players::LookUpError;
-use run::{JournalError, RunError, WriteError};
+use run::{JournalError, LabelError, RunError, WriteError};
 use store::StoreError;
 use tonic::Status;
 
@@ -112,6 +112,18 @@ impl From<LookUpError> for Rejection {
         match error {
             LookUpError::Run(error) => Self::Keep(error),
             error => Self::Player(Box::new(error)),
+        }
+    }
+}
+
+impl From<LabelError> for Rejection {
+    fn from(error: LabelError) -> Self {
+        match error {
+            LabelError::Store(error) => error.into(),
+            LabelError::TooMany { run, found } => {
+                let reason = format!("expected at most {} labels, found {found}", run::labels::MOST);
+                Self::Unsuitable { run: run.to_string(), reason }
+            }
         }
     }
 }

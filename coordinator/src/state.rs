@@ -64,7 +64,7 @@ use run::WriteBatch;
 use run::WriteError;
 use run::players::PlayerFiles;
 use run::summary::Outline;
-use run::{ArtifactName, JournalHead, OpenRun, RunError};
+use run::{ArtifactName, JournalHead, Labels, OpenRun, RunError};
 use run::{Pruned, Pruning};
 use runs::Run;
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,6 +256,7 @@ pub(crate) struct Opened {
     pub(crate) state: RunState,
     pub(crate) priority: i32,
     pub(crate) created: u64,
+    pub(crate) labels: Labels,
 }
 
 /// What a run consists of.

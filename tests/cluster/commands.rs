@@ -74,6 +74,41 @@ fn a_run_without_a_worker_waits_and_says_so() {
     assert!(table.lines().next().unwrap().contains("  DISK  "), "{table}");
 }
 
+/// A coordinator stores labels at once, shows them, and knows them after a restart.
+#[test]
+fn runs_of_a_coordinator_have_labels() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let file = folder.file("endless.toml", &endless());
+    let submitted = coordinator.command(&["submit", &file, "--label", "night", "--label", "paper", "--json"]);
+    let run = json(&submitted)["run"].as_str().unwrap().to_owned();
+    let listed = |coordinator: &crate::process::Coordinator, label: &str| {
+        let rows = json(&coordinator.command(&["runs", "--label", label, "--json"]));
+        rows.as_array().unwrap().first().map(|row| row["labels"].clone())
+    };
+    assert_eq!(listed(&coordinator, "night"), Some(serde_json::json!(["night", "paper"])));
+    let changed = json(&coordinator.command(&["label", "latest", "draft", "--remove", "paper", "--json"]));
+    assert_eq!(changed, serde_json::json!({ "run": run, "labels": ["draft", "night"] }));
+    assert_eq!(listed(&coordinator, "paper"), None);
+    let table = text(&coordinator.command(&["runs"]).stdout);
+    assert!(table.contains("  LABELS ") && table.contains("  draft night  "), "{table}");
+    // The coordinator would not know what another process writes.
+    let beside = folder.atoll(&["label", "latest", "beside"]);
+    assert_eq!(beside.status.code(), Some(1));
+    assert!(text(&beside.stderr).contains("use `--coordinator URL`"), "{}", text(&beside.stderr));
+    let wrong = coordinator.command(&["submit", &file, "--label", "Two Words"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let many: Vec<String> = (0..15).map(|number| format!("label-{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let full = coordinator.command(&[&["label", "latest"], &many[..]].concat());
+    assert_eq!(full.status.code(), Some(2));
+    assert!(text(&full.stderr).contains("expected at most 16 labels, found 17"), "{}", text(&full.stderr));
+    json(&coordinator.command(&["label", &run, "late", "--json"]));
+    drop(coordinator);
+    let again = folder.coordinator(&[]);
+    assert_eq!(listed(&again, "late"), Some(serde_json::json!(["draft", "late", "night"])));
+}
+
 #[test]
 fn runs_are_paused_continued_and_cancelled() {
     let folder = Folder::new();

@@ -83,6 +83,11 @@ fn calls(worker: &str, run: &str) -> Vec<Call> {
     let extend = v1::ExtendRequest { run: run.clone(), budget: "{\"generations\": 5000}".to_owned() };
     let plan = v1::PlanRequest { worker: worker(), run: run.clone() };
     let renew = v1::RenewRequest { worker: worker(), renewals: vec![renewal; 3] };
+    let label = v1::LabelRequest {
+        run: run.clone(),
+        add: vec!["one".to_owned(), "two".to_owned()],
+        remove: vec!["three".to_owned()],
+    };
     let view = v1::ViewRequest { path: format!("runs/{run}/events?from=0") };
     [
         ("Worker/Join", join(&worker()).encode_to_vec()),
@@ -98,6 +103,7 @@ fn calls(worker: &str, run: &str) -> Vec<Call> {
         ("Operator/View", view.encode_to_vec()),
         ("Operator/Drain", v1::DrainRequest { worker: worker(), drain: false }.encode_to_vec()),
         ("Operator/Pause", v1::PauseRequest { run: run.clone(), paused: false }.encode_to_vec()),
+        ("Operator/Label", label.encode_to_vec()),
         ("Operator/Export", v1::ExportRequest { run }.encode_to_vec()),
     ]
     .map(|(name, message)| (name, vec![message]))

@@ -114,7 +114,7 @@ fn runs_lists_what_there_is() {
     let runs = place.json(&["runs", "--json"]);
     assert_eq!(
         keys(&runs[0]),
-        ["best_fitness", "created", "digest", "disk_bytes", "generations", "kind", "run", "state"]
+        ["best_fitness", "created", "digest", "disk_bytes", "generations", "kind", "labels", "run", "state"]
     );
     assert!(runs[0]["disk_bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{runs}");
     assert_eq!(runs[0]["run"], run);

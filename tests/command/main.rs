@@ -17,6 +17,7 @@ mod examples;
 mod fuzz;
 mod golden_store;
 mod guarantees;
+mod labels;
 mod ladder;
 mod level;
 mod level_study;

@@ -12,7 +12,7 @@ import tomllib
 
 from blake3 import blake3
 
-KINDS = {"events": 1, "commits": 2, "states": 3, "checkpoints": 4, "jobs": 5, "summaries": 6, "artifacts": 7}
+KINDS = {"events": 1, "commits": 2, "states": 3, "checkpoints": 4, "jobs": 5, "summaries": 6, "artifacts": 7, "labels": 10}
 GUESTS = 2**32 - 1
 
 
@@ -329,6 +329,19 @@ def read_study(run, experiment, events):
     }
 
 
+def read_labels(run):
+    """All labels of a run: those of the newest object."""
+    folder = run / "labels"
+    newest = max(folder.iterdir(), default=None) if folder.exists() else None
+    if newest is None:
+        return []
+    value = Value(body(newest, KINDS["labels"]))
+    labels = [value.text() for _ in range(value.number())]
+    value.number()
+    value.end()
+    return labels
+
+
 def read_run(run):
     text = (run / "experiment.toml").read_text()
     experiment = tomllib.loads(text)
@@ -376,6 +389,7 @@ def read_run(run):
         "digest": finished[-1]["digest"].hex() if finished else None,
         "records": total.hex(),
         "islands": told,
+        "labels": read_labels(run),
         "generations": [json.loads(event["budget"])["generations"] for kind, event in events if kind == "extended"],
         "took": {str(island): [record["took"] for _, record in sorted(records.items())] for island, records in islands.items()},
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::Instant;
 
 /// All calls of workers and operators. Other names are not timed: any caller can invent them.
-const CALLS: [&str; 18] = [
+const CALLS: [&str; 19] = [
     "/atoll.v1.Worker/Join",
     "/atoll.v1.Worker/Acquire",
     "/atoll.v1.Worker/Plan",
@@ -24,6 +24,7 @@ const CALLS: [&str; 18] = [
     "/atoll.v1.Operator/Extend",
     "/atoll.v1.Operator/Export",
     "/atoll.v1.Operator/View",
+    "/atoll.v1.Operator/Label",
     "/atoll.v1.Operator/Drain",
 ];
 

@@ -12,8 +12,9 @@ use experiment::file::BudgetKeys;
 use proto::chunks;
 use proto::v1;
 use proto::v1::operator_server::Operator;
-use run::RunId;
 use run::export;
+use run::{Label, LabelChange, RunId};
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::time::Duration;
 use store::Store;
@@ -35,6 +36,11 @@ async fn sizes(store: &Store, runs: &[v1::RunStatus]) -> Vec<u64> {
     sizes
 }
 
+/// Labels as they came.
+fn parsed(labels: Vec<String>) -> Result<BTreeSet<Label>, Rejection> {
+    Ok(labels.into_iter().map(Label::new).collect::<Result<_, _>>()?)
+}
+
 /// The calls of operators.
 #[derive(Clone)]
 pub(crate) struct OperatorApi {
@@ -51,7 +57,8 @@ impl OperatorApi {
 #[tonic::async_trait]
 impl Operator for OperatorApi {
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
-        let v1::SubmitRequest { file, text, seed, priority, fresh, players } = request.into_inner();
+        let v1::SubmitRequest { file, text, seed, priority, fresh, players, labels } = request.into_inner();
+        let labels = LabelChange::adding(parsed(labels)?);
         if seed.is_some_and(|seed| seed > i64::MAX as u64) {
             return Err(Status::invalid_argument(format!(
                 "expected a seed of at most {}, found more",
@@ -69,7 +76,11 @@ impl Operator for OperatorApi {
         let plan =
             checked.map_err(|error| Status::internal(format!("the check of the experiment: {error}")))?;
         let plan = plan.map_err(Rejection::from)?;
-        let run = self.served.cluster().await?.submit(plan, players, priority, fresh).await?;
+        let cluster = self.served.cluster().await?;
+        let run = cluster.submit(plan, players, priority, fresh).await?;
+        if !labels.is_empty() {
+            cluster.label(&run, &labels).await?;
+        }
         Ok(Response::new(v1::SubmitReply { run }))
     }
 
@@ -137,6 +148,13 @@ impl Operator for OperatorApi {
         let json = self.dashboard.view(path, query, peer).await.map_err(failed)?;
         let json = String::from_utf8(json.into()).map_err(|error| Status::internal(error.to_string()))?;
         Ok(Response::new(v1::ViewReply { json }))
+    }
+
+    async fn label(&self, request: Request<v1::LabelRequest>) -> Result<Response<v1::LabelReply>, Status> {
+        let v1::LabelRequest { run, add, remove } = request.into_inner();
+        let change = LabelChange { add: parsed(add)?, remove: parsed(remove)? };
+        let labels = self.served.cluster().await?.label(&run, &change).await?;
+        Ok(Response::new(v1::LabelReply { labels: labels.to_strings() }))
     }
 
     async fn drain(&self, request: Request<v1::DrainRequest>) -> Result<Response<v1::DrainReply>, Status> {

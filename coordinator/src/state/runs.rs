@@ -17,6 +17,7 @@ use proto::v1::run_status::{Kind, State};
 use run::RunEvent;
 use run::RunId;
 use run::summary::{Outline, RunKind};
+use run::Labels;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub(crate) struct Run {
     /// How many of its results could not be audited.
     pub(super) unaudited: u64,
     pub(super) ending: Option<Ending>,
+    labels: Labels,
 }
 
 /// What a run consists of.
@@ -304,7 +306,7 @@ impl ClusterState {
 
     /// Adds a run that was opened; returns its name.
     pub(crate) fn insert(&mut self, opened: Opened, study: Option<String>) -> String {
-        let Opened { id, body, state, priority, created } = opened;
+        let Opened { id, body, state, priority, created, labels } = opened;
         let name = id.to_string();
         let mut digest = None;
         let body = match body {
@@ -333,13 +335,29 @@ impl ClusterState {
         self.unfinished.retain(|(run, _)| *run != name);
         let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
         let unaudited = self.runs.get(&name).map_or(0, |run| run.unaudited);
-        let mut run =
-            Run { id, body, created, digest, study, changes: VecDeque::new(), unaudited, ending: None };
+        // Labels may have changed while the run was read.
+        let known = self.runs.get_mut(&name).map(|run| std::mem::take(&mut run.labels));
+        let labels = known.filter(|known| known.next > labels.next).unwrap_or(labels);
+        let changes = VecDeque::new();
+        let mut run = Run { id, body, created, digest, study, changes, unaudited, ending: None, labels };
         if !is_open {
             run.body = Body::Closed(run.outline());
         }
         self.runs.insert(name.clone(), run);
         name
+    }
+
+    /// The id of a run that there is.
+    pub(crate) fn id_of(&self, name: &str) -> Result<RunId, Rejection> {
+        let run = self.runs.get(name).ok_or_else(|| QueueError::Unknown(name.to_owned()))?;
+        Ok(run.id.clone())
+    }
+
+    /// Shows other labels of a run, unless newer ones are known.
+    pub(crate) fn set_labels(&mut self, name: &str, labels: Labels) {
+        if let Some(run) = self.runs.get_mut(name).filter(|run| run.labels.next < labels.next) {
+            run.labels = labels;
+        }
     }
 
     /// Names the study that a run belongs to.
@@ -633,6 +651,7 @@ impl ClusterState {
             created: run.created,
             goal_evaluations: budget.and_then(|budget| budget.evaluations),
             goal_milliseconds: wall_time.map(|time| time.as_millis() as u64),
+            labels: run.labels.to_strings(),
         })
     }
 

@@ -284,6 +284,7 @@ pub(crate) fn row(status: v1::RunStatus) -> RunRow {
         leases: status.leases,
         elapsed_milliseconds: status.elapsed_milliseconds,
         created: status.created,
+        labels: status.labels,
         ..RunRow::default()
     };
     row.estimate();

@@ -23,7 +23,7 @@ use run::states::States;
 use run::stored;
 use run::summary::{Ended, Outline, RunKind};
 use run::{
-    FinishedRun, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy, Summary,
+    FinishedRun, Labels, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy, Summary,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -116,7 +116,8 @@ fn listed(id: &RunId, summary: Summary) -> Opened {
         Ended::Cancelled => RunState::Cancelled,
         Ended::Failed(reason) => RunState::Failed(reason),
     };
-    Opened { id: id.clone(), body: OpenedBody::Closed(outline, digest), state, priority, created }
+    let body = OpenedBody::Closed(outline, digest);
+    Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }
 }
 
 /// Why a run is opened.
@@ -132,7 +133,8 @@ impl Opened {
     /// A run that cannot be read, as it is listed.
     pub(crate) fn unread(id: RunId, why: &Rejection) -> Self {
         let state = RunState::Failed(why.to_string());
-        Self { id, body: OpenedBody::Closed(UNREADABLE, None), state, priority: 0, created: 0 }
+        let body = OpenedBody::Closed(UNREADABLE, None);
+        Self { id, body, state, priority: 0, created: 0, labels: Labels::default() }
     }
 }
 
@@ -268,6 +270,13 @@ impl Opener {
     }
 
     async fn read(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
+        // First, because reading the run may begin a term: a store that fails then leaves none behind.
+        let labels = run::labels::read(&self.store, id).await?;
+        let (opened, files) = self.read_run(id, why, now).await?;
+        Ok((Opened { labels, ..opened }, files))
+    }
+
+    async fn read_run(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
         // What has ended is listed without its records. A summary that cannot be read is not needed.
         if why == Why::Start
             && let Ok(Some(summary)) = Summary::read(&self.store, id).await
@@ -331,7 +340,7 @@ impl Opener {
         let state = if continues { RunState::Active } else { state };
         let body = OpenedBody::Evolution(Box::new(open_run));
         let files = RunFiles { journal, jobs: None };
-        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(files)))
+        Ok((Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }, Some(files)))
     }
 
     /// A run that has ended, as it is listed.
@@ -358,7 +367,7 @@ impl Opener {
         let digest = recorded.finished.as_ref().map(|finished| finished.digest);
         let created = recorded.created.as_ref().map_or(0, |created| created.at);
         let body = OpenedBody::Closed(outline, digest);
-        Ok(Opened { id: id.clone(), body, state, priority, created })
+        Ok(Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() })
     }
 
     async fn read_cells(
@@ -473,7 +482,7 @@ impl Opener {
         if !state.is_open() && (!is_asked || is_finished && is_whole) {
             let summary = Summary::read(&self.store, id).await.ok().flatten();
             let body = OpenedBody::Closed(summary.map_or(outline, |summary| summary.outline), known_digest);
-            return Ok((Opened { id: id.clone(), body, state, priority: known, created }, None));
+            return Ok((Opened { id: id.clone(), body, state, priority: known, created, labels: Labels::default() }, None));
         }
         let term = journal.begin(digest, text, opening, batches).await?;
         if is_asked && self.continues(&state) {
@@ -485,7 +494,7 @@ impl Opener {
         let continues = !state.is_open() || is_asked && self.continues(&state);
         let state = if continues { RunState::Active } else { state };
         let body = OpenedBody::Closed(outline, None);
-        Ok((Opened { id: id.clone(), body, state, priority, created }, Some(term)))
+        Ok((Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }, Some(term)))
     }
 
     /// The name of a plan's run, or the first free one beside it. The names of a study's parts are taken.

@@ -98,7 +98,8 @@ impl Copy<'_> {
                 }
             }
         }
-        self.copy_artifacts().await?;
+        self.copy_all(&self.run.artifacts()).await?;
+        self.copy_all(&self.run.labels()).await?;
         for event in &events {
             self.copy(&Place::Event(event.number)).await?;
         }
@@ -189,8 +190,9 @@ impl Copy<'_> {
         Ok(())
     }
 
-    async fn copy_artifacts(&mut self) -> Result<(), RunError> {
-        for path in self.from.list(&self.run.artifacts()).await? {
+    /// Copies all objects of a folder.
+    async fn copy_all(&mut self, folder: &Path) -> Result<(), RunError> {
+        for path in self.from.list(folder).await? {
             if let Some((_, place)) = Place::of(&path) {
                 self.copy(&place).await?;
             }

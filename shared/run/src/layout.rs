@@ -8,6 +8,7 @@
 //! runs/<run>/checkpoints/<island>/<epoch>-<generation>-<attempt>-<term> checkpoint inside an epoch
 //! runs/<run>/jobs/<term>-<n>                                            results of cells and games
 //! runs/<run>/summaries/<n>                                              of a run that ended with its n-th event
+//! runs/<run>/labels/<n>                                                 all labels of a run after its n-th change of them
 //! runs/<run>/artifacts/<name>
 //! runs/<run>/dropped/<n>/<path>                                         what a repair has moved out of the way
 //! removals/<n>/record, removals/<n>/done                                which runs were removed, and that they are
@@ -32,6 +33,7 @@ const STATES: &str = "states";
 const CHECKPOINTS: &str = "checkpoints";
 const JOBS: &str = "jobs";
 const SUMMARIES: &str = "summaries";
+const LABELS: &str = "labels";
 const ARTIFACTS: &str = "artifacts";
 const DROPPED: &str = "dropped";
 
@@ -135,6 +137,11 @@ name! {
     ArtifactName, "artifact name", 120
 }
 
+name! {
+    /// A label of a run, under the rules of [`RunId`].
+    Label, "label", 40
+}
+
 /// The folder that holds all runs.
 pub fn runs() -> Path {
     Path::from(RUNS)
@@ -182,6 +189,11 @@ impl RunId {
         self.folder().join(SUMMARIES)
     }
 
+    /// The folder of labels.
+    pub fn labels(&self) -> Path {
+        self.folder().join(LABELS)
+    }
+
     /// The folder of objects that `atoll repair` has moved out of the way, each below the number of the event that records
     /// the repair.
     pub fn dropped(&self) -> Path {
@@ -226,6 +238,8 @@ pub enum Place {
     },
     /// The summary of a run that ended with this number of events.
     Summary(u64),
+    /// All labels of the run after this change of them.
+    Labels(u64),
     /// A lasting outcome.
     Artifact(ArtifactName),
 }
@@ -259,6 +273,7 @@ impl Place {
                 .join(joined(&[*epoch, *generation, *attempt, *term])),
             Self::Jobs { term, number } => run.jobs().join(joined(&[*term, *number])),
             Self::Summary(n) => run.summaries().join(digits(*n)),
+            Self::Labels(n) => run.labels().join(digits(*n)),
             Self::Artifact(name) => run.artifacts().join(name.as_str()),
         }
     }
@@ -281,6 +296,7 @@ impl Place {
             Self::Checkpoint { .. } => Some(Kind::Checkpoint),
             Self::Jobs { .. } => Some(Kind::Jobs),
             Self::Summary(_) => Some(Kind::Summary),
+            Self::Labels(_) => Some(Kind::Labels),
         }
     }
 
@@ -313,6 +329,7 @@ impl Place {
             }
             JOBS => split(name).map(|[term, number]| Self::Jobs { term, number }),
             SUMMARIES => number(name).map(Self::Summary),
+            LABELS => number(name).map(Self::Labels),
             ARTIFACTS => ArtifactName::new(name).ok().map(Self::Artifact),
             _ => None,
         }

@@ -10,7 +10,7 @@
 //! - [`history`] and [`listing`] are what reports and the dashboard show of it, as plain data.
 //! - [`stored`] reads a run of any kind, and is the one place that decides whether it is damaged; [`study`] is a study and
 //!   its parts.
-//! - [`repair`] makes a damaged run fit together again, [`backup`] copies a run that may be worked on meanwhile.
+//! - [`labels`] are words that people give to runs; [`repair`] makes a damaged run fit together again, [`backup`] copies a run that may be worked on meanwhile.
 //!
 //! This crate deliberately reads no clock, draws nothing at random, computes no epoch, and opens no port.
 //!
@@ -65,6 +65,7 @@ pub mod head;
 pub mod history;
 pub mod jobs;
 pub mod journal;
+pub mod labels;
 pub mod layout;
 pub mod listing;
 pub mod lock;
@@ -91,7 +92,8 @@ pub use finished::FinishedRun;
 pub use fold::{Recorded, Status};
 pub use head::{RunError, RunHead};
 pub use journal::{Journal, JournalError, JournalHead};
-pub use layout::{ArtifactName, NameError, Place, RunId, StateName};
+pub use labels::{LabelChange, LabelError, Labels};
+pub use layout::{ArtifactName, Label, NameError, Place, RunId, StateName};
 pub use lock::Lock;
 pub use open::{Assignment, OpenRun, Opening, create, open, write_experiment};
 pub use pruning::{Pruned, Pruning};

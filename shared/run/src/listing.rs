@@ -7,6 +7,7 @@ use crate::fold::{Recorded, Status};
 use crate::head::RunHead;
 use crate::jobs::{self, StoredJobs};
 use crate::journal::{self, JournalHead};
+use crate::labels;
 use crate::layout::{self, Place, RunId};
 use crate::lock::Lock;
 use crate::record::Commit;
@@ -43,6 +44,13 @@ pub async fn names(store: &Store) -> Result<Vec<RunId>, StoreError> {
 
 /// One run; a run that cannot be read is listed as damaged. Nothing if there is no such run.
 pub async fn row(store: &Store, run: &RunId) -> Option<RunRow> {
+    let row = row_without_labels(store, run).await?;
+    // A list is no place for errors of labels.
+    let labels = labels::read(store, run).await.unwrap_or_default();
+    Some(RunRow { labels: labels.to_strings(), ..row })
+}
+
+async fn row_without_labels(store: &Store, run: &RunId) -> Option<RunRow> {
     match Summary::read(store, run).await {
         Ok(Some(summary)) => {
             return Some(match stored::look(store, run, &summary).await {
@@ -94,8 +102,8 @@ pub async fn whole_row(store: &Store, run: &RunId) -> Option<RunRow> {
     Some(match check(store, run).await {
         Ok(()) => row,
         Err(reason) => {
-            let RunRow { kind, unit, created, priority, .. } = row;
-            RunRow { kind, unit, created, priority, ..damaged(run, &reason) }
+            let RunRow { kind, unit, created, priority, labels, .. } = row;
+            RunRow { kind, unit, created, priority, labels, ..damaged(run, &reason) }
         }
     })
 }

@@ -15,6 +15,7 @@ use crate::fold::Recorded;
 use crate::head::{RunError, RunHead};
 use crate::jobs::{Results, StoredJobs};
 use crate::journal::{self, Event, Journal};
+use crate::labels;
 use crate::layout::{Place, RunId};
 use crate::lock::Lock;
 use crate::open::Opening;
@@ -93,6 +94,7 @@ impl Repair {
             }
         }
         repair.look_at_summaries(store, &events).await?;
+        repair.look_at_labels(store).await?;
         repair.look_at_names(store).await?;
         Ok(repair)
     }
@@ -237,6 +239,18 @@ impl Repair {
                 Ok(_) => "the journal does not explain it".to_owned(),
             };
             self.moved.push((path, reason));
+        }
+        Ok(())
+    }
+
+    async fn look_at_labels(&mut self, store: &Store) -> Result<(), RunError> {
+        for path in store.list(&self.run.labels()).await? {
+            if !matches!(Place::of(&path), Some((_, Place::Labels(_)))) {
+                continue;
+            }
+            if let Err(error) = labels::read_object(store, &path).await {
+                self.moved.push((path, damaged(error.into())?));
+            }
         }
         Ok(())
     }

@@ -48,11 +48,13 @@ pub enum Kind {
     Claim = 8,
     /// A removal of runs, and that it is done.
     Removal = 9,
+    /// The labels of a run.
+    Labels = 10,
 }
 
 impl Kind {
     /// Every kind there is, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Event,
         Self::Commit,
         Self::IslandState,
@@ -62,6 +64,7 @@ impl Kind {
         Self::Artifact,
         Self::Claim,
         Self::Removal,
+        Self::Labels,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -81,6 +84,7 @@ impl fmt::Display for Kind {
             Self::Artifact => "artifact",
             Self::Claim => "claim",
             Self::Removal => "removal",
+            Self::Labels => "labels",
         })
     }
 }

@@ -57,6 +57,9 @@ pub struct RunRow {
     /// The strongest champion of the newest milestone that was measured, if champions are measured.
     #[serde(default)]
     pub strength: Option<StrengthView>,
+    /// The labels that people gave to it, in alphabetical order.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 /// How strong a champion is.
@@ -131,7 +134,7 @@ impl RunRow {
 pub struct RunsQuery {
     /// Only runs in this state; any if empty.
     pub state: String,
-    /// Only runs whose name contains this; any if empty.
+    /// Only runs whose name or one of whose labels contains this; any if empty.
     pub search: String,
     /// The page, counted from 0; the last one if there are fewer.
     pub page: usize,
@@ -166,9 +169,10 @@ impl RunsPage {
         rows.sort_by(|one, other| (other.created, &one.run).cmp(&(one.created, &other.run)));
         let before = predecessors(&rows);
         let search = query.search.to_lowercase();
+        let is_found = |text: &String| text.to_lowercase().contains(&search);
         let is_asked_for = |row: &RunRow| {
             (query.state.is_empty() || row.state == query.state)
-                && (search.is_empty() || row.run.to_lowercase().contains(&search))
+                && (is_found(&row.run) || row.labels.iter().any(is_found))
         };
         let matching = rows.iter().filter(|row| is_asked_for(row)).count();
         let pages = matching.div_ceil(ROWS).max(1);
@@ -517,6 +521,18 @@ mod tests {
 
     fn row(run: &str, state: &str, created: u64) -> RunRow {
         RunRow { run: run.to_owned(), state: state.to_owned(), created, ..RunRow::default() }
+    }
+
+    #[test]
+    fn runs_are_found_by_their_labels() {
+        let rows = [
+            RunRow { labels: vec!["paper".to_owned()], ..row("maze-00000001", "finished", 1) },
+            row("maze-00000002", "finished", 2),
+        ];
+        let found = |search: &str| RunsPage::of(&rows, RunsQuery { search: search.to_owned(), ..RunsQuery::default() });
+        assert_eq!(found("Pap").matching, 1);
+        assert_eq!(found("maze").matching, 2);
+        assert_eq!(found("draft").matching, 0);
     }
 
     #[test]

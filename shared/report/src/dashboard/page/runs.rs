@@ -43,7 +43,7 @@ fn filter(body: &mut String, runs: &RunsPage) {
     let RunsQuery { state: chosen, search, .. } = &runs.query;
     put!(
         body,
-        "<form class=\"filter\" method=\"get\" action=\"/\"><label>Name contains \
+        "<form class=\"filter\" method=\"get\" action=\"/\"><label>Name or label contains \
          <input name=\"search\" value=\"{}\"></label><label>State <select name=\"state\"><option value=\"\">any</option>",
         escaped(search)
     );
@@ -78,6 +78,11 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
     } else {
         format!(" <span class=\"soft\">{}</span>", escaped(&row.kind))
     };
+    let labels = if row.labels.is_empty() {
+        String::new()
+    } else {
+        format!("<br><span class=\"soft\">{}</span>", escaped(&row.labels.join(" · ")))
+    };
     let reason = if row.reason.is_empty() || row.state == "finished" {
         String::new()
     } else {
@@ -94,7 +99,7 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
         format!("<code title=\"{}\">{}</code>", escaped(digest), escaped(&short))
     });
     format!(
-        "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}</td><td class=\"reason\">{}{reason}</td>\
+        "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}{labels}</td><td class=\"reason\">{}{reason}</td>\
          <td class=\"n\">{}</td><td>{}</td><td>{bar} {words}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
          <td>{}</td><td>{digest}</td>",
         state(&row.state),
