@@ -19,11 +19,11 @@ use experiment::{Plan, Tournament};
 use problems::{Checkers, Consult, ProblemSpec, Ties};
 use proto::v1::SubmitRequest;
 use proto::v1::run_status::State;
-use run::RunId;
 use run::export::{self, Parts};
 use run::finished::best_champion;
 use run::players::PlayerFiles;
 use run::states::States;
+use run::{LabelChange, RunId};
 use serde::Deserialize;
 use serde_json::json;
 use std::process::ExitCode;
@@ -88,7 +88,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut field = Field::of(&states, &run, arguments).await?;
     let plan = field.tournament(arguments)?;
     let files = field.files.values().cloned().collect();
-    let wish = Wish::Submit { plan: Box::new(Plan::Tournament(Box::new(plan))), files, fresh: false };
+    let plan = Box::new(Plan::Tournament(Box::new(plan)));
+    let wish = Wish::Submit { plan, files, fresh: false, labels: LabelChange::default() };
     let mut signals = Signals::listen()?;
     let driven = drive::here(&store, wish, &arguments.how, &mut signals).await?;
     if driven.ending == Ending::Stopped {
@@ -108,7 +109,8 @@ async fn run_there(url: &str, arguments: &Arguments) -> Result<ExitCode, Failure
     let parts = remote.parts(run.as_str()).await?;
     let mut field = Field::sent(&parts, &run, arguments)?;
     let (file, text) = ("ratings.toml".to_owned(), field.tournament(arguments)?.text().to_owned());
-    let request = SubmitRequest { file, text, seed: None, priority: 0, fresh: false, ..SubmitRequest::default() };
+    let request =
+        SubmitRequest { file, text, seed: None, priority: 0, fresh: false, ..SubmitRequest::default() };
     let games = RunId::new(remote.submit(request).await?)?;
     let mut signals = Signals::listen()?;
     let status = tokio::select! {

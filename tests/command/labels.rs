@@ -33,7 +33,10 @@ fn runs_get_labels_when_they_start_and_later_and_are_found_by_them() {
     );
     assert_eq!(listed(&place, &["--label", "paper"]).len(), 2);
     assert_eq!(listed(&place, &["--label", "paper", "--label", "figure-3"]).len(), 1, "all that are named");
-    assert_eq!(place.run(&["label", &first, "--remove", "figure-3"]).expect(0).stdout, format!("{first}: paper\n"));
+    assert_eq!(
+        place.run(&["label", &first, "--remove", "figure-3"]).expect(0).stdout,
+        format!("{first}: paper\n")
+    );
     // The same run again: a label is added, and the others stay.
     place.run(&["run", "ones.toml", "--label", "again"]).expect(0);
     assert_eq!(listed(&place, &["--label", "again"]), [(first.clone(), json!(["again", "paper"]))]);
@@ -57,7 +60,9 @@ fn labels_are_no_part_of_a_result_and_go_with_the_run() {
     let found = place.json(&["run", "ones.toml", "--label", "paper", "--json"]);
     assert_eq!((&found["run"], &found["digest"]), (&expected["run"], &expected["digest"]));
     let run = found["run"].as_str().unwrap();
-    let events = |place: &Place| place.objects(run).iter().filter(|file| file.to_string_lossy().contains("/events/")).count();
+    let events = |place: &Place| {
+        place.objects(run).iter().filter(|file| file.to_string_lossy().contains("/events/")).count()
+    };
     let before = events(&place);
     place.run(&["label", run, "draft"]).expect(0);
     assert_eq!(events(&place), before, "a finished run is not opened again");
@@ -75,17 +80,26 @@ fn labels_are_no_part_of_a_result_and_go_with_the_run() {
 fn damaged_labels_are_found_and_repaired_and_the_run_is_whole() {
     let place = Place::new();
     place.write("ones.toml", ONES);
-    let run = place.json(&["run", "ones.toml", "--label", "paper", "--json"])["run"].as_str().unwrap().to_owned();
+    let run =
+        place.json(&["run", "ones.toml", "--label", "paper", "--json"])["run"].as_str().unwrap().to_owned();
     place.run(&["label", &run, "draft"]).expect(0);
     let object = place.store().join("runs").join(&run).join("labels/00000000000000000001");
     let mut bytes = std::fs::read(&object).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&object, bytes).unwrap();
     let rows = place.json(&["runs", "--json"]);
-    assert_eq!((&rows[0]["state"], &rows[0]["labels"]), (&json!("finished"), &json!(["paper"])), "the newest whole ones");
+    assert_eq!(
+        (&rows[0]["state"], &rows[0]["labels"]),
+        (&json!("finished"), &json!(["paper"])),
+        "the newest whole ones"
+    );
     place.run(&["verify", &run]).expect(1);
     let asked = place.run(&["repair", &run]);
-    assert!(asked.stdout.contains("labels/00000000000000000001") || asked.stderr.contains("labels/00000000000000000001"), "{asked:?}");
+    assert!(
+        asked.stdout.contains("labels/00000000000000000001")
+            || asked.stderr.contains("labels/00000000000000000001"),
+        "{asked:?}"
+    );
     place.run(&["label", &run, "other"]).expect(0);
     assert_eq!(listed(&place, &[]), [(run, json!(["other", "paper"]))]);
 }
@@ -110,7 +124,10 @@ fn what_cannot_be_a_label_is_rejected() {
     place.write("ones.toml", ONES);
     place.run(&["run", "ones.toml"]).expect(0);
     for (label, reason) in [
-        ("two words", "expected a label of lowercase letters, digits, `-`, `_` and `.`, found ` ` in `two words`"),
+        (
+            "two words",
+            "expected a label of lowercase letters, digits, `-`, `_` and `.`, found ` ` in `two words`",
+        ),
         ("", "expected a label of 1 to 40 characters, found 0"),
         (&"x".repeat(41), "expected a label of 1 to 40 characters, found 41"),
         (".hidden", "expected a label that begins with a letter or a digit, found `.hidden`"),
@@ -120,7 +137,9 @@ fn what_cannot_be_a_label_is_rejected() {
     }
     let many: Vec<String> = (0..17).map(|number| format!("label-{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    place.run(&[&["label", "latest"], &many[..]].concat()).expect_error(2, &["expected at most 16 labels, found 17"]);
+    place
+        .run(&[&["label", "latest"], &many[..]].concat())
+        .expect_error(2, &["expected at most 16 labels, found 17"]);
     place.run(&["label", "latest"]).expect_error(2, &["LABEL"]);
     place.run(&["label", "lastest", "x"]).expect_error(1, &["there is no run `lastest`"]);
 }

@@ -23,7 +23,8 @@ use run::states::States;
 use run::stored;
 use run::summary::{Ended, Outline, RunKind};
 use run::{
-    FinishedRun, Labels, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy, Summary,
+    FinishedRun, Labels, Opening, Owner, Place, Recorded, RunError, RunHead, RunId, Status, StoredStudy,
+    Summary,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -340,7 +341,10 @@ impl Opener {
         let state = if continues { RunState::Active } else { state };
         let body = OpenedBody::Evolution(Box::new(open_run));
         let files = RunFiles { journal, jobs: None };
-        Ok((Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }, Some(files)))
+        Ok((
+            Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() },
+            Some(files),
+        ))
     }
 
     /// A run that has ended, as it is listed.
@@ -482,7 +486,10 @@ impl Opener {
         if !state.is_open() && (!is_asked || is_finished && is_whole) {
             let summary = Summary::read(&self.store, id).await.ok().flatten();
             let body = OpenedBody::Closed(summary.map_or(outline, |summary| summary.outline), known_digest);
-            return Ok((Opened { id: id.clone(), body, state, priority: known, created, labels: Labels::default() }, None));
+            return Ok((
+                Opened { id: id.clone(), body, state, priority: known, created, labels: Labels::default() },
+                None,
+            ));
         }
         let term = journal.begin(digest, text, opening, batches).await?;
         if is_asked && self.continues(&state) {

@@ -478,6 +478,9 @@ pub struct SubmitRequest {
     /// Player files of a tournament, which names them by their digests.
     #[prost(bytes = "bytes", repeated, tag = "6")]
     pub players: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Labels to add to the run.
+    #[prost(string, repeated, tag = "7")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SubmitReply {
@@ -559,6 +562,9 @@ pub struct RunStatus {
     /// For how long evolution is worked on, if its budget limits the time.
     #[prost(uint64, optional, tag = "14")]
     pub goal_milliseconds: ::core::option::Option<u64>,
+    /// In alphabetical order.
+    #[prost(string, repeated, tag = "15")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Nested message and enum types in `RunStatus`.
 pub mod run_status {
@@ -710,6 +716,21 @@ pub struct ViewReply {
     /// JSON.
     #[prost(string, tag = "1")]
     pub json: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LabelRequest {
+    #[prost(string, tag = "1")]
+    pub run: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "2")]
+    pub add: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "3")]
+    pub remove: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LabelReply {
+    /// All labels of the run after the change.
+    #[prost(string, repeated, tag = "1")]
+    pub labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DrainRequest {
@@ -1886,6 +1907,26 @@ pub mod operator_client {
             req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "View"));
             self.inner.unary(req, path, codec).await
         }
+        /// Adds labels to a run, and removes some. Stored before it is answered, and done again without harm. No result depends on
+        /// labels.
+        pub async fn label(
+            &mut self,
+            request: impl tonic::IntoRequest<super::LabelRequest>,
+        ) -> std::result::Result<tonic::Response<super::LabelReply>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/atoll.v1.Operator/Label");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("atoll.v1.Operator", "Label"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Gives a worker no more work, or gives it work again. It returns what it holds at the next generation. Not written:
         /// a worker that joins another coordinator, or is restarted, is given work.
         pub async fn drain(
@@ -1970,6 +2011,12 @@ pub mod operator_server {
             &self,
             request: tonic::Request<super::ViewRequest>,
         ) -> std::result::Result<tonic::Response<super::ViewReply>, tonic::Status>;
+        /// Adds labels to a run, and removes some. Stored before it is answered, and done again without harm. No result depends on
+        /// labels.
+        async fn label(
+            &self,
+            request: tonic::Request<super::LabelRequest>,
+        ) -> std::result::Result<tonic::Response<super::LabelReply>, tonic::Status>;
         /// Gives a worker no more work, or gives it work again. It returns what it holds at the next generation. Not written:
         /// a worker that joins another coordinator, or is restarted, is given work.
         async fn drain(
@@ -2386,6 +2433,49 @@ pub mod operator_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ViewSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/atoll.v1.Operator/Label" => {
+                    #[allow(non_camel_case_types)]
+                    struct LabelSvc<T: Operator>(pub Arc<T>);
+                    impl<T: Operator> tonic::server::UnaryService<super::LabelRequest>
+                    for LabelSvc<T> {
+                        type Response = super::LabelReply;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::LabelRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Operator>::label(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LabelSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

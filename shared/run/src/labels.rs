@@ -87,7 +87,8 @@ pub async fn read(store: &Store, run: &RunId) -> Result<Labels, StoreError> {
     });
     let mut numbers: Vec<u64> = numbers.collect();
     numbers.sort_unstable();
-    let mut labels = Labels { next: numbers.last().map_or(0, |last| last.saturating_add(1)), ..Labels::default() };
+    let mut labels =
+        Labels { next: numbers.last().map_or(0, |last| last.saturating_add(1)), ..Labels::default() };
     for number in numbers.into_iter().rev() {
         match read_object(store, &Place::Labels(number).in_run(run)).await {
             Ok(names) => {
@@ -115,7 +116,8 @@ pub async fn change(store: &Store, run: &RunId, change: &LabelChange, at: u64) -
     let mut tries = 0;
     loop {
         let Labels { next, names: before } = read(store, run).await?;
-        let names: BTreeSet<Label> = before.union(&change.add).filter(|label| !change.remove.contains(label)).cloned().collect();
+        let names: BTreeSet<Label> =
+            before.union(&change.add).filter(|label| !change.remove.contains(label)).cloned().collect();
         if names == before {
             return Ok(Labels { next, names });
         }

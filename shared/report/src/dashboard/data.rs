@@ -529,7 +529,9 @@ mod tests {
             RunRow { labels: vec!["paper".to_owned()], ..row("maze-00000001", "finished", 1) },
             row("maze-00000002", "finished", 2),
         ];
-        let found = |search: &str| RunsPage::of(&rows, RunsQuery { search: search.to_owned(), ..RunsQuery::default() });
+        let found = |search: &str| {
+            RunsPage::of(&rows, RunsQuery { search: search.to_owned(), ..RunsQuery::default() })
+        };
         assert_eq!(found("Pap").matching, 1);
         assert_eq!(found("maze").matching, 2);
         assert_eq!(found("draft").matching, 0);
