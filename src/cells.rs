@@ -1,7 +1,6 @@
 //! The cells of sweeps and tournaments that a store holds.
 
 use crate::failure::Failure;
-use crate::run::How;
 use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
@@ -13,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 use tournament::{Contestant, EngineCommand};
+use worker::Pool;
 
 /// The plan that a run holds, if it is there.
 async fn plan(store: &Store, run: &RunId) -> Result<Option<Plan>, Failure> {
@@ -82,7 +82,7 @@ pub(crate) async fn compute_again(
     store: &Store,
     run: &RunId,
     progress: &CellProgress,
-    how: &How,
+    pool: &Pool,
 ) -> Result<Vec<(u32, Result<CellResult, String>)>, Failure> {
     let plan = progress.plan();
     // The games of engines are never recomputed, so the engines need not be installed.
@@ -92,5 +92,5 @@ pub(crate) async fn compute_again(
         (number, result.map(|result| result.expect("it is never stopped")))
     };
     let cells: Vec<u32> = progress.done().keys().copied().filter(|&number| plan.is_pure(number)).collect();
-    Ok(how.pool()?.install(|| cells.into_par_iter().map(compute).collect()))
+    Ok(pool.install(|| cells.into_par_iter().map(compute).collect()))
 }

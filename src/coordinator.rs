@@ -110,7 +110,7 @@ pub(crate) struct Arguments {
     /// Keep responding for this long after all runs have ended, so that late workers are notified [default: 0s]
     #[arg(long, value_name = "TIME")]
     linger: Option<String>,
-    /// With --exit-when-done: then stay until one worker has learned of the end, at most for this long [default: 0s]
+    /// With --exit-when-done: after --linger, stay until one worker was notified, at most for this long [default: 0s]
     #[arg(long, value_name = "TIME")]
     await_worker: Option<String>,
 }

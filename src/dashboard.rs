@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 pub(crate) struct Arguments {
     #[command(flatten)]
     store: StoreArgument,
-    /// The address to serve, on loopback; port 0 takes any that is free
+    /// The address to serve, on loopback; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7442")]
     listen: String,
     /// Open the dashboard in a browser (`$BROWSER`, or the default browser)

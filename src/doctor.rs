@@ -33,7 +33,7 @@ const OFF: f64 = 5.0;
 pub(crate) struct Arguments {
     #[command(flatten)]
     coordinator: CoordinatorArguments,
-    /// The certificate authority that workers trust, to see whether they would trust this coordinator
+    /// CA certificate of the workers, to check whether they would trust this coordinator
     #[arg(long, value_name = "FILE", env = "ATOLL_TLS_CA")]
     tls_ca: Option<PathBuf>,
     /// The name by which workers reach the coordinator

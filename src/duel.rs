@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Give the opponent the game's history and the endgame database with 4 pieces
     #[arg(long)]
     opponent_privileges: bool,
-    /// Pairs of games, each from one of the 156 openings of the deck; more only if a player leaves something to chance
+    /// Pairs of games, each from one of the 156 openings of the deck; more only if a player plays at random
     #[arg(long, default_value_t = 156, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
     /// Seed of the players' random choices

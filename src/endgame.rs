@@ -19,7 +19,7 @@ pub(crate) enum Command {
     Build(Build),
     /// Count the wins, losses and draws of each slice
     Stats(Stats),
-    /// Compare random verdicts with those of their successors
+    /// Check random positions against the positions that follow
     Check(Check),
     /// Show the result of a position, and its best moves
     Probe(Probe),
@@ -74,7 +74,7 @@ pub(crate) struct Check {
 
 #[derive(clap::Args)]
 pub(crate) struct Probe {
-    /// The position; of up to 4 pieces the database is built if it is missing
+    /// The position; with up to 4 pieces, a missing database is built
     #[arg(long)]
     fen: String,
     #[command(flatten)]

@@ -126,9 +126,9 @@ enum Form {
     Text,
     /// JSON with the level's figures
     Json,
-    /// A picture; of a lock-and-key level with the visited cells as a heat map and the way
+    /// A picture; a lock-and-key level has a heat map of the visited cells and the path
     Svg,
-    /// The same picture in pixels, for which a file must be given
+    /// The same picture in pixels; needs `--output`
     Png,
     /// A picture of the scores of a Match-3 board
     Histogram,

@@ -135,7 +135,7 @@ struct Options {
     /// beam, chokudai: states expanded in each turn
     #[arg(long, value_name = "STATES", default_value_t = 2)]
     beam_width: usize,
-    /// chokudai: beams sent out
+    /// chokudai: number of beams
     #[arg(long, default_value_t = 2)]
     beams: usize,
     /// beam, chokudai: search once instead of before every move

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Whether there is what runs commands.
+/// Whether this system has a shell.
 pub(crate) fn has_shell() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&path).any(|folder| folder.join("sh").is_file())
 }
 
-/// What runs a command for each run that has ended; nothing if there is none.
+/// A notice that runs the command for each run that has ended; none without a command.
 pub(crate) fn by_command(command: String) -> Option<Notify> {
     if command.is_empty() {
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn by_command(command: String) -> Option<Notify> {
     }))
 }
 
-/// A command and all that it has started, which end with it unless it has ended by itself.
+/// A command and its process group, killed on drop unless the command has ended.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
@@ -49,8 +49,8 @@ impl Drop for Group {
     }
 }
 
-/// Runs a command with what there is to say about a run on its stdin. When it is not waited for any more, all its processes
-/// are killed: a shell alone would leave the rest of a pipeline behind.
+/// Runs a command with the run as JSON on its stdin. When the future is dropped, the whole process group is killed: killing the
+/// shell alone would leave the rest of a pipeline behind.
 async fn run_command(command: &str, row: &RunRow) -> io::Result<ExitStatus> {
     let RunRow { run, kind, state, reason, digest, best, elapsed_milliseconds, .. } = row;
     let told = json!({
@@ -67,11 +67,11 @@ async fn run_command(command: &str, row: &RunRow) -> io::Result<ExitStatus> {
         .spawn()?;
     let mut group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that reads nothing is well too.
+        // A command need not read its stdin.
         let _ = stdin.write_all(format!("{told}\n").as_bytes()).await;
     }
     let status = child.wait().await;
-    // From here on the number may be that of another process.
+    // From here on the process id may be reused.
     group.0 = None;
     status
 }

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Play in a browser: serve a board until Ctrl-C
     #[arg(long, conflicts_with_all = ["clock", "fen", "seed", "pdn"])]
     web: bool,
-    /// The address to serve the board on, on loopback; port 0 takes any that is free
+    /// The address to serve the board on, on loopback; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7443", requires = "web")]
     listen: String,
     /// Open the board in a browser (`$BROWSER`, or the default browser)

@@ -54,7 +54,7 @@ pub(crate) const SILENCE: Duration = Duration::from_mins(10);
 /// The coordinator that a command talks to.
 #[derive(clap::Args, Clone)]
 pub(crate) struct CoordinatorArgument {
-    /// The coordinator; several, between commas, if others stand by
+    /// The coordinator; separate several (standbys) with commas
     #[arg(long = "coordinator", value_name = "URL", env = "ATOLL_COORDINATOR", default_value = DEFAULT)]
     url: String,
     #[command(flatten)]

@@ -40,9 +40,14 @@ pub(crate) struct How {
 impl How {
     /// The threads to compute on.
     pub(crate) fn pool(&self) -> Result<Pool, Failure> {
-        let threads = self.threads.map_or_else(worker::available_threads, usize::from);
-        Ok(Pool::new(threads)?)
+        pool(self.threads)
     }
+}
+
+/// This number of threads, or all that the process may use.
+pub(crate) fn pool(threads: Option<u16>) -> Result<Pool, Failure> {
+    let threads = threads.map_or_else(worker::available_threads, usize::from);
+    Ok(Pool::new(threads)?)
 }
 
 #[derive(clap::Args)]

@@ -7,8 +7,9 @@ mod yardstick;
 
 use crate::cells;
 use crate::failure::Failure;
-use crate::run::How;
+use crate::run::pool;
 use crate::run_name;
+use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use archipelago::cell::CellPlan;
 use archipelago::{Archipelago, CellProgress};
@@ -27,13 +28,20 @@ use run::{Place, RunEvent, RunHead, RunId};
 use std::process::ExitCode;
 use store::{Kind, ObjectDamage, Store, StoreError};
 use summaries::Facts;
+use worker::Pool;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The run to verify
     run: String,
     #[command(flatten)]
-    how: How,
+    store: StoreArgument,
+    /// Number of threads [default: all cores that this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Print the result as one JSON object on stdout
+    #[arg(long)]
+    json: bool,
 }
 
 /// What was found.
@@ -52,14 +60,15 @@ struct Findings {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let store = arguments.how.store.open().await?;
+    let store = arguments.store.open().await?;
     let run = run_name::find(&store, &arguments.run).await?;
     if !run::stored::is_run(&store, &run).await? {
         return Err(run::RunError::Unknown { run }.into());
     }
     let mut findings = Findings::default();
     let mut parts = vec![];
-    check_run(&store, &run, &arguments.how, &mut findings).await?;
+    let pool = pool(arguments.threads)?;
+    check_run(&store, &run, &pool, &mut findings).await?;
     if findings.kind == Some(RunKind::Study) {
         for part in run::study::stored_parts(&store, &run).await? {
             // A part starts when its inputs exist. In a finished study, the digest shows that a part is missing.
@@ -67,17 +76,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
                 continue;
             }
             let mut found = Findings::default();
-            check_run(&store, &part, &arguments.how, &mut found).await?;
+            check_run(&store, &part, &pool, &mut found).await?;
             findings.add_part(&part, &found);
             parts.push((part, found));
         }
     }
-    findings.print(&run, &parts, arguments.how.json);
+    findings.print(&run, &parts, arguments.json);
     Ok(if findings.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Checks one run; of a study only its own objects.
-async fn check_run(store: &Store, run: &RunId, how: &How, findings: &mut Findings) -> Result<(), Failure> {
+async fn check_run(store: &Store, run: &RunId, pool: &Pool, findings: &mut Findings) -> Result<(), Failure> {
     check_objects(store, run, findings).await?;
     let plan = match run::stored::read_plan(store, run).await {
         Ok((plan, _)) => plan,
@@ -96,14 +105,14 @@ async fn check_run(store: &Store, run: &RunId, how: &How, findings: &mut Finding
     match plan {
         Plan::Study(study) => study::check(store, run, *study, findings).await,
         Plan::Single(_) => match Reader::read(store, run).await {
-            Ok(reader) => check_history(store, run, reader, &how.pool()?, findings).await,
+            Ok(reader) => check_history(store, run, reader, pool, findings).await,
             Err(error) => {
                 findings.problems.push(error.to_string());
                 Ok(())
             }
         },
         plan => match CellPlan::of(plan) {
-            Some(plan) => check_cells(store, run, plan, how, findings).await,
+            Some(plan) => check_cells(store, run, plan, pool, findings).await,
             None => Ok(()),
         },
     }
@@ -151,7 +160,7 @@ async fn check_cells(
     store: &Store,
     run: &RunId,
     plan: CellPlan,
-    how: &How,
+    pool: &Pool,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let name = plan.run_id();
@@ -181,7 +190,7 @@ async fn check_cells(
         }
     }
     findings.results += progress.done().len() as u64;
-    for (number, again) in cells::compute_again(store, run, &progress, how).await? {
+    for (number, again) in cells::compute_again(store, run, &progress, pool).await? {
         findings.recomputed += 1;
         let stored = &progress.done()[&number];
         if again.as_ref() != Ok(stored) {
@@ -226,7 +235,7 @@ async fn check_history(
     store: &Store,
     run: &RunId,
     reader: Reader,
-    pool: &worker::Pool,
+    pool: &Pool,
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     findings.problems.extend(reader.damage.iter().map(ToString::to_string));

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     settings: SettingsArguments,
     #[command(flatten)]
     termination: TerminationArguments,
-    /// The coordinator to work for; several, between commas, if others stand by
+    /// The coordinator to work for; separate several (standbys) with commas
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     /// Name shown to people [default: host and process id]
@@ -169,7 +169,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What a worker is made of, as its settings say.
+/// The parts of a worker, by its settings.
 struct Prepared {
     config: Config,
     channels: Vec<Channel>,
@@ -197,7 +197,7 @@ fn urls(settings: &Settings) -> Result<Vec<String>, Failure> {
     Ok(settings.text("coordinator")?.split(',').map(|url| url.trim().to_owned()).collect())
 }
 
-/// Serves health and metrics, if that is asked for. They name no run and hold no secret.
+/// Serves health and metrics if `http` is set. They name no run and hold no secret.
 async fn serve_metrics(
     settings: &Settings,
     measured: Arc<Measured>,
@@ -235,7 +235,7 @@ fn tokens(credentials: &Credentials, urls: &[String]) -> Result<Vec<Token>, Fail
     Ok(tokens)
 }
 
-/// What a worker shows and trusts, read again while it works.
+/// Tokens and certificates of a worker, reloaded while it works.
 struct Reload {
     every: Duration,
     credentials: Credentials,
@@ -271,7 +271,7 @@ impl Reload {
         }
     }
 
-    /// Calls with what is in the files by now, if that is not what was there before.
+    /// New calls with the current contents of the files, if these have changed.
     fn read(&mut self) -> Result<Option<Grpc>, String> {
         let trust = self.credentials.trust().map_err(|error| error.to_string())?;
         let tokens = tokens(&self.credentials, &self.urls).map_err(|error| error.to_string())?;
@@ -305,7 +305,7 @@ fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure>
     let identity = Identity { id, name, version, give_up_after, seed: rand::random(), look: Some(look) };
     let memory_bytes = memory(settings)?;
     let mebibytes: u64 = settings.parsed("cache_mib", "a number of mebibytes")?;
-    // What is kept at hand must not crowd out what is worked on.
+    // The cache must not crowd out the work.
     let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
     let undurable_bytes = cache_bytes.max(LEAST_UNDURABLE);
     let engines = settings.text("engines")?;
@@ -313,7 +313,7 @@ fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure>
     Ok(Config { identity, cache_bytes, undurable_bytes, memory_bytes, engines })
 }
 
-/// Three quarters of what there is: there is more to a process than the work it does.
+/// Three quarters of the available memory: a process needs memory beside its work.
 pub(crate) fn memory_for_work() -> u64 {
     worker::available_memory().map_or(u64::MAX, |bytes| bytes / 4 * 3)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Equal CPU time for a move, in milliseconds: each player gets the nodes it visits in that time
     #[arg(long, conflicts_with_all = ["depth", "nodes"], value_parser = clap::value_parser!(u64).range(1..=600_000))]
     milliseconds: Option<u64>,
-    /// Climb the whole ladder with a player of `--depth` plies: its rating in Elo, where plain material of 4 plies is 0
+    /// Rate a player of `--depth` plies on the whole ladder, in Elo; plain `material` at 4 plies is 0
     #[arg(long, conflicts_with_all = ["nodes", "milliseconds"])]
     ladder: bool,
     /// Knowledge of the player beside the position

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The population: player files (`.acp`), folders of them, in the order of their names, or what a run has evolved:
+    /// The population: player files (`.acp`), folders of player files, or a run:
     /// `RUN` (all islands), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`
     #[arg(required = true)]
     population: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// How far apart neighbours may be [default: the knee of the k-distance curve]
     #[arg(long)]
     epsilon: Option<f64>,
-    /// Neighbours, itself counted, that make a player the core of a species
+    /// Number of neighbours, including itself, that make a player the core of a species
     #[arg(long, default_value_t = SpeciationSettings::default().min_points)]
     min_points: usize,
     /// What to do with players that resemble no other
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Which of equally good moves they play
     #[arg(long, value_enum, default_value = "order")]
     ties: TiesName,
-    /// Let their search know the game so far
+    /// Count positions of the game so far as draws in their search
     #[arg(long)]
     history: bool,
     /// Decides which openings are played, and on which positions players are compared by behaviour

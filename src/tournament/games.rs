@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Only games against this player
     #[arg(long, value_name = "NAME", requires = "player")]
     opponent: Option<String>,
-    /// Only games that the player, or without one Black, won, lost or drew
+    /// Only games that the player (without `--player`, Black) won, lost or drew
     #[arg(long, value_enum)]
     result: Option<ResultName>,
     /// Only games that ended for this reason: `no-move`, `repetition`, `no-progress`, `too-long`, `illegal-move`, `crash`,

@@ -1,4 +1,4 @@
-//! Calls to the coordinator: repeated until it answers, for as long as it is worth waiting.
+//! Calls to the coordinator, retried until it responds or the patience ends.
 
 use crate::backoff::Backoff;
 use crate::connection_probe::ConnectionProbe;
@@ -16,32 +16,32 @@ use tokio::time::Instant;
 use tonic::transport::Endpoint;
 use tonic::{Code, Status};
 
-/// How long one delivery may take that is made again.
+/// The longest time of one repeated delivery.
 const AGAIN: Duration = Duration::from_mins(2);
-/// How long a token may be refused that was accepted before: files of secrets reach machines at different times.
+/// How long a token that was accepted before may be rejected: new secrets reach machines at different times.
 const ROTATION: Duration = Duration::from_mins(2);
-/// How long one may be refused that was never accepted, if nothing else depends on it: long enough for the coordinator to see
-/// that it is no stranger who calls once.
+/// How long a token that was never accepted may be rejected, if nothing else depends on it: long enough for the coordinator to
+/// tell a worker from a stray call.
 pub const REFUSED: Duration = Duration::from_secs(3);
-/// How long a coordinator may take to let a worker in.
+/// The longest time of a join.
 const JOINING: Duration = Duration::from_secs(10);
 /// How long to wait at least before a new token or certificate is shown again.
 const SHOWN_AGAIN: Duration = Duration::from_millis(100);
-/// How much of a body may be on its way.
+/// Bytes of a body that may be in flight.
 const WINDOW: u32 = 4 << 20;
 
-/// Who a worker is, and how it behaves towards its coordinator.
+/// A worker's identity and its patience with the coordinator.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// Different from all other workers'.
     pub id: String,
-    /// For people.
+    /// The display name.
     pub name: String,
     /// The version of the program.
     pub version: String,
     /// How long to wait for a coordinator that does not answer; for ever if not given.
     pub give_up_after: Option<Duration>,
-    /// What the jitter of retries is drawn from.
+    /// The seed of the jitter of retries.
     pub seed: u64,
     /// How to find out whether there can be a connection at all, if no call succeeds.
     pub look: Option<ConnectionProbe>,
@@ -55,10 +55,10 @@ pub enum CallError {
     GaveUp {
         /// For how long.
         after: Duration,
-        /// What the last try came to.
+        /// The error of the last try.
         reason: String,
     },
-    /// The coordinator does not want this worker.
+    /// The coordinator rejects this worker.
     #[error("the coordinator rejects this worker: {0}")]
     Refused(String),
     /// The coordinator has other semantics, or cannot serve before an operator changes something.
@@ -67,10 +67,10 @@ pub enum CallError {
     /// The coordinator does not know this worker's token.
     #[error("the coordinator rejects this worker's token: {0}")]
     Token(String),
-    /// There will never be a connection.
+    /// A connection is impossible.
     #[error("no connection with the coordinator: {0}")]
     Distrust(String),
-    /// The coordinator does not want this call.
+    /// The coordinator rejects this call.
     #[error("the coordinator rejects the call: {0}")]
     Rejected(String),
 }
@@ -98,7 +98,7 @@ pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     trust.apply(endpoint, url)
 }
 
-/// What was delivered and is not durable yet: another coordinator gets it again.
+/// Deliveries that are not durable yet: they are repeated to another coordinator.
 #[derive(Default)]
 struct Undurable {
     /// The coordinator that these deliveries are numbered by, and what it calls the session.
@@ -110,7 +110,7 @@ struct Undurable {
     bytes: usize,
 }
 
-/// Something that was delivered, to be delivered again.
+/// One delivery, to be repeated.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivered {
     pub(crate) head: v1::CompleteHead,
@@ -123,7 +123,7 @@ impl Delivered {
     }
 }
 
-/// When the coordinator was last heard of, at first that the worker began; and whether it ever was.
+/// When the coordinator last responded (at first, the start of the worker), and whether it ever did.
 #[derive(Clone, Copy)]
 struct Heard {
     last: Instant,
@@ -140,7 +140,7 @@ pub(crate) struct Client {
     threads: u32,
     heard: Arc<Mutex<Heard>>,
     undurable: Arc<Mutex<Undurable>>,
-    /// The most bytes that are kept because they are not durable.
+    /// The most bytes of deliveries that are kept until they are durable.
     most_undurable: usize,
     /// Held while results that another coordinator had are delivered again: no other call comes before.
     joining: Arc<AsyncMutex<()>>,
@@ -290,7 +290,7 @@ impl Client {
                     tracing::warn!(reason = status.message(), "not accepted again");
                 }
                 _ => {
-                    // It is gone, too: the next one gets them all.
+                    // This coordinator is gone, too: the next one gets all of them.
                     let mut undurable = self.undurable();
                     undurable.coordinator = Bytes::new();
                     let mut number = undurable.deliveries.last_key_value().map_or(0, |(last, _)| *last);
@@ -435,8 +435,8 @@ impl Client {
         heard.ever && heard.last.elapsed() < time
     }
 
-    /// Why there will never be a connection. There has been none yet: certificates may be changed under way, and then one side
-    /// has the new ones before the other.
+    /// Why a connection is impossible. Asked only before the first connection: when certificates are rotated later, one side has
+    /// the new ones before the other.
     async fn distrust(&self) -> Option<String> {
         match &self.identity.look {
             Some(look) if !self.heard().ever => look.distrust().await,

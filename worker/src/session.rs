@@ -1,4 +1,4 @@
-//! A worker's session: it pulls work, has it done, says how far it is, and delivers.
+//! A worker's session: it pulls work, computes it, renews its leases, and delivers results.
 //!
 //! One loop owns everything; calls and epochs run beside it and report back to it. Nothing here waits for a generation,
 //! so leases are renewed however busy the cores are.
@@ -28,11 +28,11 @@ use tournament::EngineCommand;
 
 /// How long one call for work waits.
 const POLL: Duration = Duration::from_secs(10);
-/// How long an answer may take beyond what it should.
+/// How much later than expected a reply may be.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a generation may continue after a stop was requested, before it is abandoned.
 const DRAINING: Duration = Duration::from_secs(8);
-/// How long the goodbye may take after that.
+/// The longest time of the final `Leave` call.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Epochs shorter than this are fetched ahead, so that no core waits for the network between two of them.
 const SHORT: Duration = Duration::from_secs(1);
@@ -42,26 +42,26 @@ const SHORT: Duration = Duration::from_secs(1);
 pub struct Config {
     /// Who it is.
     pub identity: Identity,
-    /// How many bytes of states are kept at hand.
+    /// Bytes of states to cache.
     pub cache_bytes: usize,
-    /// How many bytes are kept of what was delivered and is not durable yet.
+    /// Bytes of deliveries to keep until they are durable.
     pub undurable_bytes: usize,
-    /// About how many bytes all work together may take at a time.
+    /// Approximate bytes for all work together.
     pub memory_bytes: u64,
     /// How engines are started that take part in tournaments, by their names.
     pub engines: BTreeMap<String, EngineCommand>,
 }
 
-/// How a worker came to its end.
+/// How a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The coordinator said that all runs are finished.
+    /// All runs are finished.
     Done,
     /// All runs have ended, but this one failed.
     Failed(String),
     /// All runs have ended, but this one was cancelled.
     Cancelled(String),
-    /// It was asked to stop, and has given back what it held.
+    /// It was asked to stop, and has returned its leases.
     Drained,
 }
 
@@ -140,7 +140,7 @@ async fn join_and_work(
     session.work(renew_every, shutdown).await
 }
 
-/// What a call came to.
+/// The result of a call.
 enum Answer {
     Acquired { asked: usize, generation: u64, reply: Result<v1::AcquireReply, CallError> },
     Prepared { work: Work, grant: u64, ready: Result<Ready, SupplyError> },
@@ -268,7 +268,7 @@ impl Session {
         (threads + ahead).min(most).saturating_sub(busy + self.asked)
     }
 
-    /// What everything takes that is held.
+    /// The memory of all work that is held.
     fn memory_used(&self) -> u64 {
         self.held.values().map(|held| held.memory).sum()
     }
@@ -498,7 +498,7 @@ impl Session {
         });
     }
 
-    /// Hears from the pool. What belongs to a grant that is gone is not needed any more.
+    /// Handles a message of the pool. Messages of a grant that is gone are ignored.
     fn take(&mut self, report: PieceReport) {
         let (work, grant) = report.of();
         let (work, grant) = (work.clone(), grant);
@@ -532,7 +532,7 @@ impl Session {
         }
     }
 
-    /// Says how far everything is.
+    /// Renews all leases, with their progress.
     fn renew(&mut self) {
         if self.renewing {
             return;
@@ -577,7 +577,7 @@ impl Session {
         }
     }
 
-    /// Leaves off what is not to be worked on for now.
+    /// Returns work that was paused.
     fn pause(&mut self, token: u64) {
         if let Some(work) = self.leased(token) {
             tracing::info!(%work, "paused");
@@ -594,7 +594,7 @@ impl Session {
         }
     }
 
-    /// Says goodbye; the coordinator need not hear it.
+    /// Leaves; the coordinator need not receive it.
     async fn leave(&mut self, end: &SessionEnd) {
         self.answers.abort_all();
         let reason = match end {

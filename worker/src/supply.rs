@@ -1,4 +1,4 @@
-//! From a grant to something that can be run: the experiment and all bodies, at hand or fetched.
+//! Turns a grant into something that can be run: the experiment and all bodies, cached or fetched.
 
 use crate::cache::Cache;
 use crate::client::{CallError, Calls, Client};
@@ -19,9 +19,9 @@ use std::time::Duration;
 use tokio::sync::Mutex as AsyncMutex;
 use tournament::{Contestant, EngineCommand};
 
-/// How long a body may take to come.
+/// The longest time to fetch a body.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Plans that are kept at hand.
+/// Number of cached plans.
 const PLANS: usize = 16;
 
 /// How engines are started, by their names.
@@ -33,10 +33,10 @@ pub(crate) enum SupplyError {
     /// The coordinator does not answer, or takes the grant back.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// What it sent is wrong.
+    /// It sent invalid data.
     #[error("{0}")]
     Wrong(String),
-    /// Something is missing here that others may have: an engine.
+    /// This worker lacks an engine.
     #[error("{0}")]
     Missing(String),
 }
@@ -51,7 +51,7 @@ pub(crate) enum Ready {
 /// A plan whose cells are computed here.
 pub(crate) struct PreparedPlan {
     pub(crate) plan: CellPlan,
-    /// Of a tournament: who plays.
+    /// The players of a tournament.
     pub(crate) contestants: Vec<Contestant>,
 }
 
@@ -121,7 +121,7 @@ enum Prepared {
     Cells(Arc<PreparedPlan>),
 }
 
-/// What has been fetched so far. Clones share it.
+/// A cache of fetched plans and states, shared by clones.
 #[derive(Clone)]
 pub(crate) struct Supply {
     client: Client,
@@ -138,7 +138,7 @@ impl Supply {
         Self { client, plans: Arc::default(), states, engines: Arc::new(engines), inline }
     }
 
-    /// Keeps a state at hand, because the next epoch of its island will begin with it.
+    /// Caches a state, because the next epoch of its island starts from it.
     pub(crate) fn keep(&self, run: &str, island: u32, outcome: Digest, state: &Bytes) {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).put(run, island, outcome, state);
     }
@@ -245,7 +245,7 @@ impl Supply {
     ) -> Result<(EpochTask, Option<Bytes>), SupplyError> {
         let v1::Task { until, before, packets, checkpoint, .. } = wire;
         let mut task = EpochTask { island, epoch, until, state: None, packets: vec![] };
-        // What a checkpoint holds has state and immigrants in it already.
+        // A checkpoint already contains state and immigrants.
         if let Some(checkpoint) = checkpoint {
             return Ok((task, Some(self.body(work, checkpoint).await?)));
         }
@@ -259,7 +259,7 @@ impl Supply {
         Ok((task, None))
     }
 
-    /// The state that an epoch left behind, at hand or with the emigrants that its digest speaks of as well.
+    /// The state at the end of an epoch, from the cache or fetched with the emigrants that its digest covers as well.
     async fn state(&self, work: &Work, island: u32, remains: v1::Remains) -> Result<Bytes, SupplyError> {
         let v1::Remains { digest, state_length, departure_length, inline } = remains;
         let digest = convert::digest("before.digest", &digest).map_err(wrong)?;

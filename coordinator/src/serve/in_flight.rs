@@ -1,5 +1,5 @@
-//! How much may be on its way: bytes of calls that have not ended, of each address and of all. It holds before a call is
-//! permitted, and before anything of it is read.
+//! Limits on the bytes of unfinished calls, for each address and for all. They apply before a call is authenticated and before
+//! any of it is read.
 
 use super::call_times::{CallTimes, Timer};
 use super::connections::Caller;
@@ -20,20 +20,20 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-/// Bytes on their way from one address, or one /64 network of IPv6.
+/// Bytes in flight from one address, or from one /64 network of IPv6.
 pub(crate) const OF_ONE_PEER: u64 = 64 << 20;
-/// Bytes on their way from all addresses.
+/// Bytes in flight from all addresses.
 pub(crate) const OF_ALL: u64 = 256 << 20;
 /// This fraction of both is for small calls only, so that a flood of large bodies leaves room for renewals, leases
 /// and the calls of operators.
 const RESERVED: u64 = 8;
 /// A call is small as long as its head and what has come of its body are not longer than this.
 const SMALL_CALL: u64 = 16 << 10;
-/// What a call costs before anything of its body has come.
+/// What a call counts for before its body arrives.
 const OF_A_CALL: u64 = 4 << 10;
 /// The longest body of a call that delivers nothing: lists of leases, and names.
 const SMALL_BODY: u64 = 512 << 10;
-/// Calls that need no token, and are counted apart: whoever makes many of them leaves no less room for others.
+/// Calls that need no token. They are counted separately, so that a flood of them does not shut out other calls.
 const OPEN_TO_ALL: &str = "/grpc.health.v1.Health/";
 /// Of these the one whose reply never ends: such calls are counted apart from probes.
 const WATCHING: &str = "/grpc.health.v1.Health/Watch";
@@ -41,13 +41,13 @@ const WATCHING: &str = "/grpc.health.v1.Health/Watch";
 const OPEN_BODY: u64 = 1 << 10;
 /// How long such a body may take.
 const OPEN_TIME: Duration = Duration::from_secs(5);
-/// Bytes of such calls on their way from one address, and from all.
+/// Bytes of such calls in flight from one address, and from all.
 const OPEN_OF_ONE_PEER: u64 = 1 << 20;
 const OPEN_OF_ALL: u64 = 16 << 20;
 /// How long a reply may take that is not small, beside a second for each 256 KiB of it: it takes room until it is read.
 const READ_TIME: Duration = Duration::from_secs(20);
 const SLOWEST_READER: u64 = 256 << 10;
-/// How long a call waits for its refusal, without its body: a flood that is answered at once comes back at once.
+/// The delay of a rejection: a flood that is answered at once comes back at once.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The calls whose bodies have limits of their own.
 const DELIVERING: [&str; 3] =
@@ -386,7 +386,7 @@ impl HttpBody for Counted {
             };
             self.left = left;
             if !self.call.take(length) {
-                // What still comes is dropped as it comes.
+                // The rest of the body is dropped as it arrives.
                 self.body = Body::empty();
                 self.refused = Some(Box::pin(tokio::time::sleep(PAUSE)));
                 return self.poll_frame(cx);
@@ -426,7 +426,7 @@ mod tests {
         assert!(counts.all == 0 && counts.of_peers.is_empty(), "{counts:?}");
     }
 
-    /// A body of which some bytes come, and perhaps nothing more for ever.
+    /// A body that stops after some bytes.
     struct Part {
         bytes: Option<Bytes>,
         ends: bool,

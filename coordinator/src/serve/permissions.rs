@@ -1,6 +1,6 @@
-//! Who may call, and how often: tokens for each right, and a pace for each peer.
+//! Who may call, and how often: tokens for each right, and a rate for each peer.
 //!
-//! Of a token only its hash is kept, and hashes are compared in constant time, so that neither a dump of memory nor
+//! Only hashes of tokens are kept, and hashes are compared in constant time, so that neither a dump of memory nor
 //! the time of a rejection reveals anything about it.
 
 use super::connections::Caller;
@@ -20,13 +20,13 @@ use tonic::{Request, Status};
 const SHORTEST: usize = 16;
 /// The most tokens of one right.
 const MOST: usize = 100;
-/// The most peers whose pace is remembered.
+/// The most peers whose rate is remembered.
 const MOST_PEERS: usize = 10_000;
 
 /// Tokens that cannot be used. What was found is not shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// One is too short, or holds something else.
+    /// One is too short, or has invalid characters.
     #[error("expected tokens of at least {SHORTEST} visible ASCII characters, found another as number {0}")]
     Weak(usize),
     /// There are too many.
@@ -37,12 +37,12 @@ pub enum TokenError {
     None,
 }
 
-/// Tokens of one right, any of which is valid: so that they can be changed one after the other.
+/// The valid tokens of one right: several, so that tokens can be rotated.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Tokens(Vec<blake3::Hash>);
 
 impl Tokens {
-    /// Reads tokens that stand on lines of their own, or between spaces or commas. Lines that begin with `#` are none.
+    /// Parses tokens separated by lines, spaces or commas. Lines that begin with `#` are comments.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let words = lines.flat_map(|line| line.split([' ', '\t', ',', '\r'])).filter(|word| !word.is_empty());
@@ -70,7 +70,7 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// Whether this is one of them. All are looked at, whichever it is.
+    /// Whether this is one of them. All are compared, in constant time.
     fn accepts(&self, token: &str) -> bool {
         let hash = blake3::hash(token.as_bytes());
         self.0.iter().fold(false, |accepted, known| (*known == hash) | accepted)
@@ -118,7 +118,7 @@ impl Permissions {
         !all.iter().all(|tokens| tokens.is_empty())
     }
 
-    /// Lets a caller with the right pass, by the value of the `authorization` header.
+    /// Admits a caller that has the right, by the value of the `authorization` header.
     pub(crate) fn check(&self, right: Right, header: Option<&str>) -> Result<(), Refused> {
         if !self.wants_tokens() {
             return Ok(());
@@ -138,13 +138,13 @@ impl Permissions {
         }
     }
 
-    /// What stands for the token of a viewer or an operator in a session: the token cannot be learnt from it.
+    /// The fingerprint that represents a token of a viewer or operator in a session; it does not reveal the token.
     pub(crate) fn fingerprint(&self, token: &str) -> Option<String> {
         let is_known = self.operators.accepts(token) | self.viewers.accepts(token);
         is_known.then(|| fingerprint(&blake3::hash(token.as_bytes())))
     }
 
-    /// Whether the token behind a fingerprint may look, and whether it may act, by now.
+    /// Whether the token behind a fingerprint may currently look, and whether it may act.
     pub(crate) fn rights_of(&self, shown: &str) -> (bool, bool) {
         let is_one_of = |tokens: &Tokens| tokens.0.iter().any(|token| fingerprint(token) == shown);
         let (views, operates) = (is_one_of(&self.viewers), is_one_of(&self.operators));
@@ -330,7 +330,7 @@ impl Interceptor for PermissionInterceptor {
     }
 }
 
-/// How often each peer has called: a bucket that fills with time, and of which each call takes one.
+/// The rate of each peer: a token bucket that fills with time; each call takes one token.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit(Mutex<BTreeMap<IpAddr, Bucket>>);
 
@@ -349,7 +349,7 @@ impl RateLimit {
         let (most, peer) = (f64::from(per_second), principal::network(peer));
         let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if peers.len() >= MOST_PEERS {
-            // Who has been silent for a second has a full bucket, as a newcomer has.
+            // After a second of silence the bucket is full, as that of a new peer.
             peers.retain(|_, bucket| now.saturating_duration_since(bucket.filled) < Duration::from_secs(1));
         }
         let bucket = peers.entry(peer).or_insert(Bucket { left: most, filled: now });

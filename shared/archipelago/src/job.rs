@@ -1,5 +1,5 @@
-//! Jobs beside epochs and cells: what a plan needs from what another run has evolved. Each is a pure function of its
-//! description and of inputs that are named by their digests, so any worker may compute it, however often.
+//! Jobs beside epochs and cells: guests, champions and species that a plan takes from other runs. A job is a pure function of
+//! its description and of inputs named by their digests, so any worker may compute it, any number of times.
 
 use bincode::{Decode, Encode};
 use bytes::Bytes;
@@ -43,7 +43,7 @@ pub enum Job {
         /// Whether the ensemble is wanted.
         ensemble: bool,
     },
-    /// What the champion of one state scores against a player of the frozen ladder.
+    /// The score of the champion of one state against a player of the frozen ladder.
     Strength {
         /// The experiment that evolved it.
         experiment: String,
@@ -58,7 +58,7 @@ pub enum Job {
     },
 }
 
-/// What a job came to: files, in order.
+/// The result of a job: files, in order.
 pub type JobResult = Vec<Vec<u8>>;
 
 /// A job that cannot be computed.
@@ -260,7 +260,7 @@ pub fn wants_ensemble(tournament: &Tournament, look_up: &LookUp) -> bool {
     look_up.species && players.any(|player| player.ensemble.as_ref() == Some(&look_up.reference))
 }
 
-/// Whether this can be what a look-up came to: as many files as it takes, each of which is a player.
+/// Whether this can be the result of a look-up: the right number of files, each of them a player.
 pub fn is_found(tournament: &Tournament, look_up: &LookUp, result: &JobResult) -> bool {
     let least = 1 + usize::from(wants_ensemble(tournament, look_up));
     let is_enough = if look_up.species { result.len() >= least } else { result.len() == 1 };

@@ -29,12 +29,12 @@ pub enum SpeciationError {
         /// Whose they are.
         network: usize,
     },
-    /// A distance that nothing can be near by.
+    /// An invalid epsilon.
     #[error("expected an epsilon of 0 or more, found `{0}`")]
     Epsilon(f64),
 }
 
-/// The species of a population, and what they scored among themselves.
+/// The species of a population, and the scores of their round robins.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Speciation {
     distance: Distance,
@@ -80,12 +80,12 @@ impl Speciation {
         Ok(Self { distance: settings.distance, dbscan, clustering, species, standings, projection })
     }
 
-    /// By what networks were alike.
+    /// The distance by which networks were compared.
     pub fn distance(&self) -> Distance {
         self.distance
     }
 
-    /// What counted as dense.
+    /// The density that was used.
     pub fn dbscan(&self) -> Dbscan {
         self.dbscan
     }
@@ -95,7 +95,7 @@ impl Speciation {
         &self.clustering
     }
 
-    /// The species that came of them.
+    /// The species.
     pub fn species(&self) -> &Species {
         &self.species
     }
@@ -105,7 +105,7 @@ impl Speciation {
         &self.standings
     }
 
-    /// Where the networks lie in a plane.
+    /// The networks as points in a plane.
     pub fn projection(&self) -> &Projection {
         &self.projection
     }

@@ -1,4 +1,4 @@
-//! Who leaves an island at the end of an epoch, and whom those who arrive replace.
+//! Which individuals leave an island at the end of an epoch, and which ones immigrants replace.
 
 use crate::algorithm::Algorithm;
 use crate::gene::Gene;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
-    /// How many individuals leave at the end of an epoch.
+    /// Number of emigrants at the end of an epoch.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub count: u32,
-    /// Who leaves.
+    /// Which individuals leave.
     pub emigrants: Emigrants,
     /// Whom immigrants replace.
     pub replacement: Replacement,
@@ -74,19 +74,19 @@ pub enum Transfer {
     Move,
 }
 
-/// For each neighbour that gets any: which of those who left.
+/// The positions of the emigrants for each neighbour that gets any.
 pub type Shares = Vec<(u32, Vec<u32>)>;
 
-/// Who left an island at the end of an epoch.
+/// The emigrants of an island at the end of an epoch.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Departure<G: Gene> {
     /// The emigrants, in the order in which they were chosen.
     pub emigrants: PackedPopulation<G>,
-    /// For each neighbour that gets any: which of the emigrants.
+    /// The positions of the emigrants for each neighbour that gets any.
     pub shares: Shares,
-    /// Those that other islands play against, and do not breed.
+    /// Opponents for other islands, which play against them and do not breed them.
     pub opponents: PackedPopulation<G>,
-    /// For each neighbour that gets any: which of the opponents.
+    /// The positions of the opponents for each neighbour that gets any.
     pub opponent_shares: Shares,
 }
 
@@ -169,15 +169,15 @@ pub fn deal(count: usize, neighbours: &[u32], transfer: Transfer) -> Vec<(u32, V
 
 /// Immigrants from one island, unpacked and judged.
 pub struct Immigrants<G: Gene> {
-    /// Where they come from.
+    /// The island that they come from.
     pub from: u32,
     /// The epoch at whose end they left.
     pub epoch: u64,
-    /// Themselves, in their order of rank at home.
+    /// The individuals, by their rank at home.
     pub individuals: Population<G>,
 }
 
-/// Lets immigrants in, island after island, each in order; `vacant` lists the places of those who moved away.
+/// Admits immigrants, island by island, each in order; `vacant` lists the places of individuals that moved away.
 pub fn settle<P: Problem>(
     problem: &P,
     algorithm: &Algorithm,

@@ -8,13 +8,13 @@ use evolution::digest::Digest;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
-/// What the games of a study are called among its parts.
+/// The name of the tournament among the parts of a study.
 pub const GAMES: &str = "tournament";
 
 /// A checked study.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its experiments, each after those whose champions it takes.
     pub parts: Vec<Part>,
@@ -60,7 +60,7 @@ impl Study {
         Ok(Self { name, parts: in_order(document, parts)?, tournament, text: document.to_toml() })
     }
 
-    /// The digest of all of its experiments, their budgets, who is whose guest, and the tournament that follows.
+    /// The digest of its experiments, their budgets and guests, and its tournament.
     pub fn digest(&self) -> Digest {
         let words = self.parts.iter().flat_map(|part| {
             let guests = part.guests.clone().unwrap_or_default();

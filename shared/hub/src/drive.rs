@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Why an engine can't continue; its opponent may call that a forfeit.
+/// Why an engine can't continue. In a game this may count as a forfeit.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// It can't be started.
@@ -33,7 +33,7 @@ pub enum HubError {
     /// It answered with a move that can't be played.
     #[error("the engine's move: {0}")]
     Move(#[from] MoveError),
-    /// It says that something is wrong.
+    /// It reports an error.
     #[error("the engine says: {0}")]
     Complaint(String),
     /// It wants to continue a game that has ended.
@@ -51,8 +51,8 @@ pub struct HubEngine {
 }
 
 impl HubEngine {
-    /// Starts an engine and waits until it is ready. Each answer may take as long as `patience`, moves that and the
-    /// time that is given for them.
+    /// Starts an engine and waits until it is ready. Each reply may take `patience`; a move may take its thinking time as
+    /// well.
     ///
     /// # Errors
     /// If it can't be started, or does not speak Hub.
@@ -85,7 +85,7 @@ impl HubEngine {
             match line.command.as_str() {
                 "wait" => break,
                 "id" => line.value("name").unwrap_or_default().clone_into(&mut self.name),
-                // Only to engines that have the parameter: others refuse what they don't know.
+                // Only to engines that have the parameter: others reject unknown parameters.
                 "param" if line.value("name") == Some("variant") => {
                     self.send("set-param name=variant value=english", "wait")?;
                 }
@@ -101,7 +101,7 @@ impl HubEngine {
         self.patience = patience;
     }
 
-    /// What it calls itself.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -117,7 +117,7 @@ impl HubEngine {
     /// The move it plays in a game, within limits.
     ///
     /// # Errors
-    /// If it takes too long, has gone, or answers with what is no legal move.
+    /// If it takes too long, has exited, or replies with an illegal move.
     pub fn choose(&mut self, game: &Game, limits: &Limits) -> Result<Move, HubError> {
         if game.outcome().is_some() {
             return Err(HubError::Over);
@@ -181,7 +181,7 @@ fn level(limits: &Limits) -> String {
     format!("level depth={}{}{}", limits.depth, nodes.unwrap_or_default(), time.unwrap_or_default())
 }
 
-/// An engine as a player. One that fails loses: it chooses nothing any more, and keeps the reason.
+/// An engine as a player. If it fails, it loses: it makes no further moves, and keeps the reason.
 pub struct HubPlayer {
     engine: HubEngine,
     limits: Limits,

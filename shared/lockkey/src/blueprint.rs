@@ -1,4 +1,4 @@
-//! Levels from genomes: flat slices of bytes, any of which makes a solvable level.
+//! Levels from genomes: flat byte slices. Every genome makes a solvable level.
 
 use crate::grid::{Cell, Direction, Grid};
 use crate::level::{Colour, Level};
@@ -24,14 +24,14 @@ pub struct Blueprint {
     pub pairs: u8,
     /// How passages are laid out.
     pub maze: Maze,
-    /// Passages opened beyond the spanning tree, each of which makes a loop.
+    /// Passages opened beyond the spanning tree; each makes a loop.
     pub loops: u16,
-    /// Colours shared out among the pairs; as many as there are pairs if not given, and then the level is paired.
+    /// Colours of the pairs. Default: one colour for each pair, which makes the level paired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colours: Option<u8>,
 }
 
-/// Why no level can be made by a blueprint.
+/// Why a blueprint is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BlueprintError {
     /// A side too short or too long.
@@ -42,7 +42,7 @@ pub enum BlueprintError {
         /// Rows asked for.
         height: u8,
     },
-    /// More pairs than always find room.
+    /// More pairs than always fit.
     #[error("expected at most {most} pairs on a grid of this size, found `{found}`")]
     Pairs {
         /// How many there may be.
@@ -83,7 +83,7 @@ impl Default for Blueprint {
 }
 
 impl Blueprint {
-    /// Says why no level can be made by this, if so.
+    /// Checks that levels can be made by this blueprint.
     ///
     /// # Errors
     /// The first [`BlueprintError`] found.
@@ -140,7 +140,7 @@ pub struct Builder {
     genes: Vec<u8>,
 }
 
-/// Choices that leave something no place are varied this often before a plain arrangement is taken.
+/// How often choices that leave no room are varied before a plain arrangement is used.
 const ATTEMPTS: u16 = 64;
 
 impl Builder {
@@ -161,7 +161,7 @@ impl Builder {
         })
     }
 
-    /// What it builds by.
+    /// The blueprint.
     pub fn blueprint(&self) -> &Blueprint {
         &self.blueprint
     }

@@ -34,8 +34,8 @@ impl Step {
     }
 }
 
-/// Scores genomes on one board: a gene for each turn, 0 to 3 for up, down, left and right, of which only the
-/// two lowest bits count.
+/// Scores genomes on one board. A genome has a gene for each turn: 0 to 3 for up, down, left and right; only the two lowest
+/// bits count.
 ///
 /// It keeps the marks of the cells already taken from one call to the next, so every thread has its own (half
 /// a megabyte).

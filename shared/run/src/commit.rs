@@ -1,9 +1,8 @@
-//! Group commit: what has been done in a run and is not written yet.
+//! Group commit: results of a run that are not written yet.
 //!
-//! Epochs may be far shorter than it takes to store one, so they are collected and written together; a crash then
-//! costs what was not written yet, and it is computed again to the same bits. This is pure bookkeeping: note what is
-//! done, take a batch of objects, write it without holding any lock, and settle it. Until a batch is settled, newer
-//! results wait.
+//! An epoch may be much shorter than a durable write, so epochs are collected and written together. A crash loses what was
+//! not written yet; it is computed again, to the same bits. This is pure bookkeeping: note results, take a batch of objects,
+//! write it without holding any lock, and settle it. Until a batch is settled, newer results wait.
 //!
 //! After every commit, the run can be resumed from everything that is durable: each island has its states from the last
 //! epoch on that is durable on all islands, and everything that it took from others is durable with it.
@@ -22,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::StoreError;
 
-/// How many records, and how many bytes of milestones, may wait to be written.
+/// The most records, and the most bytes of milestones, that may wait to be written.
 const MAX_PENDING: usize = 1024;
 const MAX_PENDING_BYTES: usize = 64 << 20;
 /// Of a run with a yardstick, how many of the newest records of an island are remembered beside those whose states are
@@ -31,7 +30,7 @@ const REMEMBERED: u64 = 16;
 /// How many islands are pruned together.
 const PRUNED_AT_ONCE: usize = 64;
 
-/// Why something of a run could not be written.
+/// Why a write of a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The store failed.
@@ -58,7 +57,7 @@ impl WriteError {
         matches!(self, Self::Store(_) | Self::Journal(JournalError::Store(_)))
     }
 
-    /// Whether the store failed, which says nothing of what it holds, and a retry may succeed.
+    /// Whether the store failed without a statement about its contents, so that a retry may succeed.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Store(error) | Self::Journal(JournalError::Store(error)) => {
@@ -86,18 +85,18 @@ pub struct GroupCommit {
     names: Names,
     journal: JournalHead,
     islands: Vec<Kept>,
-    /// The commit that is being written, or could not be: it is written as it is, and before any other.
+    /// The commit that is being written, or failed: it is written unchanged, before any other.
     unsettled: Option<Arc<CommitWrite>>,
     next: u64,
-    /// What is in no commit yet: how many records, and how many bytes of milestones.
+    /// Not in a commit yet: number of records, and bytes of milestones.
     pending: (usize, usize),
-    /// Islands of which something was written since they were last pruned.
+    /// Islands with writes since they were last pruned.
     unpruned: BTreeSet<u32>,
     /// Whether records are remembered, because champions of stored states are measured.
     is_measured: bool,
 }
 
-/// What the names of new objects have in common.
+/// The parts that the names of new objects share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
     /// The number of the event that opened the term.
@@ -115,7 +114,7 @@ impl Names {
     }
 }
 
-/// What is kept of one island.
+/// One island.
 #[derive(Clone, Debug, Default, Hash)]
 struct Kept {
     /// Records that are not in a commit yet.
@@ -252,7 +251,7 @@ impl GroupCommit {
         self.islands[island as usize].inside = Some(CheckpointWrite { generation, of, stored });
     }
 
-    /// How much is pending, in multiples of what should be written however short the time.
+    /// The pending amount as a multiple of the amount that is written at once, whatever the time.
     pub fn weight(&self) -> usize {
         let (records, bytes) = self.pending;
         (records / MAX_PENDING).max(bytes / MAX_PENDING_BYTES)
@@ -264,7 +263,7 @@ impl GroupCommit {
         self.pending = (records, milestones.map(|(_, left)| left.state.len()).sum());
     }
 
-    /// The generations of an island that a crash would cost now.
+    /// The generations of an island that a crash would lose now.
     pub fn at_stake(&self, island: u32) -> u64 {
         let kept = &self.islands[island as usize];
         let last = kept.pending.last().map(|last| last.mark.standing.generation).or(kept.committing);
@@ -276,7 +275,7 @@ impl GroupCommit {
         self.islands[island as usize].written
     }
 
-    /// Whether something of an island is not written yet.
+    /// Whether an island has results that are not written yet.
     pub fn is_unwritten(&self, island: u32) -> bool {
         self.islands[island as usize].is_unwritten()
     }
@@ -359,7 +358,7 @@ impl GroupCommit {
         }
     }
 
-    /// What retention does not keep of some islands of which something was written; nothing if there is none.
+    /// What retention does not keep of some of the islands with new writes; none if there is nothing to delete.
     pub fn pruning(&mut self, archipelago: &Archipelago) -> Option<Pruning> {
         let safe = self.safe(archipelago);
         while !self.unpruned.is_empty() {
@@ -375,7 +374,7 @@ impl GroupCommit {
         None
     }
 
-    /// Has all islands pruned, whether something was written of them or not.
+    /// Marks all islands for pruning, also those without new writes.
     pub fn prune_everything(&mut self) {
         self.unpruned.extend(0..self.islands.len() as u32);
     }
@@ -408,7 +407,7 @@ impl GroupCommit {
         slowest.min(archipelago.complete_epochs()).saturating_sub(1)
     }
 
-    /// Sets aside what is in no commit yet of epochs after the last one that counts.
+    /// Sets aside pending records of epochs after the last one that counts.
     pub fn set_aside_beyond(&mut self, epoch: u64) {
         for kept in &mut self.islands {
             let (records, milestones) = &mut kept.beyond;

@@ -1,4 +1,4 @@
-//! Removing runs: a record at the level of the store is written first, and nothing is deleted that it does not explain.
+//! Removing runs: a record is written to the store first, and only objects that it explains are deleted.
 //!
 //! A record names each run and the digests of its events. The events are deleted last, so that a run whose removal was
 //! interrupted is still known by them: [`pending`] finds its record, and [`Removal::carry_out`] continues. Where an event
@@ -26,7 +26,7 @@ pub struct RemovedRun {
     pub run: String,
     /// The digests of the bodies of its events, by their numbers; none for an event that cannot be read.
     pub events: Vec<(u64, Option<Digest>)>,
-    /// How many objects it had.
+    /// Number of its objects.
     pub objects: u64,
     /// The bytes of these objects.
     pub bytes: u64,
@@ -41,14 +41,14 @@ pub struct Removal {
     pub runs: Vec<RemovedRun>,
 }
 
-/// What a removal came to.
+/// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// The runs of which nothing is left.
+    /// The runs that were removed.
     pub runs: Vec<String>,
-    /// How many objects were deleted.
+    /// Number of deleted objects.
     pub objects: u64,
-    /// Runs that were worked on since the record was written: nothing of them was deleted.
+    /// Runs that have changed since the record was written: none of their objects was deleted.
     pub changed: Vec<String>,
 }
 
@@ -70,14 +70,14 @@ pub async fn study_of(store: &Store, run: &RunId) -> Result<Option<RunId>, RunEr
     Ok(None)
 }
 
-/// A run and the parts of it that are there.
+/// A run and its parts that exist.
 ///
 /// # Errors
 /// If the store fails.
 pub async fn with_parts(store: &Store, run: &RunId) -> Result<Vec<RunId>, RunError> {
     let parts = match study::stored_parts(store, run).await {
         Ok(parts) => parts,
-        // What cannot be read as a study is removed alone.
+        // A run that cannot be read as a study is removed alone.
         Err(error) if has_no_plan(&error) => vec![],
         Err(error) => return Err(error),
     };
@@ -90,7 +90,7 @@ pub async fn with_parts(store: &Store, run: &RunId) -> Result<Vec<RunId>, RunErr
     Ok(runs)
 }
 
-/// Whether there is no plan that can be read, rather than that the store fails.
+/// Whether the run has no readable plan, as opposed to a store that fails.
 fn has_no_plan(error: &RunError) -> bool {
     matches!(error, RunError::Unknown { .. } | RunError::Damaged { .. } | RunError::Experiment { .. })
 }
@@ -137,7 +137,8 @@ impl Removal {
     /// Deletes what a record explains, and records that it is done.
     ///
     /// # Errors
-    /// [`RunError::Busy`] if a process has one of the runs, or a coordinator serves the store; or if the store fails. The record stays pending.
+    /// [`RunError::Busy`] if a process works on one of the runs or a coordinator serves the store; or if the store fails. The record
+    /// stays pending.
     pub async fn carry_out(&self, store: &Store, number: u64, owner: &Owner) -> Result<Removed, RunError> {
         let mut locked = vec![];
         for removed in &self.runs {

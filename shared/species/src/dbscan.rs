@@ -8,7 +8,7 @@ use crate::kinds::{Noise, Species};
 pub struct Dbscan {
     /// Points at most so far apart are neighbours. None are if this is negative or NaN.
     pub epsilon: f64,
-    /// A point with this number of neighbours, itself counted, is a core point.
+    /// A point with this number of neighbours, including itself, is a core point.
     pub min_points: usize,
 }
 
@@ -25,7 +25,7 @@ pub struct Clustering {
 }
 
 impl Dbscan {
-    /// As many as span a volume in which a cluster can be dense, and a species that can play a round robin.
+    /// The default: the fewest points of a dense cluster, and of a species that can play a round robin.
     pub const MIN_POINTS: usize = 4;
 
     /// The clusters of these points.
@@ -89,8 +89,7 @@ impl Clustering {
         self.labels.iter().enumerate().filter_map(|(point, label)| label.is_none().then_some(point))
     }
 
-    /// Clusters as species, and noise as one wants it. Where no species comes of it, because no cluster does, all
-    /// points are one: they are equal.
+    /// Clusters as species, and noise by the given rule. Without any cluster all points are equal, and form one species.
     pub fn species(&self, noise: Noise, distances: &Distances) -> Species {
         let labels = match noise {
             _ if self.clusters == 0 && noise != Noise::Own => vec![Some(0); self.labels.len()],

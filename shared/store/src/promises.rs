@@ -1,7 +1,7 @@
 //! Whether a store keeps its promises, by trying it out: many writers race to create one object.
 //!
-//! A store that lets two of them win would let two coordinators write the same event, and a run would be lost. What
-//! is tried is what services differ in; that they keep what they have acknowledged cannot be tried from outside.
+//! If a store lets two of them win, two coordinators could write the same event, and a run would be lost. The trial covers
+//! what services differ in. That acknowledged writes are durable cannot be tested from outside.
 
 use crate::claim::Nonce;
 use crate::error::StoreError;
@@ -11,28 +11,28 @@ use object_store::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::JoinSet;
 
-/// The folder of what a store is tried out with, deleted at once.
+/// The folder of trial objects, deleted after the trial.
 const TRIALS: &str = "trials";
-/// The size of what is raced with: large enough to take some time to write.
+/// The size of the objects that writers race to create: large enough to take some time to write.
 const BODY: usize = 64 << 10;
 
-/// How thorough a trial is.
+/// The size of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
-    /// How many writers race.
+    /// Number of writers that race.
     pub writers: u32,
-    /// How often they do.
+    /// Number of races.
     pub rounds: u32,
 }
 
 impl Trial {
-    /// What a coordinator does at its start.
+    /// The trial at the start of a coordinator.
     pub const SHORT: Self = Self { writers: 8, rounds: 2 };
     /// The trial of `atoll doctor`.
     pub const THOROUGH: Self = Self { writers: 16, rounds: 20 };
 }
 
-/// What a store was found to be.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Tried {
     /// The longest that one creation took.
@@ -51,28 +51,28 @@ pub enum BrokenPromise {
          Amazon S3, or a local folder"
     )]
     Winners {
-        /// How many raced.
+        /// Number of writers.
         writers: u32,
-        /// How many writers were told that they had won.
+        /// Number of writers that the store reported as the winner.
         winners: usize,
     },
-    /// What is there was not written by the winner.
+    /// The stored object was not written by the winner.
     #[error("expected the object of the one writer that won, found another's: what is created does not stay")]
     Replaced,
-    /// What was created is not listed.
+    /// A created object is not listed.
     #[error(
         "expected {expected} objects in the listing right after they were created, found {found}: listings lag"
     )]
     Unlisted {
-        /// How many there are.
+        /// Number of objects.
         expected: u32,
-        /// How many were listed.
+        /// Number of listed objects.
         found: usize,
     },
-    /// What was deleted is still there.
+    /// A deleted object still exists.
     #[error("expected an object to be gone right after it was deleted, found it: reads lag behind writes")]
     Undeleted,
-    /// It did not do at all what it was asked.
+    /// A call failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -139,7 +139,7 @@ async fn race(store: &Store, path: &Path, writers: u32) -> Result<Duration, Brok
     Ok(slowest)
 }
 
-/// What only this writer writes.
+/// The body that only this writer writes.
 fn body(writer: u32) -> Vec<u8> {
     writer.to_le_bytes().repeat(BODY / 4)
 }

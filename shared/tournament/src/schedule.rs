@@ -1,4 +1,4 @@
-//! Who meets whom, from where, in numbered batches.
+//! Pairings and openings, in numbered batches.
 
 use crate::duel::Pair;
 use crate::record::PlayedPair;
@@ -20,8 +20,8 @@ pub enum Format {
 
 /// All games of a tournament, before the first one is played.
 ///
-/// Batches are numbered round by round: each pairing's first batch comes before any second one. So all pairings come
-/// along at the same pace, and what a sequential test makes needless has mostly not been begun.
+/// Batches are numbered round by round: each pairing's first batch comes before any second one. So all pairings advance at the
+/// same pace, and most batches that a sequential test makes unnecessary have not started.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pairings: Vec<[usize; 2]>,
@@ -43,8 +43,8 @@ impl Schedule {
     /// The pairs of one batch: a twelfth of the deck.
     pub const BATCH: usize = 13;
 
-    /// Games of players of these teams. Players of one team do not meet. Each two others play `openings` openings of
-    /// the deck, drawn by the seed where these are not all, repeated this number of times.
+    /// The games of these teams. Players of one team do not meet. Every other two players play `openings` openings of the deck
+    /// (drawn by the seed if fewer than all), repeated this number of times.
     pub fn new(
         teams: &[&str],
         format: Format,
@@ -113,8 +113,8 @@ impl Schedule {
     }
 }
 
-/// Openings that follow each other in the deck are alike, so it is gone through in strides: wherever a match stops,
-/// it has seen all of the deck.
+/// Neighbouring openings of the deck are similar, so the deck is traversed in strides: a match that stops early has
+/// sampled the whole deck.
 fn pairs(deck: &'static [Opening], openings: usize, rounds: usize, seed: u64) -> Vec<Pair> {
     let drawn = stratified_openings(deck, openings, seed);
     let stride = stride(drawn.len());
@@ -129,10 +129,10 @@ fn stride(count: usize) -> usize {
     (count * 5 / 8..count).find(is_coprime).unwrap_or(1).max(1)
 }
 
-/// How far two players are: what counts is the longest prefix of their pairs that has been played without a gap.
+/// The progress of two players: the longest prefix of their pairs that was played without a gap counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Race {
-    /// What the pairs that count came to.
+    /// The results of the pairs that count.
     pub tally: Tally,
     /// The batches that count.
     pub batches: u32,

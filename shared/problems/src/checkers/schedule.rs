@@ -1,11 +1,11 @@
-//! Who plays whom, with which colours, from where: drawn before the first game begins.
+//! The games of an evaluation: opponents, colours and openings, drawn before the first game.
 
 use super::{Checkers, Colours, Openings, Opponents};
 use checkers::Opening;
 use evolution::problem::Judging;
 use evolution::random::Stream;
 
-/// The stream of what networks leave to chance: beyond every individual.
+/// The random stream of the networks' own choices, apart from all individuals.
 const LUCK: usize = 1 << 24;
 
 /// A player of a game.
@@ -17,7 +17,7 @@ pub(super) enum Side {
     Benchmark(u64),
 }
 
-/// A game that is to be played, and who scores in it.
+/// A game to play, and the individuals that score in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pairing {
     pub(super) black: Side,
@@ -26,7 +26,7 @@ pub(super) struct Pairing {
     pub(super) opening: Option<usize>,
     /// The individuals that score, as Black and as White.
     pub(super) scores: [Option<usize>; 2],
-    /// Decides what networks leave to chance, where they do.
+    /// The seed of the networks' random choices.
     pub(super) seed: u64,
     /// Decides random moves after the opening; the same for both games of a pair.
     pub(super) start: u64,
@@ -77,7 +77,7 @@ impl<'a> Schedule<'a> {
         for one in 0..count {
             let mut stream = judging.stream(one);
             for _ in 0..self.among_residents(judging) {
-                // Alone on an island one plays against oneself.
+                // The only individual of an island plays against itself.
                 let other = if count > 1 { (one + 1 + stream.below(count - 1)) % count } else { one };
                 self.meet(one, Side::Network(other), &mut stream, true);
             }
@@ -93,7 +93,7 @@ impl<'a> Schedule<'a> {
             self.first = self.pairings.len();
             for _ in 0..self.among_residents(judging) {
                 let drawn = stream.below(count);
-                // Who sits on the panel meets its neighbour rather than itself.
+                // A member of the panel meets its neighbour instead of itself.
                 let other = if drawn == one { (drawn + 1) % count } else { drawn };
                 self.meet(one, Side::Network(other), &mut stream, false);
             }
@@ -106,8 +106,8 @@ impl<'a> Schedule<'a> {
         if judging.exploits { 0 } else { self.keys.games }
     }
 
-    /// Encounters with former champions and with the benchmark. Where only former champions count, as many as otherwise
-    /// with all others.
+    /// Encounters with former champions and with the benchmark. Where only former champions count, their number is that of all
+    /// encounters otherwise.
     fn meet_the_past(&mut self, one: usize, judging: &Judging, weights: Option<&[f64]>, stream: &mut Stream) {
         if !judging.hall.is_empty() {
             let instead = self.keys.games - self.among_residents(judging);
@@ -178,7 +178,7 @@ fn chosen(weights: &[f64], stream: &mut Stream) -> usize {
     weights.len() - 1
 }
 
-/// Where games start that do not start at the initial position.
+/// The openings of games that do not start at the initial position.
 fn starts(keys: &Checkers) -> &'static [Opening] {
     keys.openings.starts().unwrap_or(checkers::openings())
 }

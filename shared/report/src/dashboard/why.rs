@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A write that takes longer than this makes the store slow.
 const SLOW_STORE: u64 = 2_000;
 
-/// How a run stands.
+/// The state of a run, as far as it decides about progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Its work is handed out.
@@ -24,28 +24,28 @@ pub enum Phase {
     Failed(String),
     /// It is unfinished, and no process works on it.
     Stopped,
-    /// Another process works on it, of which nothing else is known here.
+    /// Another process works on it; nothing else is known about that process.
     Elsewhere(String),
     /// What is stored of it cannot be read, for this reason.
     Damaged(String),
 }
 
-/// How many workers a cluster has, by how they do.
+/// The number of workers, by their state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounts {
-    /// Heard of within a lease, and allowed to take part.
+    /// Responded within a lease, and not quarantined.
     pub connected: usize,
-    /// Of those: how many hold work of any run.
+    /// Of those: holding work of any run.
     pub busy: usize,
-    /// Of those: how many are given no more work.
+    /// Of those: being drained.
     pub draining: usize,
-    /// Of those: how many have failed too often and are given nothing for a while.
+    /// Of those: paused after repeated failures.
     pub resting: usize,
-    /// Not heard of within a lease.
+    /// No response within a lease.
     pub silent: usize,
-    /// Not trusted any more.
+    /// Quarantined.
     pub quarantined: usize,
-    /// Why the first of those is not.
+    /// Why the first of those is quarantined.
     pub quarantine_reason: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Ahead {
     pub comes_first: bool,
 }
 
-/// How the store does.
+/// The health of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreHealth {
     /// For how long the oldest write has waited, in milliseconds.
@@ -105,7 +105,7 @@ pub struct StoreHealth {
 /// What a cluster knows about the progress of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Situation {
-    /// How it stands.
+    /// Its state.
     pub phase: Phase,
     /// The workers.
     pub workers: WorkerCounts,
@@ -128,7 +128,7 @@ pub struct Situation {
     pub waiting: Option<Waiting>,
     /// The run that keeps the workers busy that could take this one.
     pub ahead: Option<Ahead>,
-    /// How the store does.
+    /// The health of the store.
     pub store: StoreHealth,
     /// Whether its last results are being written or audited.
     pub is_ending: bool,
