@@ -92,7 +92,8 @@ fn fields(place: &Place, body: &[u8]) -> Option<(Fields, Vec<u8>)> {
         Place::Artifact(name) if name.as_str().starts_with("job-") => of(body, |_: &mut JobResult| {}),
         // Guests and players are named by their digests.
         Place::Artifact(_) => Some((Fields { bytes: body.to_vec(), starts: vec![0] }, body.to_vec())),
-        Place::Experiment => None,
+        // The experiment is text; labels may be changed by anyone who may write, and no result depends on them.
+        Place::Experiment | Place::Labels(_) => None,
     }
 }
 
