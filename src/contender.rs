@@ -9,7 +9,7 @@ use problems::ProblemSpec;
 use run::players::Reference;
 use run::states::States;
 use std::path::Path;
-use store::Store;
+use store::{Store, StoreError};
 
 /// What a player may be called, for `--help`.
 pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN` (the best), \
@@ -35,6 +35,10 @@ pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Resul
                 (Err(_), Some(meant)) => {
                     let message = format!("there is no player `{text}`; did you mean `{meant}`?");
                     return Err(Failure::Usage(message));
+                }
+                // Without a store there are no runs either.
+                (Err(Failure::Store(StoreError::NoSuchFolder { .. })), None) if !store.is_named() => {
+                    return Err(Failure::Usage(format!("there is no player `{text}`: expected {HELP}")));
                 }
                 (found, _) => found?,
             };

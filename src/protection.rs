@@ -94,7 +94,7 @@ pub(crate) fn check_address(
     let message = format!(
         "expected a loopback address, found `{open}`: others could reach it, and it is not protected; give it \
          certificates (`tls_cert`, `tls_key`) and tokens (`worker_token_file`, `operator_token_file`), which \
-         `atoll certs` makes for a start, or set `insecure = true` (or --insecure) if only those you trust can"
+         `atoll certs` creates, or set `insecure = true` (or --insecure) if only those you trust can"
     );
     Err(settings.bad(key, &message))
 }
@@ -163,7 +163,7 @@ impl Credentials {
         };
         let mut lines =
             text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).peekable();
-        // A file without any is told as what a bad token is told as.
+        // A file without a token is reported like a bad token.
         let first = lines.peek().is_none().then_some("");
         let tokens: Result<Vec<Token>, _> = first.into_iter().chain(lines).map(Token::new).collect();
         let tokens = tokens.map_err(|error| Failure::Config(format!("{place}: {error}")))?;

@@ -68,7 +68,7 @@ struct Inner {
     decisions: AtomicU64,
     /// Notified of every change.
     changed: ChangeSignal,
-    /// Wakes workers that wait for work, as many as there is work for.
+    /// Wakes waiting workers, one for each piece of work.
     work: Notify,
     closing: AtomicBool,
     closed: Notify,

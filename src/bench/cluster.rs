@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const QUICKSTART: &str = include_str!("../../examples/quickstart.toml");
-/// Repeats of both, in turn, of which the fastest count: a busy machine can only make them slower.
+/// Repeats of both, in turn. The fastest count: a busy machine can only make them slower.
 const ROUNDS: usize = 5;
 
 pub(super) fn benches() -> Vec<Bench> {

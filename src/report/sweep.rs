@@ -125,7 +125,7 @@ fn shown(plan: &Sweep, cells: &BTreeMap<u32, Evolved>, is_final: bool) -> Vec<Se
     sections
 }
 
-/// The best walk on each board, the longest games first, as many as are shown.
+/// The best walk on each board, the longest games first, up to the number that is shown.
 fn walks(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)> {
     let mut best = best_walks(plan, cells);
     best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));

@@ -34,7 +34,7 @@ impl Gauge {
 pub struct Gauges(Vec<Gauge>);
 
 impl Gauges {
-    /// Gauges for this number of islands, none of which has been founded.
+    /// Gauges for this number of islands, before their founding.
     pub fn new(islands: usize) -> Self {
         let gauge = |_| Gauge {
             generation: AtomicU64::new(0),

@@ -14,7 +14,7 @@ use tonic::{Code, Response, Status};
 /// The largest answer that is read: a grant names every packet that arrives.
 const LARGEST_ANSWER: usize = 32 << 20;
 
-/// A coordinator at the other end of a connection, or one of several of which one serves.
+/// A connection to a coordinator, or to several of which one is active.
 pub struct Grpc {
     channels: Vec<Channel>,
     /// Those that the coordinator may know; while tokens are replaced, it may not know all of them yet, or any more.

@@ -37,7 +37,7 @@ const REFRESH: Duration = Duration::from_secs(20);
 /// The most histories and curves that are remembered.
 const MOST_HISTORIES: usize = 16;
 const MOST_SPARKS: usize = 10_000;
-/// The most runs of which it is remembered that they were read, and the most whose events are.
+/// The most runs that are remembered as read, and the most whose events are remembered.
 const MOST_READ: usize = 10_000;
 const MOST_LOGS: usize = 64;
 /// For how long the events of a run are not looked for again, while its state is the same.

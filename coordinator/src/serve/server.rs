@@ -441,7 +441,7 @@ fn serve_pages(
     Aborting(tokio::spawn(serve_http(listener, tls.cloned(), router, HEAD)))
 }
 
-/// Stays while workers are told why this coordinator will never serve.
+/// Informs workers why this coordinator will never serve.
 async fn stay_refused(served: &ServedCluster, settings: &CoordinatorSettings) {
     tokio::time::sleep(settings.linger).await;
     if tokio::time::timeout(settings.await_worker, served.has_told()).await.is_ok() {

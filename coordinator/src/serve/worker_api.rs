@@ -104,7 +104,7 @@ impl WorkerApi {
         Self { served, bodies: Arc::default(), replies: Arc::default() }
     }
 
-    /// The cluster. A worker that is told why there is none ends, and knows what its batch has to know.
+    /// The cluster; otherwise the reason why there is none, with which a worker of a batch exits.
     async fn cluster(&self) -> Result<&Cluster, Status> {
         self.served.cluster().await.inspect_err(|_| {
             if self.served.is_refused() {

@@ -264,7 +264,7 @@ impl Archipelago {
         self.look_everywhere();
     }
 
-    /// Judges the last complete epoch by the budget of now, and those that have become complete since it was proposed.
+    /// Judges the last complete epoch by the current budget, and those that have become complete since it was proposed.
     pub fn judge_again(&mut self) {
         if let Some(epoch) = self.complete.checked_sub(1) {
             let standings: Vec<Standing> =

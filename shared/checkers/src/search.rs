@@ -146,7 +146,7 @@ impl Search {
         Some(Found { best: *best.moves.first()?, score: best.score, depth, nodes, evaluations })
     }
 
-    /// The best lines of the last search, as many as it was asked for, the best first.
+    /// The best lines of the last search, in the requested number, the best first.
     pub fn lines(&self) -> &[Line] {
         &self.core.lines
     }

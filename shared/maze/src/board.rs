@@ -50,7 +50,7 @@ pub enum BoardError {
         /// Rows asked for.
         height: usize,
     },
-    /// The cells given are not as many as width and height say.
+    /// The number of cells does not match width and height.
     #[error("expected {expected} cells, found `{found}`")]
     Cells {
         /// Width times height.

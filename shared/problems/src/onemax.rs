@@ -60,7 +60,7 @@ fn ones(genome: &[u8]) -> u32 {
     genome.chunks(128).map(|block| u32::from(count(block))).sum()
 }
 
-/// A chain of steps, each of which waits for the one before.
+/// A chain of steps; each waits for the previous one.
 fn toil(steps: u64) {
     let end = (0..steps).fold(0, |state: u64, step| (state ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     std::hint::black_box(end);

@@ -1,4 +1,4 @@
-//! Rastrigin's function: a bowl full of regular dents, each of which looks like the bottom from near by.
+//! Rastrigin's function: a bowl with regular dents that all look like the bottom from near by.
 
 use evolution::gene::{Interval, Shape};
 use evolution::population::{Cost, Population};

@@ -325,7 +325,7 @@ impl RunLog {
         Self { events: vec![], head: JournalHead::empty(run) }
     }
 
-    /// The log of now, of which this one is known: only what was written since is read, unless it is another journal.
+    /// The current log: only events after this one are read, unless the journal is another one.
     ///
     /// # Errors
     /// If the journal cannot be read: why, in a sentence.

@@ -387,7 +387,7 @@ impl OpenRun {
         self.archipelago.propose_budget(budget.generations);
     }
 
-    /// Continues with the budget of now: the first one that was proposed could not be written.
+    /// Continues with the current budget: the first proposed one could not be written.
     pub fn withdraw_extension(&mut self) {
         self.archipelago.withdraw_budget();
     }

@@ -273,7 +273,7 @@ impl Strengths {
         Some(StrengthView { island, epoch, generation, elo, low, high })
     }
 
-    /// The strongest champion of the newest epoch of which any is measured.
+    /// The strongest champion of the newest epoch with a measurement.
     pub fn newest(&self) -> Option<Strength> {
         let newest = self.all().last()?.epoch;
         let of_newest = self.all().filter(|strength| strength.epoch == newest);

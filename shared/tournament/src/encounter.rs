@@ -118,7 +118,7 @@ impl Encounter {
 mod tests {
     use super::*;
 
-    /// A number of pairs of which this share is won, the others lost.
+    /// A number of pairs: this share is won, the others are lost.
     fn pairs(count: u64, share: f64) -> Tally {
         let won = (count as f64 * share).round() as u64;
         let lost = count - won;

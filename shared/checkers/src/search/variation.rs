@@ -3,7 +3,7 @@
 use super::MAX_PLY;
 use crate::moves::Move;
 
-/// One line for each ply, the first move of which is played there.
+/// One line for each ply; it starts with the move of that ply.
 pub(super) struct Variations(Vec<Vec<Move>>);
 
 impl Variations {
