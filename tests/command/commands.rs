@@ -501,9 +501,10 @@ fn names_that_are_nearly_right_are_told() {
     place
         .run(&["play", "matrial"])
         .expect_error(2, &["there is no player `matrial`; did you mean `material`?"]);
-    place
-        .run(&["play", "deep-blue"])
-        .expect_error(2, &["there is no player `deep-blue`: expected `material`, `random`, a player file, or"]);
+    place.run(&["play", "deep-blue"]).expect_error(
+        2,
+        &["there is no player `deep-blue`: expected `material`, `random`, a player file, or"],
+    );
     place
         .run(&["run", "tinny.toml"])
         .expect_error(78, &["file not found: tinny.toml; did you mean `tiny.toml`?"]);
