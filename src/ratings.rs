@@ -318,9 +318,9 @@ impl Field {
         }
         match self.comparisons() {
             0 => {}
-            1 => out!("beyond doubt: with 95 % confidence"),
+            1 => out!("significance: 95 % confidence"),
             more => {
-                out!("beyond doubt: with 95 % confidence for all {more} comparisons of champions together");
+                out!("significance: 95 % confidence for all {more} comparisons of champions together");
             }
         }
         out!("games: {games}");
@@ -357,7 +357,7 @@ impl Field {
         1.0 - DOUBT / self.comparisons().max(1) as f64
     }
 
-    /// How far an island's champions became stronger beyond doubt.
+    /// How far an island's champions became significantly stronger.
     fn progress(&self, island: u32, outcome: &Outcome<'_>) -> Progressed {
         let sure = self.sure();
         let is_stronger = |one: &Milestone, other: &Milestone| {
@@ -415,7 +415,7 @@ struct Progressed {
     from: u64,
     to: u64,
     gain: f64,
-    /// Milestones after the last that was better beyond doubt.
+    /// Milestones after the last significant progress.
     after: u32,
 }
 
@@ -429,8 +429,8 @@ impl Progressed {
         }
         let since = match after {
             0 => "and may continue".to_owned(),
-            1 => "and one milestone since then shows no more".to_owned(),
-            more => format!("and {more} milestones since then show no more"),
+            1 => "and one later milestone shows no progress".to_owned(),
+            more => format!("and {more} later milestones show no progress"),
         };
         format!("island {island}: progress from epoch {from} to {to} ({gain:+.0} Elo), {since}")
     }
