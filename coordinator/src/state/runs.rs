@@ -14,10 +14,10 @@ use experiment::file::BudgetKeys;
 use proto::convert::digest_bytes;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
+use run::Labels;
 use run::RunEvent;
 use run::RunId;
 use run::summary::{Outline, RunKind};
-use run::Labels;
 use std::collections::VecDeque;
 use std::time::Duration;
 

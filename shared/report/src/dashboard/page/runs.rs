@@ -226,6 +226,13 @@ mod tests {
     }
 
     #[test]
+    fn labels_stand_below_the_name() {
+        let labelled = RunRow { labels: vec!["draft".to_owned(), "paper".to_owned()], ..row("maze-1") };
+        let html = runs(&RunsPage::of(&[labelled], RunsQuery::default()), &Frame::default());
+        assert!(html.contains("<br><span class=\"soft\">draft · paper</span></td>"), "{html}");
+    }
+
+    #[test]
     fn a_list_that_is_not_read_to_its_end_says_so() {
         let page = RunsPage { unread: 901, ..RunsPage::of(&[row("a")], RunsQuery::default()) };
         assert!(runs(&page, &Frame::default()).contains("901 more runs are being read."));
@@ -237,7 +244,8 @@ mod tests {
     #[test]
     fn names_stay_text() {
         let bad = "<script>alert(1)</script>\"'";
-        let rows = vec![RunRow { state: bad.to_owned(), reason: bad.to_owned(), ..row(bad) }];
+        let (state, labels) = (bad.to_owned(), vec![bad.to_owned()]);
+        let rows = vec![RunRow { state, reason: bad.to_owned(), labels, ..row(bad) }];
         let query = RunsQuery { search: bad.to_owned(), ..RunsQuery::default() };
         let html = runs(
             &RunsPage::of(&rows, query),
