@@ -49,8 +49,9 @@ use tokio::time::Instant;
 
 /// Points of each island that are returned unless another number is asked for.
 const POINTS: usize = 100;
-/// How long the page of a run waits for each thing that it reads from the store.
+/// How long the page of a run waits for each thing that it reads from the store; less if it is read again soon anyway.
 const PATIENCE: Duration = Duration::from_secs(1);
+const SHORT_PATIENCE: Duration = Duration::from_millis(300);
 /// Nobody looks at the state of a cluster for so many times as long as the last look took: all viewers together keep
 /// workers from it for a quarter of the time at most.
 const REST: u32 = 3;
@@ -365,7 +366,7 @@ impl Dashboard {
         Ok(artifacts)
     }
 
-    /// All that the page of a run shows.
+    /// What the page of a run shows but for its history.
     pub(crate) async fn run_page(
         &self,
         name: &str,
@@ -378,12 +379,22 @@ impl Dashboard {
             page.missing.push("The store does not answer: events and history are not shown.".to_owned());
             return Ok(page);
         }
-        match tokio::time::timeout(PATIENCE, self.events(name, range)).await {
+        let patience = patience(&page.view.row);
+        match tokio::time::timeout(patience, self.events(name, range)).await {
             Ok(Ok(read)) => page.events = read,
             Ok(Err(problem)) => page.missing.push(problem.message),
             Err(_) => page.missing.push("The store is slow: events are not shown yet.".to_owned()),
         }
-        match self.0.cache.history_within(self.store()?, &page.view.row, PATIENCE).await {
+        Ok(page)
+    }
+
+    /// Adds how the run went to its page. It is read apart from all calls, once for all who wait for it.
+    pub(crate) async fn add_history(&self, page: &mut RunPage) -> Result<(), HttpError> {
+        if self.is_store_silent() {
+            return Ok(());
+        }
+        let patience = patience(&page.view.row);
+        match self.0.cache.history_at_once(self.store()?, &page.view.row, patience).await {
             Ok(Some(known)) => {
                 // What was measured of a run that has ended is not held in memory by its coordinator.
                 page.view.row.strength = page.view.row.strength.or_else(|| known.history.last_strength());
@@ -394,7 +405,7 @@ impl Dashboard {
             Ok(None) => page.missing.push("The history is being read, and shown once it is.".to_owned()),
             Err(reason) => page.missing.push(reason),
         }
-        Ok(page)
+        Ok(())
     }
 
     fn is_store_silent(&self) -> bool {
@@ -415,10 +426,11 @@ impl Dashboard {
         if let Some(known) = self.0.replies.known(&key, decisions) {
             return Ok(known);
         }
-        let turn = self.0.replies.turn(peer).await;
+        let alone = self.0.replies.alone(peer, &key).await;
         if let Some(known) = self.0.replies.known(&key, decisions) {
             return Ok(known);
         }
+        let turn = self.0.replies.turn(peer).await;
         let query = Query::parse(query);
         let key = (key, decisions);
         // Segments are split before they are decoded: a `/` within a name makes no other path.
@@ -437,7 +449,7 @@ impl Dashboard {
                     query.number("points")?.unwrap_or(POINTS as u64).clamp(2, MOST_POINTS as u64) as usize;
                 let row = self.row(run).await?;
                 // A history may take minutes, and is read once for all who wait: that takes no turn.
-                drop(turn);
+                drop((turn, alone));
                 let known = self.0.cache.history(self.store()?, &row).await;
                 let known = known.map_err(|reason| HttpError::new(StatusCode::CONFLICT, reason))?;
                 let what = (*what).to_owned();
@@ -500,6 +512,12 @@ impl StoreView {
         let json = self.0.view(path, query, None).await.map_err(|problem| problem.message)?;
         serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
+}
+
+/// How long the page of a run waits for what it reads from the store. That of a run that continues is refreshed soon.
+fn patience(row: &RunRow) -> Duration {
+    let continues = matches!(row.state.as_str(), "waiting" | "running" | "paused");
+    if continues { SHORT_PATIENCE } else { PATIENCE }
 }
 
 /// Why a run is damaged: without what the sentence about it says anyway.

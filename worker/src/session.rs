@@ -4,6 +4,7 @@
 //! so leases are renewed however busy the cores are.
 
 mod delivery;
+mod spent;
 
 use crate::client::{CallError, Calls, Client, Identity};
 use crate::held::{Held, Phase, PieceReport};
@@ -16,6 +17,7 @@ use evolution::activity::Activity;
 use proto::calls::WorkerCalls;
 use proto::convert::Work;
 use proto::v1;
+use spent::Spent;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -169,6 +171,7 @@ struct Session {
     reporter: mpsc::UnboundedSender<PieceReport>,
     /// About how long an epoch takes.
     epoch_time: Duration,
+    spent: Spent,
     memory: Memory,
     /// About how much memory one piece takes: the largest that is held, or that came last.
     need: u64,
@@ -201,6 +204,7 @@ impl Session {
             reports,
             reporter,
             epoch_time: SHORT,
+            spent: Spent::default(),
             memory: Memory { limit: memory_bytes },
             need: 0,
             draining: None,

@@ -50,6 +50,8 @@ const ALL_POINTS: usize = 50_000;
 const FEWEST_POINTS: usize = 10;
 pub(super) const MOST_POINTS: usize = 1000;
 const POINTS_OF_ALL: usize = 400_000;
+/// Of more islands only the champions of the leading ones are read.
+const CHAMPIONS: usize = 256;
 /// The largest history that is read for a page, as it is stored: reading it takes about four times as much memory.
 const LARGEST_HISTORY: u64 = 256 << 20;
 
@@ -325,6 +327,19 @@ impl HistoryCache {
         self.lock().read.get(&row.run) == Some(&row.created)
     }
 
+    /// The same for a page, which does not wait at all where an older history is known that is not read again in this time.
+    pub(super) async fn history_at_once(
+        &self,
+        store: &Store,
+        row: &RunRow,
+        patience: Duration,
+    ) -> Result<Option<Arc<Known>>, String> {
+        let takes_longer =
+            |known: Arc<Known>| known.cost > patience || self.refreshing.available_permits() == 0;
+        let is_hopeless = !row.has_ended() && self.older(row).is_some_and(takes_longer);
+        self.history_within(store, row, if is_hopeless { Duration::ZERO } else { patience }).await
+    }
+
     /// How a run went, as far as that is known or read within a time; nothing if it takes longer.
     pub(super) async fn history_within(
         &self,
@@ -336,9 +351,12 @@ impl HistoryCache {
             return read.map(Some);
         }
         // An older history of the same run is better than none.
+        Ok(self.older(row))
+    }
+
+    fn older(&self, row: &RunRow) -> Option<Arc<Known>> {
         let kept = self.lock();
-        let old = kept.histories.get(&row.run).filter(|known| known.stamp.created == row.created);
-        Ok(old.cloned())
+        kept.histories.get(&row.run).filter(|known| known.stamp.created == row.created).cloned()
     }
 
     fn fresh(&self, row: &RunRow) -> Option<Arc<Known>> {
@@ -508,7 +526,7 @@ async fn read(
     exhibit: Option<Exhibit>,
 ) -> Result<(Vec<Section>, Strip, History), String> {
     let mut reader = Reader::read(store, run).await.map_err(|error| error.to_string())?;
-    let champions = reader.champions().await;
+    let champions = reader.leading_champions(CHAMPIONS).await;
     let read = history::of(run, reader, champions);
     let points = (ALL_POINTS / read.islands.len().max(1)).clamp(FEWEST_POINTS, MOST_POINTS);
     let shown = match exhibit {

@@ -294,12 +294,13 @@ impl Web {
         if let Some(page) = replies.known(&key, decisions) {
             return Ok(shown(page));
         }
+        let _alone = replies.alone(peer, &key).await;
+        if let Some(page) = replies.known(&key, decisions) {
+            return Ok(shown(page));
+        }
         // What waits for the store waits before it takes a place among the pages that are written.
-        let data = {
+        let mut data = {
             let _turn = replies.turn(peer).await;
-            if let Some(page) = replies.known(&key, decisions) {
-                return Ok(shown(page));
-            }
             match path {
                 "/" => Shown::Runs(self.dashboard.runs(query.runs()?).await?),
                 "/workers" => Shown::Workers(self.dashboard.workers().await?),
@@ -309,6 +310,9 @@ impl Web {
                 }
             }
         };
+        if let Shown::Run(page) = &mut data {
+            self.dashboard.add_history(page).await?;
+        }
         let frame = self.frame(caller);
         let write = move || {
             let html = match &data {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_stream::StreamExt;
@@ -522,8 +522,14 @@ async fn pages_that_wait_for_the_store_keep_no_other_viewer_waiting() {
         let request = request.body(Body::empty()).unwrap();
         async move { router.call(request).await.unwrap().status() }
     };
-    let greedy: Vec<_> = (0..20)
-        .map(|from| tokio::spawn(ask([10, 0, 0, 1], format!("/runs/{}?from={from}", stage.run))))
+    // Pages that are given up soon, and replies that wait for as long as it takes.
+    let greedy: Vec<_> = (2..22)
+        .flat_map(|number| [format!("?from={number}"), format!("/statistics?points={number}")])
+        .map(|rest| match rest.strip_prefix('/') {
+            Some(_) => format!("/api/v1/runs/{}{rest}", stage.run),
+            None => format!("/runs/{}{rest}", stage.run),
+        })
+        .map(|path| tokio::spawn(ask([10, 0, 0, 1], path)))
         .collect();
     begun.acquire().await.unwrap().forget();
     for path in ["/", "/workers", "/api/v1/runs", "/api/v1/workers"] {
@@ -535,6 +541,44 @@ async fn pages_that_wait_for_the_store_keep_no_other_viewer_waiting() {
     for asked in greedy {
         assert_eq!(asked.await.unwrap(), StatusCode::OK);
     }
+}
+
+/// Many viewers of one address, each of another run whose history is being read, or of the same.
+#[tokio::test]
+async fn pages_whose_history_is_being_read_wait_for_no_other_page() {
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let exhibit: Exhibit = {
+        let gate = gate.clone();
+        Arc::new(move |_, _| {
+            let gate = gate.clone();
+            Box::pin(async move {
+                let _permit = gate.acquire_owned().await;
+                vec![]
+            })
+        })
+    };
+    let stage = Stage::new().await;
+    stage.finish("a").await;
+    let offers = Offers { exhibit: Some(exhibit), ..Offers::default() };
+    let router = served(&stage.cluster, Permissions::default(), offers);
+    let paths = (0..100).map(|number| format!("/runs/{}?from={}", stage.run, number % 50));
+    let asked = paths.map(|path| {
+        let mut router = router.clone().layer(Extension(HttpPeer(LOOPBACK)));
+        let request = Request::builder().uri(path).header("host", "127.0.0.1:7441");
+        tokio::spawn(
+            async move { text(router.call(request.body(Body::empty()).unwrap()).await.unwrap()).await },
+        )
+    });
+    let (asked, start) = (asked.collect::<Vec<_>>(), Instant::now());
+    for page in asked {
+        assert!(page.await.unwrap().contains("The history is being read"));
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "each waits a second, and none for another: {:?}",
+        start.elapsed()
+    );
+    gate.add_permits(1);
 }
 
 #[tokio::test(start_paused = true)]

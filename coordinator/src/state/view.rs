@@ -122,7 +122,11 @@ impl ClusterState {
             RunState::Cancelled => Phase::Cancelled,
             RunState::Failed(reason) => Phase::Failed(reason.clone()),
         };
-        if let Some(part) = self.hindered_part(run).filter(|_| phase == Phase::Active) {
+        if phase != Phase::Active {
+            // Nothing else matters then, and looking at thousands of workers for each page of a run that has ended costs much.
+            return Some(Situation { phase, ..Situation::default() });
+        }
+        if let Some(part) = self.hindered_part(run) {
             return self.situation(&part, now, store);
         }
         let since = now.elapsed.saturating_sub(self.rules.terms.lease);

@@ -10,7 +10,7 @@ use evolution::digest::Digest;
 use evolution::epoch::Evolver;
 use evolution::island::{IslandSetting, MAX_PRIVATE, Setting};
 use problems::{ProblemError, ProblemSpec, Traits};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The version of what experiments mean: bumped when the golden digests change, and part of every digest.
@@ -27,6 +27,8 @@ pub struct Experiment {
     traits: Traits,
     budget: Budget,
     checkpoint_every: CheckpointEvery,
+    /// Its digest, once it was asked for: of thousands of islands that takes a while.
+    digest: OnceLock<Digest>,
 }
 
 /// When a run ends: at whichever comes first.
@@ -109,7 +111,7 @@ impl Experiment {
 
     /// The same experiment with another seed.
     pub fn with_seed(&self, seed: u64) -> Self {
-        let mut other = self.clone();
+        let mut other = Self { digest: OnceLock::new(), ..self.clone() };
         other.file.seed = seed;
         other.setting.seed = seed;
         let topology = other.file.islands.topology.topology();
@@ -128,7 +130,7 @@ impl Experiment {
 
     /// The same experiment with guests at its founding.
     pub fn with_guests(&self, guests: Digest) -> Self {
-        let mut other = self.clone();
+        let mut other = Self { digest: OnceLock::new(), ..self.clone() };
         other.file.guests = Some(guests.to_string());
         other
     }
@@ -145,6 +147,10 @@ impl Experiment {
 
     /// The digest of all keys that affect results. Its name, its budget and what it stores do not.
     pub fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| self.computed_digest())
+    }
+
+    fn computed_digest(&self) -> Digest {
         let canonical = serde_json::json!({
             "semantics": SEMANTICS,
             "problem": self.file.problem,
@@ -201,6 +207,7 @@ impl Findings<'_> {
             budget: budget?,
             checkpoint_every: checkpoint_every?,
             file,
+            digest: OnceLock::new(),
         })
     }
 
@@ -527,5 +534,26 @@ impl Findings<'_> {
             );
             self.add(&format!("{prefix}algorithm"), message, Some("use more and smaller islands"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Plan;
+
+    #[test]
+    fn a_digest_that_is_remembered_is_that_of_the_experiment_as_it_is() {
+        let text =
+            "problem = { kind = \"onemax\", length = 8 }\nalgorithm = { kind = \"ga\", population = 4 }";
+        let experiment = |seed: u64| match crate::parse("a.toml", &format!("seed = {seed}\n{text}"), None) {
+            Ok(Plan::Single(experiment)) => *experiment,
+            other => panic!("{other:?}"),
+        };
+        let one = experiment(1);
+        let digest = one.digest();
+        assert_eq!(one.with_seed(2).digest(), experiment(2).digest());
+        assert_ne!(one.with_guests(Digest::of(b"guests")).digest(), digest);
+        assert_eq!(one.digest(), digest);
     }
 }

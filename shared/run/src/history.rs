@@ -8,6 +8,7 @@ use crate::reader::Reader;
 use crate::record::EpochRecord;
 use crate::yardstick::Strengths;
 use evolution::epoch::ChampionView;
+use experiment::Experiment;
 use experiment::file::ExperimentFile;
 use report::dashboard::EventView;
 use report::run::{Champion, Epoch, Island, Loss, Run};
@@ -25,9 +26,9 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
     damage.extend(unmeasured);
     let file: &ExperimentFile = experiment.file();
     let (reason, digest) = ending(&recorded);
-    let islands = records.into_iter().zip(champions).zip(&experiment.setting().islands);
-    let islands = islands.map(|((records, champion), setting)| Island {
-        algorithm: word(&serde_json::json!(setting.algorithm)),
+    let islands = records.into_iter().zip(champions).zip(algorithms(&experiment));
+    let islands = islands.map(|((records, champion), algorithm)| Island {
+        algorithm,
         epochs: records.into_iter().map(epoch).collect(),
         champion: champion.map(|view| Champion {
             fitness: view.fitness,
@@ -60,6 +61,17 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
         damage: damage.iter().map(ToString::to_string).collect(),
         id: run.to_string(),
     }
+}
+
+/// The algorithm of each island, in a word. Thousands of islands have few different ones.
+fn algorithms(experiment: &Experiment) -> Vec<String> {
+    let settings = &experiment.setting().islands;
+    let alike = settings.chunk_by(|one, other| one.algorithm == other.algorithm);
+    let words = alike.flat_map(|alike| {
+        let word = word(&serde_json::json!(alike[0].algorithm));
+        std::iter::repeat_n(word, alike.len())
+    });
+    words.collect()
 }
 
 fn epoch(record: EpochRecord) -> Epoch {

@@ -123,10 +123,38 @@ impl Reader {
 
     /// The champions of all islands, each in the newest of its island's states that can be read.
     pub async fn champions(&mut self) -> Vec<Option<ChampionView>> {
+        self.champions_of((0..self.islands()).collect()).await
+    }
+
+    /// The same of a number of islands alone: those with the best fitness, of equals those that had it first. States are
+    /// large beside records, and there may be thousands of islands.
+    pub async fn leading_champions(&mut self, most: usize) -> Vec<Option<ChampionView>> {
+        let islands = self.islands();
+        self.champions_of(if islands as usize <= most { (0..islands).collect() } else { self.leading(most) })
+            .await
+    }
+
+    async fn champions_of(&mut self, islands: Vec<u32>) -> Vec<Option<ChampionView>> {
+        let mut champions = vec![None; self.islands() as usize];
         let reader = &*self;
-        let champions = stream::iter(0..self.islands()).map(|island| reader.newest_champion(island));
-        let champions: Vec<_> = champions.buffered(READ_AHEAD).collect().await;
-        champions.into_iter().map(|found| self.noted(found)).collect()
+        let read = stream::iter(islands.clone()).map(|island| reader.newest_champion(island));
+        let read: Vec<_> = read.buffered(READ_AHEAD).collect().await;
+        for (island, found) in islands.into_iter().zip(read) {
+            champions[island as usize] = self.noted(found);
+        }
+        champions
+    }
+
+    /// The islands with the best fitness, as their records tell.
+    fn leading(&self, most: usize) -> Vec<u32> {
+        let standing = |(island, records): (u32, &Vec<EpochRecord>)| {
+            let best = records.last()?.mark.standing.best;
+            let first = records.iter().position(|record| record.mark.standing.best >= best)?;
+            Some((best, first, island))
+        };
+        let mut islands: Vec<_> = (0..).zip(&self.epochs.records).filter_map(standing).collect();
+        islands.sort_by(|one, other| other.0.total_cmp(&one.0).then((one.1, one.2).cmp(&(other.1, other.2))));
+        islands.into_iter().take(most).map(|(.., island)| island).collect()
     }
 
     /// The champion of an island in the newest of its states that can be read.

@@ -321,6 +321,24 @@ fn whatever_is_missing_is_named() {
 }
 
 #[test]
+fn the_leading_champions_are_those_of_the_best_islands() {
+    block_on(async {
+        let (store, _) = play(&experiment("synchronous"), vec![]).await;
+        let mut reader = Reader::read(&store, &id()).await.unwrap();
+        let all = reader.champions().await;
+        assert_eq!(reader.leading_champions(3).await, all);
+        let highest = all.iter().flatten().map(|champion| champion.fitness).fold(f64::MIN, f64::max);
+        for most in [1, 2] {
+            let leading = reader.leading_champions(most).await;
+            let read: Vec<_> = leading.iter().zip(&all).filter(|(leading, _)| leading.is_some()).collect();
+            assert_eq!((leading.len(), read.len()), (3, most));
+            assert!(read.iter().all(|(leading, known)| leading == known));
+            assert!(read.iter().any(|(leading, _)| leading.as_ref().unwrap().fitness == highest));
+        }
+    });
+}
+
+#[test]
 fn a_doubled_event_breaks_the_chain() {
     block_on(async {
         let (store, _) = play(&experiment("synchronous"), vec![]).await;

@@ -116,7 +116,7 @@ impl Session {
         let head = v1::CompleteHead {
             worker: self.client.id(),
             piece: Some(work.into()),
-            milliseconds: time.as_millis() as u64,
+            milliseconds: self.spent.add(time),
             what: Some(what),
             slots: asked as u32,
         };

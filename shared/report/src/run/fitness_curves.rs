@@ -1,16 +1,18 @@
 //! How fitness and diversity went, from generation to generation.
 
 use super::{Island, Run};
-use crate::chart::{Grid, Lines, NOTHING, Series, Size, Stretch, level, levels, thinned};
+use crate::chart::{Grid, Lines, NOTHING, Series, Size, Stretch, level, levels, rows_together, thinned};
 use crate::document::{Block, Figure, Gallery, Section, Table};
 use crate::text::{count, number};
 use evolution::statistics::GenerationRow;
 
 /// Up to this many islands each has a curve of its own: 8 colours, whole and dashed. Beyond, ranges of islands are drawn.
 const CURVES: usize = 16;
-/// Maximum numbers of islands that have panels with axes, and that have panels at all.
+/// Maximum numbers of islands that have panels with axes, and that all have panels. Of more islands those with the highest and
+/// with the lowest fitness have panels, this number of each.
 const LARGE_PANELS: usize = 12;
 const PANELS: usize = 300;
+const EXTREMES: usize = 50;
 /// Points of a curve, of a panel's and of a tiny panel's; columns of a strip; rows of a table.
 const POINTS: usize = 240;
 const PANEL_POINTS: usize = 80;
@@ -191,17 +193,16 @@ fn fitness_table(run: &Run) -> Table {
 
 /// A panel for each island: the best, the mean, and one standard deviation to both sides of it.
 fn panels(run: &Run) -> Gallery {
-    let shown = run.islands.len().min(PANELS);
+    let shown = shown(run);
     let size = if run.islands.len() <= LARGE_PANELS { Size::Small } else { Size::Tiny };
     let most = if size == Size::Small { PANEL_POINTS } else { TINY_POINTS };
-    let islands = &run.islands[..shown];
-    let series: Vec<Vec<Series>> = islands.iter().map(|island| panel(island, most)).collect();
+    let series: Vec<Vec<Series>> = shown.iter().map(|&at| panel(&run.islands[at], most)).collect();
     let all = || series.iter().flatten();
     let across = all().flat_map(|series| series.points.iter().map(|point| point.0));
     let up = all()
         .flat_map(|each| each.band.iter().flat_map(|&(a, b)| [a, b]).chain(each.points.iter().map(|p| p.1)));
     let reach = [ends(across), ends(up)];
-    let pictures = series.iter().enumerate().map(|(at, series)| {
+    let pictures = shown.iter().zip(&series).map(|(at, series)| {
         let chart = Lines {
             name: "island",
             title: &format!("island {at}"),
@@ -215,18 +216,38 @@ fn panels(run: &Run) -> Gallery {
         };
         (chart.draw(), String::new())
     });
-    let rest =
-        if shown < run.islands.len() { format!(" The first {shown} are shown.") } else { String::new() };
+    let is_part = shown.len() < run.islands.len();
+    let rest = if is_part {
+        format!(
+            " The {EXTREMES} islands with the highest and the {EXTREMES} with the lowest fitness are shown."
+        )
+    } else {
+        String::new()
+    };
     Gallery {
-        title: "Each island".to_owned(),
+        title: if is_part { "The best and the last islands" } else { "Each island" }.to_owned(),
         caption: format!(
             "With one standard deviation to both sides of the mean; all on the same scales.{rest}"
         ),
         legend: vec![(1, "best of its population".to_owned()), (0, "mean".to_owned())],
         pictures: pictures.collect(),
-        numbers: Some(islands_table(run)),
+        numbers: Some(islands_table(run, &shown)),
         folded: run.islands.len() > 4 * LARGE_PANELS,
     }
+}
+
+/// The islands that are shown one by one, by their numbers.
+fn shown(run: &Run) -> Vec<usize> {
+    if run.islands.len() <= PANELS {
+        return (0..run.islands.len()).collect();
+    }
+    let best = |at: usize| run.islands[at].last().map_or(f64::NEG_INFINITY, |epoch| epoch.standing.best);
+    let mut order: Vec<usize> = (0..run.islands.len()).collect();
+    order.sort_by(|&one, &other| best(other).total_cmp(&best(one)));
+    let mut shown = order.split_off(order.len() - EXTREMES);
+    shown.extend(order.into_iter().take(EXTREMES));
+    shown.sort_unstable();
+    shown
 }
 
 fn panel(island: &Island, most: usize) -> Vec<Series> {
@@ -250,11 +271,11 @@ fn ends(values: impl Iterator<Item = f64>) -> Vec<f64> {
     vec![low, high]
 }
 
-fn islands_table(run: &Run) -> Table {
+fn islands_table(run: &Run, shown: &[usize]) -> Table {
     let columns =
         ["island", "algorithm", "generations", "best", "mean", "deviation", "diversity", "evaluations"];
     let mut table = Table::new("Each island at its last epoch", &columns);
-    for (at, island) in run.islands.iter().enumerate().take(PANELS) {
+    for (at, island) in shown.iter().map(|&at| (at, &run.islands[at])) {
         let Some(epoch) = island.last() else { continue };
         let row = epoch.statistics.rows.last();
         let of = |value: fn(&GenerationRow) -> f64| row.map_or("–".to_owned(), |row| number(value(row)));
@@ -277,11 +298,13 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
     let epochs = run.epochs();
     let columns = epochs.min(COLUMNS);
     let last_of = |column: u64| (column + 1) * epochs / columns.max(1) - 1;
-    let values: Vec<Vec<Option<f64>>> = run
-        .islands
-        .iter()
-        .map(|island| (0..columns).map(|column| island.at(last_of(column)).map(value)).collect())
-        .collect();
+    // Of thousands of islands only some are drawn. The others cost nothing.
+    let together = rows_together(run.islands.len());
+    let row = |(at, island): (usize, &Island)| -> Vec<Option<f64>> {
+        let shown = if at.is_multiple_of(together) { columns } else { 0 };
+        (0..shown).map(|column| island.at(last_of(column)).map(value)).collect()
+    };
+    let values: Vec<Vec<Option<f64>>> = run.islands.iter().enumerate().map(row).collect();
     let all = sorted(values.iter().flatten().filter_map(|value| *value));
     // A few founders that were far worse than all others would leave no colours for the rest.
     let (low, high) = (*all.get(all.len() / 100)?, *all.last()?);
@@ -291,7 +314,13 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
     let grid = Grid {
         name,
         title,
-        description: &format!("A row for each of {} islands, a column for each epoch.", run.islands.len()),
+        description: &match together {
+            1 => format!("A row for each of {} islands, a column for each epoch.", run.islands.len()),
+            _ => format!(
+                "A row for every {together} of {} islands, which shows the first of them, a column for each epoch.",
+                run.islands.len()
+            ),
+        },
         across: ("epoch", (0, epochs)),
         down: "island",
         kinds: levels(low, high),
@@ -365,4 +394,54 @@ fn diversity_curve(at: usize, island: &Island) -> Series {
     let places = thinned(island.epochs.len(), POINTS).into_iter().map(|place| &island.epochs[place]);
     let points = places.map(|epoch| (epoch.standing.generation as f64, epoch.statistics.diversity)).collect();
     Series::curve(format!("island {at}"), at, points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Epoch;
+    use evolution::epoch::Standing;
+    use evolution::statistics::EpochStatistics;
+
+    fn run_of(islands: u32) -> Run {
+        let island = |at: u32| {
+            let best = f64::from((at * 7) % islands);
+            let row = GenerationRow { generation: 1, evaluations: 1, best, mean: best, deviation: 0.0 };
+            let epoch = Epoch {
+                number: 0,
+                standing: Standing { generation: 1, evaluations: 1, best },
+                statistics: EpochStatistics { rows: vec![row], ..EpochStatistics::default() },
+                worker: "one".to_owned(),
+                milliseconds: 1,
+                elapsed: 1,
+            };
+            Island { epochs: vec![epoch], ..Island::default() }
+        };
+        Run { absolute: true, islands: (0..islands).map(island).collect(), ..Run::default() }
+    }
+
+    #[test]
+    fn of_very_many_islands_the_best_and_the_last_have_panels() {
+        assert_eq!(panels(&run_of(300)).pictures.len(), 300);
+        let run = run_of(1000);
+        let Gallery { pictures, caption, numbers, .. } = panels(&run);
+        assert_eq!((pictures.len(), numbers.unwrap().rows.len()), (2 * EXTREMES, 2 * EXTREMES));
+        assert!(caption.contains("50 islands with the highest and the 50 with the lowest"), "{caption}");
+        let best = |at: &usize| run.islands[*at].epochs[0].standing.best;
+        let mut shown: Vec<f64> = shown(&run).iter().map(best).collect();
+        shown.sort_by(f64::total_cmp);
+        assert_eq!([shown[0], shown[49], shown[50], shown[99]], [0.0, 49.0, 950.0, 999.0]);
+    }
+
+    #[test]
+    fn of_very_many_islands_some_share_a_row_of_the_strip() {
+        let drawn = |islands| match strip(&run_of(islands), "s", "t", |epoch| epoch.standing.best) {
+            Some(Block::Figure(figure)) => figure.picture.svg,
+            other => panic!("{other:?}"),
+        };
+        assert!(drawn(400).contains("A row for each of 400 islands"));
+        let many = drawn(1000);
+        assert!(many.contains("A row for every 3 of 1000 islands"), "{many}");
+        assert_eq!(many.matches('z').count(), 334);
+    }
 }

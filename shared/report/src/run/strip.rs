@@ -18,7 +18,8 @@ pub struct Strip {
     workers: Vec<String>,
     /// Epochs of the island that has most.
     epochs: u64,
-    /// Of each island its last epoch, and for each column a worker: its place in the list, [`GONE`] or [`NOTHING`].
+    /// Of each island its last epoch, and for each column, if it is drawn, a worker: its place in the list, [`GONE`] or
+    /// [`NOTHING`].
     rows: Vec<(u64, Vec<u8>)>,
 }
 
@@ -35,16 +36,19 @@ impl Strip {
             workers.iter().enumerate().map(|(at, worker)| (*worker, at.min(COLOURED) as u8)).collect();
         let epochs = run.epochs();
         let columns = epochs.min(fitness_curves::COLUMNS);
-        let row = |island: &Island| {
+        // Of thousands of islands only some are drawn. The others cost nothing.
+        let together = rows_together(run.islands.len());
+        let row = |(at, island): (usize, &Island)| {
             let known = island.last().map_or(0, |epoch| epoch.number);
+            let shown = if at.is_multiple_of(together) { columns } else { 0 };
             let cell = |column| match island.at(last_of(column, columns, epochs)) {
                 Some(epoch) => numbers[epoch.worker.as_str()],
                 None if last_of(column, columns, epochs) < known => GONE,
                 None => NOTHING,
             };
-            (known, (0..columns).map(cell).collect())
+            (known, (0..shown).map(cell).collect())
         };
-        let rows = run.islands.iter().map(row).collect();
+        let rows = run.islands.iter().enumerate().map(row).collect();
         Self { workers: workers.into_iter().map(str::to_owned).collect(), epochs, rows }
     }
 

@@ -8,11 +8,15 @@ use crate::document::{Block, Figure, Section};
 use crate::html;
 use crate::run::Strip;
 use crate::text::{count, escaped, moment, number, put, shortened, time};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Islands that are shown one by one.
+/// Up to this many islands are shown one by one. Of more the best and the last are, this number of each.
 const ISLANDS: usize = 400;
+const EXTREMES: usize = 50;
+/// Numbers of epochs that are named one by one: islands that wait for each other have few.
+const EPOCHS: usize = 8;
 /// Leases and events that are listed.
 const LEASES: usize = 100;
 const EVENTS: usize = 200;
@@ -130,8 +134,10 @@ fn tiles(body: &mut String, row: &RunRow) {
         );
         tile(body, "Elo", &format!("{:+.0}", strength.elo), &note);
     }
-    let (bar, words) = runs::progress(row);
-    tile(body, "Progress", &format!("{words}{bar}"), &rest);
+    let (bar, words, unit) = runs::progress(row);
+    // The unit stands below: the longest word of a value must fit on a narrow screen.
+    let note = if rest.is_empty() { unit } else { format!("{unit}, {rest}") };
+    tile(body, "Progress", &format!("{words}{bar}"), &note);
     let what = if row.kind == "tournament" { "Games" } else { "Evaluations" };
     // The time of a study is that of its parts.
     let is_timed = row.elapsed_milliseconds > 0;
@@ -233,12 +239,93 @@ fn islands(body: &mut String, islands: &[IslandView], strip: &Strip) {
             of(IslandState::Idle)
         );
     }
-    body.push_str("<ul class=\"cells\">\n");
     // A worker has the colour that it has in the strip.
     let working: BTreeSet<&str> = islands.iter().filter_map(|island| island.worker.as_deref()).collect();
     let places = strip.places(working.iter().copied());
-    let workers: BTreeMap<&str, usize> = working.into_iter().map(|worker| (worker, places[worker])).collect();
-    for island in islands.iter().take(ISLANDS) {
+    let mut workers: BTreeMap<&str, usize> =
+        working.into_iter().map(|worker| (worker, places[worker])).collect();
+    if islands.len() <= ISLANDS {
+        cells(body, "Islands", islands, &workers);
+    } else {
+        summary(body, islands);
+        let [best, last] = extremes(islands);
+        put!(body, "<p>The {EXTREMES} islands with the best fitness:</p>\n");
+        cells(body, "The best islands", best.iter().copied(), &workers);
+        put!(body, "<p>The {EXTREMES} islands with the fewest epochs:</p>\n");
+        cells(body, "The last islands", last.iter().copied(), &workers);
+        let shown: BTreeSet<&str> =
+            best.into_iter().chain(last).filter_map(|island| island.worker.as_deref()).collect();
+        workers.retain(|worker, _| shown.contains(worker));
+    }
+    if !workers.is_empty() {
+        body.push_str("<ul class=\"cells\" aria-label=\"Workers\">\n");
+        for (worker, at) in workers {
+            put!(body, "<li class=\"computing b{}\">{}</li>\n", at % COLOURS, escaped(worker));
+        }
+        body.push_str("</ul>\n");
+    }
+}
+
+/// How far many islands are together.
+fn summary(body: &mut String, islands: &[IslandView]) {
+    let mut epochs: BTreeMap<u64, u64> = BTreeMap::new();
+    for island in islands {
+        *epochs.entry(island.epochs).or_default() += 1;
+    }
+    let ends = epochs.first_key_value().zip(epochs.last_key_value());
+    let words = match ends {
+        Some(((first, _), (last, _))) if epochs.len() > EPOCHS => {
+            format!("between {} and {}", count(*first), count(*last))
+        }
+        _ => {
+            let each = epochs.iter().map(|(epochs, islands)| {
+                let noun = if *islands == 1 { "island" } else { "islands" };
+                format!("{} ({} {noun})", count(*epochs), count(*islands))
+            });
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    put!(body, "<p>Epochs done: {words}.");
+    let mut best: Vec<f64> = islands.iter().filter_map(|island| island.best).collect();
+    if let Some(last) = best.len().checked_sub(1) {
+        let mut at = |place| *best.select_nth_unstable_by(place, f64::total_cmp).1;
+        let [low, middle, high] = [at(0), at(last / 2), at(last)].map(number);
+        put!(
+            body,
+            " Best fitness: {low} on the last island, {middle} in the middle, {high} on the leading one."
+        );
+    }
+    body.push_str("</p>\n");
+}
+
+/// The islands with the best fitness, and those with the fewest epochs.
+fn extremes(islands: &[IslandView]) -> [Vec<&IslandView>; 2] {
+    fn best(island: &IslandView) -> f64 {
+        island.best.unwrap_or(f64::NEG_INFINITY)
+    }
+    let first = |order: fn(&IslandView, &IslandView) -> Ordering| {
+        let mut all: Vec<&IslandView> = islands.iter().collect();
+        let order =
+            |one: &&IslandView, other: &&IslandView| order(one, other).then(one.island.cmp(&other.island));
+        if all.len() > EXTREMES {
+            all.select_nth_unstable_by(EXTREMES, order);
+            all.truncate(EXTREMES);
+        }
+        all.sort_unstable_by(order);
+        all
+    };
+    [first(|one, other| best(other).total_cmp(&best(one))), first(|one, other| one.epochs.cmp(&other.epochs))]
+}
+
+/// A cell for each of some islands, in the colour of the worker that computes it.
+fn cells<'a>(
+    body: &mut String,
+    name: &str,
+    islands: impl IntoIterator<Item = &'a IslandView>,
+    workers: &BTreeMap<&str, usize>,
+) {
+    put!(body, "<ul class=\"cells\" aria-label=\"{name}\">\n");
+    for island in islands {
         let IslandView { island: number_of, epochs, generation, best, state, worker } = island;
         let class = match state {
             IslandState::Computing => "computing",
@@ -259,16 +346,6 @@ fn islands(body: &mut String, islands: &[IslandView], strip: &Strip) {
         );
     }
     body.push_str("</ul>\n");
-    if islands.len() > ISLANDS {
-        put!(body, "<p>The first {ISLANDS} of {} are shown.</p>\n", count(islands.len() as u64));
-    }
-    if !workers.is_empty() {
-        body.push_str("<ul class=\"cells\" aria-label=\"Workers\">\n");
-        for (worker, at) in workers {
-            put!(body, "<li class=\"computing b{}\">{}</li>\n", at % COLOURS, escaped(worker));
-        }
-        body.push_str("</ul>\n");
-    }
 }
 
 fn leases(body: &mut String, leases: &[LeaseView]) {
@@ -395,6 +472,46 @@ mod tests {
             assert!(html.contains(word), "expected {word} in {html}");
         }
         assert!(!html.contains("data-post"), "a viewer changes nothing");
+    }
+
+    #[test]
+    fn the_unit_of_the_progress_stands_below_it() {
+        let mut page = shown();
+        let row = &mut page.view.row;
+        (row.done, row.goal, row.unit) = (8350, Some(100_000), "generations".to_owned());
+        row.remaining_milliseconds = Some(60_000);
+        let html = run(&page, &Frame::default());
+        assert!(html.contains("<dd class=\"value\">8\u{202f}350 of 100\u{202f}000<meter"), "{html}");
+        assert!(html.contains("<dd class=\"remark\">generations, about 1m 00s left</dd>"), "{html}");
+    }
+
+    #[test]
+    fn of_thousands_of_islands_the_best_and_the_last_are_shown() {
+        let island = |island: u32| IslandView {
+            island,
+            epochs: if island == 77 { 3 } else { 4 },
+            generation: 40,
+            best: Some(f64::from(island % 5000)),
+            state: IslandState::Computing,
+            worker: Some(format!("worker-{}", island % 1000)),
+        };
+        let mut page = shown();
+        page.view.islands = (0..10_000).map(island).collect();
+        let html = run(&page, &Frame::default());
+        let now = html.split_once("<section id=\"now\">").unwrap().1.split_once("</section>").unwrap().0;
+        for word in [
+            "Epochs done: 3 (1 island), 4 (9\u{202f}999 islands).",
+            "Best fitness: 0 on the last island, 2499 in the middle, 4999 on the leading one.",
+            "title=\"island 4999: computing on worker-999",
+            "title=\"island 77: computing on worker-77",
+        ] {
+            assert!(now.contains(word), "expected {word} in {now}");
+        }
+        assert!(!now.contains("title=\"island 5100:"), "neither among the best nor among the last");
+        assert_eq!(now.matches("title=\"island").count(), 2 * EXTREMES);
+        // A page shows whom its colours stand for, and nobody else.
+        assert!(now.contains(">worker-999<") && !now.contains(">worker-500<"));
+        assert!(now.len() < 40_000, "{} bytes", now.len());
     }
 
     #[test]

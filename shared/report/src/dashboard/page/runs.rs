@@ -93,14 +93,14 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
         let name = escaped(&before.run);
         format!("<a href=\"/runs/{name}\" aria-label=\"{name}\">{best}</a>")
     });
-    let (bar, words) = progress(row);
+    let (bar, words, unit) = progress(row);
     let digest = row.digest.as_deref().map_or(String::new(), |digest| {
         let short: String = digest.chars().take(12).collect();
         format!("<code title=\"{}\">{}</code>", escaped(digest), escaped(&short))
     });
     format!(
         "<td class=\"name\"><a href=\"/runs/{name}\">{name}</a>{kind}{labels}</td><td class=\"reason\">{}{reason}</td>\
-         <td class=\"n\">{}</td><td>{}</td><td>{bar} {words}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
+         <td class=\"n\">{}</td><td>{}</td><td>{bar} {words} {unit}</td><td>{}</td><td class=\"n\">{}</td><td>{before}</td>\
          <td>{}</td><td>{digest}</td>",
         state(&row.state),
         row.best.map_or("–".to_owned(), number),
@@ -111,18 +111,19 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
     )
 }
 
-/// How far a run is, as a bar, if its end is known, and in words.
-pub(super) fn progress(row: &RunRow) -> (String, String) {
+/// How far a run is: as a bar, if its end is known, in numbers, and their unit.
+pub(super) fn progress(row: &RunRow) -> (String, String, String) {
     let unit = escaped(&row.unit);
     match row.goal {
         Some(goal) if goal > 0 => {
             let share = (row.done as f64 / goal as f64).min(1.0);
-            let words = format!("{} of {} {unit}", count(row.done), count(goal));
-            let bar =
-                format!("<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words}\"></meter>");
-            (bar, words)
+            let words = format!("{} of {}", count(row.done), count(goal));
+            let bar = format!(
+                "<meter min=\"0\" max=\"1\" value=\"{share:.3}\" aria-label=\"{words} {unit}\"></meter>"
+            );
+            (bar, words, unit)
         }
-        _ => (String::new(), format!("{} {unit}", count(row.done))),
+        _ => (String::new(), count(row.done), unit),
     }
 }
 

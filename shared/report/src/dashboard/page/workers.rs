@@ -3,9 +3,12 @@
 use super::{Frame, Part, button, page, state};
 use crate::dashboard::data::{WorkerState, WorkerView, WorkersPage};
 use crate::text::{count, escaped, put, shortened, time};
+use std::collections::BTreeMap;
 
 /// A worker this much slower than the fleet stands out.
 const SLOW: f64 = 0.7;
+/// Up to this many workers are listed. Of more those that need attention come first.
+const LISTED: usize = 200;
 
 /// The page of workers.
 pub fn workers(workers: &WorkersPage, frame: &Frame) -> String {
@@ -22,13 +25,14 @@ pub fn workers(workers: &WorkersPage, frame: &Frame) -> String {
         if workers.workers.len() == 1 {
             "1 worker".to_owned()
         } else {
-            format!("{} workers", workers.workers.len())
+            format!("{} workers", count(workers.workers.len() as u64))
         },
         if threads == 1 { "1 thread".to_owned() } else { format!("{} threads", count(threads)) },
     );
     if workers.workers.is_empty() {
         body.push_str("<p>Start one with <code>atoll worker --coordinator URL</code>.</p>\n");
     } else {
+        census(&mut body, &workers.workers);
         table(&mut body, workers, frame);
     }
     page(frame, Part::Workers, "Workers", &body)
@@ -47,10 +51,50 @@ fn table(body: &mut String, workers: &WorkersPage, frame: &Frame) {
         body.push_str("<th scope=\"col\">Action</th>");
     }
     body.push_str("</tr></thead><tbody>\n");
-    for worker in &workers.workers {
+    for worker in listed(&workers.workers) {
         row(body, worker, frame);
     }
     body.push_str("</tbody></table></div>\n");
+}
+
+/// The workers that have a row, in their order; of very many first those that need attention.
+fn listed(workers: &[WorkerView]) -> Vec<&WorkerView> {
+    let mut listed: Vec<&WorkerView> = workers.iter().collect();
+    if listed.len() > LISTED {
+        listed.sort_by_key(|worker| urgency(worker));
+        listed.truncate(LISTED);
+    }
+    listed
+}
+
+fn urgency(worker: &WorkerView) -> u8 {
+    match worker.state {
+        WorkerState::Quarantined => 0,
+        WorkerState::Silent => 1,
+        WorkerState::Resting => 2,
+        _ if worker.pace.is_some_and(|pace| pace < SLOW) => 3,
+        _ if worker.last_error.is_some() => 4,
+        WorkerState::Draining => 5,
+        WorkerState::Busy => 6,
+        WorkerState::Idle => 7,
+    }
+}
+
+/// How many workers there are of each state, if not all have a row.
+fn census(body: &mut String, workers: &[WorkerView]) {
+    if workers.len() <= LISTED {
+        return;
+    }
+    let mut states: BTreeMap<&str, u64> = BTreeMap::new();
+    for worker in workers {
+        *states.entry(worker.state.word()).or_default() += 1;
+    }
+    let states: Vec<String> = states.into_iter().map(|(word, of)| format!("{} {word}", count(of))).collect();
+    put!(
+        body,
+        "<p>{}. {LISTED} are listed, first those that need attention; <code>atoll workers</code> lists all.</p>\n",
+        states.join(", ")
+    );
 }
 
 fn row(body: &mut String, worker: &WorkerView, frame: &Frame) {
@@ -115,5 +159,31 @@ mod tests {
         assert!(html.contains("<strong class=\"state failed\">× 0.50</strong>"));
         assert_eq!(html.matches(">Drain</button>").count(), 2);
         assert!(!workers(&page, &Frame::default()).contains("<button"), "a viewer changes nothing");
+    }
+
+    #[test]
+    fn of_very_many_workers_those_that_need_attention_come_first() {
+        let worker = |number: usize| WorkerView {
+            name: format!("worker-{number}"),
+            state: match number {
+                900 => WorkerState::Quarantined,
+                901 => WorkerState::Silent,
+                _ => WorkerState::Busy,
+            },
+            pace: Some(if number == 902 { 0.5 } else { 1.0 }),
+            ..WorkerView::default()
+        };
+        let page = |count| WorkersPage {
+            workers: (0..count).map(worker).collect(),
+            lease_milliseconds: 15_000,
+            is_live: true,
+        };
+        let html = workers(&page(1000), &Frame::default());
+        let names: Vec<&str> =
+            html.split("class=\"name\">").skip(1).map(|row| row.split('<').next().unwrap()).collect();
+        assert_eq!(names.len(), LISTED);
+        assert_eq!(names[..4], ["worker-900", "worker-901", "worker-902", "worker-0"]);
+        assert!(html.contains("998 busy, 1 quarantined, 1 silent. 200 are listed"), "{}", &html[..2000]);
+        assert!(!workers(&page(LISTED), &Frame::default()).contains("are listed"));
     }
 }
