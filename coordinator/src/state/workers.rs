@@ -266,7 +266,8 @@ impl Workers {
         }
         let (&largest, &count) = counts.iter().max_by_key(|(_, count)| **count)?;
         let is_idle = |joined: &Joined| joined.principal == largest && joined.deliveries == 0;
-        let mut idle = self.joined.iter().filter(|(_, joined)| is_idle(joined) && joined.quarantined.is_none());
+        let mut idle =
+            self.joined.iter().filter(|(_, joined)| is_idle(joined) && joined.quarantined.is_none());
         let gives_way = idle.next().map(|(worker, _)| worker.clone()).filter(|_| count > own + 1)?;
         self.joined.remove(&gives_way);
         Some(gives_way)

@@ -666,7 +666,7 @@ async fn nothing_is_repeated_while_any_run_has_other_work() {
         others += 1;
         let Plan::Single(experiment) = parse(&texts[&piece.run]) else { unreachable!("both are one") };
         let (head, bodies) = computed_of(&experiment, &worker, &grant);
-        assert_eq!(script.cluster.complete(head, bodies).await.unwrap().fate(), Fate::Accepted);
+        assert_eq!(script.cluster.complete(head, bodies).await.unwrap().status(), DeliveryStatus::Accepted);
     }
     assert!(others > 36, "all of the second run, and what does not wait for the slow one: {others}");
 }
