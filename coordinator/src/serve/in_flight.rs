@@ -123,12 +123,14 @@ pub(crate) struct CallBytes {
     /// Up to this many bytes it is small: none, if it delivers something.
     small: u64,
     taken: AtomicU64,
+    /// How long its reply is, if that is not short.
+    reply: AtomicU64,
 }
 
 impl CallBytes {
     fn begin(in_flight: &Arc<InFlight>, peer: Option<IpAddr>, small: u64, bytes: u64) -> Option<Arc<Self>> {
         let begins = in_flight.take(peer, bytes, bytes <= small);
-        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, small, taken: bytes.into() }))
+        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, small, taken: bytes.into(), reply: AtomicU64::new(0) }))
     }
 
     fn take(&self, bytes: u64) -> bool {
@@ -140,8 +142,14 @@ impl CallBytes {
         is_taken
     }
 
+    /// Notes that its reply is of this number of bytes, which decides how long it may take to be read.
+    pub(crate) fn note_reply(&self, bytes: u64) {
+        self.reply.store(bytes, Ordering::Relaxed);
+    }
+
     /// Takes room for a reply of this number of bytes, until it is read.
     pub(crate) fn reply(&self, bytes: u64) -> Result<(), Status> {
+        self.note_reply(bytes);
         if self.take(bytes) { Ok(()) } else { Err(exhausted()) }
     }
 
@@ -303,10 +311,10 @@ impl Reply {
         if body.is_end_stream() {
             return body;
         }
-        let taken = call.taken.load(Ordering::Relaxed);
+        let length = call.reply.load(Ordering::Relaxed);
         let reply = Arc::new(Mutex::new(Some(Unread { body, _call: call })));
-        if taken > SMALL_CALL {
-            let patience = READ_TIME + Duration::from_secs(taken / SLOWEST_READER);
+        if length > SMALL_CALL {
+            let patience = READ_TIME + Duration::from_secs(length / SLOWEST_READER);
             let unread = Arc::downgrade(&reply);
             tokio::spawn(async move {
                 tokio::time::sleep(patience).await;

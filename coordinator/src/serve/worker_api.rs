@@ -244,7 +244,11 @@ impl Worker for WorkerApi {
         let mut large = LargeBody::new(&self.replies, call.as_deref().and_then(CallBytes::peer));
         match call {
             Some(call) if body.len() <= chunks::CHUNK => call.reply(body.len() as u64)?,
-            _ if large.take(body.len() as u64) => {}
+            call if large.take(body.len() as u64) => {
+                if let Some(call) = call {
+                    call.note_reply(body.len() as u64);
+                }
+            }
             _ => return Err(Status::resource_exhausted("too much is fetched at once: try again")),
         }
         let chunks = chunks::cut(&body).map(move |chunk| {
