@@ -66,6 +66,10 @@ fn a_reader_of_the_formats_page_finds_the_same() {
     let found = read(RUN);
     assert_eq!(found["state"], "finished");
     assert_eq!((&found["digest"], &found["records"]), (&DIGEST.into(), &DIGEST.into()));
+    assert_eq!(found["labels"], serde_json::json!(["golden"]));
+    let listed = json(&atoll(&["runs", "--label", "golden", "--json"], "store-v2"));
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!((&listed[0]["run"], &listed[0]["labels"]), (&RUN.into(), &found["labels"]));
     let exported = json(&atoll(&["export", RUN, "--json"], "store-v2"));
     for (island, champion) in
         found["islands"].as_array().unwrap().iter().zip(exported["champions"].as_array().unwrap())
