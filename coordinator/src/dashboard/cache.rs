@@ -52,8 +52,11 @@ pub(super) const MOST_POINTS: usize = 1000;
 const POINTS_OF_ALL: usize = 400_000;
 /// Of more islands only the champions of the leading ones are read.
 const CHAMPIONS: usize = 256;
-/// The largest history that is read for a page, as it is stored: reading it takes about four times as much memory.
+/// The largest history that is read for a page, as it is stored, and the largest of which all generations are: in memory they
+/// take about twice as much. Of a larger one the last generation of each epoch is read, which takes about half as much in memory as the
+/// history in the store.
 const LARGEST_HISTORY: u64 = 256 << 20;
+const DETAILED: u64 = 8 << 20;
 
 /// How a run went, as it was read.
 pub(super) struct Known {
@@ -408,7 +411,8 @@ impl HistoryCache {
         stamp: Stamp,
     ) -> Result<Arc<Known>, String> {
         let start = Instant::now();
-        if let Some(reason) = self.is_too_large(&store, &run).await? {
+        let bytes = store.size_below(&run.commits()).await.map_err(|error| error.to_string())?;
+        if let Some(reason) = self.why_too_large(&run, bytes) {
             let mut kept = self.lock();
             if kept.too_large.len() >= MOST_READ {
                 kept.too_large.clear();
@@ -423,7 +427,7 @@ impl HistoryCache {
                     Ok((exhibit(store, id).await, Strip::default(), History::default()))
                 }
                 ("sweep" | "tournament" | "study", _) => Ok((vec![], Strip::default(), History::default())),
-                (_, exhibit) => read(&store, &id, exhibit).await,
+                (_, exhibit) => read((&store, &id), exhibit, bytes > DETAILED).await,
             }
         })
         .await;
@@ -449,17 +453,16 @@ impl HistoryCache {
     }
 
     /// Why the history of a run is not read for a page, if it is too large for that.
-    async fn is_too_large(&self, store: &Store, run: &RunId) -> Result<Option<String>, String> {
-        let bytes = store.size_below(&run.commits()).await.map_err(|error| error.to_string())?;
+    fn why_too_large(&self, run: &RunId, bytes: u64) -> Option<String> {
         let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
-        Ok((bytes > self.largest).then(|| {
+        (bytes > self.largest).then(|| {
             format!(
                 "The history is not shown: its records have {} MiB, and at most {} MiB are read for a page. Use `atoll \
                  report {run}`.",
                 megabytes(bytes),
                 megabytes(self.largest)
             )
-        }))
+        })
     }
 
     /// What happened to a run. Events that are known are not read again.
@@ -521,11 +524,13 @@ where
 }
 
 async fn read(
-    store: &Store,
-    run: &RunId,
+    (store, run): (&Store, &RunId),
     exhibit: Option<Exhibit>,
+    is_long: bool,
 ) -> Result<(Vec<Section>, Strip, History), String> {
-    let mut reader = Reader::read(store, run).await.map_err(|error| error.to_string())?;
+    let reader =
+        if is_long { Reader::read_outline(store, run).await } else { Reader::read(store, run).await };
+    let mut reader = reader.map_err(|error| error.to_string())?;
     let champions = reader.leading_champions(CHAMPIONS).await;
     let read = history::of(run, reader, champions);
     let points = (ALL_POINTS / read.islands.len().max(1)).clamp(FEWEST_POINTS, MOST_POINTS);

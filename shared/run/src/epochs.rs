@@ -47,6 +47,8 @@ pub struct StoredEpochs {
 enum Extent {
     /// All epochs.
     Everything,
+    /// All epochs, most of them with their last generation alone.
+    Outline,
     /// All epochs, without what cannot be read or is not explained.
     Explained,
     /// One epoch.
@@ -69,6 +71,15 @@ impl StoredEpochs {
     /// If objects cannot be listed. [`StoredEpochs::damage`] lists those that cannot be read.
     pub async fn read(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
         Self::read_some(store, run, head, Extent::Everything).await
+    }
+
+    /// The same, with the last generation alone of each epoch but for the last of an island in each commit: its state is stored,
+    /// and is compared with all of its statistics. That takes a small part of the memory.
+    ///
+    /// # Errors
+    /// If objects cannot be listed.
+    pub async fn read_outline(store: &Store, run: &RunId, head: &RunHead) -> Result<Self, StoreError> {
+        Self::read_some(store, run, head, Extent::Outline).await
     }
 
     /// The same without commits that cannot be read, or that this part of the journal does not explain: they are listed in
@@ -166,6 +177,14 @@ impl StoredEpochs {
                     records.shrink_to_fit();
                     !records.is_empty()
                 });
+            }
+            if let (Ok(commit), Extent::Outline) = (&mut commit, extent) {
+                let before_last = |(_, records): &mut (u32, Vec<EpochRecord>)| {
+                    if let Some((_, before)) = records.split_last_mut() {
+                        before.iter_mut().for_each(EpochRecord::outline);
+                    }
+                };
+                commit.islands.iter_mut().for_each(before_last);
             }
             Some(((term, number), commit))
         };

@@ -18,11 +18,17 @@ use serde_json::Value;
 /// A run as far as it was read, with the champions of its islands. What to do next is for the caller to say.
 pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> Run {
     let state = reader.state();
-    let Reader { experiment, events, epochs, mut damage, recorded, strengths, unmeasured, .. } = reader;
+    let Reader {
+        experiment, events, epochs, is_outline, mut damage, recorded, strengths, unmeasured, ..
+    } = reader;
     let elapsed = elapsed(&recorded, &epochs);
     // A long run has millions of records: there is one copy of them at a time.
     let StoredEpochs { mut records, scattered, .. } = epochs;
     records.iter_mut().zip(scattered).for_each(|(whole, rest)| whole.extend(rest));
+    if is_outline {
+        // All of them alike: moments are compared between islands.
+        records.iter_mut().flatten().for_each(EpochRecord::outline);
+    }
     damage.extend(unmeasured);
     let file: &ExperimentFile = experiment.file();
     let (reason, digest) = ending(&recorded);

@@ -39,6 +39,8 @@ pub struct Reader {
     /// What of that cannot be read: the run is whole without it.
     pub unmeasured: Vec<Damage>,
     pub(crate) epochs: StoredEpochs,
+    /// Whether most epochs have their last generation alone.
+    pub(crate) is_outline: bool,
     evolver: Arc<dyn Evolver>,
     store: Store,
     run: RunId,
@@ -47,6 +49,15 @@ pub struct Reader {
 impl Reader {
     /// Reads a run. Only one without a readable experiment is an error.
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
+        Self::read_as(store, run, false).await
+    }
+
+    /// The same, with the last generation alone of most epochs: of a long run that takes a small part of the memory.
+    pub async fn read_outline(store: &Store, run: &RunId) -> Result<Self, RunError> {
+        Self::read_as(store, run, true).await
+    }
+
+    async fn read_as(store: &Store, run: &RunId, is_outline: bool) -> Result<Self, RunError> {
         let (experiment, text) = read_experiment(store, run).await?;
         let mut damage = vec![];
         let events = match journal::read_all(store, run).await {
@@ -65,7 +76,11 @@ impl Reader {
         if damage.is_empty() {
             damage.extend(summary::journal_damage(store, run, &head.digests).await?);
         }
-        let mut epochs = StoredEpochs::read(store, run, &head).await?;
+        let mut epochs = if is_outline {
+            StoredEpochs::read_outline(store, run, &head).await?
+        } else {
+            StoredEpochs::read(store, run, &head).await?
+        };
         damage.append(&mut epochs.damage);
         let recorded = head.recorded();
         if let Some(end) = recorded.finished.as_ref().and_then(|finished| finished.end.as_ref()) {
@@ -91,6 +106,7 @@ impl Reader {
             recorded,
             damage,
             epochs,
+            is_outline,
             store: store.clone(),
             run: run.clone(),
         })

@@ -24,6 +24,14 @@ impl std::hash::Hash for EpochRecord {
     }
 }
 
+impl EpochRecord {
+    /// Leaves the last generation alone of its statistics: there may be millions of others.
+    pub(crate) fn outline(&mut self) {
+        let rows = std::mem::take(&mut self.statistics.rows);
+        self.statistics.rows = rows.last().into_iter().copied().collect();
+    }
+}
+
 /// The work behind an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Encode, Decode)]
 pub struct Labour {

@@ -339,6 +339,42 @@ fn the_leading_champions_are_those_of_the_best_islands() {
 }
 
 #[test]
+fn an_outline_has_the_last_generation_of_each_epoch_and_is_whole() {
+    block_on(async {
+        let experiment = experiment("synchronous");
+        let store = Store::memory();
+        let mut process = Process::start(&store, &experiment, 1).await;
+        // Several epochs of an island share a commit.
+        for _ in 0..12 {
+            process.work(0);
+        }
+        process.write(vec![0, 1, 2]).await;
+        process.finish().await;
+        let mut whole = Reader::read(&store, &id()).await.unwrap();
+        let mut outline = Reader::read_outline(&store, &id()).await.unwrap();
+        let champions = [whole.champions().await, outline.champions().await];
+        assert_eq!(champions[0], champions[1]);
+        assert_eq!((&whole.damage, &outline.damage), (&vec![], &vec![]));
+        let rows = |reader: &Reader| -> Vec<usize> {
+            let records = reader.stored().records.iter().flatten();
+            records.map(|record| record.statistics.rows.len()).collect()
+        };
+        assert!(rows(&outline).iter().sum::<usize>() < rows(&whole).iter().sum());
+        let [whole, outline] = [whole, outline].map(|reader| run::history::of(&id(), reader, vec![None; 3]));
+        for (whole, outline) in whole.islands.iter().zip(&outline.islands) {
+            assert_eq!(whole.epochs.len(), outline.epochs.len());
+            for (whole, outline) in whole.epochs.iter().zip(&outline.epochs) {
+                assert_eq!(whole.standing, outline.standing);
+                assert_eq!(
+                    outline.statistics.rows.as_slice(),
+                    &whole.statistics.rows[whole.statistics.rows.len() - 1..]
+                );
+            }
+        }
+    });
+}
+
+#[test]
 fn a_doubled_event_breaks_the_chain() {
     block_on(async {
         let (store, _) = play(&experiment("synchronous"), vec![]).await;
