@@ -544,8 +544,8 @@ mod tests {
 
     #[test]
     fn a_digest_that_is_remembered_is_that_of_the_experiment_as_it_is() {
-        let text =
-            "problem = { kind = \"onemax\", length = 8 }\nalgorithm = { kind = \"ga\", population = 4 }";
+        let text = "name = \"a\"\nproblem = { kind = \"onemax\", length = 8 }\n\
+                    algorithm = { kind = \"ga\", population = 4 }\nbudget = { generations = 2 }";
         let experiment = |seed: u64| match crate::parse("a.toml", &format!("seed = {seed}\n{text}"), None) {
             Ok(Plan::Single(experiment)) => *experiment,
             other => panic!("{other:?}"),
