@@ -223,6 +223,7 @@ fn speciation_settings(keys: &SpeciesKeys) -> SpeciationSettings {
         },
         depth: keys.depth,
         pairs: keys.pairs as usize,
+        race: keys.race,
         style: Style { history: keys.history, quiescence: keys.quiescence, ties: keys.ties.of_games() },
         ..SpeciationSettings::default()
     }

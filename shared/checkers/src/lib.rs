@@ -42,6 +42,7 @@ mod player;
 mod player_file;
 mod playing_player;
 mod position;
+mod race;
 mod random;
 mod score;
 mod search;
@@ -74,6 +75,7 @@ pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer
 pub use player_file::{PlayerFile, PlayerFileError};
 pub use playing_player::PlayingPlayer;
 pub use position::{InvalidPosition, Piece, Position, Side};
+pub use race::Race;
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, PlaySettings, PlayingSearch, Reuse, Search, Watch};
 pub use squares::{Square, Squares, SquaresIter};

@@ -27,7 +27,7 @@ pub struct Checkers {
     /// How many towers of these layers a network has.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "paper"))]
-    pub shape: Shape,
+    pub shape: ShapeKey,
     /// Plies that players look ahead.
     #[schemars(range(min = 1, max = 20))]
     pub depth: u32,
@@ -181,7 +181,7 @@ impl Default for Checkers {
     fn default() -> Self {
         Self {
             nodes: Nodes::Weighted,
-            shape: Shape::Paper,
+            shape: ShapeKey::Paper,
             depth: 4,
             games: 5,
             opponents: Opponents::Random,
@@ -229,7 +229,7 @@ impl Nodes {
 /// How many towers of the three hidden layers a network has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum ShapeKey {
     /// One, as published.
     #[default]
     Paper,
@@ -239,7 +239,7 @@ pub enum Shape {
     Phases,
 }
 
-impl Shape {
+impl ShapeKey {
     /// As the game's own library calls it.
     fn of_networks(self) -> NetworkShape {
         match self {
@@ -462,11 +462,15 @@ pub struct Confirmation {
     /// that is the initial position and nothing is left to chance (`ties`, `book`).
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
+    /// Leave out contenders that are behind the leader beyond doubt, and stop when one is left: `pairs` is then the most.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = false))]
+    pub race: bool,
 }
 
 impl Default for Confirmation {
     fn default() -> Self {
-        Self { contenders: 4, pairs: 3 }
+        Self { contenders: 4, pairs: 3, race: false }
     }
 }
 
