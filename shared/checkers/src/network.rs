@@ -200,36 +200,51 @@ impl NetworkEvaluator {
 
     /// The scores of positions of one phase, all with the same side to move and near `parent`.
     #[inline]
-    fn judge(&mut self, phase: usize, (parent, positions): (&Position, &[Position]), scores: &mut [Score]) {
-        let width = self.network.architecture.shape.width();
-        let own = phase * width..(phase + 1) * width;
-        let game = (parent, positions);
-        match (&self.network.towers, &mut self.trackers) {
+    fn judge(&mut self, phase: usize, parent: &Position, positions: &[Position], scores: &mut [Score]) {
+        let (path, nodes, network) = (self.path, &mut *self.nodes, &*self.network);
+        match (&network.towers, &mut self.trackers) {
             (Towers::Weighted(towers), Trackers::Weighted(trackers)) => {
-                judge(&towers[own.clone()], &mut trackers[own], &mut self.nodes, game, scores, self.path);
+                let (towers, trackers) = (&**towers, &mut **trackers);
+                Judgement { towers, trackers, nodes, parent, positions, scores }.run(network, phase, path);
             }
             (Towers::Sum(towers), Trackers::Sum(trackers)) => {
-                judge(&towers[own.clone()], &mut trackers[own], &mut self.nodes, game, scores, self.path);
+                let (towers, trackers) = (&**towers, &mut **trackers);
+                Judgement { towers, trackers, nodes, parent, positions, scores }.run(network, phase, path);
             }
             _ => unreachable!("trackers are made for their network's towers"),
         }
     }
 }
 
-#[inline]
-fn judge<B: Body<N>, const N: usize>(
-    towers: &[Tower<B>],
-    trackers: &mut [Tracker<N>],
-    nodes: &mut Nodes,
-    (parent, positions): (&Position, &[Position]),
-    scores: &mut [Score],
-    path: SimdPath,
-) {
-    if let (Some(towers), Some(trackers)) = (towers.first_chunk::<2>(), trackers.first_chunk_mut::<2>()) {
-        Job { towers, trackers, nodes, parent, positions, scores }.run(path);
-    } else if let ([tower], [tracker]) = (towers, trackers) {
-        let (towers, trackers) = (from_ref(tower), from_mut(tracker));
-        Job { towers, trackers, nodes, parent, positions, scores }.run(path);
+/// A [`Job`] of which it is still open which towers do it.
+struct Judgement<'a, B, const N: usize> {
+    towers: &'a [Tower<B>],
+    trackers: &'a mut [Tracker<N>],
+    nodes: &'a mut Nodes,
+    parent: &'a Position,
+    positions: &'a [Position],
+    scores: &'a mut [Score],
+}
+
+impl<B: Body<N>, const N: usize> Judgement<'_, B, N> {
+    #[inline]
+    fn run(self, network: &Network, phase: usize, path: SimdPath) {
+        let Self { towers, trackers, nodes, parent, positions, scores } = self;
+        if let ([tower], [tracker]) = (towers, &mut *trackers) {
+            let (towers, trackers) = (from_ref(tower), from_mut(tracker));
+            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
+            return;
+        }
+        let first = phase * network.architecture.shape.width();
+        let (towers, trackers) = (&towers[first..], &mut trackers[first..]);
+        if network.architecture.shape.width() == 1 {
+            let (towers, trackers) = (from_ref(&towers[0]), from_mut(&mut trackers[0]));
+            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
+        } else {
+            let towers = towers.first_chunk::<2>().expect("two towers side by side");
+            let trackers = trackers.first_chunk_mut::<2>().expect("as many as towers");
+            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
+        }
     }
 }
 
@@ -243,13 +258,13 @@ impl Evaluator for NetworkEvaluator {
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
         let shape = self.network.architecture.shape;
         if shape.phases() == 1 {
-            return self.judge(0, (parent, children), scores);
+            return self.judge(0, parent, children, scores);
         }
         // A capture may lead to the next phase, which has other towers.
         let mut rest = scores;
         for children in children.chunk_by(|one, next| shape.phase(one) == shape.phase(next)) {
             let (scores, others) = rest.split_at_mut(children.len());
-            self.judge(shape.phase(&children[0]), (parent, children), scores);
+            self.judge(shape.phase(&children[0]), parent, children, scores);
             rest = others;
         }
     }

@@ -217,7 +217,7 @@ fn what_cannot_be_compared_is_refused() {
     let mixed = [counting(), network(&Random(1).weights(NodeKind::Weighted))];
     let refusal = Speciation::of(&mixed, &quick()).expect_err("other weights").to_string();
     assert!(
-        refusal.contains("expected networks of sum nodes") && refusal.contains("`weighted`"),
+        refusal.contains("expected networks of sum nodes") && refusal.contains("found weighted nodes"),
         "{refusal}"
     );
     let behaviour = SpeciationSettings { distance: Distance::BEHAVIOUR, ..quick() };

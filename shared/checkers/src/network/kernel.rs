@@ -10,7 +10,7 @@
 
 use super::first_layer::{Sums, Tracker};
 use super::lanes::{Lanes, Plain, Vectors};
-use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tower, WIDE_ROW, value, values};
+use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tower, WIDE_ROW, values};
 use crate::position::Position;
 use crate::score::Score;
 
@@ -121,22 +121,19 @@ impl<B: Body<N>, const N: usize, const WIDTH: usize> Job<'_, B, N, WIDTH> {
             tracker.follow(tower.body.first(), side, nearby);
         }
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
-            // Minus zero changes no sum, not even another zero's sign, and costs no instruction.
-            let (mut only, mut sums) = (-0.0, Row([-0.0; LEAVES]));
+            if let ([tower], [tracker]) = (self.towers.as_slice(), self.trackers.as_slice()) {
+                tower.body.wide::<P, WIDE_VECTORS, PAIR>(tracker, positions, self.nodes);
+                tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
+                tower.tail.values::<P>(positions, &self.nodes.narrow, scores);
+                continue;
+            }
+            let mut sums = Row([0.0; LEAVES]);
             for (tower, tracker) in self.towers.iter().zip(&*self.trackers) {
                 tower.body.wide::<P, WIDE_VECTORS, PAIR>(tracker, positions, self.nodes);
                 tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
-                if let [position] = positions {
-                    only += tower.tail.sum::<P>(position, &self.nodes.narrow[0]);
-                } else {
-                    tower.tail.add::<P>(positions, &self.nodes.narrow, &mut sums);
-                }
+                tower.tail.add::<P>(positions, &self.nodes.narrow, &mut sums);
             }
-            if let [score] = scores {
-                *score = value(only);
-            } else {
-                values::<P>(&sums, scores);
-            }
+            values::<P>(&sums, scores);
         }
     }
 }

@@ -169,6 +169,27 @@ impl Tail {
         );
     }
 
+    /// Writes the values of leaves from their narrow nodes, which are those of the only tower.
+    #[inline(always)]
+    pub(super) fn values<P: Vectors>(
+        &self,
+        positions: &[Position],
+        narrow: &[Row<NARROW_ROW>; LEAVES],
+        scores: &mut [Score],
+    ) {
+        if let ([position], [narrow, ..], [score]) = (positions, narrow, &mut *scores) {
+            // A vector of one would have to wait until the memory it is loaded from is written.
+            let value = Lanes::tanh(self.sum::<P>(position, narrow));
+            *score = Score((value * Score::ONE) as i32);
+            return;
+        }
+        let mut sums = Row([0.0; LEAVES]);
+        for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
+            *sum = self.sum::<P>(position, narrow);
+        }
+        values::<P>(&sums, scores);
+    }
+
     /// Adds what the narrow nodes of some leaves say to the sums of their values.
     #[inline(always)]
     pub(super) fn add<P: Vectors>(
@@ -184,7 +205,7 @@ impl Tail {
 
     /// What the output node sums up.
     #[inline(always)]
-    pub(super) fn sum<P: Vectors>(&self, position: &Position, narrow: &Row<NARROW_ROW>) -> f32 {
+    fn sum<P: Vectors>(&self, position: &Position, narrow: &Row<NARROW_ROW>) -> f32 {
         self.direct.mul_add(self.pieces(position), self.output_bias + self.weigh::<P>(narrow))
     }
 
@@ -204,12 +225,6 @@ impl Tail {
         let (own, other) = (count(side), count(!side));
         ((own.1 - other.1) as f32).mul_add(self.king, (own.0 - other.0) as f32)
     }
-}
-
-/// The value of one leaf. A vector of one would have to wait until the memory it is loaded from is written.
-#[inline(always)]
-pub(super) fn value(sum: f32) -> Score {
-    Score((Lanes::tanh(sum) * Score::ONE) as i32)
 }
 
 /// Writes the values of some leaves.
