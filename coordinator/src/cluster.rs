@@ -603,7 +603,8 @@ fn check_cells(
 ) -> Result<Result<Vec<(u32, CellResult)>, u32>, Status> {
     // Of a run that is not open nothing is needed.
     let Some(plan) = plan else { return Ok(Ok(vec![])) };
-    let results: Vec<(u32, CellResult)> = codec::decode_dense(&chunks::join(bodies)).map_err(Rejection::from)?;
+    let results: Vec<(u32, CellResult)> =
+        codec::decode_dense(&chunks::join(bodies)).map_err(Rejection::from)?;
     let unsound = |(number, result): &&(u32, CellResult)| !plan.is_sound(*number, result);
     let unsound = results.iter().find(unsound).map(|(number, _)| *number);
     Ok(unsound.map_or(Ok(results), Err))
