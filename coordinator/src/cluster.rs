@@ -23,12 +23,11 @@ use evolution::epoch::EpochOutcome;
 use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::calls::WorkerCalls;
-use proto::chunks;
 use proto::convert::{self, WireError, Work};
 use proto::v1;
 use proto::v1::complete_reply::DeliveryStatus as WireStatus;
 use run::{LabelChange, Labels, Lock, Owner};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -507,9 +506,8 @@ impl Cluster {
                 } else {
                     self.apply_quietly(|state, now| state.examination(&worker, &work, &inputs, now))?
                 };
-                let is_quick = examination.as_ref().is_none_or(Examination::is_quick);
                 let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), direct);
-                let delivery = self.compute(if is_quick { size } else { LARGE }, deliver).await??;
+                let delivery = self.compute(if direct { size } else { LARGE }, deliver).await??;
                 self.apply(|state, now| {
                     let (status, delivery) =
                         state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;
@@ -533,7 +531,7 @@ impl Cluster {
                 if !self.apply_quietly(awaits)? {
                     return Ok(self.apply(|state, now| more(state, now, DeliveryStatus::Unneeded, 0)));
                 }
-                let decode = move || codec::decode_dense::<JobResult>(&chunks::join(&bodies));
+                let decode = move || codec::decode_dense::<JobResult>(&joined(&bodies));
                 let result = self.compute(size, decode).await?.map_err(Rejection::from)?;
                 self.apply(|state, now| {
                     let (status, delivery) =
@@ -570,7 +568,14 @@ fn check_count(pieces: usize) -> Result<(), Status> {
     Err(Status::invalid_argument(format!("expected at most {MOST_PIECES} pieces, found {pieces}")))
 }
 
-/// An epoch as it was delivered, from its head and its bytes, in whatever pieces they came.
+fn joined(bodies: &[Bytes]) -> Bytes {
+    match bodies {
+        [one] => one.clone(),
+        several => several.concat().into(),
+    }
+}
+
+/// An epoch as it was delivered, from its head and its bytes: one body for each part, or all in one.
 fn deliver(
     epoch: &v1::EpochResult,
     inputs: Digest,
@@ -578,13 +583,16 @@ fn deliver(
     examination: Option<&Examination>,
     is_trusted: bool,
 ) -> Result<Delivery, Status> {
-    let mut pieces = VecDeque::from(bodies);
-    let mut take = |length: u64| {
-        let taken = chunks::take_first(&mut pieces, length as usize);
-        taken.ok_or_else(|| Status::invalid_argument("expected bodies as long as announced"))
+    let [state, departure, statistics] = match <[Bytes; 3]>::try_from(bodies) {
+        Ok(parts) => parts,
+        Err(bodies) => {
+            let body = joined(&bodies);
+            let (state, departure) = (epoch.state_length as usize, epoch.departure_length as usize);
+            let ends = state.checked_add(departure).filter(|end| *end <= body.len());
+            let end = ends.ok_or_else(|| Status::invalid_argument("expected bodies as long as announced"))?;
+            [body.slice(..state), body.slice(state..end), body.slice(end..)]
+        }
     };
-    let (state, departure) = (take(epoch.state_length)?, take(epoch.departure_length)?);
-    let statistics = chunks::join(pieces.make_contiguous());
     let reported = convert::digest("digest", &epoch.digest).map_err(invalid)?;
     let (digest, outcome) = EpochOutcome::of_bytes(state, departure, &statistics);
     let outcome = outcome.map_err(|error| format!("what was delivered {error}"));
@@ -603,8 +611,7 @@ fn check_cells(
 ) -> Result<Result<Vec<(u32, CellResult)>, u32>, Status> {
     // Of a run that is not open nothing is needed.
     let Some(plan) = plan else { return Ok(Ok(vec![])) };
-    let results: Vec<(u32, CellResult)> =
-        codec::decode_dense(&chunks::join(bodies)).map_err(Rejection::from)?;
+    let results: Vec<(u32, CellResult)> = codec::decode_dense(&joined(bodies)).map_err(Rejection::from)?;
     let unsound = |(number, result): &&(u32, CellResult)| !plan.is_sound(*number, result);
     let unsound = results.iter().find(unsound).map(|(number, _)| *number);
     Ok(unsound.map_or(Ok(results), Err))

@@ -2,7 +2,6 @@
 
 use crate::v1::Chunk;
 use bytes::{Bytes, BytesMut};
-use std::collections::VecDeque;
 
 /// How many bytes travel in one message.
 pub const CHUNK: usize = 1 << 20;
@@ -28,19 +27,13 @@ pub enum ChunkError {
     },
 }
 
-/// Chunks at most this long are put together, and copied: every message has its price.
-const SMALL: usize = 16 << 10;
-
-/// Cuts bodies that follow each other into chunks. Small ones that are neighbours share one.
+/// Cuts bodies that follow each other into chunks: a single one if they fit, because every message has its price.
 pub fn cut_all(bodies: &[Bytes]) -> Vec<Chunk> {
-    let is_small = |body: &Bytes| body.len() <= SMALL;
-    let groups = bodies.chunk_by(|one, next| is_small(one) && is_small(next));
-    groups
-        .flat_map(|group| match group {
-            [body] => cut(body).collect(),
-            small => cut(&small.concat().into()).collect::<Vec<_>>(),
-        })
-        .collect()
+    let length: usize = bodies.iter().map(Bytes::len).sum();
+    if length <= CHUNK && bodies.len() > 1 {
+        return vec![Chunk { bytes: bodies.concat().into() }];
+    }
+    bodies.iter().flat_map(cut).collect()
 }
 
 /// Cuts a body into chunks.
@@ -54,8 +47,8 @@ pub fn cut(body: &Bytes) -> impl Iterator<Item = Chunk> + use<> {
 pub struct Assembly {
     announced: u64,
     bytes: BytesMut,
-    /// Of a body that is no longer than a chunk, what came in one piece is not copied.
-    pieces: Vec<Bytes>,
+    /// A body that came in one chunk is not copied.
+    whole: Option<Bytes>,
 }
 
 impl Assembly {
@@ -64,7 +57,7 @@ impl Assembly {
         if announced > limit {
             return Err(ChunkError::TooLarge { limit, announced });
         }
-        Ok(Self { announced, bytes: BytesMut::new(), pieces: vec![] })
+        Ok(Self { announced, bytes: BytesMut::new(), whole: None })
     }
 
     /// Adds the next chunk.
@@ -76,65 +69,26 @@ impl Assembly {
         if chunk.bytes.is_empty() {
             return Ok(());
         }
-        let is_last = found == self.announced;
-        let is_piece = self.announced <= CHUNK as u64 && chunk.bytes.len() > SMALL;
-        if is_piece || is_last && self.bytes.is_empty() {
-            self.end_piece();
-            self.pieces.push(chunk.bytes);
+        if self.bytes.is_empty() && found == self.announced {
+            self.whole = Some(chunk.bytes);
         } else {
             self.bytes.extend_from_slice(&chunk.bytes);
         }
         Ok(())
     }
 
-    /// Notes that what was put together from small chunks is followed by a large one.
-    fn end_piece(&mut self) {
-        if !self.bytes.is_empty() {
-            self.pieces.push(std::mem::take(&mut self.bytes).freeze());
-        }
-    }
-
     fn length(&self) -> u64 {
-        (self.pieces.iter().map(Bytes::len).sum::<usize>() + self.bytes.len()) as u64
+        self.whole.as_ref().map_or(self.bytes.len(), Bytes::len) as u64
     }
 
     /// The whole body.
     pub fn finish(self) -> Result<Bytes, ChunkError> {
-        self.finish_pieces().map(|pieces| join(&pieces))
-    }
-
-    /// The whole body, in pieces that follow each other.
-    pub fn finish_pieces(mut self) -> Result<Vec<Bytes>, ChunkError> {
         let found = self.length();
         if found != self.announced {
             return Err(ChunkError::Length { announced: self.announced, found });
         }
-        self.end_piece();
-        Ok(self.pieces)
+        Ok(self.whole.unwrap_or_else(|| self.bytes.freeze()))
     }
-}
-
-/// Pieces that follow each other as one; a single one is not copied.
-pub fn join(pieces: &[Bytes]) -> Bytes {
-    match pieces {
-        [one] => one.clone(),
-        several => several.concat().into(),
-    }
-}
-
-/// Takes the first bytes of pieces that follow each other, without a copy if they lie in one piece; nothing if there are fewer.
-pub fn take_first(pieces: &mut VecDeque<Bytes>, mut length: usize) -> Option<Bytes> {
-    let mut taken = vec![];
-    while length > 0 {
-        let first = pieces.front_mut()?;
-        let part = first.split_to(length.min(first.len()));
-        if first.is_empty() {
-            pieces.pop_front();
-        }
-        length -= part.len();
-        taken.push(part);
-    }
-    Some(join(&taken))
 }
 
 #[cfg(test)]
@@ -164,23 +118,9 @@ mod tests {
         assert_eq!(assemble(chunks, 8, 8), Ok(Bytes::from_static(b"one body")));
         let [one, _, rest] = small;
         let chunks = cut_all(&[body.clone(), one, rest]);
-        assert_eq!(chunks.len(), 3);
+        assert_eq!(chunks.len(), 4);
         let all = [&body[..], b"one body"].concat();
         assert_eq!(assemble(chunks, all.len() as u64, u64::MAX), Ok(all.into()));
-    }
-
-    #[test]
-    fn what_came_in_one_piece_is_not_copied() {
-        let [state, departure, statistics] = [40_000, 300, 900].map(|length| Bytes::from(vec![7; length]));
-        let chunks = cut_all(&[state.clone(), departure, statistics.clone()]);
-        assert_eq!(chunks.iter().map(|chunk| chunk.bytes.len()).collect::<Vec<_>>(), [40_000, 1200]);
-        let mut assembly = Assembly::new(41_200, u64::MAX).unwrap();
-        chunks.into_iter().try_for_each(|chunk| assembly.add(chunk)).unwrap();
-        let mut pieces = VecDeque::from(assembly.finish_pieces().unwrap());
-        let first = take_first(&mut pieces, 40_000).unwrap();
-        assert_eq!((first.as_ptr(), first.len()), (state.as_ptr(), 40_000));
-        assert_eq!(take_first(&mut pieces, 300).unwrap().len(), 300);
-        assert_eq!(take_first(&mut pieces, 901), None, "there are 900");
     }
 
     #[test]

@@ -146,8 +146,7 @@ fn broken(error: &ChunkError) -> Status {
 
 /// A body that has come, and the memory that it takes until it is dropped.
 struct Arrived {
-    /// In pieces that follow each other.
-    pieces: Vec<Bytes>,
+    bytes: Bytes,
     _memory: LargeBody,
 }
 
@@ -187,7 +186,7 @@ async fn assemble<T>(
         }
         assembly.add(chunk).map_err(|error| broken(&error))?;
     }
-    Ok(Arrived { pieces: assembly.finish_pieces().map_err(|error| broken(&error))?, _memory: body })
+    Ok(Arrived { bytes: assembly.finish().map_err(|error| broken(&error))?, _memory: body })
 }
 
 /// The bytes of a call as they are counted, which they are where it came over a network.
@@ -282,7 +281,7 @@ impl Worker for WorkerApi {
         rename(self.cluster().await?, principal.as_deref(), &mut head.worker);
         self.has_joined(&head.worker).await?;
         let arrived = assemble(&mut stream, head.length, (&self.bodies, call.as_deref()), chunk).await?;
-        self.cluster().await?.checkpoint_of(head, chunks::join(&arrived.pieces)).await.map(Response::new)
+        self.cluster().await?.checkpoint_of(head, arrived.bytes).await.map(Response::new)
     }
 
     async fn complete(
@@ -304,8 +303,8 @@ impl Worker for WorkerApi {
         self.has_joined(&head.worker).await?;
         let length = length_of(what)?;
         let arrived = assemble(&mut stream, length, (&self.bodies, call.as_deref()), chunk).await?;
-        let pieces = arrived.pieces.clone();
-        replied(self.cluster().await?.complete_with(head, pieces, false).await?, call.as_deref())
+        let bodies = vec![arrived.bytes.clone()];
+        replied(self.cluster().await?.complete_with(head, bodies, false).await?, call.as_deref())
     }
 
     async fn release(
