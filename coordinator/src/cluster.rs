@@ -506,8 +506,9 @@ impl Cluster {
                 } else {
                     self.apply_quietly(|state, now| state.examination(&worker, &work, &inputs, now))?
                 };
+                let is_quick = examination.as_ref().is_none_or(Examination::is_quick);
                 let deliver = move || deliver(&epoch, inputs, bodies, examination.as_ref(), direct);
-                let delivery = self.compute(if direct { size } else { LARGE }, deliver).await??;
+                let delivery = self.compute(if is_quick { size } else { LARGE }, deliver).await??;
                 self.apply(|state, now| {
                     let (status, delivery) =
                         state.complete_epoch(&worker, &work, delivery, milliseconds, now)?;

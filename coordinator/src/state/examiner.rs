@@ -7,6 +7,9 @@ use experiment::Experiment;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
+/// An evaluation that takes longer than this many nanoseconds keeps no call waiting.
+const QUICK: u64 = 100_000;
+
 /// Examines what is delivered of one run. Its problem is posed when it is first needed, by the thread that examines.
 pub(crate) struct Examiner {
     experiment: Arc<Experiment>,
@@ -16,6 +19,11 @@ pub(crate) struct Examiner {
 impl Examiner {
     pub(crate) fn new(experiment: Arc<Experiment>) -> Self {
         Self { experiment, evolver: OnceLock::new() }
+    }
+
+    /// Whether the problem is posed already, and one evaluation takes next to no time.
+    fn is_quick(&self) -> bool {
+        self.evolver.get().is_some_and(|evolver| evolver.cost().nanoseconds <= QUICK)
     }
 
     fn evolver(&self) -> &dyn Evolver {
@@ -31,6 +39,11 @@ pub(crate) struct Examination {
 }
 
 impl Examination {
+    /// Whether it takes no longer than its bytes take to be read.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.examiner.is_quick()
+    }
+
     /// Compares an outcome with its task.
     pub(crate) fn check(&self, outcome: &EpochOutcome) -> Result<(), EpochError> {
         self.examiner.evolver().check(&self.task, outcome)

@@ -16,6 +16,7 @@
 //! however many they are.
 
 use bincode::config::{self, Configuration, Limit, LittleEndian, Varint};
+use bincode::enc::write::Writer;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{Decode, Encode};
 use bytes::Bytes;
@@ -81,6 +82,23 @@ pub fn encode<T: Encode>(value: &T) -> Result<Bytes, CodecError> {
     let body = bincode::encode_to_vec(value, config::standard()).map_err(CodecError::Encode)?;
     check_length(body.len())?;
     Ok(body.into())
+}
+
+/// Whether the bytes are exactly those that [`encode`] makes of `value`: compared as they are made, so that nothing is allocated.
+pub fn is_encoding<T: Encode>(value: &T, body: &[u8]) -> bool {
+    let mut expected = Expected(body);
+    let compared = bincode::encode_into_writer(value, &mut expected, config::standard());
+    compared.is_ok() && expected.0.is_empty() && check_length(body.len()).is_ok()
+}
+
+/// The bytes that are still to be written.
+struct Expected<'a>(&'a [u8]);
+
+impl Writer for Expected<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        self.0 = self.0.strip_prefix(bytes).ok_or(EncodeError::UnexpectedEnd)?;
+        Ok(())
+    }
 }
 
 /// The value that the bytes hold.
@@ -266,6 +284,17 @@ mod tests {
         #[test]
         fn values_come_back(sample in sample()) {
             prop_assert_eq!(decode::<Sample>(&encode(&sample).unwrap()).unwrap(), sample);
+        }
+
+        #[test]
+        fn a_value_has_one_encoding(sample in sample(), at: prop::sample::Index, change in 1u8..) {
+            let body = encode(&sample).unwrap();
+            prop_assert!(is_encoding(&sample, &body));
+            prop_assert!(!is_encoding(&sample, &body[..body.len() - 1]));
+            prop_assert!(!is_encoding(&sample, &[&body[..], &[change]].concat()));
+            let mut altered = body.to_vec();
+            altered[at.index(body.len())] ^= change;
+            prop_assert!(!is_encoding(&sample, &altered));
         }
 
         #[test]

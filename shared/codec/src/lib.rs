@@ -19,5 +19,5 @@ mod encoding;
 mod standing;
 
 pub use digest::Digest;
-pub use encoding::{CodecError, MAX_ENCODED, decode, decode_dense, decode_prefix, encode};
+pub use encoding::{CodecError, MAX_ENCODED, decode, decode_dense, decode_prefix, encode, is_encoding};
 pub use standing::Standing;

@@ -280,11 +280,6 @@ impl<'a, P: Problem> Island<'a, P> {
 
     /// All that has to be remembered.
     pub fn state(&self) -> IslandState<P::Gene> {
-        let mut private = vec![];
-        if let Some(adaptation) = &self.adaptation {
-            adaptation.write(&mut private);
-        }
-        private.extend(&self.private);
         IslandState {
             standing: self.standing(),
             unjudgeable: self.tally.unjudgeable,
@@ -292,8 +287,23 @@ impl<'a, P: Problem> Island<'a, P> {
             champion: (self.champion.generation, self.champion.genome.clone()),
             departed: self.departed.clone(),
             opponents: self.opponents.pack(),
-            private,
+            private: self.private_state(),
         }
+    }
+
+    /// What its algorithm and its problem remember beside the individuals.
+    pub(crate) fn private_state(&self) -> Vec<u8> {
+        let mut private = vec![];
+        if let Some(adaptation) = &self.adaptation {
+            adaptation.write(&mut private);
+        }
+        private.extend(&self.private);
+        private
+    }
+
+    /// The places of those who have left at the end of its last epoch, and are no longer here.
+    pub(crate) fn departed(&self) -> &[u32] {
+        &self.departed
     }
 
     /// Where it stands.
