@@ -687,6 +687,12 @@ fn run(seed: u64, ops: &[Op]) -> Result<(), TestCaseError> {
 }
 
 #[test]
+fn a_part_whose_creation_was_cut_short_is_no_damage() {
+    LazyLock::force(&DIGESTS);
+    run(12_403_186_628_757_090_200, &[Op::Submit(5, 1), Op::Cancel(5), Op::Restart]).unwrap();
+}
+
+#[test]
 fn every_sequence_comes_to_its_end() {
     let cases = std::env::var("ATOLL_MODEL_CASES").map_or(2000, |cases| cases.parse().unwrap());
     LazyLock::force(&DIGESTS);

@@ -16,6 +16,7 @@ use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
 use experiment::Experiment;
 use futures::{StreamExt, stream};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
 
@@ -110,6 +111,11 @@ impl Reader {
             store: store.clone(),
             run: run.clone(),
         })
+    }
+
+    /// Whether only its plan is stored: the process that created it ended before the first event.
+    pub(crate) fn is_unbegun(&self) -> bool {
+        self.damage == [Damage::Journal { expected: 1 }] && self.epochs.states.iter().all(BTreeMap::is_empty)
     }
 
     /// How the run stands, in a word: as its journal says, or that it is damaged.

@@ -84,6 +84,11 @@ impl StoredRun {
 
     /// Whether nothing is wrong with it.
     fn sound(&self, run: &RunId) -> Result<(), RunError> {
+        if let Self::Evolution(reader) = self
+            && reader.is_unbegun()
+        {
+            return Err(RunError::Unknown { run: run.clone() });
+        }
         match self.damage().first() {
             Some(damage) => Err(RunError::Damaged { run: run.clone(), damage: damage.clone() }),
             None => Ok(()),

@@ -60,6 +60,9 @@ impl StoredStudy {
             (jobs.recorded, jobs.damage)
         } else {
             let reader = Reader::read(store, part).await?;
+            if reader.is_unbegun() {
+                return Err(RunError::Unknown { run: part.clone() });
+            }
             self.evolved.push(part.clone());
             (reader.recorded, reader.damage)
         };
