@@ -158,8 +158,15 @@ fn the_dashboard_of_a_cluster_holds_in_a_browser() {
     );
     drop(page);
 
-    // Everything can be read without scripts.
-    let mut page = chromium.visit(&format!("{site}/runs/{run}"), View { scripts: false, ..LIGHT });
+    // Everything can be read without scripts. A page does not wait long for the history, and shows it when it is read again.
+    let start = Instant::now();
+    let mut page = loop {
+        let mut page = chromium.visit(&format!("{site}/runs/{run}"), View { scripts: false, ..LIGHT });
+        if page.evaluate("document.querySelector('#fitness') !== null") == true {
+            break page;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "the history is not read");
+    };
     let shown = page.evaluate("document.querySelector('#fitness').textContent.length > 100 && getComputedStyle(document.querySelector('.actions')).display === 'none'");
     assert_eq!(shown, true);
     drop((page, coordinator));

@@ -342,10 +342,10 @@ fn a_batch_that_is_cancelled_or_misconfigured_fails_on_both_sides() {
     release.both_end((&mut coordinator, &mut worker), 78, "FailJob", "chess");
 
     // Another token than the coordinator knows, and a worker without a coordinator.
-    let release = Release::render(QUICK, &["coordinator.giveUpAfter=1s"]);
+    let release = Release::render(QUICK, &["coordinator.giveUpAfter=8s"]);
     let mut coordinator = release.start("coordinator", "");
     let url = coordinator.url("coordinator at");
-    let mut other = Release::render(QUICK, &["coordinator.giveUpAfter=1s"]);
+    let mut other = Release::render(QUICK, &["coordinator.giveUpAfter=8s"]);
     for object in &mut other.objects {
         // The authority is the same, so that only the token differs.
         if object["kind"] == "Secret" && object["type"] == "kubernetes.io/tls" {
