@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::StoreArgument;
-use checkers::{Architecture, Network, PlayerFile, PlayerSpec};
+use checkers::{Network, NodeKind, PlayerFile, PlayerSpec};
 use experiment::document::nearest;
 use problems::ProblemSpec;
 use run::players::Reference;
@@ -67,10 +67,10 @@ pub(crate) fn reference(text: &str) -> Result<Reference, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("expected {HELP}, found `{text}`")))
 }
 
-/// What the networks are like that a run evolves.
-pub(crate) fn architecture(states: &States) -> Result<Architecture, Failure> {
+/// The kind of networks that a run evolves.
+pub(crate) fn node_kind(states: &States) -> Result<NodeKind, Failure> {
     match &states.experiment.file().problem {
-        ProblemSpec::Checkers(checkers) => Ok(checkers.architecture()),
+        ProblemSpec::Checkers(checkers) => Ok(checkers.nodes.kind()),
         _ => Err(Failure::Usage(format!(
             "expected a run of the problem `checkers`, found the experiment {} of another",
             states.experiment.name()
@@ -79,7 +79,7 @@ pub(crate) fn architecture(states: &States) -> Result<Architecture, Failure> {
 }
 
 /// The network of an exported genome.
-pub(crate) fn network(architecture: Architecture, genome: &[f64]) -> Result<Network, Failure> {
+pub(crate) fn network(kind: NodeKind, genome: &[f64]) -> Result<Network, Failure> {
     let weights: Vec<f32> = genome.iter().map(|&gene| gene as f32).collect();
-    Network::new(architecture, &weights).map_err(|error| Failure::Other(error.to_string()))
+    Network::new(kind, &weights).map_err(|error| Failure::Other(error.to_string()))
 }

@@ -4,7 +4,7 @@
 use super::{Shown, read};
 use crate::contender::network;
 use crate::failure::Failure;
-use checkers::{Architecture, DrawRules, Network, PlayerSpec, Squares, View};
+use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
@@ -39,8 +39,8 @@ pub(super) async fn blocks(
         return Ok(Shown::without_lead(vec![Block::Text("There is no champion yet.".to_owned())]));
     };
     let seat = Seat { spec, depth: spec.depth.min(DEPTH) };
-    let (depth, architecture) = (seat.depth, spec.architecture());
-    let champion = Arc::new(network(architecture, &champion.genome)?);
+    let (depth, kind) = (seat.depth, spec.nodes.kind());
+    let champion = Arc::new(network(kind, &champion.genome)?);
     let knows = match spec.endgame.pieces {
         0 => String::new(),
         pieces => {
@@ -56,7 +56,7 @@ pub(super) async fn blocks(
     blocks.extend(cross_table(&fittest, &seat));
     blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
-    blocks.extend(species_picture(reader, architecture).await);
+    blocks.extend(species_picture(reader, kind).await);
     Ok(Shown { lead: lead(&milestones), blocks })
 }
 
@@ -128,9 +128,9 @@ fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
 
 /// The champions of the fittest islands against each other: fitness does not tell who of them is better.
 fn cross_table(fittest: &[(u32, &ChampionView)], seat: &Seat<'_>) -> Option<Block> {
-    let architecture = seat.spec.architecture();
+    let kind = seat.spec.nodes.kind();
     let player =
-        |champion: &ChampionView| Some(seat.player(&Arc::new(network(architecture, &champion.genome).ok()?)));
+        |champion: &ChampionView| Some(seat.player(&Arc::new(network(kind, &champion.genome).ok()?)));
     let champions = fittest.iter().take(CROSSED);
     let players: Vec<(u32, PlayerSpec)> =
         champions.filter_map(|(island, champion)| Some((*island, player(champion)?))).collect();
@@ -172,12 +172,12 @@ fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
 
 /// The champions of an island in the states that are kept, the last among them.
 async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Milestone> {
-    let (epochs, architecture) = (reader.epochs(island), seat.spec.architecture());
+    let (epochs, kind) = (reader.epochs(island), seat.spec.nodes.kind());
     let pairs = deck_pairs(PAIRS, 1);
     let mut milestones = vec![];
     for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
         let Some(view) = reader.champion_at(island, epoch).await else { continue };
-        let Ok(network) = network(architecture, &view.genome) else { continue };
+        let Ok(network) = network(kind, &view.genome) else { continue };
         let record = reader.record(island, epoch);
         let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
         milestones.push(Milestone { epoch, generation, tally: seat.duel(&Arc::new(network)).play(&pairs) });
@@ -290,7 +290,6 @@ type Weighed = Vec<(usize, usize, f64)>;
 fn weights(champion: &Network, island: u32) -> [Block; 2] {
     let views = champion.views();
     let mut sizes: Vec<usize> = views.iter().map(|view| view.size).collect();
-    sizes.sort_unstable();
     sizes.dedup();
     let together: Vec<(String, Weighed)> = sizes
         .iter()
@@ -342,7 +341,7 @@ fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folde
 }
 
 /// All players of the last states in two dimensions, by their weights.
-async fn species_picture(reader: &mut Reader, architecture: Architecture) -> Option<Block> {
+async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
     let mut players: Vec<(String, f64, Vec<f32>)> = vec![];
     let islands = reader.islands();
     let most = (POPULATION / islands.max(1) as usize).max(1);
@@ -351,7 +350,7 @@ async fn species_picture(reader: &mut Reader, architecture: Architecture) -> Opt
         for at in thinned(state.residents.len(), most) {
             let resident = &state.residents[at];
             let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();
-            if weights.len() == architecture.weight_count() {
+            if weights.len() == kind.weight_count() {
                 players.push((format!("{island}/{at}"), resident.fitness, weights));
             }
         }
@@ -446,8 +445,8 @@ mod tests {
 
     #[test]
     fn champions_play_with_what_they_knew_when_they_evolved() {
-        let weights = vec![0.01; checkers::NodeKind::Sum.weight_count()];
-        let network = Arc::new(Network::new(checkers::NodeKind::Sum, &weights).unwrap());
+        let weights = vec![0.01; NodeKind::Sum.weight_count()];
+        let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
         let plain = Checkers { history: false, ..Checkers::default() };
         let endgame = Endgame { pieces: 2, ..Endgame::default() };
         let knowing = Checkers { endgame, ..Checkers::default() };

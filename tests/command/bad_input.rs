@@ -285,10 +285,6 @@ fn mistakes_in_studies() {
     // Guests whose genes are no genes of their hosts.
     let strangers = "[study.one]\nproblem = { kind = \"onemax\", length = 16, symbols = 9 }\n[study.two]\nguests = \"one\"";
     refused(study(strangers), &["wrong.toml:11:", "guests"]);
-    // Networks of different shapes have no weights in common.
-    let evolved = "algorithm = { kind = \"es\" }\nbudget = { generations = 2 }\nproblem.kind = \"checkers\"";
-    let shapes = format!("{evolved}\n[study.one]\nproblem.shape = \"wide\"\n[study.two]\nguests = \"one\"\n");
-    refused(format!("name = \"shapes\"\n{shapes}"), &["wrong.toml:8:", "5048 genes", "10095 genes"]);
 }
 
 /// An unfinished run with checkpoints inside epochs.

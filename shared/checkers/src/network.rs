@@ -2,7 +2,6 @@
 //!
 //! The side to move sees the board from its own back row with its own pieces positive, so one network plays
 //! both sides: for White the board is turned and the signs are swapped. A man is 1, a king what the network says.
-//! Networks of other shapes ([`NetworkShape`]) consist of several such towers.
 //!
 //! Two networks with the same weights judge alike to the last bit on every machine and every [`SimdPath`].
 
@@ -22,39 +21,37 @@ mod shape;
 
 pub use kernel::SimdPath;
 pub use learner::{Learner, Lesson, Moments};
-pub use shape::{Architecture, NetworkShape, NodeKind, View};
+pub use shape::{NodeKind, View};
 
 use crate::evaluator::Evaluator;
 use crate::position::Position;
 use crate::score::Score;
 use first_layer::Tracker;
 use kernel::{Job, Nodes};
-use layers::{Body, SUB_BOARD_ROW, SumBody, Tail, Tower, WIDE_ROW, WeightedBody};
-use shape::Layout;
-use std::array::{from_mut, from_ref};
+use layers::{Body as _, SUB_BOARD_ROW, SumBody, Tail, WIDE_ROW, WeightedBody};
 use std::sync::Arc;
 
 /// A network, ready to evaluate.
 pub struct Network {
-    architecture: Architecture,
+    kind: NodeKind,
     weights: Vec<f32>,
-    towers: Towers,
+    body: Body,
+    tail: Tail,
 }
 
-/// Those of the first phase, then those of the next.
-enum Towers {
-    Weighted(Box<[Tower<WeightedBody>]>),
-    Sum(Box<[Tower<SumBody>]>),
+enum Body {
+    Weighted(Box<WeightedBody>),
+    Sum(Box<SumBody>),
 }
 
 /// Why weights make no network.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// There are too few or too many.
-    #[error("expected {expected} weights for a network of {architecture}, found `{found}`")]
+    #[error("expected {expected} weights for a network of {} nodes, found `{found}`", kind.name())]
     Count {
-        /// The network that was asked for.
-        architecture: Architecture,
+        /// The kind of network that was asked for.
+        kind: NodeKind,
         /// How many it has.
         expected: usize,
         /// How many there were.
@@ -84,32 +81,28 @@ impl Network {
     /// 5. the weight of the sum of all pieces, which goes straight to the value (1);
     /// 6. what a king is worth where a man is 1 (1).
     ///
-    /// In shapes of several towers the first five are repeated for each of them; phases stand in the order of a game.
-    ///
     /// # Errors
-    /// If their number is not [`Architecture::weight_count`], or one is NaN or beyond [`Network::WEIGHT_LIMIT`].
-    pub fn new(architecture: impl Into<Architecture>, weights: &[f32]) -> Result<Self, NetworkError> {
-        let architecture = architecture.into();
-        let (expected, found) = (architecture.weight_count(), weights.len());
+    /// If their number is not [`NodeKind::weight_count`], or one is NaN or beyond [`Network::WEIGHT_LIMIT`].
+    pub fn new(kind: NodeKind, weights: &[f32]) -> Result<Self, NetworkError> {
+        let (expected, found) = (kind.weight_count(), weights.len());
         if found != expected {
-            return Err(NetworkError::Count { architecture, expected, found });
+            return Err(NetworkError::Count { kind, expected, found });
         }
         // NaN fails the comparison as well.
         let fits = |weight: &f32| weight.abs() <= Self::WEIGHT_LIMIT;
         if let Some(index) = weights.iter().position(|weight| !fits(weight)) {
             return Err(NetworkError::Weight { index, value: weights[index] });
         }
-        Ok(Self { architecture, weights: weights.to_vec(), towers: Towers::new(architecture.nodes, weights) })
+        let body = match kind {
+            NodeKind::Weighted => Body::Weighted(Box::new(WeightedBody::new(weights))),
+            NodeKind::Sum => Body::Sum(Box::new(SumBody::new(weights))),
+        };
+        Ok(Self { kind, weights: weights.to_vec(), body, tail: Tail::new(kind, weights) })
     }
 
     /// What its first layer does.
     pub fn kind(&self) -> NodeKind {
-        self.architecture.nodes
-    }
-
-    /// What it is like.
-    pub fn architecture(&self) -> Architecture {
-        self.architecture
+        self.kind
     }
 
     /// The weights it was made of.
@@ -117,40 +110,22 @@ impl Network {
         &self.weights
     }
 
-    /// What each node that sees the board makes of its squares, for pictures, tower by tower. Of weighted nodes these are
-    /// the 91 sub-boards; plain sums have no weights, so there it is the 40 nodes behind them.
+    /// What each node that sees the board makes of its squares, for pictures. Of weighted nodes these are the 91
+    /// sub-boards; plain sums have no weights, so there it is the 40 nodes behind them.
     pub fn views(&self) -> Vec<View> {
-        shape::views(self.kind(), &self.weights)
+        shape::views(self.kind, &self.weights)
     }
 
     /// The value of a position by plain loops and a library's tanh, from the weights as given: slow, close to
     /// what [`NetworkEvaluator`] says, and what that is tested against.
     pub fn reference_value(&self, position: &Position) -> f32 {
-        reference::value(self.architecture, &self.weights, position)
+        reference::value(self.kind, &self.weights, position)
     }
 }
 
 impl std::fmt::Debug for Network {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Network").field("architecture", &self.architecture).finish_non_exhaustive()
-    }
-}
-
-impl Towers {
-    fn new(kind: NodeKind, weights: &[f32]) -> Self {
-        let (king, towers) = weights.split_last().expect("a king's worth is the last weight");
-        let towers = towers.chunks_exact(Layout::of(kind).count);
-        let tail = |weights| Tail::new(kind, weights, *king);
-        match kind {
-            NodeKind::Weighted => {
-                let body = |weights| WeightedBody::new(weights, *king);
-                Self::Weighted(towers.map(|own| Tower { body: body(own), tail: tail(own) }).collect())
-            }
-            NodeKind::Sum => {
-                let body = |weights| SumBody::new(weights, *king);
-                Self::Sum(towers.map(|own| Tower { body: body(own), tail: tail(own) }).collect())
-            }
-        }
+        f.debug_struct("Network").field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 
@@ -163,11 +138,10 @@ pub struct NetworkEvaluator {
     nodes: Box<Nodes>,
 }
 
-/// One for each tower.
 #[derive(Clone)]
 enum Trackers {
-    Weighted(Box<[Tracker<SUB_BOARD_ROW>]>),
-    Sum(Box<[Tracker<WIDE_ROW>]>),
+    Weighted(Box<Tracker<SUB_BOARD_ROW>>),
+    Sum(Box<Tracker<WIDE_ROW>>),
 }
 
 impl NetworkEvaluator {
@@ -183,12 +157,9 @@ impl NetworkEvaluator {
 
     /// The path must be available.
     fn with_path(network: Arc<Network>, path: SimdPath) -> Self {
-        fn tracked<B: Body<N>, const N: usize>(towers: &[Tower<B>]) -> Box<[Tracker<N>]> {
-            towers.iter().map(|tower| Tracker::new(tower.body.first())).collect()
-        }
-        let trackers = match &network.towers {
-            Towers::Weighted(towers) => Trackers::Weighted(tracked(towers)),
-            Towers::Sum(towers) => Trackers::Sum(tracked(towers)),
+        let trackers = match &network.body {
+            Body::Weighted(body) => Trackers::Weighted(Box::new(Tracker::new(body.first()))),
+            Body::Sum(body) => Trackers::Sum(Box::new(Tracker::new(body.first()))),
         };
         Self { network, path, trackers, nodes: Box::new(Nodes::ZERO) }
     }
@@ -196,55 +167,6 @@ impl NetworkEvaluator {
     /// The network it evaluates with.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
-    }
-
-    /// The scores of positions of one phase, all with the same side to move and near `parent`.
-    #[inline]
-    fn judge(&mut self, phase: usize, parent: &Position, positions: &[Position], scores: &mut [Score]) {
-        let (path, nodes, network) = (self.path, &mut *self.nodes, &*self.network);
-        match (&network.towers, &mut self.trackers) {
-            (Towers::Weighted(towers), Trackers::Weighted(trackers)) => {
-                let (towers, trackers) = (&**towers, &mut **trackers);
-                Judgement { towers, trackers, nodes, parent, positions, scores }.run(network, phase, path);
-            }
-            (Towers::Sum(towers), Trackers::Sum(trackers)) => {
-                let (towers, trackers) = (&**towers, &mut **trackers);
-                Judgement { towers, trackers, nodes, parent, positions, scores }.run(network, phase, path);
-            }
-            _ => unreachable!("trackers are made for their network's towers"),
-        }
-    }
-}
-
-/// A [`Job`] of which it is still open which towers do it.
-struct Judgement<'a, B, const N: usize> {
-    towers: &'a [Tower<B>],
-    trackers: &'a mut [Tracker<N>],
-    nodes: &'a mut Nodes,
-    parent: &'a Position,
-    positions: &'a [Position],
-    scores: &'a mut [Score],
-}
-
-impl<B: Body<N>, const N: usize> Judgement<'_, B, N> {
-    #[inline]
-    fn run(self, network: &Network, phase: usize, path: SimdPath) {
-        let Self { towers, trackers, nodes, parent, positions, scores } = self;
-        if let ([tower], [tracker]) = (towers, &mut *trackers) {
-            let (towers, trackers) = (from_ref(tower), from_mut(tracker));
-            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
-            return;
-        }
-        let first = phase * network.architecture.shape.width();
-        let (towers, trackers) = (&towers[first..], &mut trackers[first..]);
-        if network.architecture.shape.width() == 1 {
-            let (towers, trackers) = (from_ref(&towers[0]), from_mut(&mut trackers[0]));
-            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
-        } else {
-            let towers = towers.first_chunk::<2>().expect("two towers side by side");
-            let trackers = trackers.first_chunk_mut::<2>().expect("as many as towers");
-            Job { towers, trackers, nodes, parent, positions, scores }.run(path);
-        }
     }
 }
 
@@ -256,16 +178,16 @@ impl Evaluator for NetworkEvaluator {
     }
 
     fn evaluate_children(&mut self, parent: &Position, children: &[Position], scores: &mut [Score]) {
-        let shape = self.network.architecture.shape;
-        if shape.phases() == 1 {
-            return self.judge(0, parent, children, scores);
-        }
-        // A capture may lead to the next phase, which has other towers.
-        let mut rest = scores;
-        for children in children.chunk_by(|one, next| shape.phase(one) == shape.phase(next)) {
-            let (scores, others) = rest.split_at_mut(children.len());
-            self.judge(shape.phase(&children[0]), parent, children, scores);
-            rest = others;
+        let (positions, path) = (children, self.path);
+        let (tail, nodes) = (&self.network.tail, &mut *self.nodes);
+        match (&self.network.body, &mut self.trackers) {
+            (Body::Weighted(body), Trackers::Weighted(tracker)) => {
+                Job { body: &**body, tail, tracker, nodes, parent, positions, scores }.run(path);
+            }
+            (Body::Sum(body), Trackers::Sum(tracker)) => {
+                Job { body: &**body, tail, tracker, nodes, parent, positions, scores }.run(path);
+            }
+            _ => unreachable!("trackers are made for their network's body"),
         }
     }
 }

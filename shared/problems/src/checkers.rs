@@ -10,10 +10,7 @@ mod self_play;
 pub(crate) use self_play::SelfPlay;
 
 use crate::ProblemError;
-use checkers::{
-    Architecture, Book, Database, DrawRules, Endgames, Knowledge, NetworkShape, NodeKind, Opening,
-    PlayerSpec, Style,
-};
+use checkers::{Book, Database, DrawRules, Endgames, Knowledge, NodeKind, Opening, PlayerSpec, Style};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -24,10 +21,6 @@ use std::sync::Arc;
 pub struct Checkers {
     /// What the 91 nodes of the first layer do.
     pub nodes: Nodes,
-    /// How many towers of these layers a network has.
-    #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("default" = "paper"))]
-    pub shape: ShapeKey,
     /// Plies that players look ahead.
     #[schemars(range(min = 1, max = 20))]
     pub depth: u32,
@@ -181,7 +174,6 @@ impl Default for Checkers {
     fn default() -> Self {
         Self {
             nodes: Nodes::Weighted,
-            shape: ShapeKey::Paper,
             depth: 4,
             games: 5,
             opponents: Opponents::Random,
@@ -218,34 +210,10 @@ pub enum Nodes {
 
 impl Nodes {
     /// As the game's own library calls them.
-    fn kind(self) -> NodeKind {
+    pub fn kind(self) -> NodeKind {
         match self {
             Self::Weighted => NodeKind::Weighted,
             Self::Sum => NodeKind::Sum,
-        }
-    }
-}
-
-/// How many towers of the three hidden layers a network has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShapeKey {
-    /// One, as published.
-    #[default]
-    Paper,
-    /// Two side by side: twice as many nodes in each layer, whose sums meet in the value.
-    Wide,
-    /// One each for the opening (17 pieces and more), the middle and the end (8 pieces and less) of a game.
-    Phases,
-}
-
-impl ShapeKey {
-    /// As the game's own library calls it.
-    fn of_networks(self) -> NetworkShape {
-        match self {
-            Self::Paper => NetworkShape::Paper,
-            Self::Wide => NetworkShape::Wide,
-            Self::Phases => NetworkShape::Phases,
         }
     }
 }
@@ -462,15 +430,11 @@ pub struct Confirmation {
     /// that is the initial position and nothing is left to chance (`ties`, `book`).
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
-    /// Leave out contenders that are behind the leader beyond doubt, and stop when one is left: `pairs` is then the most.
-    #[serde(skip_serializing_if = "is_default")]
-    #[schemars(extend("default" = false))]
-    pub race: bool,
 }
 
 impl Default for Confirmation {
     fn default() -> Self {
-        Self { contenders: 4, pairs: 3, race: false }
+        Self { contenders: 4, pairs: 3 }
     }
 }
 
@@ -556,11 +520,6 @@ pub enum Consult {
 }
 
 impl Checkers {
-    /// What the evolving networks are like.
-    pub fn architecture(&self) -> Architecture {
-        Architecture { nodes: self.nodes.kind(), shape: self.shape.of_networks() }
-    }
-
     /// A player with the knowledge that those have who evolve.
     pub fn informed(&self, player: PlayerSpec) -> PlayerSpec {
         match self.knowledge() {

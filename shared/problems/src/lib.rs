@@ -182,7 +182,7 @@ impl ProblemSpec {
     pub fn player_file(&self, genome: &[f64]) -> Option<Vec<u8>> {
         let Self::Checkers(checkers) = self else { return None };
         let weights: Vec<f32> = genome.iter().map(|&gene| gene as f32).collect();
-        let network = ::checkers::Network::new(checkers.architecture(), &weights).ok()?;
+        let network = ::checkers::Network::new(checkers.nodes.kind(), &weights).ok()?;
         Some(network.to_player_file())
     }
 

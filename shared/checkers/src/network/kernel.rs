@@ -10,7 +10,7 @@
 
 use super::first_layer::{Sums, Tracker};
 use super::lanes::{Lanes, Plain, Vectors};
-use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tower, WIDE_ROW, values};
+use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tail, WIDE_ROW};
 use crate::position::Position;
 use crate::score::Score;
 
@@ -83,17 +83,18 @@ impl Nodes {
     };
 }
 
-/// Positions to evaluate, all with the same side to move and near `parent`, by the towers that judge them together.
-pub(super) struct Job<'a, B, const N: usize, const WIDTH: usize> {
-    pub(super) towers: &'a [Tower<B>; WIDTH],
-    pub(super) trackers: &'a mut [Tracker<N>; WIDTH],
+/// Positions to evaluate, all with the same side to move and near `parent`.
+pub(super) struct Job<'a, B, const N: usize> {
+    pub(super) body: &'a B,
+    pub(super) tail: &'a Tail,
+    pub(super) tracker: &'a mut Tracker<N>,
     pub(super) nodes: &'a mut Nodes,
     pub(super) parent: &'a Position,
     pub(super) positions: &'a [Position],
     pub(super) scores: &'a mut [Score],
 }
 
-impl<B: Body<N>, const N: usize, const WIDTH: usize> Job<'_, B, N, WIDTH> {
+impl<B: Body<N>, const N: usize> Job<'_, B, N> {
     /// Does the job on `path`, which must be available.
     #[inline]
     pub(super) fn run(self, path: SimdPath) {
@@ -117,36 +118,24 @@ impl<B: Body<N>, const N: usize, const WIDTH: usize> Job<'_, B, N, WIDTH> {
             [only] => (only.side_to_move(), only),
             [first, ..] => (first.side_to_move(), self.parent),
         };
-        for (tower, tracker) in self.towers.iter().zip(&mut *self.trackers) {
-            tracker.follow(tower.body.first(), side, nearby);
-        }
+        self.tracker.follow(self.body.first(), side, nearby);
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
-            if let ([tower], [tracker]) = (self.towers.as_slice(), self.trackers.as_slice()) {
-                tower.body.wide::<P, WIDE_VECTORS, PAIR>(tracker, positions, self.nodes);
-                tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
-                tower.tail.values::<P>(positions, &self.nodes.narrow, scores);
-                continue;
-            }
-            let mut sums = Row([0.0; LEAVES]);
-            for (tower, tracker) in self.towers.iter().zip(&*self.trackers) {
-                tower.body.wide::<P, WIDE_VECTORS, PAIR>(tracker, positions, self.nodes);
-                tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
-                tower.tail.add::<P>(positions, &self.nodes.narrow, &mut sums);
-            }
-            values::<P>(&sums, scores);
+            self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
+            self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
+            self.tail.values::<P>(positions, &self.nodes.narrow, scores);
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx512<B: Body<N>, const N: usize, const WIDTH: usize>(job: Job<'_, B, N, WIDTH>) {
+fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
     job.on::<super::lanes::Avx512, 2, 1, 2>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2<B: Body<N>, const N: usize, const WIDTH: usize>(job: Job<'_, B, N, WIDTH>) {
+fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
     job.on::<super::lanes::Avx2, 4, 2, 1>();
 }
 

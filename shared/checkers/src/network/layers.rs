@@ -40,8 +40,7 @@ pub(super) struct WeightedBody {
 }
 
 impl WeightedBody {
-    /// Of the weights of a tower, and what a king is worth.
-    pub(super) fn new(weights: &[f32], king: f32) -> Self {
+    pub(super) fn new(weights: &[f32]) -> Self {
         let layout = Layout::of(NodeKind::Weighted);
         let mut biases = [0.0; SUB_BOARD_ROW];
         let mut men = vec![[0.0; SUB_BOARD_ROW]; 32];
@@ -52,7 +51,7 @@ impl WeightedBody {
             }
             biases[node] = next.next().expect("a bias follows each node's weights");
         }
-        let first = FirstLayer::new(&biases, &men, f64::from(king));
+        let first = FirstLayer::new(&biases, &men, f64::from(weights[layout.king]));
         Self { first, wide: transposed(&weights[layout.wide], SUB_BOARDS) }
     }
 }
@@ -88,8 +87,7 @@ pub(super) struct SumBody {
 }
 
 impl SumBody {
-    /// Of the weights of a tower, and what a king is worth.
-    pub(super) fn new(weights: &[f32], king: f32) -> Self {
+    pub(super) fn new(weights: &[f32]) -> Self {
         let layout = Layout::of(NodeKind::Sum);
         let mut biases = [0.0; WIDE_ROW];
         let mut men = vec![[0.0; WIDE_ROW]; 32];
@@ -101,7 +99,7 @@ impl SumBody {
             }
             biases[node] = f64::from(row[SUB_BOARDS]);
         }
-        Self { first: FirstLayer::new(&biases, &men, f64::from(king)) }
+        Self { first: FirstLayer::new(&biases, &men, f64::from(weights[layout.king])) }
     }
 }
 
@@ -125,12 +123,6 @@ impl Body<WIDE_ROW> for SumBody {
     }
 }
 
-/// A tower: all layers from positions to what they add to the value.
-pub(super) struct Tower<B> {
-    pub(super) body: B,
-    pub(super) tail: Tail,
-}
-
 /// From the wide nodes to the value.
 pub(super) struct Tail {
     narrow: Layer<NARROW_ROW, WIDE>,
@@ -141,8 +133,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Of the weights of a tower, and what a king is worth.
-    pub(super) fn new(kind: NodeKind, weights: &[f32], king: f32) -> Self {
+    pub(super) fn new(kind: NodeKind, weights: &[f32]) -> Self {
         let layout = Layout::of(kind);
         let last = &weights[layout.output];
         let mut output = Row([0.0; NARROW_ROW]);
@@ -152,7 +143,7 @@ impl Tail {
             output,
             output_bias: last[NARROW],
             direct: weights[layout.direct],
-            king,
+            king: weights[layout.king],
         }
     }
 
@@ -169,7 +160,7 @@ impl Tail {
         );
     }
 
-    /// Writes the values of leaves from their narrow nodes, which are those of the only tower.
+    /// Writes the values of leaves from their narrow nodes.
     #[inline(always)]
     pub(super) fn values<P: Vectors>(
         &self,
@@ -187,19 +178,9 @@ impl Tail {
         for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
             *sum = self.sum::<P>(position, narrow);
         }
-        values::<P>(&sums, scores);
-    }
-
-    /// Adds what the narrow nodes of some leaves say to the sums of their values.
-    #[inline(always)]
-    pub(super) fn add<P: Vectors>(
-        &self,
-        positions: &[Position],
-        narrow: &[Row<NARROW_ROW>; LEAVES],
-        sums: &mut Row<LEAVES>,
-    ) {
-        for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
-            *sum += self.sum::<P>(position, narrow);
+        let values = P::Half::load(&sums.0).tanh().mul(P::Half::splat(Score::ONE)).truncate();
+        for (score, value) in scores.iter_mut().zip(values) {
+            *score = Score(value);
         }
     }
 
@@ -224,15 +205,6 @@ impl Tail {
         let count = |side: Side| (position.men(side).count() as i32, position.kings(side).count() as i32);
         let (own, other) = (count(side), count(!side));
         ((own.1 - other.1) as f32).mul_add(self.king, (own.0 - other.0) as f32)
-    }
-}
-
-/// Writes the values of some leaves.
-#[inline(always)]
-pub(super) fn values<P: Vectors>(sums: &Row<LEAVES>, scores: &mut [Score]) {
-    let values = P::Half::load(&sums.0).tanh().mul(P::Half::splat(Score::ONE)).truncate();
-    for (score, value) in scores.iter_mut().zip(values) {
-        *score = Score(value);
     }
 }
 

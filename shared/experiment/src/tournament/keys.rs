@@ -205,10 +205,6 @@ pub struct SpeciesKeys {
     /// Openings that each two members of a species play, with both colours.
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
-    /// Leave out members that are behind the leader beyond doubt, and stop when one is left: `pairs` is then the most.
-    #[serde(skip_serializing_if = "is_false")]
-    #[schemars(extend("default" = false))]
-    pub race: bool,
     /// Whether their search knows the game so far when they play each other.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
@@ -232,7 +228,6 @@ impl Default for SpeciesKeys {
             noise: NoiseKey::default(),
             depth: 4,
             pairs: 1,
-            race: false,
             history: false,
             quiescence: true,
             ties: Ties::Order,
