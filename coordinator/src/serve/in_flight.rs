@@ -130,7 +130,15 @@ pub(crate) struct CallBytes {
 impl CallBytes {
     fn begin(in_flight: &Arc<InFlight>, peer: Option<IpAddr>, small: u64, bytes: u64) -> Option<Arc<Self>> {
         let begins = in_flight.take(peer, bytes, bytes <= small);
-        begins.then(|| Arc::new(Self { in_flight: in_flight.clone(), peer, small, taken: bytes.into(), reply: AtomicU64::new(0) }))
+        begins.then(|| {
+            Arc::new(Self {
+                in_flight: in_flight.clone(),
+                peer,
+                small,
+                taken: bytes.into(),
+                reply: AtomicU64::new(0),
+            })
+        })
     }
 
     fn take(&self, bytes: u64) -> bool {
