@@ -419,9 +419,10 @@ impl Archipelago {
         if epoch < progress.done {
             return progress.compare(island, epoch, outcome.digest);
         }
-        // An epoch beyond the end may still arrive, from before a crash or while the end is being written down. Were it
-        // taken, the last epoch might be forgotten.
-        let is_beyond = [&self.proposed, &self.end].into_iter().flatten().any(|end| end.epoch < epoch);
+        // An epoch beyond the end may still arrive, from before a crash, while the end is being written down, or while slower
+        // islands still go there. Were it accepted, the last epoch might be forgotten, or take from what is no part of the run.
+        let is_beyond =
+            [&self.proposed, &self.decided, &self.end].into_iter().flatten().any(|end| end.epoch < epoch);
         if is_beyond || self.is_beyond_proposed(epoch) {
             self.release(island);
             return Ok(Completion::Late);

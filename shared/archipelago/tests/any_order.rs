@@ -422,3 +422,26 @@ fn a_smaller_budget_does_not_undo_the_past() {
         assert_eq!((read_back.end().cloned(), read_back.digest()), living, "{budget:?}");
     }
 }
+
+#[test]
+fn slower_islands_take_nothing_from_beyond_a_decided_end() {
+    let experiment = experiment("asynchronous", "ring", 2, "{ generations = 60 }", 1);
+    let evolver = experiment.evolver();
+    let mut archipelago = Archipelago::new(&experiment, None);
+    let mut compute = |archipelago: &mut Archipelago, task: &EpochTask| {
+        archipelago.complete(task, &epoch::run(&*evolver, task).unwrap()).unwrap()
+    };
+    for island in [0, 1, 0] {
+        let task = archipelago.begin(island);
+        compute(&mut archipelago, &task);
+    }
+    let beyond = archipelago.begin(0);
+    let end = archipelago.propose_end().unwrap();
+    assert_eq!((beyond.epoch, end.epoch), (2, 1));
+    archipelago.decide(end);
+    assert!(matches!(compute(&mut archipelago, &beyond), Completion::Late));
+    let last = archipelago.begin(1);
+    assert_eq!(last.packets.iter().map(|packet| packet.epoch).collect::<Vec<_>>(), [0, 1]);
+    compute(&mut archipelago, &last);
+    assert_eq!(archipelago.end().map(|end| end.epoch), Some(1));
+}
