@@ -428,7 +428,7 @@ fn slower_islands_take_nothing_from_beyond_a_decided_end() {
     let experiment = experiment("asynchronous", "ring", 2, "{ generations = 60 }", 1);
     let evolver = experiment.evolver();
     let mut archipelago = Archipelago::new(&experiment, None);
-    let mut compute = |archipelago: &mut Archipelago, task: &EpochTask| {
+    let compute = |archipelago: &mut Archipelago, task: &EpochTask| {
         archipelago.complete(task, &epoch::run(&*evolver, task).unwrap()).unwrap()
     };
     for island in [0, 1, 0] {
