@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::player::PlayerArguments;
 use crate::terminal::out;
 use checkers::{Comment, DrawRules, Game, Limits, MAX_DEPTH, Move, PdnGame, Player, Score, read_pdn};
+use experiment::document::explain;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,7 +32,9 @@ const LONGEST_FILE: u64 = 64 << 20;
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = arguments.file.display();
     let refused = |error: &dyn std::fmt::Display| Failure::Config(format!("{path}: {error}"));
-    let length = std::fs::metadata(&arguments.file).map_err(|error| refused(&error))?.len();
+    let length = std::fs::metadata(&arguments.file)
+        .map_err(|error| Failure::Config(explain(&arguments.file, error)))?
+        .len();
     if length > LONGEST_FILE {
         return Err(refused(&format!("expected at most {LONGEST_FILE} bytes, found {length}")));
     }

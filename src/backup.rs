@@ -1,13 +1,14 @@
 //! `atoll backup` and `atoll restore`: copies of the runs of a store, which may be worked on meanwhile.
 
 use crate::failure::Failure;
+use crate::progress::counted;
 use crate::store_argument::{self, StoreArgument, run_id};
 use crate::terminal::out;
 use run::backup::{Copied, copy_run};
 use run::{RunId, layout};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::{Location, Path, Store};
+use store::{Location, Path, Store, StoreError};
 
 #[derive(clap::Args)]
 pub(crate) struct BackupArguments {
@@ -46,7 +47,13 @@ pub(crate) async fn backup(arguments: BackupArguments) -> Result<ExitCode, Failu
 }
 
 pub(crate) async fn restore(arguments: RestoreArguments) -> Result<ExitCode, Failure> {
-    let from = store_argument::open(&Location::parse(arguments.from.as_os_str())?).await?;
+    let from = store_argument::open(&Location::parse(arguments.from.as_os_str())?).await;
+    let from = from.map_err(|failure| match failure {
+        Failure::Store(StoreError::NoSuchFolder { folder }) => {
+            Failure::Other(format!("no backup in `{}`", folder.display()))
+        }
+        failure => failure,
+    })?;
     let runs = all(&from).await?;
     let to = arguments.store.create().await?;
     let place = arguments.store.folder().display().to_string();
@@ -80,7 +87,7 @@ async fn copy_all(
         match copy_run(from, to, &run).await {
             Ok(Copied { objects, bytes }) => {
                 if !json {
-                    out!("{run}: {objects} objects, {bytes} bytes");
+                    out!("{run}: {}, {}", counted(objects, "object", "objects"), crate::check::bytes(bytes));
                 }
                 copied.push(serde_json::json!({ "run": run.as_str(), "objects": objects, "bytes": bytes }));
             }

@@ -7,6 +7,7 @@ mod strength;
 use crate::failure::Failure;
 use crate::terminal::out;
 use ::bench::{Bench, Figure};
+use experiment::document::nearest;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -16,6 +17,9 @@ pub(crate) struct Arguments {
     command: Option<Command>,
     /// Run only the bench of this key, or those whose keys contain it
     name: Option<String>,
+    /// List the keys of all benches
+    #[arg(long, conflicts_with = "name")]
+    list: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -39,7 +43,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.command {
         Some(Command::Strength(strength)) => strength::run(&strength).await,
         Some(Command::Coordinator(coordinator)) => load::coordinate(coordinator),
-        None => Ok(measure(&arguments)),
+        None if arguments.list => {
+            list(arguments.json);
+            Ok(ExitCode::SUCCESS)
+        }
+        None => measure(&arguments),
     }
 }
 
@@ -53,9 +61,29 @@ fn wanted(name: &str) -> Vec<Bench> {
     all.into_iter().filter(|(key, _)| is_wanted(key)).collect()
 }
 
-fn measure(arguments: &Arguments) -> ExitCode {
+fn list(json: bool) {
+    let keys: Vec<&str> = all().into_iter().map(|(key, _)| key).collect();
+    if json {
+        out!("{}", serde_json::json!(keys));
+        return;
+    }
+    for key in keys {
+        out!("{key}");
+    }
+}
+
+fn measure(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut figures = serde_json::Map::new();
-    for (key, measure) in wanted(arguments.name.as_deref().unwrap_or("")) {
+    let name = arguments.name.as_deref().unwrap_or("");
+    let wanted = wanted(name);
+    if wanted.is_empty() {
+        let keys: Vec<&str> = all().into_iter().map(|(key, _)| key).collect();
+        let meant = nearest(name, &keys).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+        let message =
+            format!("there is no bench `{name}`; {meant}`atoll bench --list` lists those there are");
+        return Err(Failure::Usage(message));
+    }
+    for (key, measure) in wanted {
         let figure = measure();
         if !arguments.json {
             out!("{key:<28} {:>14.0} {} ({:.1} x the reference)", figure.rate, figure.unit, figure.ratio);
@@ -68,5 +96,5 @@ fn measure(arguments: &Arguments) -> ExitCode {
     if arguments.json {
         out!("{}", serde_json::Value::Object(figures));
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }

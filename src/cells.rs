@@ -1,6 +1,7 @@
 //! The cells of sweeps and tournaments that a store holds.
 
 use crate::failure::Failure;
+use crate::progress::Counter;
 use archipelago::CellProgress;
 use archipelago::cell::{CellPlan, CellResult};
 use experiment::Plan;
@@ -87,10 +88,12 @@ pub(crate) async fn compute_again(
     let plan = progress.plan();
     // The games of engines are never recomputed, so the engines need not be installed.
     let contestants = contestants(store, run, plan, &silent_engines(plan)).await?;
+    let cells: Vec<u32> = progress.done().keys().copied().filter(|&number| plan.is_pure(number)).collect();
+    let counter = Counter::new("cells", cells.len() as u64);
     let compute = |number: u32| {
         let result = plan.compute(number, &contestants, || false).map_err(|error| error.to_string());
+        counter.add(1);
         (number, result.map(|result| result.expect("it is never stopped")))
     };
-    let cells: Vec<u32> = progress.done().keys().copied().filter(|&number| plan.is_pure(number)).collect();
     Ok(pool.install(|| cells.into_par_iter().map(compute).collect()))
 }

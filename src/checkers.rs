@@ -67,6 +67,9 @@ pub(crate) struct Best {
     lines: usize,
     #[command(flatten)]
     knowledge: KnowledgeArguments,
+    /// Count positions of the game so far as draws in the search
+    #[arg(long)]
+    history: bool,
     #[command(flatten)]
     store: StoreArgument,
     /// Seed of the player's random choices
@@ -155,7 +158,7 @@ fn run_perft(arguments: &Perft) -> Result<(), InputError> {
 
 fn run_best(arguments: &Best, player: PlayerSpec) -> Result<(), InputError> {
     let position = position(arguments.fen.as_deref())?;
-    let knowledge = arguments.knowledge.load()?;
+    let knowledge = arguments.knowledge.load(arguments.history)?;
     let endgames = knowledge.endgames.clone();
     let mut search = Search::with_style(TABLE_BITS, Reuse::EqualDepth, knowledge.style);
     search.follow(&Game::from_position(position, DrawRules::default()), arguments.seed);

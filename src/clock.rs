@@ -13,6 +13,11 @@ pub(crate) fn show(milliseconds: u64) -> String {
     calendar(milliseconds).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// The same for programs, as `2026-11-16T05:20:00Z`.
+pub(crate) fn iso(milliseconds: u64) -> String {
+    calendar(milliseconds).format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// The year, month and day of a time in UTC.
 pub(crate) fn date(milliseconds: u64) -> (u64, u64, u64) {
     let date = calendar(milliseconds);
@@ -27,11 +32,12 @@ fn calendar(milliseconds: u64) -> DateTime<Utc> {
 
 #[cfg(test)]
 mod tests {
-    use super::show;
+    use super::{iso, show};
 
     #[test]
     fn known_times() {
         assert_eq!(show(0), "1970-01-01 00:00:00");
+        assert_eq!(iso(1_234_567_890_000), "2009-02-13T23:31:30Z");
         assert_eq!(show(951_782_400_000), "2000-02-29 00:00:00");
         assert_eq!(show(1_234_567_890_000), "2009-02-13 23:31:30");
         assert_eq!(show(4_107_542_399_000), "2100-02-28 23:59:59");

@@ -104,8 +104,23 @@ pub(crate) async fn work_off(
     // Workers start after the run: before it, the coordinator would end them because there is no work.
     let before = tokio::select! {
         status = remote.look(&run) => status?,
-        ending = &mut coordinator => return Err(gone_early(ending?)),
+        // It has nothing to do if the run has ended.
+        ending = &mut coordinator => {
+            let done = Done { start, before: v1::RunStatus::default(), after: None };
+            return finished(&run, ending?, &done);
+        }
     };
+    if drive::has_ended(&before) {
+        // The coordinator has nothing to hand out.
+        let done = Done { start, before, after: None };
+        tokio::select! {
+            ending = &mut coordinator => return finished(&run, ending?, &done),
+            // It goes on if more is submitted meanwhile.
+            () = signals.asked() => {}
+        }
+        drop(stop);
+        return finished(&run, coordinator.await?, &done);
+    }
     let mut done = Done { start, before, after: None };
     let mut children = start_workers(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run, SILENCE));
@@ -191,7 +206,7 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failu
             command.env_remove(name);
         }
         command
-            .args(["worker", "--coordinator", url, "--give-up-after", "30s"])
+            .args(["worker", "--coordinator", url, "--of-parent", "--give-up-after", "30s"])
             .args(["--threads", &threads.to_string(), "--name", &format!("worker-{number}")])
             .args(["--memory-mib", &memory.to_string()])
             .args(how.engines.iter().flat_map(|file| [OsStr::new("--engines"), file.as_os_str()]))
@@ -228,7 +243,5 @@ async fn all_gone(workers: &mut [Child]) {
 
 /// Waits for workers that know that they should leave.
 async fn wait_for(workers: &mut [Child]) {
-    for worker in workers {
-        let _ = tokio::time::timeout(LEAVING, worker.wait()).await;
-    }
+    let _ = tokio::time::timeout(LEAVING, all_gone(workers)).await;
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::StoreArgument;
-use checkers::{Network, NodeKind, PlayerFile, PlayerSpec};
+use checkers::{Architecture, Network, PlayerFile, PlayerSpec};
 use experiment::document::nearest;
 use problems::ProblemSpec;
 use run::players::Reference;
@@ -14,6 +14,10 @@ use store::{Store, StoreError};
 /// What a player may be called, for `--help`.
 pub(crate) const HELP: &str = "`material`, `random`, a player file, or a champion of a run: `RUN` (the best), \
                                `RUN/ISLAND` or `RUN/ISLAND@EPOCH`";
+
+/// The same where no files are read.
+const STORED_HELP: &str =
+    "`material`, `random`, or a champion of a run: `RUN` (the best), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`";
 
 /// The player of this name, which searches `depth` plies.
 pub(crate) async fn load(name: &str, depth: u32, store: &StoreArgument) -> Result<PlayerSpec, Failure> {
@@ -55,7 +59,9 @@ pub(crate) async fn stored(name: &str, depth: u32, store: &Store) -> Result<Play
         "material" => Ok(PlayerSpec::Material { depth }),
         "random" => Ok(PlayerSpec::Random),
         text => {
-            let champion = run_name::complete(store, reference(text)?).await?.champion(store).await?;
+            let refused = |_| Failure::Usage(format!("expected {STORED_HELP}, found `{text}`"));
+            let reference = text.parse().map_err(refused)?;
+            let champion = run_name::complete(store, reference).await?.champion(store).await?;
             let refused = |error| Failure::Other(format!("{text}: {error}"));
             Ok(PlayerFile::from_bytes(&champion).map_err(refused)?.player(depth))
         }
@@ -67,19 +73,20 @@ pub(crate) fn reference(text: &str) -> Result<Reference, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("expected {HELP}, found `{text}`")))
 }
 
-/// The kind of networks that a run evolves.
-pub(crate) fn node_kind(states: &States) -> Result<NodeKind, Failure> {
+/// What the networks are like that a run evolves.
+pub(crate) fn architecture(states: &States) -> Result<Architecture, Failure> {
     match &states.experiment.file().problem {
-        ProblemSpec::Checkers(checkers) => Ok(checkers.nodes.kind()),
-        _ => Err(Failure::Usage(format!(
-            "expected a run of the problem `checkers`, found the experiment {} of another",
-            states.experiment.name()
+        ProblemSpec::Checkers(checkers) => Ok(checkers.architecture()),
+        other => Err(Failure::Usage(format!(
+            "the experiment `{}` is of the problem `{}`, not `checkers`",
+            states.experiment.name(),
+            other.kind()
         ))),
     }
 }
 
 /// The network of an exported genome.
-pub(crate) fn network(kind: NodeKind, genome: &[f64]) -> Result<Network, Failure> {
+pub(crate) fn network(architecture: Architecture, genome: &[f64]) -> Result<Network, Failure> {
     let weights: Vec<f32> = genome.iter().map(|&gene| gene as f32).collect();
-    Network::new(kind, &weights).map_err(|error| Failure::Other(error.to_string()))
+    Network::new(architecture, &weights).map_err(|error| Failure::Other(error.to_string()))
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use store::promises::Trial;
-use store::{Location, Nonce, Store};
+use store::{Batch, LONGEST_BATCH, Location, Nonce, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 
@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     /// Exit once all runs have ended, and stop the workers
     #[arg(long)]
     exit_when_done: bool,
-    /// Experiment, sweep or study to start or resume at once
+    /// Experiment, sweep, study or tournament to start or resume at once
     #[arg(long, value_name = "FILE")]
     run: Option<String>,
     /// Address at which other coordinators reach this one [default: that of --listen]
@@ -144,6 +144,7 @@ struct Keys {
     audit: Option<Share>,
     run: Option<String>,
     revive: Option<bool>,
+    batch_id: Option<String>,
     give_up_after: Option<String>,
     export: Option<String>,
     linger: Option<String>,
@@ -168,7 +169,7 @@ struct Keys {
     log_format: Option<String>,
 }
 
-const DEFAULTS: [(&str, &str); 37] = [
+const DEFAULTS: [(&str, &str); 38] = [
     ("listen", "127.0.0.1:7440"),
     ("advertise", ""),
     ("http", "127.0.0.1:7441"),
@@ -184,6 +185,7 @@ const DEFAULTS: [(&str, &str); 37] = [
     ("audit", "auto"),
     ("run", ""),
     ("revive", "false"),
+    ("batch_id", ""),
     ("give_up_after", "never"),
     ("export", ""),
     ("linger", "0s"),
@@ -340,6 +342,7 @@ fn coordinator_settings(settings: &Settings) -> Result<CoordinatorSettings, Fail
         only_submitted: false,
         first: None,
         revive: settings.parsed("revive", "`true` or `false`")?,
+        batch: batch(settings)?,
         give_up_after: settings.time_or_never("give_up_after")?,
         address: settings.text("advertise")?,
         takeover_after: settings
@@ -362,6 +365,16 @@ fn coordinator_settings(settings: &Settings) -> Result<CoordinatorSettings, Fail
             notify: notify(settings)?,
         },
     })
+}
+
+/// The id of the batch that this coordinator belongs to.
+fn batch(settings: &Settings) -> Result<String, Failure> {
+    let id = settings.text("batch_id")?;
+    if !Batch::is_id(&id) {
+        let message = format!("expected at most {LONGEST_BATCH} letters, digits and `-`, found `{id}`");
+        return Err(settings.bad("batch_id", &message));
+    }
+    Ok(id)
 }
 
 /// What is run when a run has ended.

@@ -122,7 +122,7 @@ pub(crate) async fn here(
         return Err(error.into());
     }
     if !is_stopped {
-        return Err(Failure::Other("the store does not answer: run the same command again".to_owned()));
+        return Err(Failure::Other("the store does not respond: run the same command again".to_owned()));
     }
     let after = cluster.status(run.as_str())?;
     let ending = match after.state() {
@@ -158,7 +158,7 @@ async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting
 async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {
     match wish {
         Wish::Submit { plan, files, fresh, labels } => {
-            let run = run_id(&cluster.submit(*plan, files, 0, fresh).await?)?;
+            let run = run_id(&cluster.submit(*plan, files, None, fresh).await?)?;
             if !labels.is_empty() {
                 cluster.label(run.as_str(), &labels).await?;
             }
@@ -176,7 +176,7 @@ async fn begin(cluster: &Cluster, wish: Wish) -> Result<RunId, Failure> {
     }
 }
 
-fn has_ended(status: &v1::RunStatus) -> bool {
+pub(crate) fn has_ended(status: &v1::RunStatus) -> bool {
     matches!(status.state(), State::Finished | State::Failed | State::Cancelled)
 }
 

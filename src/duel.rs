@@ -3,6 +3,7 @@
 use crate::contender;
 use crate::failure::Failure;
 use crate::player::KnowledgeArguments;
+use crate::progress::Counter;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use checkers::{DrawRules, Limits, MAX_DEPTH, openings};
@@ -39,6 +40,9 @@ pub(crate) struct Arguments {
     seed: u64,
     #[command(flatten, next_help_heading = "Knowledge of the player (not of the opponent)")]
     knowledge: KnowledgeArguments,
+    /// Count positions of the game so far as draws in the search
+    #[arg(long, help_heading = "Knowledge of the player (not of the opponent)")]
+    history: bool,
     #[command(flatten, next_help_heading = "Options")]
     store: StoreArgument,
     /// Print one JSON object
@@ -49,7 +53,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { player, opponent, depth, store, .. } = arguments;
     let opponent_depth = arguments.opponent_depth.unwrap_or(*depth);
-    let player = arguments.knowledge.inform(contender::load(player, *depth, store).await?)?;
+    let player = contender::load(player, *depth, store).await?;
+    let player = arguments.knowledge.inform(player, arguments.history)?;
     let opponent = contender::load(opponent, opponent_depth, store).await?;
     let opponent = if arguments.opponent_privileges {
         privileged(opponent).map_err(|error| Failure::Other(error.to_string()))?
@@ -71,7 +76,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         );
         return Err(Failure::Usage(message));
     }
-    let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
+    let progress = Counter::new("games", 2 * u64::from(pairs));
+    let tally = duel.play_counted(&deck_pairs(pairs as usize, arguments.seed), || progress.add(2));
+    drop(progress);
     print(arguments, &tally);
     Ok(ExitCode::SUCCESS)
 }
@@ -89,7 +96,7 @@ impl Arguments {
         match (self.nodes, self.milliseconds) {
             (Some(nodes), _) => format!("{nodes} nodes a move"),
             (_, Some(milliseconds)) => format!("{milliseconds} ms a move"),
-            _ => format!("{} plies", self.depth),
+            _ => report::text::plies(self.depth),
         }
     }
 }

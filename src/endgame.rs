@@ -167,7 +167,11 @@ impl Progress {
 
     fn line(&self, step: &BuildStep) -> String {
         let seconds = self.start.elapsed().as_secs_f64();
-        let rate = (step.done - step.found) as f64 / seconds.max(1e-3);
+        let built = step.done - step.found;
+        if built == 0 {
+            return format!("{} of {} positions", step.done, step.all);
+        }
+        let rate = built as f64 / seconds.max(1e-3);
         let next = step.next.map_or(String::new(), |slice| format!(", slice {}", slice.name()));
         let left = Duration::try_from_secs_f64((step.all - step.done) as f64 / rate.max(1.0));
         let left = left.map_or(String::new(), |left| format!(", {} left", duration::show(left)));

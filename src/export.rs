@@ -3,11 +3,11 @@
 use crate::contender;
 use crate::failure::Failure;
 use crate::protection::Credentials;
-use crate::remote;
+use crate::remote::{self, Remote};
 use crate::run_name;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
-use run::export;
+use run::{RunError, RunId, export};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,8 +36,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let remotely = remote::chosen(arguments.coordinator.as_ref(), &arguments.store);
     if let Some(url) = remotely.filter(|_| arguments.player.is_none()) {
-        return remote::export(&url, &arguments.credentials, &arguments.run, arguments.to, arguments.json)
-            .await;
+        return run_there(&url, arguments).await;
     }
     let store = arguments.store.open().await?;
     if let Some(file) = &arguments.player {
@@ -56,6 +55,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let folder = arguments.to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
     write_all(&folder, &export.files())
+}
+
+/// The same of a run of a coordinator.
+async fn run_there(url: &str, arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut remote = Remote::connect(url, &arguments.credentials).await?;
+    let run = RunId::new(remote.find(&arguments.run).await?)?;
+    let files = remote.parts(run.as_str()).await?;
+    if !files.contains_key("run.json") {
+        let kind = remote::kind(&remote.look(run.as_str()).await?);
+        return Err(RunError::Kind { run, kind }.into());
+    }
+    // Names come from another machine: only those that we know become files.
+    let known = ["run.json", "champions.csv", "statistics.csv", "migrations.csv"];
+    let text =
+        |name: &str| String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| &bytes[..])).into_owned();
+    if arguments.json {
+        let object: serde_json::Value =
+            serde_json::from_str(&text("run.json")).map_err(|error| Failure::Other(error.to_string()))?;
+        out!("{object}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let folder = arguments.to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
+    let files: Vec<(&str, String)> = known.iter().map(|name| (*name, text(name))).collect();
+    write_all(&folder, &files)
 }
 
 /// Writes files into a folder, and prints their names.

@@ -9,6 +9,7 @@ use experiment::document::Diagnostics;
 use run::NameError;
 use run::RunError;
 use run::WriteError;
+use run::naming::NamingError;
 use run::players::LookUpError;
 use store::StoreError;
 use worker::{CallError, PoolError, WorkerError};
@@ -29,6 +30,8 @@ pub(crate) enum Exit {
     Cancelled = 5,
     /// The other side was not there for `give_up_after`: no coordinator, or no worker.
     Abandoned = 6,
+    /// A process works on the run, so that it cannot be verified now: `EX_TEMPFAIL` of `sysexits.h`.
+    InUse = 75,
     /// An operator has to change something first: a setting, an experiment, a token, a certificate, a permission, a
     /// version.
     Misconfigured = 78,
@@ -91,6 +94,9 @@ pub(crate) enum Failure {
     /// A coordinator without workers.
     #[error("no worker was there for {} s (`give_up_after`)", .0.as_secs())]
     Abandoned(std::time::Duration),
+    /// A run that a process works on.
+    #[error("{0}")]
+    InUse(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -99,6 +105,17 @@ pub(crate) enum Failure {
 impl From<LookUpError> for Failure {
     fn from(error: LookUpError) -> Self {
         Self::LookUp(Box::new(error))
+    }
+}
+
+impl From<NamingError> for Failure {
+    fn from(error: NamingError) -> Self {
+        match error {
+            NamingError::Several(reason) => Self::Usage(reason),
+            NamingError::Missing(reason) => Self::Other(reason),
+            NamingError::Run(RunError::Name(error)) => Self::Name(error),
+            NamingError::Run(error) => Self::Keep(error),
+        }
     }
 }
 
@@ -135,6 +152,7 @@ impl Failure {
                 _ => Exit::Usage,
             },
             Self::Succeeded => Exit::Succeeded,
+            Self::InUse(_) => Exit::InUse,
             Self::RunFailed(_) => Exit::Failed,
             Self::Cancelled(_) => Exit::Cancelled,
             Self::Abandoned(_) | Self::Worker(WorkerError::Call(CallError::GaveUp { .. })) => Exit::Abandoned,

@@ -7,6 +7,7 @@ use crate::remote::{self, Remote};
 use crate::run_name;
 use crate::served;
 use crate::terminal::out;
+use experiment::document::nearest;
 use run::{Label, LabelChange, LabelError, labels};
 use std::process::ExitCode;
 
@@ -33,12 +34,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (run, labels) = if let Some(url) = remote::chosen(source.coordinator.as_ref(), &source.store) {
         let mut remote = Remote::connect(&url, &source.credentials).await?;
         let run = remote.find(&run).await?;
+        tell_missing(&run, &change, &remote.look(&run).await?.labels);
         let labels = remote.label(&run, &change).await?;
         (run, labels)
     } else {
         let store = source.store.open().await?;
         let run = run_name::find(&store, &run).await?;
         served::check_unserved(&store).await?;
+        tell_missing(run.as_str(), &change, &labels::read(&store, &run).await?.to_strings());
         let labels = labels::change(&store, &run, &change, clock::now()).await?;
         (run.to_string(), labels.to_strings())
     };
@@ -50,6 +53,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         out!("{run}: {}", labels.join(" "));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which labels cannot be removed, because the run does not have them.
+fn tell_missing(run: &str, change: &LabelChange, labels: &[String]) {
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    for label in change.remove.iter().map(Label::as_str).filter(|label| !labels.contains(label)) {
+        let meant = nearest(label, &labels).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        eprintln!("{run} has no label `{label}`{meant}");
+    }
 }
 
 impl From<LabelError> for Failure {

@@ -144,7 +144,7 @@ enum Problem {
     Unreadable(String),
     #[error("expected a level of at most {LARGEST} bytes in {name}, found more")]
     TooLarge { name: String },
-    #[error("expected text in {name}, found bytes that are not UTF-8")]
+    #[error("expected text (UTF-8) in {name}, found other bytes")]
     NotText { name: String },
     #[error("{name}: {error}")]
     Malformed { name: String, error: Box<dyn std::error::Error> },
@@ -246,6 +246,10 @@ fn read(source: &Source) -> Result<Level, Problem> {
     let mut bytes = vec![];
     let read = source.open().and_then(|reader| reader.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| Problem::Unreadable(explain(Path::new(&name), error)))?;
+    // No text holds a zero: the size of a program says nothing.
+    if bytes.contains(&0) {
+        return Err(Problem::NotText { name });
+    }
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::TooLarge { name });
     }

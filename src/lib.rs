@@ -164,13 +164,22 @@ enum Command {
     Man(shell::ManArguments),
 }
 
+/// Once a block of this many bytes was freed, the allocator of glibc keeps up to twice as much free memory at the end of a heap.
+/// Before that it returns everything beyond 128 KiB to the system, and fetches it again for the next population.
+const FREED_ONCE: usize = 2 << 20;
+
 /// Runs the command that the arguments of this process name, and returns its exit code.
 pub fn main() -> ExitCode {
-    let matches = examples::added(Arguments::command()).get_matches();
-    let Arguments { mut command } =
-        Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let mut block = Vec::<u8>::new();
+    // Without the memory for it, there is nothing to be kept.
+    let _ = block.try_reserve_exact(FREED_ONCE);
+    drop(std::hint::black_box(block));
+    let matches = examples::added(Arguments::command()).try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let Arguments { mut command } = arguments.unwrap_or_else(|error| misused(&error));
     if let Command::Batch(batch) = command {
-        Arguments { command } = Arguments::parse_from(batch.command_line());
+        Arguments { command } =
+            Arguments::try_parse_from(batch.command_line()).unwrap_or_else(|error| misused(&error));
     }
     let runtime = match &command {
         // Many callers: hashing what one delivers must not keep another from renewing.
@@ -187,6 +196,15 @@ pub fn main() -> ExitCode {
         termination::write(&failure.to_string());
         ExitCode::from(failure.exit() as u8)
     })
+}
+
+/// Shows help, or what is wrong with the command line: to the supervisor as well.
+fn misused(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        termination::salvage(std::env::args_os());
+        termination::write(error.to_string().trim_end());
+    }
+    error.exit()
 }
 
 async fn execute(command: Command) -> Result<ExitCode, Failure> {

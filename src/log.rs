@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 use std::fmt::{self, Debug, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::{FormatFields, debug_fn};
 use tracing_subscriber::prelude::*;
@@ -12,6 +13,9 @@ use tracing_subscriber::{field::MakeExt, registry};
 
 /// The most characters of one field.
 const LONGEST: usize = 1000;
+
+/// The target of the last line, which no filter keeps out.
+const LAST: &str = "atoll::last";
 
 /// Whether lines are JSON: then all of them are.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -28,28 +32,60 @@ pub(crate) fn say(what: &str, url: &str) {
 /// The last line: why a command failed.
 pub(crate) fn fail(failure: &Failure) {
     if IS_JSON.load(SeqCst) {
-        tracing::error!(reason = %failure, exit_code = failure.exit() as u8, "failed");
+        tracing::error!(target: LAST, reason = %failure, exit_code = failure.exit() as u8, "failed");
     } else {
         eprintln!("error: {failure}");
     }
 }
 
-/// Logs on stderr, as much as the settings ask for.
+/// Logs on stderr, as much as the settings ask for. With a filter that is wrong it logs as by default, so that the reason is a
+/// line like others.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {
-    let filter: Targets = settings.parsed("log", "a log filter such as `info`")?;
+    let asked = filter(&settings.text("log")?).map_err(|message| settings.bad("log", &message));
+    let default = || Targets::new().with_default(LevelFilter::INFO);
+    let filter =
+        asked.as_ref().map_or_else(|_| default(), Clone::clone).with_target(LAST, LevelFilter::ERROR);
     // The reader of the log may go away; the coordinator must not, and would if it wrote about that to stderr.
     let layer = tracing_subscriber::fmt::layer().log_internal_errors(false).with_writer(std::io::stderr);
-    match settings.text("log_format")?.as_str() {
-        "text" => registry().with(layer.with_ansi(false).fmt_fields(fields()).with_filter(filter)).init(),
+    // A log that was started before stays as it is.
+    let _ = match settings.text("log_format")?.as_str() {
+        "text" => registry().with(layer.with_ansi(false).fmt_fields(fields()).with_filter(filter)).try_init(),
         "json" => {
-            registry().with(layer.json().with_filter(filter)).init();
             IS_JSON.store(true, SeqCst);
+            registry().with(layer.json().with_filter(filter)).try_init()
         }
         other => {
             return Err(settings.bad("log_format", &format!("expected `text` or `json`, found `{other}`")));
         }
+    };
+    asked.map(|_| ())
+}
+
+/// A filter such as `info,h2=off`. Every word of it is a level, or a target with its level: a word alone would be taken for a
+/// target, and a level that is misspelt would silence everything.
+fn filter(text: &str) -> Result<Targets, String> {
+    let mut targets = Targets::new();
+    for part in text.split(',').map(str::trim) {
+        let (target, level) =
+            part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
+        let level = level_of(level).filter(|_| target.is_none_or(|target| !target.is_empty()));
+        let Some(level) = level else {
+            return Err(format!(
+                "expected `off`, `error`, `warn`, `info`, `debug`, `trace`, or TARGET=LEVEL, separated by commas, found \
+                 `{part}`"
+            ));
+        };
+        targets = match target {
+            Some(target) => targets.with_target(target, level),
+            None => targets.with_default(level),
+        };
     }
-    Ok(())
+    Ok(targets)
+}
+
+fn level_of(word: &str) -> Option<LevelFilter> {
+    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_word.then(|| word.parse().ok()).flatten()
 }
 
 /// Fields of a line of text, such as `run=maze-1 reason="it was asked to"`.
@@ -160,6 +196,19 @@ mod tests {
         });
         let line = " INFO one run=maze-1 reason=\"it was asked to\" number=3";
         assert_eq!(text.lines().collect::<Vec<_>>(), [line, line]);
+    }
+
+    #[test]
+    fn a_filter_is_made_of_levels_and_a_misspelt_one_is_no_target() {
+        let enables =
+            |text: &str, target: &str| filter(text).unwrap().would_enable(target, &tracing::Level::INFO);
+        assert!(enables("info", "any") && enables("INFO", "any") && enables("off, atoll=debug", "atoll"));
+        assert!(
+            !enables("warn", "any") && !enables("off,atoll=debug", "any") && !enables("info,h2=off", "h2")
+        );
+        for wrong in ["", "loud", "inof", "warning", "info,x=y=z", "info,", "=info", "h2", "h2=", "3"] {
+            assert!(filter(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -267,15 +267,15 @@ pub(crate) async fn workers(arguments: WorkersArguments) -> Result<ExitCode, Fai
     }
     let width = page.workers.iter().map(|worker| worker.name.chars().count()).max().unwrap_or(6).max(6);
     out!(
-        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>5}  {:>6}  {:>8}  {:>8}  {:<8}  LAST ERROR",
+        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>8}  {:>6}  {:>8}  {:>9}  {:<8}  LAST ERROR",
         "WORKER",
         "STATE",
         "THREADS",
         "EVALUATIONS/S",
-        "FLEET",
+        "RELATIVE",
         "LEASES",
         "OLDEST",
-        "HEARD",
+        "LAST SEEN",
         "VERSION"
     );
     for worker in &page.workers {
@@ -287,7 +287,7 @@ pub(crate) async fn workers(arguments: WorkersArguments) -> Result<ExitCode, Fai
 fn worker_line(worker: &WorkerView, width: usize) -> String {
     let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     format!(
-        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>5}  {:>6}  {:>8}  {:>8}  {:<8}  {}",
+        "{:<width$}  {:<11}  {:>7}  {:>13}  {:>8}  {:>6}  {:>8}  {:>9}  {:<8}  {}",
         plain(&worker.name),
         worker.state.word(),
         worker.threads,
@@ -379,7 +379,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
         let is_left = row.state == "paused" && !is_worked_on(store, run);
         if is_left || is_over(&row.state) {
             shown.clear();
-            remote::print_ended(&status, json);
+            remote::print_ended(&status, &row.state, json);
             if is_left || row.state == "stopped" {
                 eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
             }

@@ -86,11 +86,11 @@ enum Algorithm {
     Chokudai,
     /// The study's genetic algorithm; steps over the edge become the nearest possible ones
     GaR1,
-    /// Like ga-r1; a walk with a step over the edge gets the worst fitness
+    /// Like ga-r1; a path with a step over the edge gets the worst fitness
     GaR2,
     /// Like ga-r1; steps over the edge become random possible ones
     GaR3,
-    /// The study's enhanced genetic algorithm: half of its first walks are greedy, and an elite is carried over
+    /// The study's enhanced genetic algorithm: half of its first paths are greedy, and an elite is carried over
     Enhanced,
     /// Islands of paths under crowding, with path-aware operators
     Hybrid,

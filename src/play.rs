@@ -17,6 +17,7 @@ use checkers::{
 use clap::ValueEnum;
 use coordinator::dashboard::{Offers, serve_store};
 use report::dashboard::{PlayForm, PlayStrength};
+use report::text::plies;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -468,14 +469,14 @@ fn result_text(outcome: Outcome, person: Side, resigned: bool) -> String {
     text.to_owned()
 }
 
-/// What a player thought, in brackets: value, depth, the line, and the votes of those who decide together.
+/// What a player thought, in brackets: value, plies, the line, and the votes of those who decide together.
 fn remarks(thought: &Thought) -> String {
     let mut remarks = Vec::new();
     if let Some(score) = thought.score {
         remarks.push(format!("value {score}"));
     }
     if thought.depth > 0 {
-        remarks.push(format!("depth {}", thought.depth));
+        remarks.push(plies(thought.depth));
     }
     if thought.line.len() > 1 {
         let line: Vec<String> = thought.line[1..].iter().take(4).map(ToString::to_string).collect();

@@ -59,9 +59,6 @@ pub(crate) struct KnowledgeArguments {
     unsure: Vec<f32>,
     #[command(flatten)]
     folder: Folder,
-    /// Count positions of the game so far as draws in the search
-    #[arg(long)]
-    history: bool,
     /// Play the first moves from a book: `deck`, the three-move openings, or the path of a book file
     #[arg(long)]
     book: Option<String>,
@@ -91,8 +88,7 @@ impl PlayerArguments {
     pub(crate) async fn load(&self, limits: Limits) -> Result<PlayerSpec, Failure> {
         let player = contender::load(&self.player, self.depth, &self.store).await?;
         let PlayingArguments { threads, table_bits, contempt, no_history } = self.playing;
-        let mut knowledge = self.knowledge.load()?;
-        knowledge.style.history = !no_history;
+        let knowledge = self.knowledge.load(!no_history)?;
         let player = PlayerSpec::Knowing { player: Box::new(player), knowledge };
         let settings = PlaySettings { threads, table_bits, contempt: contempt.clamp(-10.0, 10.0) };
         Ok(PlayerSpec::Playing { player: Box::new(player), limits, settings })
@@ -107,17 +103,17 @@ impl PlayerArguments {
 }
 
 impl KnowledgeArguments {
-    /// The player with this knowledge.
-    pub(crate) fn inform(&self, player: PlayerSpec) -> Result<PlayerSpec, PlayerError> {
-        let knowledge = self.load()?;
+    /// The player with this knowledge, and perhaps with that of the game so far.
+    pub(crate) fn inform(&self, player: PlayerSpec, history: bool) -> Result<PlayerSpec, PlayerError> {
+        let knowledge = self.load(history)?;
         if knowledge.is_none() {
             return Ok(player);
         }
         Ok(PlayerSpec::Knowing { player: Box::new(player), knowledge })
     }
 
-    pub(crate) fn load(&self) -> Result<Knowledge, PlayerError> {
-        let style = Style { history: self.history, ..Style::default() };
+    pub(crate) fn load(&self, history: bool) -> Result<Knowledge, PlayerError> {
+        let style = Style { history, ..Style::default() };
         Ok(Knowledge { book: self.load_book()?, endgames: self.load_endgames()?, style })
     }
 

@@ -5,9 +5,11 @@ use experiment::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use proto::convert;
 use proto::v1;
-use proto::v1::run_status::Kind;
+use proto::v1::run_status::{Kind, State};
 use report::text::number;
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a plain line is printed.
@@ -35,6 +37,7 @@ pub(crate) struct Progress {
     /// Where the run stood when it was taken up: rates count from there.
     first: Option<Reached>,
     printed: Instant,
+    is_paused: bool,
 }
 
 impl Progress {
@@ -44,7 +47,7 @@ impl Progress {
         let now = Instant::now();
         let (kind, islands) = (status.kind(), status.islands);
         let (goal, ends) = budget(status);
-        Self { bar, kind, islands, goal, ends, start: now, first: None, printed: now }
+        Self { bar, kind, islands, goal, ends, start: now, first: None, printed: now, is_paused: false }
     }
 
     /// A run may be extended while it is watched.
@@ -64,6 +67,12 @@ impl Progress {
     /// Shows where the run stands.
     pub(crate) fn show(&mut self, status: &v1::RunStatus) {
         self.take_budget(status);
+        let is_paused = status.state() == State::Paused;
+        let is_changed = std::mem::replace(&mut self.is_paused, is_paused) != is_paused;
+        if is_changed {
+            // The time of a pause counts for no rate.
+            (self.start, self.first) = (Instant::now(), None);
+        }
         let standing = convert::standing(status.standing).ok();
         let reached = Reached {
             done: standing.map_or(0, |standing| standing.generation),
@@ -71,7 +80,7 @@ impl Progress {
             elapsed: Duration::from_millis(status.elapsed_milliseconds),
         };
         let first = *self.first.get_or_insert(reached);
-        let due = self.printed.elapsed() >= LINE_EVERY;
+        let due = is_changed || self.printed.elapsed() >= LINE_EVERY;
         if self.bar.is_none() && !due {
             return;
         }
@@ -85,23 +94,35 @@ impl Progress {
         }
     }
 
-    fn line(&self, first: &Reached, now: &Reached, standing: Option<&Standing>, passed: Duration) -> String {
-        let rate = now.evaluations.saturating_sub(first.evaluations) as f64 / passed.as_secs_f64().max(1e-3);
+    /// How far it is, in what is counted.
+    fn place(&self, done: u64) -> String {
         let of = self.goal.map_or(String::new(), |all| format!("/{all}"));
+        match self.kind {
+            Kind::Tournament => format!("{done}{of} batches"),
+            Kind::Sweep => format!("{done}{of} cells"),
+            Kind::Study => format!("{done}{of} parts"),
+            _ => format!("generation {done}{of}"),
+        }
+    }
+
+    fn line(&self, first: &Reached, now: &Reached, standing: Option<&Standing>, passed: Duration) -> String {
+        let place = self.place(now.done);
+        if self.is_paused {
+            return format!("paused at {place}");
+        }
+        let rate = now.evaluations.saturating_sub(first.evaluations) as f64 / passed.as_secs_f64().max(1e-3);
         let eta = self.eta(first, now, passed);
         // Soon on the line: a narrow terminal cuts its end off.
         let eta = eta.map_or(String::new(), |eta| format!(", {} left", duration::show(eta)));
         let best = number(standing.map_or(f64::NAN, |standing| standing.best));
-        let done = now.done;
         match self.kind {
-            Kind::Tournament => format!("{done}{of} batches{eta}, {} games", now.evaluations),
-            Kind::Sweep => format!("{done}{of} cells{eta}, best {best}, {} evaluations/s", short(rate)),
-            Kind::Study => format!("{done}{of} parts{eta}"),
-            _ => format!(
-                "generation {done}{of}{eta}, best {best}, {} evaluations/s, {} islands",
-                short(rate),
-                self.islands
-            ),
+            Kind::Tournament => format!("{place}{eta}, {} games", now.evaluations),
+            Kind::Sweep => format!("{place}{eta}, best {best}, {} evaluations/s", short(rate)),
+            Kind::Study => format!("{place}{eta}"),
+            _ => {
+                let islands = counted(u64::from(self.islands), "island", "islands");
+                format!("{place}{eta}, best {best}, {} evaluations/s, {islands}", short(rate))
+            }
         }
     }
 
@@ -133,6 +154,60 @@ impl Progress {
     }
 }
 
+/// Progress of a command that computes by itself, on stderr: a bar on a terminal, a line now and then elsewhere. Any thread may
+/// count.
+pub(crate) struct Counter {
+    bar: Option<ProgressBar>,
+    what: &'static str,
+    all: u64,
+    done: AtomicU64,
+    start: Instant,
+    printed: Mutex<Instant>,
+}
+
+impl Counter {
+    /// Nothing of all is done yet; `what` they are called.
+    pub(crate) fn new(what: &'static str, all: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| bar(Some(all)));
+        let (done, start) = (AtomicU64::new(0), Instant::now());
+        let counter = Self { bar, what, all, done, start, printed: Mutex::new(start) };
+        if let Some(bar) = &counter.bar {
+            bar.set_message(counter.line(0));
+        }
+        counter
+    }
+
+    /// Counts some more.
+    pub(crate) fn add(&self, count: u64) {
+        let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
+        if let Some(bar) = &self.bar {
+            bar.set_message(self.line(done));
+            bar.set_position(done);
+            return;
+        }
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        if printed.elapsed() >= LINE_EVERY {
+            eprintln!("{}", self.line(done));
+            *printed = Instant::now();
+        }
+    }
+
+    fn line(&self, done: u64) -> String {
+        let Self { what, all, .. } = self;
+        let left = self.start.elapsed().mul_f64(all.saturating_sub(done) as f64 / done.max(1) as f64);
+        let left = if done == 0 { String::new() } else { format!(", {} left", duration::show(left)) };
+        format!("{done}/{all} {what}{left}")
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// How much there is to do, and the evaluations and the time after which the budget ends a run.
 fn budget(status: &v1::RunStatus) -> (Option<u64>, (Option<u64>, Option<Duration>)) {
     let time = status.goal_milliseconds.map(Duration::from_millis);
@@ -145,6 +220,11 @@ fn bar(generations: Option<u64>) -> ProgressBar {
         None => (ProgressBar::new_spinner(), "{spinner} {wide_msg}"),
     };
     bar.with_style(ProgressStyle::with_template(template).expect("the template is a constant"))
+}
+
+/// A count of things, in singular or plural.
+pub(crate) fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{} {}", report::text::count(count), if count == 1 { one } else { several })
 }
 
 /// A count in few characters: `12.3 M`.
@@ -204,6 +284,35 @@ mod tests {
         assert!(line(&progress).starts_with("generation 50/300, 25.0s left"), "{}", line(&progress));
         progress.show(&status(None, Some(60_000)));
         assert!(line(&progress).starts_with("generation 50, 50.0s left"), "{}", line(&progress));
+    }
+
+    #[test]
+    fn a_counter_shows_how_much_is_left_once_something_is_done() {
+        let counter = Counter::new("games", 40);
+        assert_eq!(counter.line(0), "0/40 games");
+        counter.add(2);
+        assert_eq!(counter.done.load(Ordering::Relaxed), 2);
+        assert_eq!(counter.line(40), "40/40 games, 0.0s left");
+    }
+
+    #[test]
+    fn a_paused_run_says_so_and_no_time() {
+        let status = |state: State, done| v1::RunStatus {
+            kind: Kind::Evolution.into(),
+            state: state.into(),
+            goal: Some(100),
+            islands: 1,
+            standing: Some(v1::Standing { generation: done, evaluations: done, best: 1.0 }),
+            ..v1::RunStatus::default()
+        };
+        let mut progress = Progress::new(&status(State::Running, 40));
+        let line =
+            |progress: &Progress| progress.line(&reached(0, 0, 0), &reached(50, 0, 10), None, LINE_EVERY);
+        progress.show(&status(State::Paused, 50));
+        assert_eq!(line(&progress), "paused at generation 50/100");
+        progress.show(&status(State::Running, 50));
+        assert_eq!(line(&progress), "generation 50/100, 5.0s left, best –, 0 evaluations/s, 1 island");
+        assert_eq!(progress.first.map(|first| first.done), Some(50), "rates count from there");
     }
 
     #[test]

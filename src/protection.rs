@@ -42,7 +42,7 @@ pub(crate) fn permissions(settings: &Settings) -> Result<Permissions, Failure> {
         operators: tokens(settings, "operator_token_file", "ATOLL_OPERATOR_TOKENS")?,
         metrics: tokens(settings, "metrics_token_file", "ATOLL_METRICS_TOKENS")?,
         viewers: tokens(settings, "viewer_token_file", "ATOLL_VIEWER_TOKENS")?,
-        requests_per_second: settings.parsed("max_requests_per_peer", "a number of calls in a second")?,
+        requests_per_second: settings.parsed("max_requests_per_peer", "a number of calls per second")?,
     })
 }
 

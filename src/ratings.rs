@@ -9,9 +9,8 @@ use crate::run::How;
 use crate::run_name;
 use crate::signals::Signals;
 use crate::terminal::out;
-use crate::tournament::{Outcome, PlayedTournament};
+use crate::tournament::{self, Outcome, PlayedTournament};
 use ::tournament::Rating;
-use evolution::digest::Digest;
 use evolution::epoch::ChampionView;
 use experiment::file::ExperimentFile;
 use experiment::tournament::{ConsultKey, MAX_PLAYERS, PlayerKeys, TournamentKeys};
@@ -21,7 +20,6 @@ use proto::v1::SubmitRequest;
 use proto::v1::run_status::State;
 use run::export::{self, Parts};
 use run::finished::best_champion;
-use run::players::PlayerFiles;
 use run::states::States;
 use run::{LabelChange, RunId};
 use serde::Deserialize;
@@ -73,7 +71,6 @@ struct Milestone {
 #[derive(Default)]
 struct Field {
     players: Vec<PlayerKeys>,
-    files: PlayerFiles,
     milestones: Vec<Milestone>,
     islands: Vec<u32>,
 }
@@ -86,9 +83,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let run = run_name::find(&store, &arguments.run).await?;
     let states = States::open(&store, &run).await?;
     let mut field = Field::of(&states, &run, arguments).await?;
-    let plan = field.tournament(arguments)?;
-    let files = field.files.values().cloned().collect();
-    let plan = Box::new(Plan::Tournament(Box::new(plan)));
+    // As a coordinator looks them up: it is the same tournament there, with the same digest.
+    let plan = Plan::Tournament(Box::new(field.tournament(arguments)?));
+    let (plan, files) = tournament::look_up_plan(plan, &arguments.how).await?;
+    let (plan, files) = (Box::new(plan), files.into_values().collect());
     let wish = Wish::Submit { plan, files, fresh: false, labels: LabelChange::default() };
     let mut signals = Signals::listen()?;
     let driven = drive::here(&store, wish, &arguments.how, &mut signals).await?;
@@ -98,6 +96,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let played = PlayedTournament::read(&store, &driven.run).await?;
     let outcome = Outcome::of(&played.progress).expect("it is a tournament's");
+    field.join_equals(outcome.plan.players());
     field.print(&run, &played.run, &outcome, arguments.how.json);
     Ok(ExitCode::SUCCESS)
 }
@@ -110,7 +109,7 @@ async fn run_there(url: &str, arguments: &Arguments) -> Result<ExitCode, Failure
     let mut field = Field::sent(&parts, &run, arguments)?;
     let (file, text) = ("ratings.toml".to_owned(), field.tournament(arguments)?.text().to_owned());
     let request =
-        SubmitRequest { file, text, seed: None, priority: 0, fresh: false, ..SubmitRequest::default() };
+        SubmitRequest { file, text, seed: None, priority: None, fresh: false, ..SubmitRequest::default() };
     let games = RunId::new(remote.submit(request).await?)?;
     let mut signals = Signals::listen()?;
     let status = tokio::select! {
@@ -187,7 +186,7 @@ impl Field {
         let sent = parts.get("run.json").and_then(|json| serde_json::from_slice::<SentRun>(json).ok());
         let (sent, epochs) = sent.zip(export::epochs(parts)).ok_or_else(|| unreadable(run))?;
         let ProblemSpec::Checkers(spec) = &sent.experiment.problem else {
-            return Err(no_players(&sent.experiment.name));
+            return Err(no_players(run, &sent.experiment.problem));
         };
         let islands = named_islands(epochs.len() as u32, run, arguments)?.unwrap_or_else(|| {
             let view = |champion: &SentChampion| ChampionView {
@@ -201,11 +200,7 @@ impl Field {
         let mut field = Self { islands, ..Self::default() };
         for island in field.islands.clone() {
             let stored = epochs.get(island as usize).map_or(&[][..], Vec::as_slice);
-            for epoch in spread(stored, arguments.milestones as usize) {
-                let (name, player) = (format!("{island}@{epoch}"), Some(format!("{run}/{island}@{epoch}")));
-                field.milestones.push(Milestone { island, epoch, player: field.players.len() });
-                field.players.push(PlayerKeys { name, player, ..knowledge(spec) });
-            }
+            field.add(run, island, &spread(stored, arguments.milestones as usize), spec);
         }
         field.finish(run)
     }
@@ -238,19 +233,13 @@ impl Field {
 
     async fn of(states: &States, run: &RunId, arguments: &Arguments) -> Result<Self, Failure> {
         let ProblemSpec::Checkers(spec) = &states.experiment.file().problem else {
-            return Err(no_players(states.experiment.name()));
+            return Err(no_players(run, &states.experiment.file().problem));
         };
         let islands = islands(states, run, arguments).await?;
         let mut field = Self { islands, ..Self::default() };
         for island in field.islands.clone() {
-            for epoch in spread(&states.epochs(island), arguments.milestones as usize) {
-                let genome = states.read(island, epoch).await?.champion.genome;
-                let champion = states.experiment.file().problem.player_file(&genome);
-                let champion = champion.ok_or_else(|| {
-                    Failure::Other(format!("the champion of {run}/{island}@{epoch} is no network"))
-                })?;
-                field.add(island, epoch, champion.into(), spec);
-            }
+            let epochs = spread(&states.epochs(island), arguments.milestones as usize);
+            field.add(run, island, &epochs, spec);
         }
         field.finish(run)
     }
@@ -275,18 +264,13 @@ impl Field {
         Err(Failure::Usage(message))
     }
 
-    /// Adds a champion, which plays with what it knew when it evolved.
-    fn add(&mut self, island: u32, epoch: u64, champion: bytes::Bytes, spec: &Checkers) {
-        let digest = Digest::of(&champion);
-        self.files.insert(digest, champion);
-        let digest = Some(digest.to_string());
-        let known = self.players.iter().position(|player| player.digest == digest);
-        let player = known.unwrap_or(self.players.len());
-        if known.is_none() {
-            let name = format!("{island}@{epoch}");
-            self.players.push(PlayerKeys { player: Some(name.clone()), name, digest, ..knowledge(spec) });
+    /// Adds the champions of an island after these epochs, by name. They play with what they knew when they evolved.
+    fn add(&mut self, run: &RunId, island: u32, epochs: &[u64], spec: &Checkers) {
+        for epoch in epochs.iter().copied() {
+            let (name, player) = (format!("{island}@{epoch}"), Some(format!("{run}/{island}@{epoch}")));
+            self.milestones.push(Milestone { island, epoch, player: self.players.len() });
+            self.players.push(PlayerKeys { name, player, ..knowledge(spec) });
         }
-        self.milestones.push(Milestone { island, epoch, player });
     }
 
     fn print(&self, run: &RunId, games: &RunId, outcome: &Outcome<'_>, json: bool) {
@@ -383,10 +367,9 @@ fn climb<T>(milestones: &[T], is_stronger: impl Fn(&T, &T) -> bool) -> (usize, u
     (peak, (milestones.len() - 1 - peak) as u32)
 }
 
-fn no_players(experiment: &str) -> Failure {
-    let message =
-        format!("expected a run of the problem `checkers`, found the experiment {experiment} of another");
-    Failure::Usage(message)
+/// Only those who play can be rated.
+fn no_players(run: &RunId, problem: &ProblemSpec) -> Failure {
+    Failure::Usage(format!("`{run}` is a run of the problem `{}`, not `checkers`", problem.kind()))
 }
 
 /// A player with what those know who evolve, and who searches as they do.

@@ -1,16 +1,13 @@
-//! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` and `export` of a coordinator.
+//! The commands of operators: `submit`, `watch`, `pause`, `cancel`, and `runs` of a coordinator.
 
 use crate::check::bytes;
 use crate::clock;
-use crate::export::write_all;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::protection::Credentials;
-use crate::run_name::{Choice, Known, choose, refusal};
 use crate::runs::{LabelColumn, Reached, has_labels};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
-use crate::summary::finite;
 use crate::terminal::out;
 use crate::tournament;
 use crate::{look, run_name};
@@ -23,6 +20,7 @@ use proto::v1::operator_client::OperatorClient;
 use proto::v1::run_status::{Kind, State};
 use report::text::{number, plain};
 use run::export::Parts;
+use run::naming::{Choice, Known, choose, refusal};
 use run::summary::RunKind;
 use run::{Label, LabelChange, Lock, RunId};
 use serde::de::DeserializeOwned;
@@ -44,9 +42,9 @@ const BETWEEN: Duration = Duration::from_millis(200);
 const PATIENCE: u32 = 10;
 /// How long one of several coordinators may take to say whether it serves.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long to wait before asking a coordinator again that did not answer.
+/// How long to wait before asking a coordinator again that did not respond.
 const AGAIN: Duration = Duration::from_millis(500);
-/// How often it is said that a coordinator does not answer.
+/// How often it is said that a coordinator does not respond.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 /// How long a coordinator may be silent before watching ends: long enough for a restart or a standby.
 pub(crate) const SILENCE: Duration = Duration::from_mins(10);
@@ -76,9 +74,9 @@ pub(crate) struct SubmitArguments {
     /// Override the seed of the file
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = crate::run::seed)]
     seed: Option<u64>,
-    /// Runs with a higher priority are computed first
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    priority: i32,
+    /// Runs with a higher priority are computed first [default: 0, or what the run has]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i32>,
     /// Start a new run instead of resuming
     #[arg(long)]
     fresh: bool,
@@ -88,7 +86,7 @@ pub(crate) struct SubmitArguments {
     /// Wait until the run ends
     #[arg(long)]
     wait: bool,
-    /// With `--wait`: stop waiting once the coordinator has not answered for this long
+    /// With `--wait`: stop waiting once the coordinator has not responded for this long
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     give_up_after: Duration,
     /// Print the result as one JSON object on stdout
@@ -108,7 +106,7 @@ pub(crate) struct WatchArguments {
     coordinator: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
-    /// Stop watching once the coordinator has not answered for this long
+    /// Stop watching once the coordinator has not responded for this long
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration::parse)]
     give_up_after: Duration,
     /// Print the result as one JSON object on stdout
@@ -220,7 +218,7 @@ impl Remote {
             Code::Unavailable => {
                 let hint = "is it running? start one with `atoll coordinator`";
                 Failure::Other(format!(
-                    "the coordinator at {} does not answer: {}; {hint}",
+                    "the coordinator at {} does not respond: {}; {hint}",
                     self.url,
                     status.message()
                 ))
@@ -293,7 +291,7 @@ impl Remote {
         let patience = duration::show(patience);
         let url = &self.url;
         Failure::Other(format!(
-            "the coordinator at {url} has not answered for {patience}; the run may continue there"
+            "the coordinator at {url} has not responded for {patience}; the run may continue there"
         ))
     }
 
@@ -338,11 +336,11 @@ impl Remote {
             id: run.run,
         });
         let known: Vec<Known> = known.collect();
-        let place = format!("at {}", self.url);
+        let (place, list) = (format!("at {}", self.url), format!("atoll runs --coordinator {}", self.url));
         match choose(text, &known) {
             Choice::One(run) => Ok(run.to_owned()),
-            choice @ Choice::Several(_) => Err(Failure::Usage(refusal(text, &choice, &place))),
-            choice @ Choice::None(_) => Err(Failure::Other(refusal(text, &choice, &place))),
+            choice @ Choice::Several(_) => Err(Failure::Usage(refusal(text, &choice, &place, &list))),
+            choice @ Choice::None(_) => Err(Failure::Other(refusal(text, &choice, &place, &list))),
         }
     }
 
@@ -381,7 +379,7 @@ impl Remote {
         }
     }
 
-    /// Shows a run until it has ended, or the coordinator has not answered for a time.
+    /// Shows a run until it has ended, or the coordinator has not responded for a time.
     pub(crate) async fn watch(&mut self, run: &str, patience: Duration) -> Result<v1::RunStatus, Failure> {
         let mut known = 0;
         let mut progress: Option<Progress> = None;
@@ -392,7 +390,9 @@ impl Remote {
             let status = reply.status.ok_or_else(no_status)?;
             let shown = progress.get_or_insert_with(|| Progress::new(&status));
             shown.show(&status);
-            waiting = if status.state() == State::Waiting && reply.workers == 0 { waiting + 1 } else { 0 };
+            // A study counts as running while its parts wait.
+            let is_open = status.state() == State::Waiting || status.state() == State::Running;
+            waiting = if is_open && status.leases == 0 && reply.workers == 0 { waiting + 1 } else { 0 };
             if waiting == PATIENCE {
                 shown.say("waiting: no worker has joined; start one with `atoll worker`");
             }
@@ -406,7 +406,7 @@ impl Remote {
 }
 
 /// What is said while no coordinator answers.
-pub(crate) const NO_ANSWER: &str = "the coordinator does not answer; trying again …";
+pub(crate) const NO_ANSWER: &str = "the coordinator does not respond; trying again …";
 
 /// For how long no coordinator has answered.
 #[derive(Default)]
@@ -465,8 +465,14 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let (file, labels) = (arguments.file.display().to_string(), strings(&arguments.labels));
     let request = v1::SubmitRequest { file, text, seed, priority, fresh, players, labels };
     let run = remote.submit(request).await?;
+    // It is submitted, whether the coordinator is still there or not.
+    let is_paused = remote.look(&run).await.is_ok_and(|status| status.state() == State::Paused);
+    let paused = is_paused.then(|| format!("it is paused: `atoll pause {run} --off` continues it"));
     if arguments.wait {
         eprintln!("run {run} at {}", remote.url);
+        if let Some(paused) = paused {
+            eprintln!("{paused}");
+        }
         let patience = arguments.give_up_after;
         return follow(&mut remote, &run, patience, arguments.json, Signals::listen()?).await;
     }
@@ -474,7 +480,8 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
         out!("{}", serde_json::json!({ "run": run }));
     } else {
         out!("{run}");
-        eprintln!("submitted; watch it with `atoll watch {run}`");
+        let next = paused.unwrap_or_else(|| format!("watch it with `atoll watch {run}`"));
+        eprintln!("submitted; {next}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -566,18 +573,19 @@ async fn follow(
         eprintln!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     };
-    print_ended(&status, json);
+    print_ended(&status, state_word(status.state()), json);
     Ok(if status.state() == State::Finished { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(crate) fn print_ended(status: &v1::RunStatus, json: bool) {
+/// Prints how a run ended, or stands, whose state this is in a word.
+pub(crate) fn print_ended(status: &v1::RunStatus, state: &str, json: bool) {
     if json {
-        out!("{}", to_json(status));
+        out!("{}", to_json(status, state));
         return;
     }
     let reason =
         if status.reason.is_empty() { String::new() } else { format!(": {}", plain(&status.reason)) };
-    out!("{}{reason}", state_word(status.state()));
+    out!("{state}{reason}");
     if let Ok(Standing { generation, evaluations, best }) = convert::standing(status.standing) {
         let what = match status.kind() {
             Kind::Sweep => "cells",
@@ -607,25 +615,25 @@ fn digest(status: &v1::RunStatus) -> Option<String> {
 }
 
 /// The same keys as a run on this machine ends with, and what only a cluster knows.
-fn to_json(status: &v1::RunStatus) -> serde_json::Value {
+fn to_json(status: &v1::RunStatus, state: &str) -> serde_json::Value {
     let standing = convert::standing(status.standing).ok();
     let seconds = status.elapsed_milliseconds as f64 / 1e3;
     let evaluations = standing.map(|standing| standing.evaluations);
     let rate = evaluations.filter(|_| seconds > 0.0).map(|evaluations| evaluations as f64 / seconds);
-    serde_json::json!({
+    let mut object = serde_json::json!({
         "run": status.run,
-        "state": state_word(status.state()),
+        "state": state,
         "digest": digest(status),
-        "best_fitness": standing.and_then(|standing| finite(standing.best)),
-        "generations": standing.map(|standing| standing.generation),
         "evaluations": evaluations,
         "evaluations_per_second": rate,
         "seconds": seconds,
         "reason": status.reason,
         "priority": status.priority,
         "leases": status.leases,
-        "created": clock::show(status.created),
-    })
+        "created": clock::iso(status.created),
+    });
+    reached(status).add_to(&mut object);
+    object
 }
 
 fn state_word(state: State) -> &'static str {
@@ -715,7 +723,7 @@ pub(crate) async fn runs(
         column.head()
     );
     for (status, disk) in runs {
-        let (kind, [done, best]) = (kind(status), reached(status).columns());
+        let (kind, [done, best]) = (kind(status).name(), reached(status).columns());
         // A run without a digest may have a reason.
         let digest = digest(status).map_or_else(|| plain(&status.reason), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
@@ -728,14 +736,13 @@ pub(crate) async fn runs(
 }
 
 /// What a run consists of.
-fn kind(status: &v1::RunStatus) -> &'static str {
-    let kind = match status.kind() {
+pub(crate) fn kind(status: &v1::RunStatus) -> RunKind {
+    match status.kind() {
         Kind::Sweep => RunKind::Sweep,
         Kind::Tournament => RunKind::Tournament,
         Kind::Study => RunKind::Study,
         Kind::Evolution | Kind::Unspecified => RunKind::Evolution,
-    };
-    kind.name()
+    }
 }
 
 /// How far a run is.
@@ -757,44 +764,8 @@ fn reached(status: &v1::RunStatus) -> Reached {
 
 /// A run in a list: the keys of a list of a folder, and what only a cluster knows.
 fn listed(status: &v1::RunStatus) -> serde_json::Value {
-    let mut object = to_json(status);
-    if let Some(keys) = object.as_object_mut() {
-        keys.retain(|key, _| key != "generations" && key != "best_fitness");
-    }
-    object["kind"] = kind(status).into();
+    let mut object = to_json(status, state_word(status.state()));
+    object["kind"] = kind(status).name().into();
     object["labels"] = status.labels.as_slice().into();
-    reached(status).add_to(&mut object);
     object
-}
-
-/// The files of a run, from a coordinator.
-pub(crate) async fn export(
-    url: &str,
-    credentials: &Credentials,
-    run: &str,
-    to: Option<PathBuf>,
-    json: bool,
-) -> Result<ExitCode, Failure> {
-    let mut remote = Remote::connect(url, credentials).await?;
-    let run = remote.find(run).await?;
-    let files = remote.parts(&run).await?;
-    if !files.contains_key("run.json") {
-        let message =
-            format!("expected a single experiment, found `{run}`: only its champions can be exported");
-        return Err(Failure::Usage(message));
-    }
-    // Names come from another machine: only those that we know become files.
-    let known = ["run.json", "champions.csv", "statistics.csv", "migrations.csv"];
-    let text =
-        |name: &str| String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| &bytes[..])).into_owned();
-    if json {
-        let object: serde_json::Value =
-            serde_json::from_str(&text("run.json")).map_err(|error| Failure::Other(error.to_string()))?;
-        out!("{object}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let run = run::RunId::new(run)?;
-    let folder = to.unwrap_or_else(|| PathBuf::from(format!("{run}-export")));
-    let files: Vec<(&str, String)> = known.iter().map(|name| (*name, text(name))).collect();
-    write_all(&folder, &files)
 }

@@ -54,8 +54,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             found["parts"] = parts.iter().map(|part| object(part, is_agreed && part.is_needed())).collect();
         }
         out!("{found}");
-    } else if is_agreed {
+    } else if is_agreed && std::iter::once(&repair).chain(&parts).any(Repair::drops_results) {
         eprintln!("repaired; resume it with `atoll resume {run}{}`", arguments.store.flag());
+    } else if is_agreed {
+        eprintln!("repaired; no result was affected");
     } else if is_needed {
         eprintln!("nothing was changed; repair it with `atoll repair {run} --yes{}`", arguments.store.flag());
     }
@@ -106,7 +108,11 @@ fn print(repair: &Repair) {
     if epochs > 0 {
         out!("{epochs} epochs of {islands} islands would be computed again");
     }
-    out!("the journal would record this; nothing would be deleted");
+    if repair.drops_results() {
+        out!("the journal would record this; nothing would be deleted");
+    } else {
+        out!("no result is affected; nothing would be deleted");
+    }
 }
 
 fn object(repair: &Repair, is_done: bool) -> serde_json::Value {

@@ -21,7 +21,7 @@ use crate::tournament::PlayedTournament;
 use archipelago::cell::CellPlan;
 use report::run::{Run, Strengths};
 use report::{Block, Document, Section};
-use run::RunId;
+use run::{RunId, Status};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -144,15 +144,18 @@ pub(crate) fn exhibit(games: Games) -> coordinator::dashboard::Exhibit {
 }
 
 async fn sections(store: &Store, run: &RunId, games: Games) -> Result<Vec<Section>, Failure> {
+    let recorded = run::listing::recorded(store, run).await;
+    let is_finished = recorded.is_ok_and(|recorded| recorded.status == Status::Finished);
+    let title = if is_finished { "Result" } else { "So far" };
     let so_far = |document: Document| {
-        let headline = Section::new("so-far", "So far", vec![Block::Text(document.headline)]);
+        let headline = Section::new("so-far", title, vec![Block::Text(document.headline)]);
         std::iter::once(headline).chain(document.sections).collect()
     };
     match cells::stored(store, run).await? {
         Some(CellPlan::Sweep(plan)) => Ok(so_far(sweep::report(store, run, &plan, "").await?.document)),
         Some(CellPlan::Tournament(_)) => Ok(so_far(crate::tournament::document(store, run).await?)),
         None => {
-            let mut read = read::Read::of(store, run, String::new()).await?;
+            let mut read = read::Read::newest(store, run).await?;
             Ok(if games == Games::Omitted && read.plays_games() { vec![] } else { read.shown().await })
         }
     }
@@ -354,12 +357,14 @@ fn strength(strengths: &Strengths) -> serde_json::Value {
 struct Shown {
     /// The result in a sentence.
     lead: Option<String>,
+    /// The island whose champion is shown, if it is not the one with the best fitness.
+    champion: Option<u32>,
     blocks: Vec<Block>,
 }
 
 impl Shown {
     fn without_lead(blocks: Vec<Block>) -> Self {
-        Self { lead: None, blocks }
+        Self { lead: None, champion: None, blocks }
     }
 }
 

@@ -12,7 +12,7 @@ use experiment::Plan;
 use experiment::file::BudgetKeys;
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
-use run::{FinishedRun, Label, LabelChange, Opening, Owner, RunId, StoredRun};
+use run::{FinishedRun, Label, LabelChange, Opening, Owner, Recorded, RunId, Status, StoredRun};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{Nonce, Store};
@@ -124,7 +124,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         cluster::work_off(&store, request, how, workers, &mut signals).await?
     } else {
         if !arguments.fresh {
-            served::check_idle(&store, &run_name::of(&plan)?).await?;
+            let run = run_name::of(&plan)?;
+            served::check_idle(&store, &run).await?;
+            served::check_unlisted(&store, &run, false).await?;
         }
         let files = files.into_values().collect();
         let labels = LabelChange::adding(arguments.labels);
@@ -149,10 +151,10 @@ fn request(arguments: &RunArguments, plan: &Plan, files: &PlayerFiles) -> Result
     };
     if let Some(text) = with_files {
         let players = files.values().cloned().collect();
-        return Ok(SubmitRequest { file, text, seed: None, priority: 0, fresh, players, labels });
+        return Ok(SubmitRequest { file, text, seed: None, priority: None, fresh, players, labels });
     }
     let text = experiment::document::read_limited(&arguments.file).map_err(experiment::LoadError::from)?;
-    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: 0, fresh, players: vec![], labels })
+    Ok(SubmitRequest { file, text, seed: arguments.seed, priority: None, fresh, players: vec![], labels })
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<ExitCode, Failure> {
@@ -189,6 +191,7 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
 /// Drives a run that is in the store.
 async fn drive_stored(store: &Store, wish: Wish, run: &RunId, how: &How) -> Result<ExitCode, Failure> {
     served::check_idle(store, run).await?;
+    served::check_unlisted(store, run, matches!(wish, Wish::Extend(..))).await?;
     let (plan, _) = run::stored::read_plan(store, run).await?;
     let mut signals = Signals::listen()?;
     let driven = drive::here(store, wish, how, &mut signals).await?;
@@ -239,8 +242,11 @@ async fn only_unfinished(store: &Store) -> Result<RunId, Failure> {
         if unfinished.iter().any(is_part) {
             continue;
         }
+        // What was cancelled continues only if it is asked for by its name.
+        let has_ended =
+            |recorded: &Recorded| recorded.finished.is_some() || recorded.status == Status::Cancelled;
         let stored = StoredRun::read(store, &run).await;
-        if !stored.is_ok_and(|stored| stored.damage().is_empty() && stored.recorded().finished.is_some()) {
+        if !stored.is_ok_and(|stored| stored.damage().is_empty() && has_ended(stored.recorded())) {
             unfinished.push(run);
         }
     }

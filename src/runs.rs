@@ -11,8 +11,7 @@ use crate::{remote, summary};
 use archipelago::CellProgress;
 use codec::Standing;
 use report::text::{number, shortened};
-use run::epochs::total;
-use run::{Damage, Label, Recorded, RunId, StoredRun, layout, listing};
+use run::{Damage, Label, Recorded, RunId, StoredRun, listing};
 use std::process::ExitCode;
 use store::Store;
 
@@ -35,15 +34,7 @@ pub(crate) struct Arguments {
 
 /// All runs of a store, in the order of their names; the parts of a study follow it.
 pub(crate) async fn all(store: &Store) -> Result<Vec<RunId>, Failure> {
-    let folders = store.folders(&layout::runs()).await?;
-    let mut runs = vec![];
-    for run in folders.iter().filter_map(layout::run_of_folder) {
-        // A run that cannot be read exists too; reading it reports the error.
-        if run::stored::is_run(store, &run).await.unwrap_or(true) {
-            runs.push(run);
-        }
-    }
-    Ok(runs)
+    Ok(run::naming::all(store).await?)
 }
 
 struct Row {
@@ -51,7 +42,7 @@ struct Row {
     kind: &'static str,
     state: String,
     reached: Reached,
-    created: String,
+    created: Option<u64>,
     digest: Option<String>,
     /// Bytes of its objects; those of a study's parts count for the parts.
     disk: u64,
@@ -187,7 +178,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     );
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
-        let (Row { run, kind, state, created, .. }, [reached, best]) = (&row, row.reached.columns());
+        let (Row { run, kind, state, .. }, [reached, best]) = (&row, row.reached.columns());
+        let created = row.created.map_or("-".to_owned(), clock::show);
         let (disk, labels) = (bytes(row.disk), column.cell(&row.labels));
         out!(
             "{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {disk:>8}{labels}  {digest}"
@@ -220,7 +212,7 @@ async fn row(store: &Store, run: &RunId) -> Row {
                 kind: "-",
                 state,
                 reached: Reached::NOTHING,
-                created: "-".to_owned(),
+                created: None,
                 digest: None,
                 disk,
                 labels: vec![],
@@ -240,7 +232,7 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
     let digest = recorded.finished.as_ref().map(|finished| finished.digest.to_string());
     let reached = match &stored {
         StoredRun::Evolution(reader) => {
-            let Standing { generation: generations, best, .. } = total(reader.stored().standings());
+            let Standing { generation: generations, best, .. } = reader.stored().standing();
             Reached::Evolution { generations, best }
         }
         StoredRun::Jobs(jobs) => reached(&jobs.progress),
@@ -253,8 +245,8 @@ async fn read_row(store: &Store, run: &RunId) -> Result<Row, Failure> {
 }
 
 /// When a run was created.
-fn created(recorded: &Recorded) -> String {
-    recorded.created.as_ref().map_or("-".to_owned(), |created| clock::show(created.at))
+fn created(recorded: &Recorded) -> Option<u64> {
+    recorded.created.as_ref().map(|created| created.at)
 }
 
 /// Says what is wrong with a run.
@@ -282,7 +274,7 @@ impl Row {
     fn to_json(&self) -> serde_json::Value {
         let Self { run, kind, state, reached, created, digest, disk, labels } = self;
         let mut object = serde_json::json!({
-            "run": run, "kind": kind, "state": state, "created": created, "digest": digest,
+            "run": run, "kind": kind, "state": state, "created": created.map(clock::iso), "digest": digest,
             "disk_bytes": disk, "labels": labels,
         });
         reached.add_to(&mut object);

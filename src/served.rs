@@ -1,4 +1,5 @@
-//! Whether a coordinator has a run that a command is about to write, where no lock shows it: in a bucket.
+//! Whether a coordinator has a run that a command is about to write, where no lock of the run shows it: in a bucket, or after
+//! its end.
 //!
 //! The claim to a store holds the address of the coordinator that made it. One that answers there still has the store. One that
 //! is silent is fenced by the first event of this process, as any earlier writer is.
@@ -41,6 +42,26 @@ pub(crate) async fn check_unserved(store: &Store) -> Result<(), Failure> {
         let advice = "use `--coordinator URL`, so that the coordinator shows the change";
         Err(Failure::Other(format!("a coordinator serves this store ({server}): {advice}")))
     })
+}
+
+/// Rejects a run that is in a store that a coordinator serves, unless it is finished and is only to be shown: the coordinator
+/// would go on showing what it knows of it.
+pub(crate) async fn check_unlisted(store: &Store, run: &RunId, is_extended: bool) -> Result<(), Failure> {
+    let server = match Lock::server(store)? {
+        Some(server) => Some(format!("the coordinator, {server},")),
+        None => coordinator(store).await?.map(|owner| format!("the coordinator at {}", owner.address)),
+    };
+    let Some(server) = server else { return Ok(()) };
+    if !run::stored::is_run(store, run).await? {
+        return Ok(());
+    }
+    let recorded = run::listing::recorded(store, run).await;
+    if !is_extended && recorded.is_ok_and(|recorded| recorded.finished.is_some()) {
+        return Ok(());
+    }
+    Err(Failure::Other(format!(
+        "run `{run}` is in a store that {server} serves: submit or extend it there, or stop the coordinator first"
+    )))
 }
 
 /// Rejects a run of a bucket that a coordinator works on. A run that the coordinator does not have may be run beside it.

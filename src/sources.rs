@@ -4,20 +4,19 @@ use crate::failure::Failure;
 use crate::run_name;
 use crate::store_argument::{StoreArgument, run_id};
 use crate::tournament;
-use experiment::document::nearest;
+use experiment::document::near_experiment;
 use experiment::{Plan, Study};
 use run::{Place, RunId};
 use std::path::Path;
 use store::{Store, StoreError};
-
-/// How many files of a folder are compared with a name.
-const MOST_FILES: usize = 10_000;
 
 /// A run that is meant.
 struct Meant {
     run: RunId,
     /// Its name in a study.
     part: Option<String>,
+    /// The file that names it, if one does.
+    file: Option<String>,
 }
 
 /// What there is of runs that are meant.
@@ -34,10 +33,11 @@ pub(crate) struct Present {
 pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present, Failure> {
     let (mut present, mut missing) = (vec![], vec![]);
     let meant = meant(store, sources).await?;
-    for Meant { run, part } in &meant {
+    for Meant { run, part, file } in &meant {
         let is_there = store.size(&Place::Experiment.in_run(run)).await.is_ok();
-        match part {
-            Some(part) if !is_there => missing.push(format!("The experiment `{part}` has not started.")),
+        match (part, file) {
+            (Some(part), _) if !is_there => missing.push(format!("The experiment `{part}` has not started.")),
+            (None, Some(file)) if !is_there => return Err(not_run(file)),
             _ => present.push(run.clone()),
         }
     }
@@ -45,6 +45,9 @@ pub(crate) async fn present(store: &Store, sources: &[String]) -> Result<Present
         [source] => games_of(store, source).await?,
         _ => None,
     };
+    if let (true, Some(file)) = (present.is_empty(), meant.iter().find_map(|meant| meant.file.as_deref())) {
+        return Err(not_run(file));
+    }
     if present.is_empty() {
         let runs = meant.into_iter().map(|meant| meant.run).collect();
         return Ok(Present { runs, missing: vec![], games });
@@ -74,20 +77,24 @@ async fn games_of(store: &Store, source: &str) -> Result<Option<RunId>, Failure>
 
 async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure> {
     let mut runs = vec![];
-    let alone = |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None });
     for source in sources {
+        let file = Some(source.clone());
+        let alone =
+            |name: &str| Ok::<_, Failure>(Meant { run: run_id(name)?, part: None, file: file.clone() });
         match plan(source)? {
             None => {
                 let run = run_name::find(store, source).await.map_err(|failure| or_file(failure, source))?;
                 match run::stored::read_plan(store, &run).await {
-                    Ok((Plan::Study(study), _)) => runs.extend(parts(&run, &study)?),
+                    Ok((Plan::Study(study), _)) => runs.extend(parts(&run, &study, None)?),
                     // Reading it reports the error.
-                    _ => runs.push(Meant { run, part: None }),
+                    _ => runs.push(Meant { run, part: None, file: None }),
                 }
             }
             Some(Plan::Single(experiment)) => runs.push(alone(&experiment.run_id())?),
             Some(Plan::Sweep(sweep)) => runs.push(alone(&sweep.run_id())?),
-            Some(Plan::Study(study)) => runs.extend(parts(&run_id(&study.run_id())?, &study)?),
+            Some(Plan::Study(study)) => {
+                runs.extend(parts(&run_id(&study.run_id())?, &study, file.as_deref())?);
+            }
             Some(Plan::Tournament(games)) if games.is_resolved() => runs.push(alone(&games.run_id())?),
             Some(Plan::Tournament(_)) => {
                 let message = format!(
@@ -101,11 +108,16 @@ async fn meant(store: &Store, sources: &[String]) -> Result<Vec<Meant>, Failure>
     Ok(runs)
 }
 
+/// A file whose runs are not in the store.
+fn not_run(file: &str) -> Failure {
+    Failure::Other(format!("{file} has not been run: run it with `atoll run {file}`"))
+}
+
 /// The experiments of a study.
-fn parts(study: &RunId, plan: &Study) -> Result<Vec<Meant>, Failure> {
+fn parts(study: &RunId, plan: &Study, file: Option<&str>) -> Result<Vec<Meant>, Failure> {
     let meant = |(part, number): (&experiment::Part, usize)| {
         let run = run::study::part_run(study, &part.name, number)?;
-        Ok(Meant { run, part: Some(part.name.clone()) })
+        Ok(Meant { run, part: Some(part.name.clone()), file: file.map(str::to_owned) })
     };
     plan.parts.iter().zip(1..).map(meant).collect()
 }
@@ -133,33 +145,17 @@ pub(crate) async fn open(place: &StoreArgument, sources: &[String]) -> Result<St
 /// A failure to find a run, with the file that was probably meant.
 fn or_file(failure: Failure, source: &str) -> Failure {
     let missing = match &failure {
+        Failure::Store(StoreError::NoSuchFolder { .. }) if Path::new(source).is_file() => {
+            return not_run(source);
+        }
         Failure::Store(StoreError::NoSuchFolder { .. }) => failure.to_string(),
         Failure::Other(message) if !message.contains("did you mean") => message.clone(),
         _ => return failure,
     };
-    match near_file(source) {
+    match near_experiment(source) {
         Some(file) => Failure::Other(format!("{missing}; did you mean the file `{file}`?")),
         None => failure,
     }
-}
-
-/// The experiment file here or in `examples` whose name is like this one's, with or without its ending.
-fn near_file(source: &str) -> Option<String> {
-    let path = Path::new(source);
-    let named = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folders = named.map_or_else(|| vec![Path::new(""), Path::new("examples")], |folder| vec![folder]);
-    let stem = path.file_name()?.to_str()?.trim_end_matches(".toml");
-    folders.into_iter().find_map(|folder| {
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let entries = std::fs::read_dir(here).ok()?.take(MOST_FILES).filter_map(Result::ok);
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut stems: Vec<String> =
-            names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)).collect();
-        stems.sort();
-        let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
-        let near = nearest(stem, &stems)?;
-        Some(folder.join(format!("{near}.toml")).display().to_string())
-    })
 }
 
 fn plan(source: &str) -> Result<Option<Plan>, Failure> {

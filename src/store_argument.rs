@@ -1,6 +1,7 @@
 //! The store that a command works on.
 
 use crate::failure::Failure;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use run::RunId;
 use std::path::{Path, PathBuf};
 use store::{Location, Store, StoreError};
@@ -9,7 +10,8 @@ use store::{Location, Store, StoreError};
 #[derive(clap::Args, Clone)]
 pub(crate) struct StoreArgument {
     /// Folder that holds the runs, or `s3://BUCKET/PREFIX` [default: atoll-store]
-    #[arg(long = "store", value_name = "PLACE", env = "ATOLL_STORE")]
+    // The parser of paths takes no empty variable.
+    #[arg(long = "store", value_name = "PLACE", env = "ATOLL_STORE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     named: Option<PathBuf>,
 }
 
@@ -38,12 +40,18 @@ impl StoreArgument {
 
     /// The folder, or what names a bucket.
     pub(crate) fn folder(&self) -> &Path {
-        self.named.as_deref().unwrap_or(Path::new(DEFAULT))
+        self.named().unwrap_or(Path::new(DEFAULT))
     }
 
     /// Whether it was named, by the flag or by the environment: then it is meant, and no coordinator.
     pub(crate) fn is_named(&self) -> bool {
-        self.named.is_some()
+        self.named().is_some()
+    }
+
+    /// The place that was named. An empty variable names none.
+    fn named(&self) -> Option<&Path> {
+        let is_unset = || std::env::var_os("ATOLL_STORE").is_some_and(|place| place.is_empty());
+        self.named.as_deref().filter(|place| !place.as_os_str().is_empty() || !is_unset())
     }
 
     /// What has to be added to a command to work on the same store.

@@ -61,6 +61,7 @@ pub(crate) async fn present(
     if let Some(games) = &games {
         write_out!("\n{}\n", games.markdown());
     }
+    out!("digest {digest}");
     let flag = how.store.flag();
     out!("next:");
     out!("  compare the experiments                  atoll report {run}{flag}");
@@ -68,6 +69,5 @@ pub(crate) async fn present(
         out!("  open the report of the tournament        atoll report {}{flag}", games.run);
     }
     out!("  verify stored data and recompute epochs  atoll verify {run}{flag}");
-    out!("digest {digest}");
     Ok(ExitCode::SUCCESS)
 }

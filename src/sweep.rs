@@ -38,11 +38,11 @@ pub(crate) async fn present(
             None => print_table(plan, &results),
         }
         out!("{} cells, {}", plan.len(), driven.shown_session());
+        out!("digest {digest}");
         let flag = how.store.flag();
         out!("next:");
         out!("  open the report                         atoll report {run}{flag}");
         out!("  verify stored data and recompute cells  atoll verify {run}{flag}");
-        out!("digest {digest}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 //! Kubernetes shows the text of `/dev/termination-log` in `kubectl describe pod`. The path is a flag or a variable and no
 //! key of a config, so that a bad config can be reported there.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -26,6 +27,22 @@ impl TerminationArguments {
             let _ = FILE.set(file);
         }
     }
+}
+
+/// Where the reason goes of a command line that cannot be read: as far as it can, or as the environment says.
+pub(crate) fn salvage(mut words: impl Iterator<Item = OsString>) {
+    const FLAG: &str = "--termination-log";
+    let mut named = None;
+    while let Some(word) = words.next() {
+        let joined = word.to_str().and_then(|word| word.strip_prefix(FLAG)?.strip_prefix('='));
+        named = match joined {
+            Some(path) => Some(path.into()),
+            None if word == FLAG => words.next(),
+            None => named,
+        };
+    }
+    let named = named.or_else(|| std::env::var_os("ATOLL_TERMINATION_LOG"));
+    TerminationArguments { termination_log: named.map(PathBuf::from) }.apply();
 }
 
 /// Writes the reason, cut to what is read of it. A file that cannot be written changes nothing: the log has the reason too.

@@ -254,12 +254,12 @@ impl PlayedTournament {
         write_out!("{}", self.markdown());
         let digest = self.progress.digest().expect("all games are played");
         out!("{} games, {}", outcome.games(), driven.shown_session());
+        out!("digest {digest}");
         let (run, flag) = (&self.run, how.store.flag());
         out!("next:");
         out!("  open the report                         atoll report {run}{flag}");
         out!("  print the games as PDN                  atoll tournament games {run}{flag}");
         out!("  verify stored data and recompute games  atoll verify {run}{flag}");
-        out!("digest {digest}");
         ExitCode::SUCCESS
     }
 }

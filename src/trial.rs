@@ -6,6 +6,7 @@ use experiment::file::BudgetKeys;
 use experiment::{Estimate, Experiment, Sweep};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -13,14 +14,17 @@ use std::time::{Duration, Instant};
 const ENOUGH: Duration = Duration::from_millis(150);
 /// All trials of one command together end after this time, or when the evaluations that have begun then are done.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How many combinations of a sweep are tried, at most: each trial takes a fraction of a second.
+/// How many combinations of a sweep are tried, at most, unless there are more kinds of them: each trial takes a fraction of a
+/// second.
 const MOST_TRIALS: usize = 8;
 /// How long such an evaluation is waited for.
 const LAST_EVALUATION: Duration = Duration::from_secs(1);
 
 /// Trials that end together.
 pub(crate) struct Trials {
-    deadline: Instant,
+    longest: Duration,
+    /// How long trials have taken so far.
+    spent: Cell<Duration>,
     /// Whether the thread of a trial was left behind: it computes on, and would slow the next trial down.
     is_stuck: Cell<bool>,
 }
@@ -52,33 +56,46 @@ impl Trials {
         Self::within(Duration::ZERO)
     }
 
-    fn within(longest: Duration) -> Self {
-        Self { deadline: Instant::now() + longest, is_stuck: Cell::new(false) }
+    pub(crate) fn within(longest: Duration) -> Self {
+        Self { longest, spent: Cell::default(), is_stuck: Cell::new(false) }
     }
 
     /// An estimate with the time that this machine needs.
     pub(crate) fn calibrated(&self, experiment: &Experiment, threads: usize) -> Estimate {
-        with_time(experiment, threads, self.measure(experiment, self.deadline).map(Measured::each))
+        with_time(experiment, threads, self.measure(experiment, self.left()).map(Measured::each))
     }
 
-    /// The estimates of all cells of a sweep, each on one thread. Of many combinations some are tried, evenly spread; the
-    /// others, and those that the trials have no time left for, are as much slower or faster than expected as the last one
-    /// that was tried.
+    /// The estimates of all cells of a sweep, each on one thread. Of many combinations some are tried; the others of the same
+    /// kind are as much slower or faster than expected. Kinds differ in other values than numbers, for example in their
+    /// variant: one evaluation may be a whole search, and another one a lookup.
     pub(crate) fn calibrated_cells<'a>(&'a self, sweep: &'a Sweep) -> impl Iterator<Item = Estimate> + 'a {
         // Repeats of one combination follow each other, and cost the same.
         let repeats = sweep.repeats.max(1) as usize;
-        let every = (sweep.len() as usize / repeats).div_ceil(MOST_TRIALS).max(1);
-        let mut slower = None;
-        (0..sweep.len()).step_by(repeats).enumerate().flat_map(move |(number, cell)| {
-            let experiment = sweep.cell(cell).experiment;
-            let expected = expected(&experiment);
-            if number.is_multiple_of(every)
-                && let Some(found) = self.measure(&experiment, self.deadline)
-            {
-                slower = Some(found.each() / expected);
+        let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for cell in (0..sweep.len()).step_by(repeats) {
+            kinds.entry(kind(sweep, cell)).or_default().push(cell);
+        }
+        let of_each = (MOST_TRIALS / kinds.len().max(1)).max(1);
+        let mut trials = vec![];
+        for (kind, cells) in &kinds {
+            let every = cells.len().div_ceil(of_each);
+            trials.extend(cells.chunks(every).map(|cells| (kind.as_str(), cells[cells.len() / 2])));
+        }
+        // Of each kind: how long its trials took, and how long they would have taken as expected.
+        let mut tried: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for ((kind, cell), left) in trials.iter().zip((1..=trials.len() as u32).rev()) {
+            let experiment = sweep.cell(*cell).experiment;
+            if let Some(found) = self.measure(&experiment, self.left() / left) {
+                let (time, by_cost) = tried.entry((*kind).to_owned()).or_default();
+                *time += found.time.as_secs_f64();
+                *by_cost += found.evaluations as f64 * expected(&experiment);
             }
-            let estimate = with_time(&experiment, 1, slower.map(|slower| slower * expected));
-            std::iter::repeat_n(estimate, repeats)
+        }
+        (0..sweep.len()).step_by(repeats).flat_map(move |cell| {
+            let experiment = sweep.cell(cell).experiment;
+            let slower = tried.get(&kind(sweep, cell)).filter(|(_, by_cost)| *by_cost > 0.0);
+            let each = slower.map(|(time, by_cost)| time / by_cost * expected(&experiment));
+            std::iter::repeat_n(with_time(&experiment, 1, each), repeats)
         })
     }
 
@@ -86,11 +103,8 @@ impl Trials {
     /// its share, the first evaluations of all such parts are taken together: single ones may take far longer than others.
     pub(crate) fn calibrated_parts(&self, parts: &[&Experiment], threads: usize) -> Vec<Estimate> {
         let left = (1..=parts.len() as u32).rev();
-        let measured: Vec<Option<Measured>> = parts
-            .iter()
-            .zip(left)
-            .map(|(part, left)| self.measure(part, Instant::now() + self.left() / left))
-            .collect();
+        let measured: Vec<Option<Measured>> =
+            parts.iter().zip(left).map(|(part, left)| self.measure(part, self.left() / left)).collect();
         let some = || parts.iter().zip(&measured).filter_map(|(part, found)| Some((part, (*found)?)));
         let pooled = |is_whole: bool| {
             let chosen = || some().filter(|(_, found)| found.is_whole == is_whole);
@@ -111,18 +125,27 @@ impl Trials {
     }
 
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.longest.saturating_sub(self.spent.get())
     }
 
-    /// Evolves a short piece of an experiment until a deadline. A generation that takes longer is abandoned after the
-    /// evaluation that it is at. If that does not end soon, the thread is left behind, and ends with this process.
-    fn measure(&self, experiment: &Experiment, deadline: Instant) -> Option<Measured> {
-        let left = || deadline.saturating_duration_since(Instant::now());
-        if left().is_zero() || self.is_stuck.get() {
+    /// Evolves a short piece of an experiment for some time. A generation that takes longer is abandoned after the evaluation
+    /// that it is at. If that does not end soon, the thread is left behind, and ends with this process: nothing was measured
+    /// then, because what keeps it busy is none of the evaluations that were counted.
+    fn measure(&self, experiment: &Experiment, longest: Duration) -> Option<Measured> {
+        if longest.is_zero() || self.is_stuck.get() {
             return None;
         }
+        experiment.prepare();
+        let start = Instant::now();
+        let measured = self.measure_prepared(experiment, start + longest);
+        self.spent.set(self.spent.get() + start.elapsed());
+        measured
+    }
+
+    fn measure_prepared(&self, experiment: &Experiment, deadline: Instant) -> Option<Measured> {
+        let left = || deadline.saturating_duration_since(Instant::now());
         let (sender, measured) = mpsc::channel();
-        let (experiment, activity, start) = (experiment.clone(), Activity::default(), Instant::now());
+        let (experiment, activity) = (experiment.clone(), Activity::default());
         // On one thread, which then also has all of the time.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().ok()?;
         let counter = activity.clone();
@@ -135,13 +158,18 @@ impl Trials {
                 Err(RecvTimeoutError::Disconnected) => return found,
                 Err(RecvTimeoutError::Timeout) if activity.is_abandoned() => {
                     self.is_stuck.set(true);
-                    let evaluations = activity.count() + 1;
-                    return found.or(Some(Measured { evaluations, time: start.elapsed(), is_whole: false }));
+                    return found;
                 }
                 Err(RecvTimeoutError::Timeout) => activity.abandon(),
             }
         }
     }
+}
+
+/// The values of a cell that are no numbers.
+fn kind(sweep: &Sweep, cell: u32) -> String {
+    let values = sweep.values(cell).into_iter().filter(|value| !value.is_number());
+    values.map(|value| value.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Seconds of one evaluation by the problem's own estimate.
@@ -169,7 +197,8 @@ fn with_time(experiment: &Experiment, threads: usize, each: Option<f64>) -> Esti
 /// Evolves longer and longer pieces of an experiment, until one is long enough to be believed. Of a first piece that was
 /// abandoned, the evaluations count that were done.
 fn evolve(experiment: &Experiment, activity: &Activity, measured: &mpsc::Sender<Measured>) {
-    for generations in (0..16).map(|power| 1 << power) {
+    let most = experiment.budget().generations.unwrap_or(u64::MAX);
+    for generations in (0..16).map(|power| most.min(1 << power)) {
         let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
         let Ok(short) = experiment.with_budget(budget) else { return };
         let start = thread_time();
@@ -181,12 +210,13 @@ fn evolve(experiment: &Experiment, activity: &Activity, measured: &mpsc::Sender<
                 Measured { evaluations, time, is_whole: true }
             }
             // The last evaluation counts as well as its time: it is not longer than others on the average.
-            _ if generations == 1 && activity.count() > 0 => {
+            _ if generations <= 1 && activity.count() > 0 => {
                 Measured { evaluations: activity.count(), time, is_whole: false }
             }
             _ => return,
         };
-        if measured.send(found).is_err() || time >= ENOUGH {
+        // Where nothing evolves, one evaluation is a whole search: children would cost less than it does.
+        if measured.send(found).is_err() || time >= ENOUGH || generations == most {
             return;
         }
     }
@@ -295,6 +325,26 @@ mod tests {
         assert!(!is_same(tried[0], 1.0), "nothing was tried: {tried:?}");
         assert!(tried.iter().all(|&ratio| is_same(ratio, tried[0])), "{tried:?}");
         assert!(ratios(&Trials::none()).iter().all(|&ratio| is_same(ratio, 1.0)));
+    }
+
+    /// A beam's one evaluation is a whole search; the evaluations of the genetic algorithm are far shorter.
+    #[test]
+    fn each_kind_of_cells_has_its_own_factor() {
+        let text = "name = \"trial\"\nproblem = { kind = \"maze\", width = 20, height = 20, turns = 25 }\n\
+                    algorithm = { kind = \"ga\", population = 200 }\nislands = { count = 1 }\nbudget = {}\n\
+                    [sweep]\nrepeats = 3\n[sweep.variants.beam]\n\
+                    problem.founders = { kind = \"beam\", width = 50 }\nalgorithm.population = 1\n\
+                    budget.generations = 0\n[sweep.variants.ga]\nbudget.generations = 200\n";
+        let Plan::Sweep(sweep) = experiment::parse("trial.toml", text, None).unwrap() else {
+            panic!("expected a sweep")
+        };
+        let estimates: Vec<Estimate> =
+            Trials::within(Duration::from_mins(1)).calibrated_cells(&sweep).collect();
+        for (cell, estimate) in (0..sweep.len()).zip(estimates) {
+            let found = found(&sweep.cell(cell).experiment);
+            let expected = estimate.time.unwrap().as_secs_f64();
+            assert!((0.2..5.0).contains(&(expected / found)), "cell {cell}: {expected} s, {found} s found");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod yardstick;
 
 use crate::cells;
 use crate::failure::Failure;
+use crate::progress::counted;
 use crate::run::pool;
 use crate::run_name;
 use crate::store_argument::StoreArgument;
@@ -24,7 +25,7 @@ use run::jobs::StoredJobs;
 use run::journal;
 use run::reader::Reader;
 use run::summary::RunKind;
-use run::{Place, RunEvent, RunHead, RunId};
+use run::{Lock, Place, RunEvent, RunHead, RunId, listing};
 use std::process::ExitCode;
 use store::{Kind, ObjectDamage, Store, StoreError};
 use summaries::Facts;
@@ -85,8 +86,31 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(if findings.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Checks one run; of a study only its own objects.
+/// Checks one run; of a study only its own objects. A run that is worked on changes while it is read: what does not fit
+/// together then is no damage.
 async fn check_run(store: &Store, run: &RunId, pool: &Pool, findings: &mut Findings) -> Result<(), Failure> {
+    // In a folder that cannot be written, locks cannot be read.
+    if let Ok(Some(holder)) = Lock::holder(store, run) {
+        return Err(Failure::InUse(format!("{holder} works on run `{run}`: verify it when it has stopped")));
+    }
+    // A bucket has no locks, and a coordinator has one for all of its runs. Objects are only created and deleted, so a run
+    // changes exactly if its list of objects does.
+    let before = store.list(&run.folder()).await?;
+    let checked = check_unused(store, run, pool, findings).await;
+    if (checked.is_err() || !findings.problems.is_empty()) && store.list(&run.folder()).await? != before {
+        let message = format!("run `{run}` changed while it was read: verify it when no process works on it");
+        return Err(Failure::InUse(message));
+    }
+    checked
+}
+
+/// The same of a run that does not change.
+async fn check_unused(
+    store: &Store,
+    run: &RunId,
+    pool: &Pool,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
     check_objects(store, run, findings).await?;
     let plan = match run::stored::read_plan(store, run).await {
         Ok((plan, _)) => plan,
@@ -171,7 +195,7 @@ async fn check_cells(
             .push(format!("experiment.toml: expected the plan of `{run}`, found that of `{name}`"));
     }
     let stored = StoredJobs::read(store, run, plan).await?;
-    findings.state = stored.state();
+    findings.state = listing::state(store, run, &stored.recorded.status).0;
     let StoredJobs { progress, recorded, damage, .. } = stored;
     findings.problems.extend(damage.iter().map(ToString::to_string));
     if !damage.is_empty() {
@@ -239,7 +263,7 @@ async fn check_history(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     findings.problems.extend(reader.damage.iter().map(ToString::to_string));
-    findings.state = reader.state();
+    findings.state = listing::state(store, run, &reader.recorded.status).0;
     check_created(reader.recorded.created.as_ref(), &reader.experiment.digest(), findings);
     findings.results += reader.stored().records.iter().map(|records| records.len() as u64).sum::<u64>();
     if !reader.damage.is_empty() {
@@ -254,7 +278,7 @@ async fn check_history(
             records.get(end?.epoch as usize).map(|record| record.mark.standing)
         };
         let standings: Option<Vec<_>> = past.records.iter().map(at).collect();
-        standings.map(|standings| total(standings.iter().copied()))
+        standings.map(|standings| total(standings.iter().copied(), past.records.len()))
     };
     let facts = Facts {
         kind: RunKind::Evolution,
@@ -307,13 +331,13 @@ impl Findings {
         self.problems.extend(found.problems.iter().map(|problem| format!("part `{part}`: {problem}")));
     }
 
-    /// What the results are, for people and as a key.
-    fn what(&self) -> (&'static str, &'static str) {
+    /// What a result and several are called, and the key of their number.
+    fn what(&self) -> (&'static str, &'static str, &'static str) {
         match self.kind {
-            None | Some(RunKind::Evolution) => ("epochs", "epochs"),
-            Some(RunKind::Sweep) => ("cells", "cells"),
-            Some(RunKind::Tournament) => ("batches of games", "batches"),
-            Some(RunKind::Study) => ("results of its parts", "results"),
+            None | Some(RunKind::Evolution) => ("epoch", "epochs", "epochs"),
+            Some(RunKind::Sweep) => ("cell", "cells", "cells"),
+            Some(RunKind::Tournament) => ("batch of games", "batches of games", "batches"),
+            Some(RunKind::Study) => ("result of its parts", "results of its parts", "results"),
         }
     }
 
@@ -327,7 +351,7 @@ impl Findings {
             "run": run.as_str(), "kind": kind.map(RunKind::name), "ok": problems.is_empty(), "state": self.state(),
             "objects": objects, "recomputed": recomputed, "problems": problems,
         });
-        object[self.what().1] = (*results).into();
+        object[self.what().2] = (*results).into();
         if self.measured > 0 {
             object["measured"] = self.measured.into();
         }
@@ -354,15 +378,15 @@ impl Findings {
     }
 
     fn print_line(&self, run: &RunId) {
-        let Self { objects, results, recomputed, .. } = self;
-        let (state, (what, _)) = (self.state(), self.what());
+        let Self { results, recomputed, .. } = self;
+        let (state, (one, several, _)) = (self.state(), self.what());
+        let (objects, results) =
+            (counted(self.objects, "object", "objects"), counted(*results, one, several));
         let measured = match self.measured {
             0 => String::new(),
             1 => ", 1 measurement played again".to_owned(),
             count => format!(", {count} measurements played again"),
         };
-        out!(
-            "{run}: {state}, {objects} objects read, {results} {what} stored, {recomputed} computed again{measured}"
-        );
+        out!("{run}: {state}, {objects} read, {results} stored, {recomputed} computed again{measured}");
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Number of threads [default: all cores that this process may use]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
-    /// Exit if the coordinator does not answer for this long [default: never]
+    /// Exit if the coordinator does not respond for this long [default: never]
     #[arg(long, value_name = "TIME")]
     give_up_after: Option<String>,
     /// Address for health checks and metrics, such as 127.0.0.1:7442 [default: off]
@@ -67,6 +67,9 @@ pub(crate) struct Arguments {
     /// Send the token over http:// as well, where the network encrypts (a service mesh)
     #[arg(long)]
     insecure: bool,
+    /// The coordinator is the process that started this worker: no other takes its place
+    #[arg(long, hide = true)]
+    of_parent: bool,
 }
 
 /// The keys of `worker.toml`.
@@ -143,10 +146,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let prepared = Prepared::of(&settings).and_then(|prepared| log::start(&settings).map(|()| prepared));
-    let Prepared { config, channels, reload, threads } = match prepared {
+    let Prepared { mut config, channels, reload, threads } = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return Err(farewell::tell(&settings, failure).await),
     };
+    if arguments.of_parent {
+        // There is no other coordinator to deliver to once more.
+        config.undurable_bytes = 0;
+    }
     let mut signals = Signals::listen()?;
     let calls = Arc::new(Grpc::new(channels, reload.tokens.clone()));
     let measured = Arc::new(Measured::new(calls, threads));
@@ -223,7 +230,7 @@ async fn serve_metrics(
 
 /// Connections to all coordinators, each made when it is first needed.
 fn channels(urls: &[String], trust: &Trust) -> Result<Vec<Channel>, CredentialError> {
-    urls.iter().map(|url| Ok(worker::endpoint(url, trust)?.connect_lazy())).collect()
+    urls.iter().map(|url| Ok(worker::connect_lazy(&worker::endpoint(url, trust)?))).collect()
 }
 
 /// The tokens, if they may be sent to all of them.
@@ -309,7 +316,8 @@ fn config(settings: &Settings, look: ConnectionProbe) -> Result<Config, Failure>
     let cache_bytes = mebibytes.saturating_mul(1 << 20).min(memory_bytes / 4) as usize;
     let undurable_bytes = cache_bytes.max(LEAST_UNDURABLE);
     let engines = settings.text("engines")?;
-    let engines = engines::read((!engines.is_empty()).then(|| Path::new(&engines)))?;
+    let engines = engines::read((!engines.is_empty()).then(|| Path::new(&engines)));
+    let engines = engines.map_err(|failure| settings.bad("engines", &failure.to_string()))?;
     Ok(Config { identity, cache_bytes, undurable_bytes, memory_bytes, engines })
 }
 

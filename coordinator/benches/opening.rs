@@ -37,6 +37,7 @@ fn settings() -> CoordinatorSettings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        batch: String::new(),
         address: String::new(),
         takeover_after: None,
         reload: None,

@@ -311,14 +311,16 @@ impl Cluster {
         self.0.decisions.load(SeqCst)
     }
 
-    /// Submits a plan; returns the run. Player files that it names by their digests come along.
+    /// Submits a plan; returns the run. Player files that it names by their digests come along. Without a priority, a run
+    /// that is there keeps its own.
     pub async fn submit(
         &self,
         plan: Plan,
         files: Vec<Bytes>,
-        priority: i32,
+        priority: impl Into<Option<i32>>,
         fresh: bool,
     ) -> Result<String, Rejection> {
+        let priority = priority.into();
         let files = files.into_iter().map(|bytes| (evolution::digest::Digest::of(&bytes), bytes)).collect();
         let submission = Submission { plan: Box::new(plan), files, priority, fresh };
         self.change(|state, ticket, now| state.submit(submission, ticket, now)).await
@@ -371,7 +373,7 @@ impl Cluster {
 
     /// Where a run stands.
     pub fn status(&self, run: &str) -> Result<v1::RunStatus, Rejection> {
-        self.look(|state| state.status(run))
+        self.look(|state| state.status(run, self.now()))
     }
 
     /// Why the store could not write something, in a coordinator that does not wait for its store.
@@ -719,7 +721,7 @@ impl WorkerCalls for Cluster {
         let v1::LeaveRequest { worker, reason, misconfigured } = request;
         self.apply(|state, now| {
             if misconfigured {
-                state.note_misconfigured(&reason, now);
+                state.note_misconfigured(&worker, &reason, now);
             }
             state.leave(&worker, &reason, now);
         });

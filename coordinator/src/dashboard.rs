@@ -47,6 +47,8 @@ use store::Store;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+/// The end of the year 9999, in milliseconds since 1970: later times are mistakes.
+const LATEST: u64 = 253_402_300_799_999;
 /// Points of each island that are returned unless another number is asked for.
 const POINTS: usize = 100;
 /// How long the page of a run waits for each thing that it reads from the store; less if it is read again soon anyway.
@@ -155,6 +157,13 @@ impl Dashboard {
         Self::of(Source::Live(served), "coordinator".to_owned(), settings.exhibit.clone(), unix)
     }
 
+    /// That of a process that computes a run of its own.
+    pub(crate) fn local(cluster: Cluster, exhibit: Option<Exhibit>, unix: fn() -> u64) -> Self {
+        let served = ServedCluster::default();
+        served.open(cluster);
+        Self::of(Source::Live(served), "local run".to_owned(), exhibit, unix)
+    }
+
     /// That of a store without a coordinator.
     pub(crate) fn stored(store: Store, place: String, exhibit: Option<Exhibit>, unix: fn() -> u64) -> Self {
         Self::of(Source::Stored(store), place, exhibit, unix)
@@ -225,13 +234,17 @@ impl Dashboard {
     }
 
     async fn rows(&self) -> Result<Rows, HttpError> {
-        let Some(cluster) = self.cluster()? else { return self.0.cache.rows(self.store()?).await };
+        let Some(cluster) = self.cluster()? else {
+            let Rows { rows, unread } = self.0.cache.rows(self.store()?).await?;
+            return Ok(Rows { rows: self.0.cache.all_as_found(rows), unread });
+        };
         let decisions = cluster.decisions();
         if let Some(rows) = self.seen(decisions) {
             return Ok(Rows { rows, unread: 0 });
         }
-        let rows = self.look(cluster, |state| self.seen(decisions).unwrap_or_else(|| Arc::new(state.rows())));
-        let rows = rows.await;
+        let now = cluster.now();
+        let look = |state: &ClusterState| self.seen(decisions).unwrap_or_else(|| Arc::new(state.rows(now)));
+        let rows = self.look(cluster, look).await;
         let seen = Seen { rows: rows.clone(), at: Instant::now(), decisions };
         *self.0.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
         Ok(Rows { rows, unread: 0 })
@@ -253,6 +266,7 @@ impl Dashboard {
         if view.row.kind == "study" {
             view.parts = parts(&rows, name);
             view.row.evaluations = view.parts.iter().map(|part| part.evaluations).sum();
+            self.0.cache.add_sparks(self.store()?, &mut view.parts).await;
         }
         Ok(view)
     }
@@ -266,6 +280,7 @@ impl Dashboard {
         }
         let (store, run) = (self.store()?, id(name)?);
         let row = listing::row(store, &run).await.ok_or_else(|| HttpError::no_run(name))?;
+        let row = self.0.cache.as_found(row);
         let phase = match listing::recorded(store, &run).await {
             _ if row.state == "damaged" => Phase::Damaged(reason_of(&row)),
             Ok(recorded) => match listing::phase(store, &run, &recorded.status) {
@@ -285,13 +300,22 @@ impl Dashboard {
     /// What lists show of one run.
     async fn row(&self, name: &str) -> Result<RunRow, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.row) };
-        let row = self.look(cluster, |state| state.row(name)).await;
+        let now = cluster.now();
+        let row = self.look(cluster, |state| state.row(name, now)).await;
         row.ok_or_else(|| HttpError::no_run(name))
     }
 
     /// Why a run makes no progress.
     async fn explain(&self, name: &str) -> Result<Why, HttpError> {
-        let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.why) };
+        let Some(cluster) = self.cluster()? else {
+            let view = self.run(name).await?;
+            if view.row.state == "finished" {
+                // Only its records show whether it is whole. Why they cannot be read is no matter here.
+                let _ = self.0.cache.history(self.store()?, &view.row).await;
+                return Ok(self.run(name).await?.why);
+            }
+            return Ok(view.why);
+        };
         let (now, store) = (cluster.now(), health(cluster.store_watch()));
         let situation = self.look(cluster, |state| state.situation(name, now, store)).await;
         Ok(why(&situation.ok_or_else(|| HttpError::no_run(name))?))
@@ -376,7 +400,7 @@ impl Dashboard {
         let mut page = RunPage { view, range, ..RunPage::default() };
         if self.is_store_silent() {
             // The page explains that: it must not wait for the store itself.
-            page.missing.push("The store does not answer: events and history are not shown.".to_owned());
+            page.missing.push("The store does not respond: events and history are not shown.".to_owned());
             return Ok(page);
         }
         let patience = patience(&page.view.row);
@@ -400,7 +424,15 @@ impl Dashboard {
                 page.view.row.strength = page.view.row.strength.or_else(|| known.history.last_strength());
                 page.history = known.sections.clone();
                 page.strip = known.strip.clone();
-                page.history_age_milliseconds = known.behind(&page.view.row);
+                page.history_age_milliseconds = self.0.cache.age(&known, &page.view.row);
+                if matches!(self.0.source, Source::Stored(_)) {
+                    let row = self.0.cache.as_found(page.view.row.clone());
+                    if row.state == "damaged" && page.view.row.state != "damaged" {
+                        let phase = Phase::Damaged(reason_of(&row));
+                        page.view.why = why(&Situation { phase, ..Situation::default() });
+                        page.view.row = row;
+                    }
+                }
             }
             Ok(None) => page.missing.push("The history is being read, and shown once it is.".to_owned()),
             Err(reason) => page.missing.push(reason),
@@ -479,7 +511,7 @@ impl Dashboard {
     async fn leases(&self, name: &str) -> Result<Vec<LeaseView>, HttpError> {
         let Some(cluster) = self.cluster()? else { return Ok(self.run(name).await?.leases) };
         let now = cluster.now();
-        let leases = |state: &ClusterState| state.row(name).map(|_| state.lease_views(name, now));
+        let leases = |state: &ClusterState| state.row(name, now).map(|_| state.lease_views(name, now));
         self.look(cluster, leases).await.ok_or_else(|| HttpError::no_run(name))
     }
 }
@@ -549,7 +581,7 @@ impl Cluster {
 }
 
 fn live_view(state: &ClusterState, run: &str, (now, store): (Moment, StoreHealth)) -> Option<RunView> {
-    let row = state.row(run)?;
+    let row = state.row(run, now)?;
     let why = why(&state.situation(run, now, store)?);
     let actions: &[&str] = match row.state.as_str() {
         "waiting" | "running" if row.kind == "evolution" => &["pause", "extend", "cancel"],
@@ -608,7 +640,10 @@ impl Query {
     /// A time: milliseconds since 1970, or a date and a time in UTC.
     fn time(&self, key: &str) -> Result<Option<u64>, HttpError> {
         let Some(text) = self.text(key) else { return Ok(None) };
-        let time = text.parse().ok().or_else(|| report::text::parse_moment(text));
+        let last = if key == "to" { 999 } else { 0 };
+        // A time in words is shown to the second, and means all of it.
+        let words = || report::text::parse_moment(text).map(|at| at + last);
+        let time = text.parse().ok().filter(|at| *at <= LATEST).or_else(words);
         let bad = || {
             let expected = "expected milliseconds since 1970, or a time such as 2026-11-16T05:20:00";
             HttpError::new(StatusCode::BAD_REQUEST, format!("{key}: {expected}, found `{text}`"))
@@ -658,6 +693,11 @@ mod tests {
         assert_eq!(query.runs().unwrap().page, 3);
         assert_eq!(query.range().unwrap(), (Some(1_794_806_400_000), None));
         assert_eq!(Query::parse("page=x").runs().unwrap_err().status, StatusCode::BAD_REQUEST);
+        let second = "from=2026-11-16T05:20:07&to=2026-11-16T05:20:07";
+        assert_eq!(Query::parse(second).range().unwrap(), (Some(1_794_806_407_000), Some(1_794_806_407_999)));
+        assert_eq!(Query::parse("to=1794806407000").range().unwrap(), (None, Some(1_794_806_407_000)));
+        let late = Query::parse("from=18446744073709551615").range();
+        assert_eq!(late.unwrap_err().status, StatusCode::BAD_REQUEST);
         assert_eq!(Query::parse("to=yesterday").range().unwrap_err().status, StatusCode::BAD_REQUEST);
     }
 }

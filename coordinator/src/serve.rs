@@ -4,6 +4,8 @@ mod call_times;
 pub(crate) mod change_signal;
 mod connection_slots;
 pub(crate) mod connections;
+mod disk_use;
+mod ending;
 mod expiry;
 pub(crate) mod http;
 mod in_flight;

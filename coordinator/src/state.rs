@@ -27,6 +27,7 @@ mod runs;
 mod spans;
 mod study;
 mod view;
+mod worker_log_limit;
 pub(crate) mod workers;
 mod yardstick;
 
@@ -71,6 +72,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Nonce, StoreError};
+use worker_log_limit::WorkerLogLimit;
 use workers::Workers;
 
 /// When something happens.
@@ -185,7 +187,8 @@ pub(crate) struct Submission {
     pub(crate) plan: Box<Plan>,
     /// The player files that it names by their digests.
     pub(crate) files: PlayerFiles,
-    pub(crate) priority: i32,
+    /// Nothing: what is there keeps its own.
+    pub(crate) priority: Option<i32>,
     /// Takes a new name beside what is there.
     pub(crate) fresh: bool,
 }
@@ -257,6 +260,8 @@ pub(crate) struct Opened {
     pub(crate) priority: i32,
     pub(crate) created: u64,
     pub(crate) labels: Labels,
+    /// The study that it is a part of, by what is stored; of runs that have ended it is looked up when it is needed.
+    pub(crate) study: Option<String>,
 }
 
 /// What a run consists of.
@@ -382,6 +387,16 @@ pub(crate) struct Rules {
     pub(crate) audit: AuditTerms,
 }
 
+/// Work that fits on no connected worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Misfit {
+    pub(crate) reason: String,
+    /// Whether no worker has any work of any run.
+    pub(crate) is_idle: bool,
+    /// How many results were accepted so far.
+    pub(crate) accepted: u64,
+}
+
 /// How a run ended that has no result, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
@@ -429,8 +444,8 @@ pub(crate) struct ClusterState {
     pub(crate) begun: bool,
     /// Runs that ended without a result since this coordinator started, in order.
     unfinished: Vec<(String, Unfinished)>,
-    /// Why a worker was rejected that will not succeed later.
-    pub(crate) refused: Option<String>,
+    /// Why a worker was rejected that will not succeed later, and when.
+    pub(crate) refused: Option<(String, Duration)>,
     /// Why a worker cannot start, as it said itself, and when.
     pub(crate) misconfigured: Option<(String, Duration)>,
     /// Why the store could not write something, if that is not waited for.
@@ -440,6 +455,7 @@ pub(crate) struct ClusterState {
     ticked: Duration,
     /// What workers have lost of each run since then.
     lost: BTreeMap<String, Lost>,
+    log_limit: WorkerLogLimit,
     effects: Vec<Effect>,
     /// What is exported of epochs, if anything is.
     pub(crate) spans: Spans,
@@ -467,6 +483,7 @@ impl ClusterState {
             succeeded: false,
             ticked: now.elapsed,
             lost: BTreeMap::new(),
+            log_limit: WorkerLogLimit::default(),
             effects: vec![],
             spans: Spans::default(),
         }
@@ -507,6 +524,11 @@ impl ClusterState {
             }
             Done::Succeeded => self.succeeded = true,
         }
+    }
+
+    /// Whether one more line may be logged because of what a worker does: no worker can fill the log.
+    fn may_log(&mut self, worker: &str, now: Moment) -> bool {
+        self.log_limit.allows(self.workers.principal(worker), now.elapsed)
     }
 
     fn step(&mut self, run: &str, step: Step) {
@@ -585,6 +607,26 @@ impl ClusterState {
         self.begun = true;
         self.note_unfinished(run, unfinished);
         true
+    }
+
+    /// Why an active run gets no further, if no connected worker has the memory for it.
+    pub(crate) fn misfit(&self) -> Option<Misfit> {
+        let active = self.queue.active();
+        let connected = || self.workers.connected(Duration::ZERO).map(|one| one.worker);
+        let unfit = |run: &String| self.leases.why_unfit(run, connected());
+        let (reason, _) = active.iter().filter(|run| self.is_active(run)).find_map(unfit)?;
+        Some(Misfit {
+            reason: format!("no worker has enough memory: {reason}"),
+            is_idle: active.iter().all(|run| self.leases.count(run) == 0),
+            accepted: self.counters.accepted,
+        })
+    }
+
+    /// Forgets that workers cannot work here, if that was said before.
+    pub(crate) fn forget_refusals(&mut self, before: Duration) {
+        for told in [&mut self.refused, &mut self.misconfigured] {
+            told.take_if(|(_, at)| *at < before);
+        }
     }
 
     /// Whether there is nothing left to do, and workers may know.

@@ -37,6 +37,8 @@ struct Failing {
     /// When the first of them began.
     since: Option<Instant>,
     last: Option<Instant>,
+    /// How long the last of them took.
+    took: Duration,
 }
 
 /// A call that is under way. It counts as failed if it is dropped before it is done.
@@ -99,6 +101,14 @@ impl StoreWatch {
         self.measure().silent >= SILENT
     }
 
+    /// Whether the store responds, but with errors: it may be full.
+    pub(crate) fn is_rejecting(&self) -> bool {
+        let watched = self.lock();
+        let is_waiting = watched.pending.values().any(|(start, _)| start.elapsed() >= SILENT);
+        let rejects = |failing: &Failing| failing.since.is_some() && failing.took < SILENT;
+        !is_waiting && [watched.writes, watched.reads].iter().any(rejects)
+    }
+
     pub(crate) fn measure(&self) -> Measured {
         let watched = self.lock();
         let writes = || watched.pending.values().filter(|(_, kind)| *kind == Kind::Write);
@@ -135,6 +145,7 @@ impl Watched {
         } else {
             failing.since = Some(failing.since.map_or(start, |since| since.min(start)));
             failing.last = Some(Instant::now());
+            failing.took = start.elapsed();
         }
         if kind == Kind::Write {
             self.histogram.add(start.elapsed());
@@ -173,7 +184,7 @@ mod tests {
         watch.begin().done(true);
         assert!(!watch.is_silent());
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert!(watch.is_silent(), "others are done, but this one is not");
+        assert!(watch.is_silent() && !watch.is_rejecting(), "others are done, but this one is not");
         let measured = watch.measure();
         assert_eq!((measured.pending, measured.oldest.as_secs()), (1, 11));
         assert_eq!(measured.since_durable.as_secs(), 2);
@@ -195,12 +206,13 @@ mod tests {
             tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!(watch.is_silent(), second >= 9, "after {second} s");
             drop(asked);
+            assert!(watch.is_rejecting(), "it responds, but with errors");
         }
         assert_eq!(watch.measure().since_durable.as_secs(), 90, "a write that fails makes nothing durable");
         watch.begin_read().done(true);
         assert!(watch.is_silent(), "writes still fail");
         watch.begin().done(true);
-        assert!(!watch.is_silent());
+        assert!(!watch.is_silent() && !watch.is_rejecting());
         assert_eq!(watch.measure().silent, Duration::ZERO);
     }
 

@@ -149,6 +149,8 @@ enum Op {
     Resume(usize),
     Cancel(usize),
     Extend(usize, u64),
+    /// Gives each part of a study another budget, which is refused.
+    ExtendParts(usize, u64),
     WallTime(usize, u64),
     Fail(usize),
     StartWorker,
@@ -170,6 +172,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => plan.clone().prop_map(Op::Resume),
         3 => plan.clone().prop_map(Op::Cancel),
         2 => (0..2_usize, 1..24_u64).prop_map(|(plan, generations)| Op::Extend(plan, generations)),
+        1 => (4..6_usize, 1..24_u64).prop_map(|(plan, generations)| Op::ExtendParts(plan, generations)),
         1 => (0..2_usize, 0..500_u64).prop_map(|(plan, time)| Op::WallTime(plan, time)),
         1 => plan.prop_map(Op::Fail),
         2 => Just(Op::StartWorker),
@@ -271,6 +274,7 @@ fn settings(life: u64) -> CoordinatorSettings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        batch: String::new(),
         address: String::new(),
         takeover_after: None,
         reload: None,
@@ -401,7 +405,11 @@ impl World {
     async fn apply(&mut self, op: Op) -> Result<(), TestCaseError> {
         match op {
             Op::Submit(number, priority) => {
-                let run = self.cluster().submit(plan(number), vec![], priority, false).await;
+                let mut run = self.cluster().submit(plan(number), vec![], priority, false).await;
+                while run.as_ref().is_err_and(|error| error.to_string().contains("it is just ending")) {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    run = self.cluster().submit(plan(number), vec![], priority, false).await;
+                }
                 self.submitted(
                     number,
                     run.map_err(|error| TestCaseError::fail(format!("submit: {error}")))?,
@@ -426,6 +434,15 @@ impl World {
             Op::Extend(number, generations) => {
                 let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
                 self.extend(number, budget).await;
+            }
+            Op::ExtendParts(number, generations) => {
+                let Some(known) = self.known(number) else { return Ok(()) };
+                for part in ["first", "second", "third", "games"] {
+                    let part = format!("{}.{part}", known.run);
+                    let budget = BudgetKeys { generations: Some(generations), ..BudgetKeys::default() };
+                    let extended = self.cluster().extend(&part, budget).await;
+                    prop_assert!(extended.is_err(), "{part} has another budget");
+                }
             }
             Op::WallTime(number, milliseconds) => {
                 let time = Some(format!("{}ms", milliseconds + 1));

@@ -6,6 +6,8 @@
 mod blame;
 #[path = "scripted/liars.rs"]
 mod liars;
+#[path = "scripted/log_lines.rs"]
+mod log_lines;
 #[path = "../../tests/support/replay.rs"]
 mod replay;
 #[path = "scripted/slow.rs"]
@@ -60,6 +62,7 @@ fn settings(life: u128) -> CoordinatorSettings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        batch: String::new(),
         address: String::new(),
         takeover_after: None,
         reload: None,

@@ -1,8 +1,9 @@
 //! The protocol between a coordinator, its workers and its operators, and the only place where it meets our own types.
 //!
 //! [`v1`] is what `atoll/v1/atoll.proto` says, [`convert`] turns it into the types of the domain and refuses whatever
-//! is no such thing, [`calls`] is what a worker calls over any transport, and [`chunks`] cuts large bodies into messages and puts them together again. The crate
-//! deliberately opens no connection and knows no rule of a run.
+//! is no such thing, [`calls`] is what a worker calls over any transport, [`chunks`] cuts large bodies into messages and puts them together
+//! again, and [`gathered_writes`] spares connections small packets. The crate deliberately opens no connection and knows no
+//! rule of a run.
 //!
 //! ```
 //! use proto::convert::{Piece, Work};
@@ -16,6 +17,7 @@
 pub mod calls;
 pub mod chunks;
 pub mod convert;
+pub mod gathered_writes;
 
 /// What every message can do: say how long it is, for example.
 pub use prost::Message;

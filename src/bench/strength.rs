@@ -5,6 +5,7 @@
 
 use crate::contender;
 use crate::failure::Failure;
+use crate::progress::Counter;
 use crate::store_argument::StoreArgument;
 use crate::terminal::out;
 use ::bench::thread_cpu_seconds;
@@ -87,9 +88,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let opponents = opponents(arguments, depth);
     let mut rows = vec![];
+    let progress = Counter::new("games", 2 * u64::from(arguments.pairs) * opponents.len() as u64);
     for rung in opponents {
-        rows.push(meet(arguments, &player, rung, limited)?);
+        rows.push(meet(arguments, &player, rung, limited, &progress)?);
     }
+    drop(progress);
     print(arguments, name, depth, &rows);
     Ok(ExitCode::SUCCESS)
 }
@@ -99,7 +102,13 @@ fn opponents(arguments: &Arguments, depth: u32) -> Vec<Rung> {
     if arguments.ladder { ladder().to_vec() } else { material_rungs(depth).to_vec() }
 }
 
-fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -> Result<Row, Failure> {
+fn meet(
+    arguments: &Arguments,
+    player: &PlayerSpec,
+    rung: Rung,
+    limited: bool,
+    progress: &Counter,
+) -> Result<Row, Failure> {
     let rung = if limited { Rung { plies: MAX_DEPTH, ..rung } } else { rung };
     let failed = |error: checkers::EndgameError| Failure::Other(error.to_string());
     let nodes = match (arguments.nodes, arguments.milliseconds) {
@@ -111,7 +120,8 @@ fn meet(arguments: &Arguments, player: &PlayerSpec, rung: Rung, limited: bool) -
         _ => None,
     };
     let duel = against_rung(player.clone(), &rung, nodes, arguments.seed).map_err(failed)?;
-    let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
+    let pairs = deck_pairs(arguments.pairs as usize, arguments.seed);
+    let tally = duel.play_counted(&pairs, || progress.add(2));
     let draws = tally.draws as f64 / tally.games().max(1) as f64;
     Ok(Row { opponent: rung, nodes, tally, draws })
 }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Arguments {
     /// The population: player files (`.acp`), folders of player files, or a run:
     /// `RUN` (all islands), `RUN/ISLAND` or `RUN/ISLAND@EPOCH`
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     /// Openings that each two members play, with both colours
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=156))]
     pairs: u32,
+    /// Leave out members that are behind the leader beyond doubt, and stop when one is left: `--pairs` is then the most
+    #[arg(long)]
+    race: bool,
     /// Whether they search pending captures at the leaves to their end
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "true|false")]
     quiescence: bool,
@@ -154,6 +158,7 @@ impl Arguments {
             },
             depth: self.depth,
             pairs: self.pairs as usize,
+            race: self.race,
             seed: self.seed,
             style: Style {
                 history: self.history,
@@ -243,11 +248,11 @@ impl Population {
             None if reference.epoch.is_none() => 0..states.islands(),
             _ => reference.island(&states).await.map(|island| island..island + 1)?,
         };
-        let kind = contender::node_kind(&states)?;
+        let architecture = contender::architecture(&states)?;
         for island in islands {
             let epoch = reference.epoch(&states, island)?;
             for (at, resident) in states.read(island, epoch).await?.residents.iter().enumerate() {
-                let network = contender::network(kind, &resident.genome)?;
+                let network = contender::network(architecture, &resident.genome)?;
                 self.add(format!("{}/{island}.{at}", reference.run), Arc::new(network))?;
             }
         }

@@ -7,6 +7,7 @@ mod tables;
 
 use crate::failure::Failure;
 use crate::terminal;
+use experiment::document::explain;
 use lockkey::Method;
 use log::Log;
 use std::collections::BTreeSet;
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut logs: Vec<Log> = vec![];
     for path in &arguments.logs {
+        std::fs::metadata(path).map_err(|error| Failure::Config(explain(path, error)))?;
         let log =
             Log::read(path).map_err(|reason| Failure::Config(format!("{}: {reason}", path.display())))?;
         if logs.iter().any(|other| other.code == log.code) {

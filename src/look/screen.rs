@@ -8,6 +8,8 @@ use std::io::{self, Write};
 /// Workers and events that are listed at most.
 const WORKERS: usize = 8;
 const EVENTS: usize = 8;
+/// What stands above rows.
+const HEADINGS: [&str; 3] = ["ISLANDS", "WORKERS", "EVENTS"];
 /// Bars of the sparkline, by height.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -69,12 +71,18 @@ pub(super) fn draw(model: &Model, (width, height): (usize, usize)) -> Vec<String
     lines.push(String::new());
     lines.extend(wrapped(&model.view.why.text, width));
     section(&mut lines, "ISLANDS", islands(model, width));
-    let workers = model.workers.iter().take(WORKERS).map(worker);
-    section(&mut lines, "WORKERS", workers.collect());
+    // As on the page of workers, those that need attention come first.
+    let mut workers: Vec<&WorkerView> = model.workers.iter().collect();
+    workers.sort_by_key(|worker| worker.urgency());
+    section(&mut lines, "WORKERS", workers.into_iter().take(WORKERS).map(worker).collect());
     let events = model.events.iter().rev().take(EVENTS);
     let events = events.map(|event| format!("{}  {:<11}  {}", moment(event.at), event.kind, event.text));
     section(&mut lines, "EVENTS", events.collect());
     lines.truncate(height.saturating_sub(2));
+    // A heading is shown with a row below it or not at all.
+    while lines.last().is_some_and(|line| line.is_empty() || HEADINGS.contains(&line.as_str())) {
+        lines.pop();
+    }
     lines.push(String::new());
     let last = if model.is_silent { NO_ANSWER } else { "Ctrl-C stops watching; the run continues." };
     lines.push(last.to_owned());
@@ -86,9 +94,13 @@ fn headline(model: &Model) -> String {
     let best = row.best.map_or("–".to_owned(), number);
     let rest =
         row.remaining_milliseconds.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
-    let elapsed = time(row.elapsed_milliseconds);
+    // The time of a study is that of its parts.
+    let elapsed = match row.elapsed_milliseconds {
+        0 => String::new(),
+        elapsed => format!("  {}", time(elapsed)),
+    };
     let strength = row.strength.map_or(String::new(), |strength| format!("  {}", strength.words()));
-    format!("{}  {}  best {best}{strength}  {elapsed}{rest}", row.run, row.state)
+    format!("{}  {}  best {best}{strength}{elapsed}{rest}", row.run, row.state)
 }
 
 fn progress(done: u64, goal: Option<u64>, unit: &str, width: usize) -> String {
@@ -216,8 +228,26 @@ mod tests {
     fn a_full_screen_does_not_scroll() {
         let lines = draw(&model(), (60, 10));
         let drawn = frame(&lines);
-        assert_eq!((lines.len(), drawn.matches('\n').count()), (10, 9), "each line end moves down once");
+        assert!(lines.len() <= 10, "{lines:?}");
+        assert_eq!(drawn.matches('\n').count(), lines.len() - 1, "each line end moves down once");
         assert!(!drawn.ends_with('\n') && drawn.starts_with("\x1b[H\x1b[Kmaze-0a1b2c3d"), "{drawn}");
+    }
+
+    #[test]
+    fn workers_that_need_attention_come_first_and_no_heading_stands_alone() {
+        let mut model = model();
+        let worker =
+            |number, state| WorkerView { name: format!("w{number}"), state, ..WorkerView::default() };
+        model.workers = (0..20).map(|number| worker(number, WorkerState::Busy)).collect();
+        model.workers.push(worker(20, WorkerState::Silent));
+        for height in 3..40 {
+            let lines = draw(&model, (80, height));
+            let last = lines.len().checked_sub(3).map_or("", |at| lines[at].as_str());
+            assert!(!HEADINGS.contains(&last), "{height}: {lines:?}");
+        }
+        let lines = draw(&model, (80, 40));
+        let first = lines.iter().position(|line| line == "WORKERS").unwrap() + 1;
+        assert!(lines[first].starts_with("w20") && !lines[0].contains("0ms"), "{lines:?}");
     }
 
     #[test]

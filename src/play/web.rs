@@ -125,6 +125,9 @@ fn bad(message: impl Into<String>) -> PlayError {
 
 impl Table {
     async fn answer(&self, body: Value) -> Result<Value, PlayError> {
+        if !body.is_object() {
+            return Err(bad("expected a JSON object with `action` and what it needs"));
+        }
         let mut ask: Ask = serde_json::from_value(body).map_err(|error| bad(error.to_string()))?;
         if ask.action == Action::Read {
             read(&mut ask)?;
@@ -247,9 +250,7 @@ fn shown(ask: &Ask, game: &Game, thought: Option<&Thought>, verdict: Option<Endg
         })
         .collect();
     let opening = openings().iter().find(|opening| opening.moves == game.moves());
-    let opening = opening.filter(|_| *game.start() == Position::START).map(|opening| {
-        format!("opening {}: {}", opening.number, opening.name.unwrap_or_else(|| opening.family()))
-    });
+    let opening = opening.filter(|_| *game.start() == Position::START).map(ToString::to_string);
     json!({
         "board": letters(position),
         "turn": side(position.side_to_move()),

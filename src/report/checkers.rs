@@ -4,11 +4,11 @@
 use super::{Shown, read};
 use crate::contender::network;
 use crate::failure::Failure;
-use checkers::{DrawRules, Network, NodeKind, PlayerSpec, Squares, View};
+use checkers::{Architecture, DrawRules, Network, PlayerSpec, Squares, View};
 use evolution::epoch::ChampionView;
 use problems::Checkers;
 use report::chart::{BoardWeights, Lines, Picture, Series, Size, Stretch, thinned};
-use report::text::{count, number};
+use report::text::{count, number, plies};
 use report::{Block, Figure, Gallery, Table};
 use run::reader::Reader;
 use species::{Dbscan, Distances, Noise, Projection};
@@ -35,37 +35,45 @@ pub(super) async fn blocks(
     champions: &[Option<ChampionView>],
 ) -> Result<Shown, Failure> {
     let fittest = read::fittest(champions);
-    let Some(&(island, champion)) = fittest.first() else {
+    let seat = Seat { spec, depth: spec.depth.min(DEPTH) };
+    // Relative fitness compares the players of one island alone: games decide between islands.
+    let contest = Contest::of(&fittest, &seat);
+    let winner = contest.as_ref().map_or(fittest.first().copied(), |contest| Some(contest.winner));
+    let Some((island, champion)) = winner else {
         return Ok(Shown::without_lead(vec![Block::Text("There is no champion yet.".to_owned())]));
     };
-    let seat = Seat { spec, depth: spec.depth.min(DEPTH) };
-    let (depth, kind) = (seat.depth, spec.nodes.kind());
-    let champion = Arc::new(network(kind, &champion.genome)?);
+    let architecture = spec.architecture();
+    let champion = Arc::new(network(architecture, &champion.genome)?);
     let knows = match spec.endgame.pieces {
         0 => String::new(),
         pieces => {
             format!(" Champions ask the endgame database of {pieces} pieces, as they did when they evolved.")
         }
     };
+    let who = match &contest {
+        Some(_) => format!("The champion of island {island}, winner of the round robin of champions,"),
+        None => "The champion".to_owned(),
+    };
     let mut blocks = vec![Block::Text(format!(
-        "The champion of island {island} against `material`, a player that counts pieces and never changes: both look \
-         {depth} plies ahead, from openings of the deck, with colours swapped.{knows}"
+        "{who} against `material`, a player that counts pieces and never changes: both look {} ahead, from openings \
+         of the deck, with colours swapped.{knows}",
+        plies(seat.depth)
     ))];
     let milestones = milestones(reader, island, &seat).await;
     blocks.extend(elo_curve(&milestones, island));
-    blocks.extend(cross_table(&fittest, &seat));
+    blocks.extend(contest.map(|contest| Block::Table(contest.table)));
     blocks.extend(games(&champion, island, &seat));
     blocks.extend(weights(&champion, island));
-    blocks.extend(species_picture(reader, kind).await);
-    Ok(Shown { lead: lead(&milestones), blocks })
+    blocks.extend(species_picture(reader, architecture).await);
+    Ok(Shown { lead: lead(&who, &milestones), champion: Some(island), blocks })
 }
 
 /// What a reader wants to know first: how strong the champion is, and whether it became stronger.
-fn lead(milestones: &[Milestone]) -> Option<String> {
+fn lead(who: &str, milestones: &[Milestone]) -> Option<String> {
     let last = milestones.last()?;
     let Interval { low, high } = last.tally.interval();
     let score = last.tally.score();
-    let now = format!("The champion scores {score:.2} against `material` ({low:.2} to {high:.2})");
+    let now = format!("{who} scores {score:.2} against `material` ({low:.2} to {high:.2})");
     let [first, .., before, _] = milestones else {
         return Some(format!("{now}."));
     };
@@ -126,38 +134,57 @@ fn between(one: PlayerSpec, other: PlayerSpec) -> Match {
     Match { players, rules: DrawRules::default(), limits: None, seed: 1 }
 }
 
-/// The champions of the fittest islands against each other: fitness does not tell who of them is better.
-fn cross_table(fittest: &[(u32, &ChampionView)], seat: &Seat<'_>) -> Option<Block> {
-    let kind = seat.spec.nodes.kind();
-    let player =
-        |champion: &ChampionView| Some(seat.player(&Arc::new(network(kind, &champion.genome).ok()?)));
-    let champions = fittest.iter().take(CROSSED);
-    let players: Vec<(u32, PlayerSpec)> =
-        champions.filter_map(|(island, champion)| Some((*island, player(champion)?))).collect();
-    if players.len() < 2 {
-        return None;
-    }
-    let pairs = deck_pairs(CROSS_PAIRS, 1);
-    let mut scores = vec![vec![None; players.len()]; players.len()];
-    for one in 0..players.len() {
-        for other in one + 1..players.len() {
-            let score = between(players[one].1.clone(), players[other].1.clone()).play(&pairs).score();
-            (scores[one][other], scores[other][one]) = (Some(score), Some(1.0 - score));
-        }
-    }
-    let islands: Vec<u32> = players.iter().map(|(island, _)| *island).collect();
-    Some(Block::Table(standings(&islands, &scores)))
+/// The champions of the fittest islands against each other: fitness does not show which of them is better.
+struct Contest<'a> {
+    /// The island with the best score, and its champion.
+    winner: (u32, &'a ChampionView),
+    table: Table,
 }
 
-/// The score of each player against each other, the best player first.
-fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
-    let total = |at: usize| scores[at].iter().flatten().sum::<f64>() / (islands.len() - 1) as f64;
-    let mut order: Vec<usize> = (0..islands.len()).collect();
-    order.sort_by(|&one, &other| total(other).total_cmp(&total(one)).then(one.cmp(&other)));
+impl<'a> Contest<'a> {
+    fn of(fittest: &[(u32, &'a ChampionView)], seat: &Seat<'_>) -> Option<Self> {
+        let architecture = seat.spec.architecture();
+        let player = |champion: &ChampionView| {
+            Some(seat.player(&Arc::new(network(architecture, &champion.genome).ok()?)))
+        };
+        let champions = fittest.iter().take(CROSSED);
+        let players: Vec<((u32, &ChampionView), PlayerSpec)> =
+            champions.filter_map(|&entry| Some((entry, player(entry.1)?))).collect();
+        if players.len() < 2 {
+            return None;
+        }
+        let pairs = deck_pairs(CROSS_PAIRS, 1);
+        let mut scores = vec![vec![None; players.len()]; players.len()];
+        for one in 0..players.len() {
+            for other in one + 1..players.len() {
+                let score = between(players[one].1.clone(), players[other].1.clone()).play(&pairs).score();
+                (scores[one][other], scores[other][one]) = (Some(score), Some(1.0 - score));
+            }
+        }
+        let islands: Vec<u32> = players.iter().map(|((island, _), _)| *island).collect();
+        let order = order(&scores);
+        Some(Self { winner: players[*order.first()?].0, table: standings(&islands, &scores, &order) })
+    }
+}
+
+/// The mean score of a player against all others.
+fn total(scores: &[Option<f64>]) -> f64 {
+    scores.iter().flatten().sum::<f64>() / (scores.len() - 1) as f64
+}
+
+/// Players by their scores, the best first; of equals the fittest, which stands first.
+fn order(scores: &[Vec<Option<f64>>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&one, &other| total(&scores[other]).total_cmp(&total(&scores[one])).then(one.cmp(&other)));
+    order
+}
+
+/// The score of each player against each other, in this order.
+fn standings(islands: &[u32], scores: &[Vec<Option<f64>>], order: &[usize]) -> Table {
     let show = |score: f64| format!("{score:.3}");
     let row = |&at: &usize| {
         let against = order.iter().map(|&other| scores[at][other].map_or("–".to_owned(), show));
-        [islands[at].to_string(), show(total(at))].into_iter().chain(against).collect()
+        [islands[at].to_string(), show(total(&scores[at]))].into_iter().chain(against).collect()
     };
     let against = order.iter().map(|&at| format!("against {}", islands[at]));
     Table {
@@ -172,12 +199,12 @@ fn standings(islands: &[u32], scores: &[Vec<Option<f64>>]) -> Table {
 
 /// The champions of an island in the states that are kept, the last among them.
 async fn milestones(reader: &mut Reader, island: u32, seat: &Seat<'_>) -> Vec<Milestone> {
-    let (epochs, kind) = (reader.epochs(island), seat.spec.nodes.kind());
+    let (epochs, architecture) = (reader.epochs(island), seat.spec.architecture());
     let pairs = deck_pairs(PAIRS, 1);
     let mut milestones = vec![];
     for epoch in thinned(epochs.len(), MILESTONES).into_iter().map(|at| epochs[at]) {
         let Some(view) = reader.champion_at(island, epoch).await else { continue };
-        let Ok(network) = network(kind, &view.genome) else { continue };
+        let Ok(network) = network(architecture, &view.genome) else { continue };
         let record = reader.record(island, epoch);
         let generation = record.map_or(view.generation, |record| record.mark.standing.generation);
         milestones.push(Milestone { epoch, generation, tally: seat.duel(&Arc::new(network)).play(&pairs) });
@@ -235,7 +262,7 @@ fn elo_curve(milestones: &[Milestone], island: u32) -> Option<Block> {
     );
     let score = Figure { picture: score, caption, numbers: Some(table) };
     let caption = format!(
-        "The same as Elo, at most {MOST_ELO:.0} either way. For a finer curve keep more milestones \
+        "The score of the next chart as Elo, cut at ±{MOST_ELO:.0}. For a finer curve keep more milestones \
          (`retention.milestones`); for a narrower band play more games with `atoll checkers match`."
     );
     let rating = Figure { picture: rating, caption, numbers: None };
@@ -268,10 +295,8 @@ fn games(champion: &Arc<Network>, island: u32, seat: &Seat<'_>) -> Vec<Block> {
     let others = played().filter(|game| !chosen.contains(game)).collect::<Vec<_>>();
     chosen.extend(others.into_iter().take(GAMES - chosen.len()));
     let players = [format!("the champion of island {island}"), "material".to_owned()];
-    let shown = |game: &GameRecord| {
-        let title = format!("{}, opening no. {} of the deck", verdict(game), game.opening);
-        super::games::shown(game, players.each_ref().map(String::as_str), title)
-    };
+    let shown =
+        |game: &GameRecord| super::games::shown(game, players.each_ref().map(String::as_str), verdict(game));
     chosen.into_iter().filter_map(|game| shown(game).ok()).map(|game| Block::Game(Box::new(game))).collect()
 }
 
@@ -290,6 +315,7 @@ type Weighed = Vec<(usize, usize, f64)>;
 fn weights(champion: &Network, island: u32) -> [Block; 2] {
     let views = champion.views();
     let mut sizes: Vec<usize> = views.iter().map(|view| view.size).collect();
+    sizes.sort_unstable();
     sizes.dedup();
     let together: Vec<(String, Weighed)> = sizes
         .iter()
@@ -341,7 +367,7 @@ fn board_gallery(title: &str, caption: &str, boards: &[(String, Weighed)], folde
 }
 
 /// All players of the last states in two dimensions, by their weights.
-async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
+async fn species_picture(reader: &mut Reader, architecture: Architecture) -> Option<Block> {
     let mut players: Vec<(String, f64, Vec<f32>)> = vec![];
     let islands = reader.islands();
     let most = (POPULATION / islands.max(1) as usize).max(1);
@@ -350,7 +376,7 @@ async fn species_picture(reader: &mut Reader, kind: NodeKind) -> Option<Block> {
         for at in thinned(state.residents.len(), most) {
             let resident = &state.residents[at];
             let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();
-            if weights.len() == kind.weight_count() {
+            if weights.len() == architecture.weight_count() {
                 players.push((format!("{island}/{at}"), resident.fitness, weights));
             }
         }
@@ -415,18 +441,21 @@ mod tests {
     fn the_lead_says_how_strong_the_champion_is_and_whether_it_rose() {
         let early_of = |wins| milestone(10, wins, 48 - wins);
         let early = early_of(2);
-        assert!(lead(&[]).is_none());
-        let alone = lead(std::slice::from_ref(&early)).unwrap();
+        assert!(lead("The champion", &[]).is_none());
+        let alone = lead("The champion", std::slice::from_ref(&early)).unwrap();
         assert!(alone.starts_with("The champion scores 0.04 against `material` (0.0"), "{alone}");
-        let risen = lead(&[early, milestone(20, 24, 24), milestone(30, 40, 8)]).unwrap();
+        let risen = lead("The champion", &[early, milestone(20, 24, 24), milestone(30, 40, 8)]).unwrap();
         assert!(
             risen.ends_with(", stronger than the champion of generation 10 (0.04), still rising."),
             "{risen}"
         );
-        let level = lead(&[milestone(10, 24, 24), milestone(20, 26, 22), milestone(30, 26, 22)]).unwrap();
+        let level =
+            lead("The champion", &[milestone(10, 24, 24), milestone(20, 26, 22), milestone(30, 26, 22)])
+                .unwrap();
         assert!(level.contains("not clearly different from") && level.contains("no clear change"), "{level}");
         // Two games more of 48 are chance.
-        let noise = lead(&[early_of(2), milestone(20, 24, 24), milestone(30, 26, 22)]).unwrap();
+        let noise =
+            lead("The champion", &[early_of(2), milestone(20, 24, 24), milestone(30, 26, 22)]).unwrap();
         assert!(noise.ends_with(", no clear change since the last milestone."), "{noise}");
         assert_eq!([elo(0.5), elo(0.75), elo(0.0), elo(1.0)], ["+0", "+191", "below −800", "above 800"]);
     }
@@ -438,15 +467,16 @@ mod tests {
             vec![Some(0.75), None, Some(1.0)],
             vec![Some(0.5), Some(0.0), None],
         ];
-        let table = standings(&[7, 8, 9], &scores);
+        assert_eq!(order(&scores), [1, 0, 2], "of equals the first");
+        let table = standings(&[7, 8, 9], &scores, &order(&scores));
         assert_eq!(table.rows[0], ["8", "0.875", "–", "0.750", "1.000"]);
         assert_eq!(table.rows[2], ["9", "0.250", "0.000", "0.500", "–"]);
     }
 
     #[test]
     fn champions_play_with_what_they_knew_when_they_evolved() {
-        let weights = vec![0.01; NodeKind::Sum.weight_count()];
-        let network = Arc::new(Network::new(NodeKind::Sum, &weights).unwrap());
+        let weights = vec![0.01; checkers::NodeKind::Sum.weight_count()];
+        let network = Arc::new(Network::new(checkers::NodeKind::Sum, &weights).unwrap());
         let plain = Checkers { history: false, ..Checkers::default() };
         let endgame = Endgame { pieces: 2, ..Endgame::default() };
         let knowing = Checkers { endgame, ..Checkers::default() };

@@ -52,7 +52,7 @@ pub(super) async fn blocks(problem: &ProblemSpec, reader: &mut Reader) -> Result
         numbers: Some(table),
         folded: false,
     };
-    Ok(Shown { lead: Some(lead(&levels)), blocks: vec![Block::Gallery(gallery)] })
+    Ok(Shown { lead: Some(lead(&levels)), champion: None, blocks: vec![Block::Gallery(gallery)] })
 }
 
 /// How near the levels come to their targets.

@@ -1,4 +1,4 @@
-//! What a run of the maze has to show: its best walks on their board, and what no walk can exceed.
+//! What a run of the maze has to show: its best paths on their board, and what no path can exceed.
 
 use super::Shown;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use report::{Block, Gallery};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Walks that are drawn.
+/// Paths that are drawn.
 const SHOWN: usize = 4;
 /// States that the exact solver may look at: about a second.
 const STATES: u64 = 2_000_000;
@@ -22,22 +22,22 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Sh
     let best = fittest.first().map(|(_, champion)| champion.fitness);
     let lead = best.zip(optimum.as_ref()).map(|(best, known)| gap(&spec.goal, best, known));
     let mut blocks: Vec<Block> = lead.iter().cloned().map(Block::Text).collect();
-    let mut walks: Vec<&[f64]> = vec![];
+    let mut paths: Vec<&[f64]> = vec![];
     let mut pictures = vec![];
     for (island, champion) in fittest {
-        if walks.contains(&champion.genome.as_slice()) || pictures.len() == SHOWN {
+        if paths.contains(&champion.genome.as_slice()) || pictures.len() == SHOWN {
             continue;
         }
-        let title = format!("the walk of island {island}");
+        let title = format!("the path of island {island}");
         if let Ok(svg) = board.to_svg(&walk(spec, &champion.genome)) {
             let below = format!("island {island}: {} {}", number(champion.fitness), unit(&spec.goal));
             pictures.push((Picture::sealed("walk", &title, &svg, 340.0), below));
-            walks.push(&champion.genome);
+            paths.push(&champion.genome);
         }
     }
     if pictures.is_empty() {
-        blocks.push(Block::Text("There is no walk to draw yet.".to_owned()));
-        return Ok(Shown { lead, blocks });
+        blocks.push(Block::Text("There is no path to draw yet.".to_owned()));
+        return Ok(Shown { lead, champion: None, blocks });
     }
     let others = pictures.split_off(1);
     let gallery = |title: &str, caption: &str, pictures| {
@@ -46,15 +46,15 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Sh
     };
     // Alone, so that the curve of the fitness can stand beside it.
     let caption = "From the ring to the dot, a cell a turn; the darker a cell, the more points.";
-    blocks.push(gallery("The best walk", caption, pictures));
+    blocks.push(gallery("The best path", caption, pictures));
     if !others.is_empty() {
-        let caption = "The best of other islands; equal walks are drawn once.";
-        blocks.push(gallery("Other walks", caption, others));
+        let caption = "The best of other islands; equal paths are drawn once.";
+        blocks.push(gallery("Other paths", caption, others));
     }
-    Ok(Shown { lead, blocks })
+    Ok(Shown { lead, champion: None, blocks })
 }
 
-/// The walk of a genome, up to the last number that counts.
+/// The path of a genome, up to the last number that counts.
 pub(super) fn walk(spec: &Maze, genome: &[f64]) -> Vec<Direction> {
     let mut path: Vec<Direction> = genome.iter().map(|&gene| Direction::from_gene(gene as u8)).collect();
     if let (false, Some(objective), Ok(board)) = (spec.goal.is_points(), objective(spec), spec.board()) {
@@ -67,7 +67,7 @@ fn objective(spec: &Maze) -> Option<Objective> {
     Objective::new(&spec.goal, &spec.board().ok()?, Turns::new(spec.turns as usize).ok()?).ok()
 }
 
-/// What a walk's score counts.
+/// What a path's score counts.
 pub(super) fn unit(goal: &Goal) -> &'static str {
     match goal {
         Goal::Points => "points",
@@ -108,23 +108,23 @@ fn gap(goal: &Goal, best: f64, known: &Solution) -> String {
     match known.bound.map(f64::from) {
         _ if known.is_proved() && best >= score => {
             format!(
-                "The best walk collects {} points, and that is proved: no walk collects more.",
+                "The best path collects {} points, and that is proved: no path collects more.",
                 number(best)
             )
         }
         _ if known.is_proved() => format!(
-            "The best walk collects {} points; the proved optimum is {}, a gap of {}.",
+            "The best path collects {} points; the proved optimum is {}, a gap of {}.",
             number(best),
             number(score),
             share(score)
         ),
         Some(bound) => format!(
-            "The best walk collects {} points; no walk collects more than {}, so the gap is at most {}.",
+            "The best path collects {} points; no path collects more than {}, so the gap is at most {}.",
             number(best),
             number(bound),
             share(bound)
         ),
-        None => format!("The best walk collects {} points.", number(best)),
+        None => format!("The best path collects {} points.", number(best)),
     }
 }
 
@@ -133,8 +133,8 @@ fn goal_gap(goal: &Goal, best: f64, known: &Solution) -> String {
     let limit = known.bound.map_or(f64::INFINITY, f64::from);
     let standing = match limit {
         limit if best >= limit => "proved optimal".to_owned(),
-        limit if limit.is_finite() => format!("no walk exceeds {}", number(limit)),
+        limit if limit.is_finite() => format!("no path exceeds {}", number(limit)),
         _ => "no bound known".to_owned(),
     };
-    format!("Goal `{goal}`: the best walk scores {} ({}; {standing}).", number(best), unit(goal))
+    format!("Goal `{goal}`: the best path scores {} ({}; {standing}).", number(best), unit(goal))
 }

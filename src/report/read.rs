@@ -12,6 +12,9 @@ use run::{RunEvent, RunId};
 use serde_json::Value;
 use store::Store;
 
+/// How many bytes of records are read of a run to show what its problem found.
+const NEWEST: u64 = 8 << 20;
+
 /// A run that was read, and its champions.
 pub(super) struct Read {
     id: RunId,
@@ -19,13 +22,23 @@ pub(super) struct Read {
     champions: Vec<Option<ChampionView>>,
     flag: String,
     lead: Option<String>,
+    /// The island whose champion is shown as the best, if its problem decides that otherwise than by fitness.
+    champion: Option<u32>,
 }
 
 impl Read {
     pub(super) async fn of(store: &Store, run: &RunId, flag: String) -> Result<Self, Failure> {
         let mut reader = Reader::read(store, run).await?;
         let champions = reader.champions().await;
-        Ok(Self { id: run.clone(), reader, champions, flag, lead: None })
+        Ok(Self { id: run.clone(), reader, champions, flag, lead: None, champion: None })
+    }
+
+    /// The same for what a problem has to show of a run as it is now: it takes champions and states, of a long run no more
+    /// than the newest records and some of those before.
+    pub(super) async fn newest(store: &Store, run: &RunId) -> Result<Self, Failure> {
+        let mut reader = Reader::read_part(store, run, NEWEST).await?;
+        let champions = reader.champions().await;
+        Ok(Self { id: run.clone(), reader, champions, flag: String::new(), lead: None, champion: None })
     }
 
     /// Whether showing what its problem found takes games.
@@ -37,7 +50,7 @@ impl Read {
     pub(super) async fn shown(&mut self) -> Vec<Section> {
         let problem = self.reader.experiment.file().problem.clone();
         let (title, shown) = match &problem {
-            ProblemSpec::Maze(spec) => ("The best walks", maze::blocks(spec, &self.fittest())),
+            ProblemSpec::Maze(spec) => ("The best paths", maze::blocks(spec, &self.fittest())),
             ProblemSpec::Checkers(spec) => {
                 ("The champion", checkers::blocks(spec, &mut self.reader, &self.champions).await)
             }
@@ -48,11 +61,10 @@ impl Read {
                 return archive::section(&mut self.reader).await.into_iter().collect();
             }
         };
-        let (lead, blocks) = match shown {
-            Ok(Shown { lead, blocks }) => (lead, Ok(blocks)),
-            Err(failure) => (None, Err(failure)),
-        };
-        self.lead = lead;
+        let blocks = shown.map(|Shown { lead, champion, blocks }| {
+            (self.lead, self.champion) = (lead, champion);
+            blocks
+        });
         let mut sections = vec![found(title, blocks)];
         sections.extend(archive::section(&mut self.reader).await);
         sections
@@ -64,8 +76,8 @@ impl Read {
     }
 
     pub(super) fn run(self) -> Run {
-        let Self { id, reader, champions, flag, lead } = self;
-        let best = fittest(&champions).first().map_or(0, |(island, _)| *island);
+        let Self { id, reader, champions, flag, lead, champion } = self;
+        let best = champion.or(fittest(&champions).first().map(|(island, _)| *island)).unwrap_or(0);
         let (file, events) = (reader.experiment.file().clone(), reader.events.clone());
         let mut run = history::of(&id, reader, champions);
         run.lead = lead;

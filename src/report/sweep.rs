@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use store::Store;
 
-/// Walks that are drawn.
+/// Paths that are drawn.
 const SHOWN: usize = 12;
 
 pub(super) async fn report(store: &Store, run: &RunId, plan: &Sweep, flag: &str) -> Result<Report, Failure> {
@@ -109,25 +109,25 @@ fn shown(plan: &Sweep, cells: &BTreeMap<u32, Evolved>, is_final: bool) -> Vec<Se
         let results: Vec<Evolved> = cells.values().cloned().collect();
         sections.push(Section::new("study", "The study", maze_study::blocks(plan, &results)));
     }
-    let walks = walks(plan, cells);
-    if !walks.is_empty() {
+    let paths = paths(plan, cells);
+    if !paths.is_empty() {
         let gallery = Gallery {
-            title: "The best walks".to_owned(),
+            title: "The best paths".to_owned(),
             caption: "The best of all repeats and variants, on each board and for each number of turns."
                 .to_owned(),
             legend: vec![],
-            pictures: walks,
+            pictures: paths,
             numbers: None,
             folded: false,
         };
-        sections.push(found("The best walks", Ok(vec![Block::Gallery(gallery)])));
+        sections.push(found("The best paths", Ok(vec![Block::Gallery(gallery)])));
     }
     sections
 }
 
-/// The best walk on each board, the longest games first, up to the number that is shown.
-fn walks(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)> {
-    let mut best = best_walks(plan, cells);
+/// The best path on each board, the longest games first, up to the number that is shown.
+fn paths(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)> {
+    let mut best = best_paths(plan, cells);
     best.sort_by_key(|(spec, _)| std::cmp::Reverse(spec.turns));
     let draw = |(spec, cell): &(Maze, &Evolved)| {
         let svg = spec.board().ok()?.to_svg(&maze::walk(spec, &cell.genome)).ok()?;
@@ -139,7 +139,7 @@ fn walks(plan: &Sweep, cells: &BTreeMap<u32, Evolved>) -> Vec<(Picture, String)>
 }
 
 /// The best cell of each game: a board and a number of turns.
-fn best_walks<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, Evolved>) -> Vec<(Maze, &'a Evolved)> {
+fn best_paths<'a>(plan: &Sweep, cells: &'a BTreeMap<u32, Evolved>) -> Vec<(Maze, &'a Evolved)> {
     let mut best: Vec<(Maze, &Evolved)> = vec![];
     for first in (0..plan.len()).step_by(plan.repeats as usize) {
         let repeats = cells.range(first..first + plan.repeats).map(|(_, cell)| cell);

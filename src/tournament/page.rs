@@ -168,8 +168,8 @@ fn games(progress: &CellProgress, outcome: &Outcome<'_>, standings: &[PlayerStan
     let game = |(title, found): (&str, Option<(usize, &GameRecord)>)| {
         let (pairing, game) = found?;
         let players = all[pairing].map(|player| outcome.name(player));
-        let title = format!("{title} of {}, opening {}", first.name, game.opening);
-        Some(Block::Game(Box::new(shown(game, players, title).ok()?)))
+        let title = format!("{title} of {}", first.name);
+        Some(Block::Game(Box::new(shown(game, players, &title).ok()?)))
     };
     ["A win", "A loss", "A draw"].into_iter().zip(found).filter_map(game).collect()
 }

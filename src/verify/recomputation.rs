@@ -2,6 +2,7 @@
 
 use super::Findings;
 use crate::failure::Failure;
+use crate::progress::Counter;
 use archipelago::{Archipelago, Mark};
 use bytes::Bytes;
 use evolution::digest::Digest;
@@ -38,6 +39,8 @@ impl Recomputation<'_> {
         let evolver = self.head.experiment.evolver();
         let mut known: BTreeMap<(u64, usize), Known> = BTreeMap::new();
         let mut next = vec![0; self.past.records.len()];
+        let all = self.past.records.iter().map(|records| records.len() as u64).sum();
+        let progress = Counter::new("epochs", all);
         loop {
             let tasks: Vec<(usize, &EpochRecord, EpochTask)> = next
                 .iter()
@@ -47,7 +50,7 @@ impl Recomputation<'_> {
             if tasks.is_empty() {
                 break;
             }
-            let outcomes = pool.install(|| compute(&*evolver, &tasks));
+            let outcomes = pool.install(|| compute(&*evolver, &tasks, &progress));
             for ((island, record, _), outcome) in tasks.iter().zip(outcomes) {
                 self.check_taken(*island, &record.mark, findings);
                 compare(*island, record, outcome, &mut known, findings);
@@ -224,10 +227,13 @@ fn compare(
 fn compute(
     evolver: &dyn Evolver,
     tasks: &[(usize, &EpochRecord, EpochTask)],
+    progress: &Counter,
 ) -> Vec<Result<(EpochOutcome, Known), String>> {
     use rayon::prelude::*;
     let compute = |(_, _, task): &(usize, &EpochRecord, EpochTask)| {
-        let outcome = epoch::run(evolver, task).map_err(|error| error.to_string())?;
+        let outcome = epoch::run(evolver, task).map_err(|error| error.to_string());
+        progress.add(1);
+        let outcome = outcome?;
         let known = Known { state: outcome.state.clone(), departure: outcome.departure.clone() };
         Ok((outcome, known))
     };

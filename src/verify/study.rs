@@ -10,7 +10,7 @@ use evolution::epoch::Standing;
 use experiment::Study;
 use run::players;
 use run::summary::RunKind;
-use run::{FinishedRun, Recorded, RunError, RunEvent, RunId, StoredStudy, journal};
+use run::{FinishedRun, Recorded, RunError, RunEvent, RunId, StoredStudy, journal, listing};
 use std::collections::BTreeMap;
 use store::Store;
 
@@ -24,7 +24,7 @@ pub(super) async fn check(
     findings: &mut Findings,
 ) -> Result<(), Failure> {
     let StoredStudy { study, recorded, damage, jobs, .. } = StoredStudy::read_own(store, run, study).await?;
-    findings.state = recorded.status.to_string();
+    findings.state = listing::state(store, run, &recorded.status).0;
     findings.problems.extend(damage.iter().map(ToString::to_string));
     let Some(created) = &recorded.created else {
         let damage = run::Damage::Journal { expected: 1 }.to_string();
@@ -57,6 +57,7 @@ pub(super) async fn check(
             Err(error) => findings.problems.push(error.to_string()),
         }
     }
+    check_budgets(store, run, study, findings).await?;
     check_guests(store, run, (study, &jobs), findings).await?;
     if let Some(games) = &study.tournament {
         // What the study was given itself is named by its digest.
@@ -70,6 +71,23 @@ pub(super) async fn check(
 
 fn part_run(run: &RunId, study: &Study, at: usize) -> Result<RunId, Failure> {
     Ok(run::study::part_run(run, &study.parts[at].name, at + 1)?)
+}
+
+/// The parts have the budgets of the study's file: with another one its result would not follow from the file.
+async fn check_budgets(
+    store: &Store,
+    run: &RunId,
+    study: &Study,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    for part in run::study::parts(run, study)? {
+        // What is wrong with a part's journal is found where the part is checked.
+        let Ok(events) = journal::read_all::<RunEvent>(store, &part).await else { continue };
+        if events.iter().any(|event| matches!(event.body, RunEvent::Extended { .. })) {
+            findings.problems.push(format!("`{part}` was given another budget than the study's file has"));
+        }
+    }
+    Ok(())
 }
 
 /// The digest of all parts as their journals have it.

@@ -11,7 +11,7 @@ use proto::v1;
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Code;
-use worker::{ConnectionProbe, Grpc, REFUSED, Trust};
+use worker::{ConnectionProbe, CredentialError, Grpc, REFUSED, Trust};
 
 /// How long to wait between two calls.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -26,7 +26,8 @@ pub(super) async fn tell(settings: &Settings, failure: Failure) -> Failure {
         Err(_) => Duration::from_mins(1),
         Ok(None) => return failure,
     };
-    if failure.exit() != Exit::Misconfigured {
+    let urls = callable(settings);
+    if failure.exit() != Exit::Misconfigured || urls.is_empty() {
         return failure;
     }
     let _ = log::start(settings);
@@ -34,15 +35,21 @@ pub(super) async fn tell(settings: &Settings, failure: Failure) -> Failure {
     let Ok(mut signals) = Signals::listen() else { return failure };
     tokio::select! {
         () = signals.asked() => {}
-        _ = tokio::time::timeout(longest, inform(settings, failure.to_string())) => {}
+        _ = tokio::time::timeout(longest, inform(settings, urls, failure.to_string())) => {}
     }
     failure
 }
 
+/// The addresses of coordinators, without what is no address: nothing is there to be informed.
+fn callable(settings: &Settings) -> Vec<String> {
+    let is_address =
+        |url: &String| !matches!(worker::endpoint(url, &Trust::default()), Err(CredentialError::Url { .. }));
+    urls(settings).unwrap_or_default().into_iter().filter(is_address).collect()
+}
+
 /// Calls until the coordinator has heard it. What cannot be read of the credentials is left out: a coordinator notes calls and
 /// connections that it refuses, too, if they are repeated.
-async fn inform(settings: &Settings, reason: String) -> Option<()> {
-    let urls = urls(settings).ok()?;
+async fn inform(settings: &Settings, urls: Vec<String>, reason: String) -> Option<()> {
     let credentials = Credentials::of(settings).ok();
     let trust = credentials.as_ref().and_then(|credentials| credentials.trust().ok()).unwrap_or_default();
     let tokens = credentials.and_then(|credentials| tokens(&credentials, &urls).ok()).unwrap_or_default();

@@ -326,8 +326,15 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
     let pdn =
         page.evaluate("decodeURIComponent(document.querySelector('.game a[download]').href.split(',')[1])");
     let pdn = checkers::read_pdn(pdn.as_str().unwrap()).unwrap();
-    let moves = page.evaluate("document.querySelector('.game').querySelectorAll('li').length");
+    let moves = page.evaluate("document.querySelector('.game').querySelectorAll('[data-board]').length");
     assert_eq!(moves, pdn[0].moves.len(), "the download is the game");
+    let numbered =
+        page.evaluate("document.querySelectorAll('.game')[0].querySelectorAll('.moves li').length");
+    assert_eq!(numbered, pdn[0].moves.len().div_ceil(2), "moves are numbered as in PDN");
+    let cut = page.evaluate(
+        "[...document.querySelectorAll('.moves')].filter((list) => list.scrollWidth > list.clientWidth).length",
+    );
+    assert_eq!(cut, 0, "move lists wrap and scroll down");
     page.evaluate("{ const slider = document.querySelector('.game input'); slider.value = 2; slider.dispatchEvent(new Event('input')); }");
     assert_eq!(page.evaluate(BOARD), second);
     let said = page.evaluate("document.querySelector('.game output').textContent");
@@ -337,6 +344,9 @@ fn games_can_be_stepped_through_and_read_without_scripts() {
     drop(page);
     let mut page = chromium.open(&file, View { scripts: false, ..LIGHT });
     assert_eq!(page.evaluate(BOARD), end, "the last position is drawn");
-    assert_eq!(page.evaluate("document.querySelector('.game').querySelectorAll('li').length"), moves);
+    assert_eq!(
+        page.evaluate("document.querySelector('.game').querySelectorAll('[data-board]').length"),
+        moves
+    );
     assert_eq!(page.evaluate("getComputedStyle(document.querySelector('.steps')).display"), "none");
 }

@@ -49,9 +49,9 @@ fn nobody_is_there() {
     let url = ["--coordinator", "http://127.0.0.1:9"];
     let file = folder.file("plan.toml", crate::process::EXPERIMENT);
     let arguments = [&["submit", &file][..], &url].concat();
-    refused(&folder, &arguments, 1, &["does not answer", "atoll coordinator"]);
+    refused(&folder, &arguments, 1, &["does not respond", "atoll coordinator"]);
     let arguments = [&["worker", "--give-up-after", "200ms"][..], &url].concat();
-    refused(&folder, &arguments, 6, &["has not answered"]);
+    refused(&folder, &arguments, 6, &["has not responded"]);
 }
 
 #[test]
@@ -65,6 +65,15 @@ fn a_bad_experiment_is_told_with_its_place() {
     let output = coordinator.command(&["watch", "no-such-run"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("there is no run `no-such-run`"));
+    // Every name begins with an empty one.
+    let run = coordinator.submit(crate::process::EXPERIMENT);
+    let output = coordinator.command(&["cancel", ""]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("`atoll runs --coordinator http://"), "{}", text(&output.stderr));
+    let paused = coordinator.command(&["pause", &run]);
+    assert!(paused.status.success(), "it was not cancelled: {}", text(&paused.stderr));
+    let again = coordinator.command(&["submit", &folder.file("again.toml", crate::process::EXPERIMENT)]);
+    assert!(text(&again.stderr).contains(&format!("`atoll pause {run} --off`")), "{}", text(&again.stderr));
 }
 
 #[test]
@@ -75,7 +84,8 @@ fn work_that_never_fits_into_memory() {
     let run = coordinator.submit(&plan);
     let _worker = coordinator.worker(&["--memory-mib", "100"]);
     // That is no failure: another worker may have more.
-    let reason = "no worker has enough memory: expected work for at most 100 MiB of memory (`memory_mib`";
+    let reason =
+        "no connected worker has enough memory: expected work for at most 100 MiB of memory (`memory_mib`";
     wait_until("the reason", || text(&coordinator.command(&["runs"]).stdout).contains(reason));
     let output = coordinator.command(&["cancel", &run]);
     assert!(output.status.success(), "{}", text(&output.stderr));

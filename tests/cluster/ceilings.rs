@@ -30,7 +30,7 @@ migration = { interval = 1, count = 1 }
 budget = { generations = 1_000_000 }
 "#;
 
-/// A list of this number of items, each of which is encoded as these bytes.
+/// A list of this number of items, each encoded as these bytes.
 fn list(count: u32, item: &[u8]) -> Vec<u8> {
     [&[252][..], &count.to_le_bytes(), &item.repeat(count as usize)].concat()
 }

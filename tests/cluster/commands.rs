@@ -205,6 +205,18 @@ fn a_higher_priority_comes_first() {
 }
 
 #[test]
+fn a_finished_run_starts_no_workers() {
+    let folder = Folder::new();
+    let file = folder.file("short.toml", &EXPERIMENT.replace("3000", "30"));
+    let first = digest(&folder.atoll(&["run", &file, "--json"]));
+    let start = std::time::Instant::now();
+    let again = folder.atoll(&["run", &file, "--workers", "2", "--json"]);
+    assert_eq!(digest(&again), first);
+    assert!(!text(&again.stderr).contains("worker"), "{}", text(&again.stderr));
+    assert!(start.elapsed().as_secs() < 10, "it waited for workers that have nothing to do");
+}
+
+#[test]
 fn an_export_is_the_same_from_a_coordinator_and_from_its_store() {
     let folder = Folder::new();
     let coordinator = folder.coordinator(&[]);

@@ -118,7 +118,7 @@ fn a_cluster_is_shown_while_it_works_and_its_store_afterwards() {
         assert_eq!(champion["generation"], island["champion_generation"]);
     }
     let page = get(&address, &format!("/runs/{run}"));
-    assert!(page.contains("The best walks") && !page.contains("data-post"), "a store is only looked at");
+    assert!(page.contains("The best paths") && !page.contains("data-post"), "a store is only looked at");
     assert!(get(&address, "/workers").contains("without a coordinator"));
     served.kill().unwrap();
     served.wait().unwrap();
@@ -239,7 +239,7 @@ fn a_whole_screen_and_followed_events_outlast_a_restart() {
     let mut coordinator = coordinator;
     coordinator.process.0.kill().unwrap();
     terminal.wait_until(&mut screen, "what was seen last, and that no coordinator answers", |rows| {
-        rows[0].starts_with(&run) && rows[19].starts_with("the coordinator does not answer")
+        rows[0].starts_with(&run) && rows[19].starts_with("the coordinator does not respond")
     });
     let coordinator = coordinator.again();
     terminal.wait_until(&mut screen, "the run again", shows);

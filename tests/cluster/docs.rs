@@ -22,7 +22,7 @@ fn folder() -> Folder {
 /// Runs a script as a shell does, with this binary, and expects that it succeeds; all that it printed, stdout first.
 fn run(folder: &Folder, script: &str) -> [String; 2] {
     // What is left running ends with the shell.
-    let script = format!("trap 'kill $(jobs -p)' EXIT\n{script}");
+    let script = format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}");
     let binaries = std::path::Path::new(env!("CARGO_BIN_EXE_atoll")).parent().unwrap().display().to_string();
     let path = format!("{binaries}:{}", std::env::var("PATH").unwrap_or_default());
     let output = Command::new("bash")
@@ -43,6 +43,14 @@ fn the_five_lines_work() {
     let lines: Vec<&str> = script.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines.len(), 5, "{script}");
     let [stdout, stderr] = run(&folder(), &elsewhere(script));
+    assert!(stdout.contains("finished"), "{stdout}{stderr}");
+}
+
+#[test]
+fn one_command_starts_coordinator_and_workers() {
+    let script = PAGE.split("```sh\n").nth(2).unwrap().split("```").next().unwrap();
+    assert!(script.starts_with("atoll run ") && script.contains("--workers 2"), "{script}");
+    let [stdout, stderr] = run(&folder(), script);
     assert!(stdout.contains("finished"), "{stdout}{stderr}");
 }
 

@@ -46,6 +46,87 @@ fn a_cancelled_run_is_5_for_everybody_and_no_restart_revives_it() {
     revived.wait_for("atoll_runs{state=\"active\"}", 1.0);
 }
 
+/// A supervisor replaces pods of a batch: what was cancelled in it stays so, also with `--revive`, and nothing waits for workers
+/// that know.
+#[test]
+fn a_batch_is_revived_once_and_its_end_is_told_once() {
+    let folder = Folder::new();
+    let file = folder.file("faults.toml", EXPERIMENT);
+    let stays = ["--linger", "1m", "--await-worker", "1m", "--revive"];
+    let start = |batch: &str| {
+        let variables = vec![("ATOLL_BATCH_ID".to_owned(), batch.to_owned())];
+        folder.coordinator_with(&[&job(&file)[..], &stays].concat(), variables)
+    };
+    let coordinator = start("one");
+    let mut worker = coordinator.worker(&[]);
+    coordinator.wait_for("atoll_results_accepted_total", 1.0);
+    assert!(coordinator.command(&["cancel", "latest"]).status.success());
+    assert_eq!(worker.ended(), Some(5));
+    let notified = folder.path().join("atoll-store/batches/one/notified");
+    wait_until("the mark", || notified.exists());
+    let began = Instant::now();
+    let mut again = coordinator.restart();
+    assert_eq!(again.process.ended(), Some(5), "{}", again.said());
+    assert!(began.elapsed() < Duration::from_secs(45), "it waits for no other worker: {:?}", began.elapsed());
+
+    let mut revived = start("two");
+    revived.wait_for("atoll_runs{state=\"active\"}", 1.0);
+    let mut worker = revived.worker(&[]);
+    revived.wait_for("atoll_results_accepted_total", 1.0);
+    assert!(revived.command(&["cancel", "latest"]).status.success());
+    assert_eq!(worker.ended(), Some(5));
+    // As if its node was drained: the run has ended, and how counts more than the signal.
+    assert_eq!(terminated(&mut revived.process), Some(5));
+    assert!(message(&folder, "coordinator.end").ends_with("was cancelled\n"));
+
+    let mut refused = atoll();
+    refused.args(["coordinator", "--print-config"]).env("ATOLL_BATCH_ID", "a/b").current_dir(folder.path());
+    assert_eq!(refused.output().unwrap().status.code(), Some(78));
+}
+
+#[test]
+fn what_is_submitted_while_a_batch_ends_is_done_first() {
+    let quick = EXPERIMENT.replace("3000", "300");
+    let endings = ["another run", "the same run, extended", "the same run, cancelled"].map(|what| {
+        let folder = Folder::new();
+        let is_cancelled = what.ends_with("cancelled");
+        let file = folder.file("first.toml", if is_cancelled { EXPERIMENT } else { &quick });
+        let coordinator = folder.coordinator(&[&job(&file)[..], &["--linger", "3s"]].concat());
+        let mut worker = coordinator.worker(&[]);
+        if is_cancelled {
+            coordinator.wait_for("atoll_results_accepted_total", 1.0);
+            assert!(coordinator.command(&["cancel", "latest"]).status.success());
+        }
+        assert_eq!(worker.ended(), Some(if is_cancelled { 5 } else { 0 }), "{what}");
+        let more = match what {
+            "another run" => {
+                let second = folder.file("second.toml", &quick.replace("faults", "second"));
+                coordinator.command(&["submit", &second])
+            }
+            "the same run, cancelled" => coordinator.command(&["submit", &file]),
+            _ => coordinator.command(&["extend", "latest", "--generations", "600"]),
+        };
+        assert!(more.status.success(), "{what}: {}", text(&more.stderr));
+        (what, folder, coordinator, Instant::now())
+    });
+    for (what, folder, mut coordinator, submitted) in endings {
+        // It does not end with what it began with.
+        let later = Duration::from_secs(5).saturating_sub(submitted.elapsed());
+        std::thread::sleep(later);
+        assert!(!coordinator.has_ended(), "{what}: {}", coordinator.said());
+        let mut worker = coordinator.worker(&[]);
+        assert_eq!(worker.ended(), Some(0), "{what}: {}", coordinator.said());
+        assert_eq!(coordinator.process.ended(), Some(0), "{what}: {}", coordinator.said());
+        let runs = json(&folder.atoll(&["runs", "--json"]));
+        let runs = runs.as_array().unwrap();
+        assert_eq!(runs.len(), if what == "another run" { 2 } else { 1 });
+        assert!(runs.iter().all(|run| run["state"] == "finished"), "{what}: {runs:?}");
+        if what.ends_with("extended") {
+            assert_eq!(runs[0]["generations"], 600, "{runs:?}");
+        }
+    }
+}
+
 #[test]
 fn a_failed_run_is_4_for_everybody() {
     let folder = Folder::new();
@@ -252,20 +333,24 @@ fn workers_that_trust_another_authority_end_their_batch() {
     assert!(told.contains("does not trust the certificate of this coordinator"), "{told}");
 }
 
+/// The Job of workers ends all of them when one exits with 78: its reason counts more than that none is left.
 #[test]
-fn a_caller_that_was_refused_while_others_worked_does_not_end_the_batch() {
+fn a_worker_that_is_rejected_beside_others_is_the_reason_once_they_have_gone() {
     let folder = Folder::new();
     let file = folder.file("long.toml", &EXPERIMENT.replace("3000", "3000000"));
     let arguments = [&job(&file)[..], &["--give-up-after", "2s"]].concat();
     let tokens = |right: &str| (format!("ATOLL_{right}_TOKENS"), format!("0123456789-{right}"));
     let mut coordinator = folder.coordinator_with(&arguments, vec![tokens("WORKER"), tokens("OPERATOR")]);
     let token = folder.file("token", "0123456789-WORKER\n");
-    let honest = coordinator.worker(&["--token-file", &token]);
+    let mut honest = coordinator.worker(&["--token-file", &token]);
     wait_until("a worker", || coordinator.said().contains("joined"));
-    let mut stranger = coordinator.worker(&[]);
-    assert_eq!(stranger.ended(), Some(78));
-    honest.kill();
-    assert_eq!(coordinator.process.ended(), Some(6), "no worker is there; that one was refused says nothing");
+    let mut rejected = coordinator.worker(&[]);
+    assert_eq!(rejected.ended(), Some(78));
+    assert!(!coordinator.has_ended(), "others work");
+    assert_eq!(terminated(&mut honest), Some(143));
+    assert_eq!(coordinator.process.ended(), Some(78), "{}", coordinator.said());
+    let reason = message(&folder, "coordinator.end");
+    assert!(reason.contains("expected a worker's token, found none"), "{reason}");
 }
 
 #[test]
@@ -380,6 +465,24 @@ fn terminated(process: &mut Process) -> Option<i32> {
 }
 
 #[test]
+fn a_wrong_command_line_is_2_and_its_reason_is_told() {
+    let folder = Folder::new();
+    for arguments in [
+        &["worker", "--thread", "3", "--termination-log", "end"][..],
+        &["coordinator", "--termination-log=end", "--leese"],
+        &["batch", "--termination-log", "end"],
+    ] {
+        let _ = std::fs::remove_file(folder.path().join("end"));
+        assert_eq!(folder.atoll(arguments).status.code(), Some(2), "{arguments:?}");
+        assert!(message(&folder, "end").starts_with("error: "), "{arguments:?}: {}", message(&folder, "end"));
+    }
+    let engines = folder.atoll(&["worker", "--engines", "absent.toml"]);
+    assert_eq!(engines.status.code(), Some(78));
+    let said = text(&engines.stderr);
+    assert!(said.contains("engines (flag --engines): file not found: absent.toml"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_for_good_is_78() {
     let folder = Folder::new();
     let config = folder.file("wrong.toml", "leese = \"15s\"\n");
@@ -410,6 +513,20 @@ fn a_command_that_nothing_can_run_is_told_at_the_start() {
     );
 }
 
+/// There is no coordinator to be informed, so nothing is waited for, and the reason is given once.
+#[test]
+fn a_worker_whose_address_is_none_ends_at_once_and_says_why_once() {
+    let folder = Folder::new();
+    for url in ["htp://127.0.0.1:9", "127.0.0.1:9", "http://", "http://127.0.0.1:port"] {
+        let start = Instant::now();
+        let output = folder.atoll(&["worker", "--coordinator", url, "--give-up-after", "1m"]);
+        assert_eq!(output.status.code(), Some(78), "{url}");
+        let said = text(&output.stderr);
+        assert_eq!(said.matches(&format!("found `{url}`")).count(), 1, "{said}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{url}: it waited {:?}", start.elapsed());
+    }
+}
+
 #[test]
 fn a_worker_that_finds_no_coordinator_gives_up_with_6() {
     let mut lonely = worker("http://127.0.0.1:9", &["--give-up-after", "300ms"]);
@@ -430,13 +547,17 @@ fn logs_for_machines_are_json_from_the_first_line_to_the_last() {
     let folder = Folder::new();
     let experiment = folder.file("experiment.toml", "name = \"x\"\nproblem = { kind = \"chess\" }\n");
     let listen = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"];
-    for (arguments, code) in [
-        ([&["coordinator", "--run", &experiment], &listen[..]].concat(), 78),
-        (vec!["worker", "--coordinator", "http://127.0.0.1:9", "--give-up-after", "300ms"], 6),
+    let coordinator = [&["coordinator", "--run", &experiment], &listen[..]].concat();
+    for (arguments, level, code) in [
+        (coordinator.clone(), "info", 78),
+        (vec!["worker", "--coordinator", "http://127.0.0.1:9", "--give-up-after", "300ms"], "info", 6),
+        // No filter keeps the reason out, and one that is misspelt is a reason.
+        (coordinator.clone(), "off", 78),
+        (coordinator, "loud", 78),
     ] {
         let mut command = atoll();
-        let ended =
-            command.args(&arguments).env("ATOLL_LOG_FORMAT", "json").current_dir(folder.path()).output();
+        let variables = [("ATOLL_LOG_FORMAT", "json"), ("ATOLL_LOG", level)];
+        let ended = command.args(&arguments).envs(variables).current_dir(folder.path()).output();
         let ended = ended.unwrap();
         assert_eq!(ended.status.code(), Some(code), "{}", text(&ended.stderr));
         expect_json(&text(&ended.stderr));

@@ -23,11 +23,12 @@ fn a_worker_says_what_it_waits_for_and_when_it_leaves() {
         .spawn()
         .unwrap();
     let mut worker = crate::process::Process(child);
-    wait_until("a word about it", || said().contains("the coordinator does not answer; trying again"));
+    wait_until("a word about it", || said().contains("the coordinator does not respond; trying again"));
+    assert!(said().contains("coordinator=127.0.0.1:9") && said().contains("refused"), "{}", said());
     worker.signal(rustix::process::Signal::TERM);
     assert_eq!(worker.ended(), Some(143));
     assert!(said().contains("asked to stop before a coordinator had answered"), "{}", said());
-    assert_eq!(said().matches("does not answer").count(), 1, "once is enough: {}", said());
+    assert_eq!(said().matches("does not respond").count(), 1, "once is enough: {}", said());
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn watching_without_a_coordinator_ends() {
     let folder = Folder::new();
     let output = folder.atoll(&["watch", "latest", "--coordinator", "http://127.0.0.1:9"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("does not answer"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("does not respond"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -86,8 +87,8 @@ fn watching_ends_when_the_coordinator_stays_away() {
     wait_until("its first look", || said().contains("no worker has joined"));
     coordinator.process.kill();
     assert_eq!(watch.ended(), Some(1));
-    assert!(said().contains("does not answer; trying again"), "{}", said());
-    assert!(said().contains("has not answered for 1.0s"), "{}", said());
+    assert!(said().contains("does not respond; trying again"), "{}", said());
+    assert!(said().contains("has not responded for 1.0s"), "{}", said());
 }
 
 #[test]

@@ -79,7 +79,7 @@ async fn unfinished_stream(client: h2::client::SendRequest<Bytes>, message: Byte
     Ok(())
 }
 
-/// Connections that say only this, the oldest of which are closed for new ones.
+/// Connections that say only this; the oldest are closed for new ones.
 async fn hold(address: &str, words: &[u8]) {
     let mut held = VecDeque::new();
     loop {

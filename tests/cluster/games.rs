@@ -1,6 +1,6 @@
 //! Every game on a cluster: threads, workers and crashes do not show in the digest of a run.
 
-use crate::process::{Folder, digest, json};
+use crate::process::{Folder, digest, json, text};
 use std::fmt::Write as _;
 
 /// Four islands of four kinds, with everything that self-play has to offer, played quickly.
@@ -252,9 +252,24 @@ fn a_coordinator_rates_milestones_as_a_local_store_does() {
     assert!(listed.as_array().unwrap().iter().any(is_played), "{listed}");
     let exported = coordinator.command(&["export", games]);
     assert_eq!(exported.status.code(), Some(2), "a tournament has no champions to export");
+    // Runs have the same names there as here.
+    let named = r#"
+        name = "named"
+        tournament = { openings = 1, depth = 1, players = [
+            { name = "evolved", player = "self-play/0" },
+            { name = "other", player = "self/1" },
+            { name = "random", player = "random" },
+        ] }
+    "#;
+    let named = folder.file("named.toml", named);
+    let submitted = json(&coordinator.command(&["submit", &named, "--json"]));
+    let digest = coordinator.digest(submitted["run"].as_str().unwrap());
     drop(coordinator);
+    let alone = json(&folder.atoll(&["run", &named, "--json"]));
+    assert_eq!((&alone["run"], alone["digest"].as_str()), (&submitted["run"], Some(&*digest)));
+    assert_eq!(text(&exported.stderr), text(&folder.atoll(&["export", games]).stderr), "in the same words");
     let here = json(&folder.atoll(&rate));
-    for key in ["run", "milestones", "benchmarks", "progress", "comparisons"] {
+    for key in ["run", "tournament", "milestones", "benchmarks", "progress", "comparisons"] {
         assert_eq!(there[key], here[key], "{key}");
     }
 }

@@ -176,6 +176,7 @@ impl Release {
             let value = match field {
                 Some("metadata.name") => "release-atoll-worker-0-abcde",
                 Some("status.podIP") => "127.0.0.1",
+                Some("metadata.labels['batch.kubernetes.io/controller-uid']") => "5ec2f3a6-job",
                 Some(other) => panic!("{other}"),
                 None => variable["value"].as_str().unwrap(),
             };
@@ -400,11 +401,17 @@ fn a_batch_that_is_preempted_or_left_alone_ends_as_its_jobs_expect() {
     let mut first = release.start("coordinator", "");
     first.url("coordinator at");
     wait_until("the store", || first.said().contains("quick") || release.is_claimed());
+    let mut worker = release.start("worker", first.url("coordinator at").split_once("://").unwrap().1);
+    wait_until("a worker", || first.said().contains("joined"));
     let _second = release.start("coordinator", "");
     let (code, message) = first.ended();
     assert_eq!(code, Some(3), "{message}");
     assert!(message.starts_with("another coordinator has taken this store over"), "{message}");
     assert_eq!(release.decision("coordinator", code), "FailJob", "its successor has the run");
+    // Nothing leads to the successor: it is none of this batch.
+    let (code, message) = worker.ended();
+    assert_eq!(code, Some(6), "{message}");
+    assert_eq!(release.decision("worker", code), "FailIndex");
 }
 
 impl Release {

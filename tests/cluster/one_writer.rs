@@ -75,6 +75,12 @@ fn resuming_beside_a_live_coordinator_is_refused() {
     // What the coordinator knows nothing of may be run beside it.
     let other = folder.file("other.toml", &EXPERIMENT.replace("3000", "30"));
     assert!(folder.atoll(&["run", &other]).status.success());
+    // A finished run may be shown, but what is changed here the coordinator would not show.
+    assert!(folder.atoll(&["run", &other]).status.success());
+    refused(&folder.atoll(&["extend", "latest", "--generations", "60"]), first);
+    assert!(coordinator.command(&["cancel", &run]).status.success());
+    refused(&folder.atoll(&["resume", &run]), first);
+    refused(&folder.atoll(&["run", &folder.file("long.toml", &long())]), first);
 }
 
 #[test]

@@ -41,7 +41,7 @@ budget = { generations = 4 }
 sweep = { repeats = 100, axis = [{ keys = ["algorithm.population"], values = [6, 8] }] }
 "#;
 
-/// Two experiments of one epoch each, of which one takes the champions of the other: a job lies between them.
+/// Two experiments of one epoch each; one takes the champions of the other: a job lies between them.
 const STUDY: &str = r#"
 name = "fuzz-study"
 problem = { kind = "onemax", length = 20 }
@@ -52,7 +52,7 @@ budget = { generations = 2 }
 guests = "first"
 "#;
 
-/// A call: its name, and its messages, of which a stream has several.
+/// A call: its name, and its messages; a stream has several.
 type Call = (&'static str, Vec<Vec<u8>>);
 
 /// Calls that do not end what others are about.
@@ -181,7 +181,7 @@ impl Fuzzer {
     async fn submit(&self, text: &str, seed: u64) -> String {
         let (file, text) = ("fuzz.toml".to_owned(), text.to_owned());
         // The newest comes first: what is left of earlier runs holds up none of their jobs.
-        let (seed, priority) = (Some(seed), seed as i32);
+        let (seed, priority) = (Some(seed), Some(seed as i32));
         let request = v1::SubmitRequest { file, text, seed, priority, ..Default::default() };
         self.ask::<v1::SubmitReply>("Operator/Submit", &request).await.run
     }

@@ -204,7 +204,7 @@ fn the_viewers_token_of_certs_looks_and_changes_nothing() {
     assert_eq!(text(&listed.stdout), "[]\n", "{listed:?}");
     let file = secrets.folder.file("quick.toml", EXPERIMENT);
     let rejected = secrets.operator(&coordinator.url(), &with(&[&["submit", &file], &viewer]));
-    expect(&rejected, "an operator's token, found one with another right");
+    expect(&rejected, "an operator's token, found one with another permission");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn wrong_tokens_are_refused_for_good() {
     }
     let as_worker = with(&[&TRUSTING, &["--token-file", "own/operator.token"]]);
     let worker = secrets.refused_worker(&url, &as_worker, &vec![]);
-    expect(&worker, "expected a worker's token, found one with another right");
+    expect(&worker, "expected a worker's token, found one with another permission");
     let insecure =
         secrets.refused_worker("http://192.0.2.1:7440", &["--token-file", "own/worker.token"], &vec![]);
     expect(&insecure, "the token would be sent unencrypted");
@@ -234,7 +234,7 @@ fn wrong_tokens_are_refused_for_good() {
         [&["submit", file.as_str()][..], &["cancel", "any"], &["pause", "any"], &["runs"], &["watch", "any"]]
     {
         let refused = secrets.operator(&url, &with(&[command, &with_workers_token]));
-        expect(&refused, "an operator's token, found one with another right");
+        expect(&refused, "an operator's token, found one with another permission");
     }
     let without = secrets.operator(&url, &with(&[&["submit", &file], &TRUSTING]));
     expect(&without, "an operator's token, found none");

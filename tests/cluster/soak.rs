@@ -55,7 +55,7 @@ impl Dice {
 /// A cluster under faults, and how many of each kind it has had.
 struct Soak {
     folder: Folder,
-    /// Two, of which one has the store.
+    /// Two; one has the store.
     coordinators: Vec<Coordinator>,
     active: usize,
     /// One before each coordinator.
@@ -172,17 +172,20 @@ impl Soak {
         self.words().matches("cannot be written").count()
     }
 
-    /// Starts coordinators again that have ended, as a supervisor would, until one of them has the store.
+    /// Starts a coordinator again if it has ended, as a supervisor would.
+    fn start_again(&mut self, at: usize) {
+        if self.coordinators[at].has_ended() {
+            let ended = self.coordinators.remove(at);
+            self.said += &ended.said();
+            self.coordinators.insert(at, ended.again());
+        }
+    }
+
+    /// Starts coordinators again until one of them has the store.
     fn supervise(&mut self) {
         let before = self.active;
         wait_until("a coordinator that has the store", || {
-            for at in 0..self.coordinators.len() {
-                if self.coordinators[at].has_ended() {
-                    let ended = self.coordinators.remove(at);
-                    self.said += &ended.said();
-                    self.coordinators.insert(at, ended.again());
-                }
-            }
+            (0..self.coordinators.len()).for_each(|at| self.start_again(at));
             let ready: Vec<usize> = (0..2).filter(|&at| is_ready(&self.coordinators[at])).collect();
             self.active = ready.first().copied().unwrap_or(self.active);
             ready.len() == 1
@@ -222,7 +225,11 @@ impl Soak {
                 self.coordinators[self.active].process.0.kill().unwrap();
                 if self.dice.roll(2) == 0 {
                     let standby = 1 - self.active;
-                    wait_until("the standby to take over", || is_ready(&self.coordinators[standby]));
+                    // One that has lost the store ends itself, sometimes only now: then nobody else is there.
+                    wait_until("the standby to take over", || {
+                        self.start_again(standby);
+                        is_ready(&self.coordinators[standby])
+                    });
                 }
                 Some(("coordinators killed", 1))
             }

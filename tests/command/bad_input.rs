@@ -285,6 +285,10 @@ fn mistakes_in_studies() {
     // Guests whose genes are no genes of their hosts.
     let strangers = "[study.one]\nproblem = { kind = \"onemax\", length = 16, symbols = 9 }\n[study.two]\nguests = \"one\"";
     refused(study(strangers), &["wrong.toml:11:", "guests"]);
+    // Networks of different shapes have no weights in common.
+    let evolved = "algorithm = { kind = \"es\" }\nbudget = { generations = 2 }\nproblem.kind = \"checkers\"";
+    let shapes = format!("{evolved}\n[study.one]\nproblem.shape = \"wide\"\n[study.two]\nguests = \"one\"\n");
+    refused(format!("name = \"shapes\"\n{shapes}"), &["wrong.toml:8:", "5048 genes", "10095 genes"]);
 }
 
 /// An unfinished run with checkpoints inside epochs.
@@ -453,6 +457,52 @@ fn a_store_that_cannot_be() {
         place.run(&[command, "--store", "missing"]).expect_error(1, &["missing"]);
         assert!(!place.path().join("missing").exists(), "reading creates nothing");
     }
+}
+
+/// What a newcomer mistypes: the message says what was meant, or what to do.
+#[test]
+fn mistakes_are_named() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    place.write("mine.toml", SMALL.replace("name = \"small\"", "name = \"mine\"").replace("20", "25"));
+    let not_run = "mine.toml has not been run: run it with `atoll run mine.toml`";
+    place.run(&["report", "mine.toml"]).expect_error(1, &[not_run]);
+    let run =
+        place.json(&["run", "small.toml", "--label", "paper", "--json"])["run"].as_str().unwrap().to_owned();
+    let meant = format!("did you mean `{run}`?");
+    for (call, code, said) in [
+        (&["report", "mine.toml"][..], 1, not_run),
+        (&["report", "Smal"], 1, &meant),
+        (&["report", "SMAL"], 1, &meant),
+        (&["report", "lates"], 1, "did you mean `latest`?"),
+        (&["verify", "latestt"], 1, "did you mean `latest`?"),
+        (&["verify", "../escape"], 2, "expected a run id"),
+        (&["bench", "nosuch"], 2, "there is no bench `nosuch`; `atoll bench --list` lists"),
+        (&["bench", "checkers.pertf"], 2, "did you mean `checkers.perft`?"),
+        (&["restore", "nope", "--store", "restored"], 1, "no backup in `nope`"),
+        (&["analyse", "nope.pdn", "material"], 78, "file not found: nope.pdn"),
+        (&["level", "study", "nope.json"], 78, "file not found: nope.json"),
+        (&["ratings", "small"], 2, "is a run of the problem `onemax`, not `checkers`"),
+        (&["play", "material", "--history"], 2, "unexpected argument '--history'"),
+    ] {
+        place.run(call).expect_error(code, &[said]);
+    }
+    let program = env!("CARGO_BIN_EXE_atoll");
+    let shown = place.run(&["level", "show", program]);
+    assert!(shown.stderr.contains("expected text (UTF-8)"), "{shown:?}");
+    let unlabelled = place.run(&["label", &run, "--remove", "papr"]);
+    assert!(
+        unlabelled.expect(0).stderr.contains("has no label `papr`; did you mean `paper`?"),
+        "{unlabelled:?}"
+    );
+    let refused = place.run(&["extend", &run, "--target-fitness", "300"]);
+    refused.expect_error(2, &["budget.target_fitness: expected another limit", "(add `generations`"]);
+    assert!(!refused.stderr.contains("the new budget"), "{refused:?}");
+    let listed = place.run(&["bench", "--list"]);
+    assert!(listed.expect(0).stdout.lines().count() > 5, "{listed:?}");
+    let listed = crate::support::finish(place.command(&["runs", "--json"]).env("ATOLL_STORE", ""));
+    let created = listed.expect(0).json()[0]["created"].as_str().unwrap().to_owned();
+    assert!(created.ends_with('Z') && created.contains('T'), "{created}");
 }
 
 #[test]

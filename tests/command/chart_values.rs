@@ -9,12 +9,19 @@ use std::process::Command;
 fn other_settings_are_those_of_the_command_and_keep_their_values() {
     let folder = tempfile::tempdir().unwrap();
     let values = folder.path().join("values.yaml");
-    std::fs::write(&values, "coordinator: { settings: { audit: 0.05, max_runs: 2000000, log: debug } }\n")
-        .unwrap();
+    std::fs::write(
+        &values,
+        "coordinator: { settings: { audit: 0.05, max_runs: 2000000, log: 'info,h2=debug' } }\n\
+         batch: { activeDeadlineSeconds: 1209600, ttlSecondsAfterFinished: 2000000 }\n",
+    )
+    .unwrap();
     let manifests = expect_success(&helm(&["template", "release", "atoll", "-f", values.to_str().unwrap()]));
     let config = block(&manifests, "coordinator.toml").unwrap();
-    for line in ["audit = 0.05", "max_runs = 2000000", "log = \"debug\""] {
+    for line in ["audit = 0.05", "max_runs = 2000000", "log = \"info,h2=debug\""] {
         assert!(config.lines().any(|written| written == line), "{line}: {config}");
+    }
+    for line in ["  activeDeadlineSeconds: 1209600", "  ttlSecondsAfterFinished: 2000000"] {
+        assert_eq!(manifests.lines().filter(|written| *written == line).count(), 2, "{line}");
     }
     // Every setting is a value of the chart or one of `settings`, and none is both.
     let schema = std::fs::read_to_string(root().join("deploy/helm/atoll/values.schema.json")).unwrap();
@@ -120,6 +127,7 @@ fn common_values() -> Vec<(String, String)> {
         json("coordinator.logFormat", "\"text\""),
         json("service.type", "\"NodePort\""),
         json("service.annotations", r#"{"service-annotation":"x"}"#),
+        json("networkPolicy.ingress", r#"[{"from":[{"ipBlock":{"cidr":"10.9.8.0/24"}}]}]"#),
         json("networkPolicy.workerEgress", r#"[{"ports":[{"port":3128}]}]"#),
         json("networkPolicy.coordinatorEgress", r#"[{"ports":[{"port":8443}]}]"#),
         json("monitoring.serviceMonitor", "true"),
@@ -202,6 +210,7 @@ fn variants() -> [Vec<(String, String)>; 4] {
             json("store.s3.endpoint", "\"http://minio:9000\""),
             json("store.s3.allowHttp", "true"),
             json("tls.issuerRef", r#"{"name":"my-issuer"}"#),
+            json("tls.hosts", r#"["atoll.example"]"#),
             json("coordinator.replicas", "2"),
             json("coordinator.takeoverAfter", "\"9s\""),
             json("workers.autoscaling.enabled", "true"),
@@ -372,6 +381,19 @@ fn mistakes_in_values_are_refused() {
             "coordinator.settings.audit: expected auto, or a share from 0 to 1, found `2`",
         ),
         ("workers.settings.threads=-1", "workers.settings.threads"),
+        (
+            "coordinator.serviceAccount.create=true,coordinator.serviceAccount.name=one,\
+             workers.serviceAccount.create=true,workers.serviceAccount.name=one",
+            "workers.serviceAccount.create: expected false, as coordinator.serviceAccount creates `one` for both",
+        ),
+        (
+            "coordinator.settings.viewer_token_file=/run/atoll/tokens/viewer",
+            "coordinator.settings.viewer_token_file: expected tokens.existingSecret beside it",
+        ),
+        ("experiment=a\n# b\u{2028}c", "experiment: expected text, found a control character"),
+        ("experiment=a\u{85}", "a byte order mark in line 1"),
+        ("coordinator.settings.log=loud", "coordinator.settings.log"),
+        ("workers.settings.log=warning", "workers.settings.log"),
         ("workers.terminationGracePeriodSeconds=14", "workers.terminationGracePeriodSeconds"),
         ("coordinator.terminationGracePeriodSeconds=14", "coordinator.terminationGracePeriodSeconds"),
         ("workers.autoscaling.minReplicas=0", "workers.autoscaling.minReplicas"),
@@ -418,7 +440,8 @@ fn every_setting_is_told_with_its_default() {
             let value = rest.strip_suffix(" # default").unwrap();
             let text = value.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
             let default = text.unwrap_or(value);
-            assert!(table.contains(&format!("\n| `{key}` | `{default}` |")), "{role}: {line}");
+            let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+            assert!(table.contains(&format!("\n| `{key}` | {default} |")), "{role}: {line}");
         }
         assert_eq!(table.matches("\n| `").count(), printed.lines().count(), "{role} has other settings");
     }

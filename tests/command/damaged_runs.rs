@@ -111,6 +111,34 @@ fn results_that_were_deleted_from_a_finished_run_are_not_recomputed_silently() {
     }
 }
 
+/// As a restored copy may leave it: a name that is a file in one store may be a folder in another.
+#[test]
+fn a_file_in_the_place_of_the_journal_is_moved_out_of_its_way() {
+    let place = golden();
+    let digest = place.json(&["resume", RUN, "--json"])["digest"].as_str().unwrap().to_owned();
+    let events = place.store().join("runs").join(RUN).join("events");
+    std::fs::remove_dir_all(&events).unwrap();
+    std::fs::write(&events, "no folder").unwrap();
+    is_refused_and_repaired(&place, RUN, &digest);
+    let dropped = files(&place, RUN, "dropped");
+    assert!(dropped.iter().any(|path| path.ends_with("events")), "{dropped:?}");
+}
+
+/// Nothing depends on an object with a name that no object has: a finished run needs not be resumed because of it.
+#[test]
+fn a_finished_run_from_which_a_stray_object_is_moved_stays_finished() {
+    let place = golden();
+    let stray = place.store().join("runs").join(RUN).join("commits/stray");
+    std::fs::write(&stray, "misdirected").unwrap();
+    let events = files(&place, RUN, "events").len();
+    let repaired = place.run(&["repair", RUN, "--yes"]);
+    assert!(repaired.expect(0).stderr.contains("repaired; no result was affected"), "{repaired:?}");
+    assert!(!stray.exists());
+    assert_eq!((state(&place, RUN), files(&place, RUN, "events").len()), ("finished".to_owned(), events));
+    assert_eq!(place.json(&["repair", RUN, "--json"])["needed"], false);
+    assert_eq!(place.json(&["verify", RUN, "--json"])["ok"], true);
+}
+
 #[test]
 fn a_finished_run_is_damaged_for_watch_as_it_is_for_runs() {
     let place = golden();

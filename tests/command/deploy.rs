@@ -371,7 +371,7 @@ fn a_standby_may_ask_the_active_coordinator_and_holds_up_neither_drains_nor_upgr
     assert!(alone.contains("HorizontalPodAutoscaler") && !fixed.contains("HorizontalPodAutoscaler"));
 }
 
-/// The pod templates of Jobs and the names of `ConfigMap`s, neither of which a cluster changes in place.
+/// The pod templates of Jobs and the names of `ConfigMap`s: a cluster changes neither in place.
 fn fixed_parts(manifests: &str) -> (Vec<&str>, Vec<&str>) {
     let templates = manifests.split(" template:\n").skip(1);
     let maps = manifests.split("kind: ConfigMap\nmetadata:\n  name: ").skip(1);
@@ -465,6 +465,15 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
     {
         explains(&server, &[change], "This batch exists with another experiment, image or settings");
     }
+    // Another batch would take its place, and its Jobs would be deleted.
+    for change in [
+        "mode=service",
+        "fullnameOverride=other",
+        "batch.kind=JobSet",
+        "batch.kind=Job,store.location=s3://b-1/x",
+    ] {
+        explains(&server, &[change], "This release has the batch `Job release-atoll-");
+    }
     // A claim that exists may grow, and stays after its release is uninstalled.
     let claim = batch.replace("  accessModes: [", "  storageClassName: fast\n  accessModes: [");
     let claim = claim.split("\n---\n").find(|text| text.contains("kind: PersistentVolumeClaim")).unwrap();
@@ -496,6 +505,9 @@ fn an_upgrade_keeps_secrets_and_explains_what_cannot_change() {
     let server = ApiServer::start(&jobset, true);
     assert!(expect_success(&server.upgrade(&["mode=batch"])).contains("kind: JobSet"));
     explains(&server, &["workers.replicas=9"], "This batch exists with another");
+    explains(&server, &["batch.kind=Jobs"], "This release has the batch `JobSet release-atoll`");
+    let other = jobset.replace("app.kubernetes.io/instance: release", "app.kubernetes.io/instance: another");
+    expect_success(&ApiServer::start(&other, true).upgrade(&["fullnameOverride=other,mode=service"]));
 
     // Secrets that are named have to be there, with what is read of them.
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kube-root-ca.crt\n";
@@ -559,6 +571,12 @@ fn the_notes_name_objects_that_exist() {
         ("batch.kind=Jobs", &["job release-atoll-worker", "pvc release-atoll-state"]),
         ("batch.kind=Job,store.location=s3://bucket/x", &["job release-atoll"]),
         ("mode=service", &["svc/release-atoll-coordinator", "secret release-atoll-tokens"]),
+        // What an operator needs is told in both modes.
+        ("batch.kind=Jobs", &["svc/release-atoll-coordinator", "secret release-atoll-tokens"]),
+        (
+            "mode=service,tls.clientAuth=true",
+            &["secret release-atoll-tls", "secret release-atoll-client-tls"],
+        ),
     ] {
         let flags = ["--dry-run=client", "--disable-openapi-validation", &kubeconfig, "--set", values];
         let shown = expect_success(&helm(&[&["install", "release", "atoll"], &flags[..]].concat()));
@@ -567,6 +585,12 @@ fn the_notes_name_objects_that_exist() {
             let pod: serde_json::Value = serde_json::from_str(pod.split('\'').next().unwrap()).unwrap();
             assert_eq!(pod["spec"]["securityContext"]["runAsUser"], 65532, "{values}");
         }
+        assert_eq!(
+            notes.contains("export ATOLL_TLS_CERT=client.crt"),
+            values.contains("clientAuth"),
+            "{notes}"
+        );
+        assert!(notes.contains("pods run the image atoll:0.1.0, which no registry has"), "{notes}");
         for object in named {
             let (kind, name) = object.split_once([' ', '/']).unwrap();
             let told = if kind == "pvc" { format!("claim {name}") } else { (*object).to_owned() };

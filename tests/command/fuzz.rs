@@ -185,6 +185,7 @@ fn settings() -> coordinator::CoordinatorSettings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        batch: String::new(),
         address: String::new(),
         takeover_after: None,
         reload: None,
@@ -223,7 +224,7 @@ async fn read_everything(store: &Store) {
         let text = store.read_text(&run::Place::Experiment.in_run(&run), 1 << 20).await;
         let plan = text.ok().and_then(|text| experiment::parse("experiment.toml", &text, None).ok());
         if let Some(plan) = plan.and_then(archipelago::cell::CellPlan::of) {
-            drop(run::jobs::StoredJobs::read(store, &run, plan).await.map(|jobs| jobs.state()));
+            drop(run::jobs::StoredJobs::read(store, &run, plan).await);
         }
         drop(run::repair::Repair::plan(store, &run).await.map(|repair| repair.is_needed()));
     }

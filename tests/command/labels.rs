@@ -100,6 +100,11 @@ fn damaged_labels_are_found_and_repaired_and_the_run_is_whole() {
             || asked.stderr.contains("labels/00000000000000000001"),
         "{asked:?}"
     );
+    assert!(asked.stdout.contains("no result is affected"), "{asked:?}");
+    let repaired = place.run(&["repair", &run, "--yes"]);
+    assert!(repaired.expect(0).stderr.contains("repaired; no result was affected"), "{repaired:?}");
+    assert_eq!(place.json(&["runs", "--json"])[0]["state"], "finished", "it is not opened again");
+    assert_eq!(place.json(&["verify", &run, "--json"])["ok"], true);
     place.run(&["label", &run, "other"]).expect(0);
     assert_eq!(listed(&place, &[]), [(run, json!(["other", "paper"]))]);
 }

@@ -135,9 +135,20 @@ fn commands_that_need_a_cluster_name_what_the_chart_makes() {
                     "{line}"
                 );
             }
-            ["kubectl", "get", "secret", name, "-o", path, "|", "base64", "-d"] => {
-                let key = path.strip_prefix("jsonpath={.data.").unwrap().trim_end_matches('}');
+            ["kubectl", "get", "secret", name, "-o", path, "|", "base64", "-d", ..] => {
+                let key =
+                    path.strip_prefix("jsonpath={.data.").unwrap().trim_end_matches('}').replace('\\', "");
                 assert!(has(&batch, "Secret", name) && batch.contains(&format!("\n  {key}: ")), "{line}");
+            }
+            ["kubectl", "port-forward", service, ports @ .., "&"] => {
+                assert!(has(&batch, "Service", service.strip_prefix("svc/").unwrap()), "{line}");
+                assert!(ports.iter().all(|port| batch.contains(&format!("port: {port},"))), "{line}");
+            }
+            ["export", variables @ ..] => {
+                let help = output(Command::new(env!("CARGO_BIN_EXE_atoll")).args(["cancel", "--help"]));
+                let help = expect_success(&help);
+                let mut names = variables.iter().map(|variable| variable.split_once('=').unwrap().0);
+                assert!(names.all(|name| help.contains(&format!("{name}="))), "{line}: {help}");
             }
             ["docker", "build", ..] => assert!(root().join(flag(&words, "-f")).is_file(), "{line}"),
             // The flags of our own are compared in `documentation.rs`; the others name nothing of ours.

@@ -54,7 +54,7 @@ fn hints_captures_undo_and_mistakes_are_explained() {
     assert!(ask(&mut terminal, "11-22").contains("you can play"));
     assert!(ask(&mut terminal, "undo").contains("nothing to take back"));
     let hint = ask(&mut terminal, "hint");
-    assert!(hint.contains("Atoll would play ") && hint.contains("depth 4"), "{hint}");
+    assert!(hint.contains("Atoll would play ") && hint.contains("4 plies"), "{hint}");
     assert!(ask(&mut terminal, "eval").contains("Evaluation for your side: "));
     assert!(ask(&mut terminal, "moves").contains("9-13"));
     let before = ask(&mut terminal, "11-15");

@@ -171,7 +171,7 @@ plain = {}
     let files = written(&place.run(&["report", "sweep.toml"]));
     let page = read(&place, &files[0]);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains("<script>alert"));
-    assert!(page.contains("problem.turns") && page.contains("The best walks"));
+    assert!(page.contains("problem.turns") && page.contains("The best paths"));
     let cells = read(&place, files.iter().find(|file| file.ends_with("cells.csv")).unwrap());
     assert_eq!(cells.lines().count(), 1 + 3 * 2 * 2);
     let object = place.json(&["report", "sweep.toml", "--json"]);
@@ -199,7 +199,7 @@ fn a_study_that_was_begun_is_reported_as_far_as_it_goes() {
     std::fs::remove_dir_all(&third).unwrap();
     let id = third.file_stem().unwrap().to_str().unwrap().to_owned();
     place.write("never.toml", study.replace("generations = 20", "generations = 30"));
-    place.run(&["report", "never.toml"]).expect_error(1, &["no run `"]);
+    place.run(&["report", "never.toml"]).expect_error(1, &["never.toml has not been run"]);
     let object = place.json(&["report", "study.toml", "--json"]);
     assert_eq!(object["runs"].as_array().unwrap().len(), 2);
     assert!(object["missing"][0].as_str().unwrap().contains("`three`"), "{object}");
@@ -237,6 +237,33 @@ retention = { milestones = 1 }
     std::fs::write(&states[2], b"nonsense").unwrap();
     let damage = place.json(&["report", &run, "--json"])["damage"].clone();
     assert_eq!(damage.as_array().map(Vec::len), Some(1), "{damage}");
+}
+
+#[test]
+fn the_winner_of_the_round_robin_leads_a_report_of_checkers() {
+    let place = Place::new();
+    place.write(
+        "players.toml",
+        r#"
+name = "players"
+problem = { kind = "checkers", depth = 1, games = 1, draw = { moves = 20 } }
+algorithm = { kind = "es", parents = 3, offspring = 3 }
+islands = { count = 3, topology = "isolated" }
+budget = { generations = 3 }
+"#,
+    );
+    place.run(&["run", "players.toml"]).expect(0);
+    written(&place.run(&["report", "players.toml", "--to", "page"]));
+    let text = read(&place, "page/report.md");
+    let table = text.lines().skip_while(|line| !line.starts_with("| island | score |"));
+    let cells: Vec<Vec<&str>> =
+        table.skip(2).take(3).map(|row| row.split('|').map(str::trim).collect()).collect();
+    let score = |row: &Vec<&str>| row[2].parse::<f64>().unwrap();
+    assert!(score(&cells[0]) >= score(&cells[1]) && score(&cells[1]) >= score(&cells[2]), "{cells:?}");
+    let winner = cells[0][1];
+    let lead = format!("The champion of island {winner}, winner of the round robin of champions, scores ");
+    assert!(text.lines().nth(2).unwrap().starts_with(&lead), "{text}");
+    assert!(text.contains(&format!("/{winner} material")), "the next steps name it too");
 }
 
 #[test]

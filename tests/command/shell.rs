@@ -38,6 +38,9 @@ fn manual_pages_are_written_for_every_command() {
     for command in ["run", "verify", "coordinator", "checkers-match", "tournament-page"] {
         let text = page(&format!("atoll-{command}.1"));
         assert!(text.contains(".TH ") && text.contains(".SH OPTIONS"), "{command}");
+        // Unfilled: each example stays on a line of its own.
+        assert!(text.contains("\n.SH EXAMPLES\n.nf\n  atoll ") && text.contains("\n.fi\n"), "{command}");
+        assert!(!text.contains(".SH EXTRA"), "{command}");
     }
     // Where `groff` is installed, it reads every page without a warning.
     if has("groff") {
@@ -57,5 +60,7 @@ fn manual_pages_are_written_for_every_command() {
         let shown =
             crate::support::finish(man.env("MANPAGER", "cat").env("MANWIDTH", "80").env("LC_ALL", "C"));
         assert!(shown.expect(0).stdout.contains("recompute"), "{shown:?}");
+        let is_alone = |line: &str| line.trim() == "atoll verify latest  check the newest run";
+        assert!(shown.stdout.lines().any(is_alone), "{shown:?}");
     }
 }

@@ -102,6 +102,11 @@ fn a_tournament_is_played_and_told() {
     for outside in ["http:", "https:", " src=", "@import", "url("] {
         assert!(!page.contains(outside), "it needs nothing else: {outside}");
     }
+    let titles = page.matches(", opening ").count();
+    assert!(
+        titles > 0 && !page.contains("of the deck"),
+        "an opening has the number of a list, not of the deck"
+    );
     for told in ["likely stronger", "1½", "Some games of the strongest", "How games ended", "digest"] {
         assert!(page.contains(told), "{told}");
     }

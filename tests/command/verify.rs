@@ -95,6 +95,39 @@ fn asynchronous_runs_can_be_verified() {
     assert_eq!(found["recomputed"], found["epochs"]);
 }
 
+/// Checkpoints are deleted, and records are added, while they are read.
+#[test]
+fn a_run_that_is_worked_on_is_never_called_damaged() {
+    let place = Place::new();
+    let text = r#"
+        name = "busy"
+        problem = { kind = "onemax", length = 16, work = 3000 }
+        algorithm = { kind = "ga", population = 20 }
+        islands = { count = 4 }
+        migration = { interval = 5 }
+        budget = { generations = 100000000 }
+        checkpoint = { every = 1 }
+        retention = { keep = 2 }
+        "#;
+    place.write("busy.toml", text);
+    let run = place.start(&["run", "busy.toml", "--threads", "1"]);
+    until("something is stored", || !place.kept().is_empty());
+    let verified = place.run(&["verify", "busy"]);
+    verified.expect_error(75, &["works on run `busy-", "verify it when it has stopped"]);
+    run.signal("INT");
+    run.finish().expect(130);
+    place.run(&["verify", "busy"]).expect(0);
+    // The store of workers is locked by their coordinator, for all of its runs.
+    let mut run = place.start(&["run", "busy.toml", "--workers", "1", "--fresh"]);
+    run.wait_for("run busy-");
+    for _ in 0..6 {
+        let verified = place.run(&["verify", "latest", "--json"]);
+        assert!(matches!(verified.status.code(), Some(0 | 75)), "{verified:?}");
+    }
+    run.signal("INT");
+    run.finish().expect(130);
+}
+
 #[test]
 fn every_flipped_bit_is_found() {
     let (place, run) = small_run_of(6);
@@ -301,4 +334,33 @@ fn sweeps_can_be_verified() {
     *bytes.last_mut().expect("it is not empty") ^= 1;
     std::fs::write(&cell, bytes).expect("it can be altered");
     finds(&place, &run, &cell);
+}
+
+#[test]
+fn a_part_with_another_budget_than_its_study_is_found() {
+    let place = Place::new();
+    let study = r#"
+        name = "pair"
+        problem = { kind = "onemax", length = 16 }
+        algorithm = { kind = "ga", population = 12 }
+        islands = { count = 1 }
+        budget = { generations = 4 }
+        study = { first = {}, second = { seed = 5 } }
+    "#;
+    place.write("pair.toml", study);
+    let run = place.json(&["run", "pair.toml", "--json"])["run"].as_str().expect("a run").to_owned();
+    verify(&place, &run).expect(0);
+    // Earlier versions extended a part that was open.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let location = store::Location::Folder(place.store());
+        let store = store::Store::open_at(&location).await.expect("a store");
+        let part = run::RunId::new(format!("{run}.second")).expect("a part");
+        let (mut journal, _) =
+            run::Journal::open::<run::RunEvent>(&store, &part, store::Nonce(1)).await.expect("its journal");
+        let budget = r#"{"generations":9}"#.to_owned();
+        journal.append(&run::RunEvent::Extended { budget, complete: 4, at: 1 }).await.expect("it is written");
+    });
+    let verified = verify(&place, &run);
+    assert!(verified.stdout.contains("another budget than the study's file has"), "{verified:?}");
 }

@@ -244,5 +244,5 @@ fn every_change_of_an_unfinished_run_and_its_checkpoint_is_found() {
     assert_eq!(checkpoints.count(), 1);
     let others = |place: &Place| matches!(place, Place::Checkpoint { .. } | Place::Event(_));
     all_are_found(&folder, "small", others, 20);
-    assert_eq!(folder.json(&["verify", "small", "--json"])["state"], "unfinished");
+    assert_eq!(folder.json(&["verify", "small", "--json"])["state"], "stopped");
 }

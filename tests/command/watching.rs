@@ -1,6 +1,6 @@
 //! What people see of a run in progress: the progress line, `watch`, `logs` and a worker, in a real terminal.
 
-use crate::support::Place;
+use crate::support::{Place, until};
 use crate::terminal::{Screen, Terminal};
 
 /// Continues until it is stopped.
@@ -59,6 +59,49 @@ fn a_run_shows_when_its_budget_ends_and_takes_the_line_away() {
     assert!(logs.expect(0).stderr.contains("no process works on"), "{logs:?}");
     let listed = place.json(&["runs", "--json"]);
     assert_eq!(listed[0]["state"], "stopped");
+}
+
+/// One island has recorded epochs, and another one has not yet.
+#[test]
+fn a_stopped_run_stands_alike_wherever_it_is_shown() {
+    let place = Place::new();
+    let text = r#"
+        name = "uneven"
+        problem = { kind = "onemax", length = 16, work = 20000 }
+        algorithm = { kind = "ga", population = 4 }
+        migration = { interval = 5 }
+        budget = { generations = 100000000 }
+        checkpoint = { every = 1 }
+        [islands]
+        count = 2
+        topology = "isolated"
+        [[islands.override]]
+        islands = [1]
+        algorithm = { kind = "ga", population = 8000 }
+        "#;
+    place.write("uneven.toml", text);
+    let running = place.start(&["run", "uneven.toml", "--threads", "2"]);
+    until("an island has recorded an epoch", || {
+        place.kept().first_key_value().is_some_and(|(_, &generation)| generation >= 10)
+    });
+    running.signal("INT");
+    running.finish().expect(130);
+    let listed = place.json(&["runs", "--json"])[0].clone();
+    let watched = place.run(&["watch", "latest", "--json"]);
+    let watched = watched.expect(1).json();
+    let reported = place.json(&["report", "latest", "--json"]);
+    for found in [&listed, &watched, &reported] {
+        assert_eq!(found["generations"], 0, "{found}");
+        assert_eq!(found["best_fitness"], listed["best_fitness"], "{found}");
+    }
+    assert!(listed["best_fitness"].is_number(), "{listed}");
+    assert_eq!(watched["evaluations"], reported["evaluations"]);
+    for state in [&listed["state"], &watched["state"], &place.json(&["verify", "latest", "--json"])["state"]]
+    {
+        assert_eq!(state, "stopped");
+    }
+    let explained = place.run(&["explain", "latest"]);
+    assert!(explained.expect(0).stdout.contains("is stopped"), "{explained:?}");
 }
 
 #[test]
@@ -120,7 +163,7 @@ fn a_run_in_worker_processes_is_watched_too() {
 fn a_worker_in_a_terminal_shows_what_it_waits_for() {
     let place = Place::new();
     let mut terminal = Terminal::start(&place, &["worker", "--coordinator", "http://127.0.0.1:9"]);
-    terminal.wait_for(&["the coordinator does not answer; trying again"]);
+    terminal.wait_for(&["the coordinator does not respond; trying again"]);
     terminal.signal("INT");
     terminal.wait_for(&["asked to stop before a coordinator had answered"]);
     assert_eq!(terminal.ended(), Some(130));

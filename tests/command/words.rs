@@ -9,9 +9,10 @@ use std::process::Command;
 const PHRASES: &str = "tests/data/words.txt";
 /// Words that texts for users do without: they hide a person or a thing that has a name.
 const WORDS: &str = "tests/data/words-docs.txt";
-/// The texts for users, beside those in `docs`.
-const TEXTS: [&str; 5] =
-    ["README.md", "ARCHITECTURE.md", "SECURITY.md", "deploy/README.md", "deploy/helm/atoll/README.md"];
+/// The texts for users: these files, and those of these endings in these folders.
+const TEXTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md"];
+const FOLDERS: [&str; 3] = ["docs/", "deploy/", "examples/"];
+const ENDINGS: [&str; 5] = [".md", ".toml", ".txt", ".yaml", ".json"];
 
 #[test]
 fn no_text_uses_the_phrases_that_were_given_up() {
@@ -19,12 +20,9 @@ fn no_text_uses_the_phrases_that_were_given_up() {
     let phrases = fs::read_to_string(root.join(PHRASES)).unwrap().to_lowercase();
     let phrases: Vec<&str> = phrases.lines().filter(|line| !line.is_empty()).collect();
     assert!(phrases.len() >= 20, "{} phrases", phrases.len());
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().unwrap();
-    assert!(listed.status.success(), "{listed:?}");
-    let listed = String::from_utf8(listed.stdout).unwrap();
     let mut searched = 0;
     let mut found = vec![];
-    for name in listed.split('\0').filter(|name| !name.is_empty() && *name != PHRASES) {
+    for name in listed(root).iter().filter(|name| *name != PHRASES) {
         // Pictures and stored objects are no texts; a file may be gone from the working tree.
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
         searched += 1;
@@ -35,6 +33,14 @@ fn no_text_uses_the_phrases_that_were_given_up() {
     }
     assert!(searched > 300, "only {searched} files were searched");
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// The names of all files of the repository.
+fn listed(root: &Path) -> Vec<String> {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output().unwrap();
+    assert!(listed.status.success(), "{listed:?}");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    listed.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// A text in small letters without what separates lines: the marks of comments, quotes and lists, and the backslashes of
@@ -69,14 +75,19 @@ fn documentation_and_help_name_what_they_mean() {
     let words = fs::read_to_string(root.join(WORDS)).unwrap();
     let words: Vec<&str> = words.lines().filter(|line| !line.is_empty()).collect();
     assert!(words.len() >= 10, "{} words", words.len());
-    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let files = TEXTS.iter().map(|name| root.join(name)).chain(docs);
-    let mut texts: Vec<(String, String)> =
-        files.map(|path| (path.display().to_string(), fs::read_to_string(path).unwrap())).collect();
+    let is_text = |name: &str| {
+        let is_inside = FOLDERS.iter().any(|folder| name.starts_with(folder));
+        TEXTS.contains(&name) || is_inside && ENDINGS.iter().any(|ending| name.ends_with(ending))
+    };
+    let mut texts: Vec<(String, String)> = listed(root)
+        .into_iter()
+        .filter(|name| is_text(name))
+        .filter_map(|name| Some((fs::read_to_string(root.join(&name)).ok()?, name)))
+        .map(|(text, name)| (name, text))
+        .collect();
     let documents = texts.len();
     help(&[], &mut texts);
-    assert!(documents > 15 && texts.len() > documents + 40, "{documents} documents, {} texts", texts.len());
+    assert!(documents > 80 && texts.len() > documents + 40, "{documents} documents, {} texts", texts.len());
     let found = |(name, text): &(String, String)| {
         let text = prose(text);
         let found = words.iter().filter(|word| text.contains(&format!(" {word} ")));
@@ -84,6 +95,40 @@ fn documentation_and_help_name_what_they_mean() {
     };
     let found: Vec<String> = texts.iter().flat_map(found).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// How far a search looks has one unit.
+#[test]
+fn depth_is_in_plies_in_options_and_keys() {
+    let mut texts = vec![];
+    help(&[], &mut texts);
+    let mut options = 0;
+    for (name, text) in &texts {
+        // An option's description ends where the next option begins.
+        let listed = text.split_once("\nOptions:").map_or("", |(_, listed)| listed);
+        for described in listed.split("depth <").skip(1) {
+            let described = described.split("\n  -").next().unwrap().split("\n      -").next().unwrap();
+            assert!(described.to_lowercase().contains("plies"), "{name}: {described}");
+            options += 1;
+        }
+    }
+    assert!(options >= 8, "{options} options");
+    let schema = Command::new(env!("CARGO_BIN_EXE_atoll")).arg("schema").output().expect("atoll starts");
+    let mut keys = vec![];
+    depths(&serde_json::from_slice(&schema.stdout).unwrap(), &mut keys);
+    assert!(keys.len() >= 5, "{keys:?}");
+    assert!(keys.iter().all(|described| described.contains("Plies")), "{keys:?}");
+}
+
+/// The descriptions of all keys `depth` of a schema.
+fn depths(schema: &serde_json::Value, found: &mut Vec<String>) {
+    let described = &schema["properties"]["depth"]["description"];
+    found.extend(described.as_str().map(str::to_owned));
+    match schema {
+        serde_json::Value::Object(fields) => fields.values().for_each(|value| depths(value, found)),
+        serde_json::Value::Array(items) => items.iter().for_each(|value| depths(value, found)),
+        _ => {}
+    }
 }
 
 /// The help of a command and of all commands below it.

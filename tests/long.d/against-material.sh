@@ -37,7 +37,7 @@ done
     echo "|---|---|---|---|"
     printf '%s' "$rows"
     echo
-    echo "Each champion against the material player (equal counts are told apart at random, by seed), 156 openings with"
+    echo "Each champion against the material player (equal counts are ordered at random, by seed), 156 openings with"
     echo "colours swapped. The interval is that of 95 % confidence, judged by pairs of games; pooled over the seeds it is"
     echo "that of all pairs together."
     echo

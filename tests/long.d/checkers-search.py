@@ -43,7 +43,7 @@ def hub_depth(moves, seconds):
 
 
 def position_after(moves):
-    """The position after moves of which none captures, as FEN; the engine rejects illegal ones."""
+    """The position after moves without a capture, as FEN; the engine rejects illegal ones."""
     sides = {"B": set(range(1, 13)), "W": set(range(21, 33))}
     mover, other = "B", "W"
     for move in moves.split():

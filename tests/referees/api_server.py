@@ -37,6 +37,13 @@ for document in yaml.safe_load_all(open(sys.argv[1])):
         objects[f"{root}/namespaces/default/{plural(document['kind'])}/{name}"] = document
 
 
+collections = {}
+for version, kinds in KINDS.items():
+    root = "/api/v1" if version == "v1" else f"/apis/{version}"
+    for kind in kinds:
+        collections[f"{root}/namespaces/default/{plural(kind)}"] = kind
+
+
 def resources(version):
     known = [
         {"name": plural(kind), "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get", "list"]}
@@ -65,6 +72,9 @@ def answer(path):
         return resources("v1")
     if path.startswith("/apis/") and path[6:] in KINDS:
         return resources(path[6:])
+    if path in collections:
+        items = [found for place, found in objects.items() if place.rsplit("/", 1)[0] == path]
+        return {"kind": collections[path] + "List", "apiVersion": "v1", "metadata": {}, "items": items}
     return objects.get(path)
 
 

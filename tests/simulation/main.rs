@@ -62,7 +62,7 @@ budget = { generations = 90 }
 checkpoint = { every = 2 }
 "#;
 
-/// Two experiments of which one takes the champions of the other, and the tournament of what they evolve.
+/// Two experiments, one with the champions of the other, and the tournament of what they evolve.
 const STUDY: &str = r#"
 name = "study"
 algorithm = { kind = "es", parents = 2, offspring = 2 }

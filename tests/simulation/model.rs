@@ -540,7 +540,7 @@ impl Search {
     }
 }
 
-/// A run of which a first coordinator has taken a number of results, of four; it is about to write the last of them.
+/// A first coordinator has taken this number of the four results of a run, and is about to write the last of them.
 fn beginning(results: usize) -> Vec<Action> {
     let start = [Action::Start(0), Action::ArriveAll(0)];
     let written = [Action::Acquire(0), Action::Deliver(0), Action::ArriveAll(0)].repeat(results - 1);

@@ -105,6 +105,7 @@ pub(crate) fn settings(nonce: u128, scenario: &Scenario) -> CoordinatorSettings 
         version: "simulated".to_owned(),
         exit_when_done: false,
         revive: false,
+        batch: String::new(),
         give_up_after: None,
         address: String::new(),
         takeover_after: None,

@@ -77,7 +77,7 @@ fn cost(place: &Place, threads: &str) -> Cost {
     Cost { wall, own, others: (cpu_of_everybody() - everybody - own).max(0.0), busiest }
 }
 
-/// How much faster two threads are than one, on processors of which others leave us a part.
+/// How much faster two threads are than one, where other processes use the processors too.
 ///
 /// One thread is counted in its own CPU time and two in what the clock says less the others' half: on a quiet machine
 /// this is the plain ratio of times, and a busy one does not make it fail. Where the others leave less than one

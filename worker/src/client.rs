@@ -2,6 +2,7 @@
 
 use crate::backoff::Backoff;
 use crate::connection_probe::ConnectionProbe;
+use crate::connector::CONNECTING;
 use crate::credentials::{CredentialError, Trust, root_cause};
 use bytes::Bytes;
 use proto::calls::WorkerCalls;
@@ -39,7 +40,7 @@ pub struct Identity {
     pub name: String,
     /// The version of the program.
     pub version: String,
-    /// How long to wait for a coordinator that does not answer; for ever if not given.
+    /// How long to wait for a coordinator that does not respond; for ever if not given.
     pub give_up_after: Option<Duration>,
     /// The seed of the jitter of retries.
     pub seed: u64,
@@ -50,8 +51,8 @@ pub struct Identity {
 /// Why a worker cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
-    /// The coordinator did not answer for too long.
-    #[error("the coordinator has not answered for {} s: {reason}", after.as_secs())]
+    /// The coordinator did not respond for too long.
+    #[error("the coordinator has not responded for {} s: {reason}", after.as_secs())]
     GaveUp {
         /// For how long.
         after: Duration,
@@ -87,8 +88,15 @@ pub fn endpoint(url: &str, trust: &Trust) -> Result<Endpoint, CredentialError> {
     }
     let endpoint = Endpoint::from_shared(url.to_owned())
         .map_err(|error| CredentialError::Url { url: url.to_owned(), reason: root_cause(&error) })?;
+    // What is no number would be taken for no port, and another one be called.
+    let authority = endpoint.uri().authority().map_or("", |authority| authority.as_str());
+    let names_port = authority.rsplit(['@', ']']).next().is_some_and(|host| host.contains(':'));
+    if names_port && endpoint.uri().port_u16().is_none() {
+        let reason = "its port is no number from 0 to 65535".to_owned();
+        return Err(CredentialError::Url { url: url.to_owned(), reason });
+    }
     let endpoint = endpoint
-        .connect_timeout(seconds(5))
+        .connect_timeout(CONNECTING)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(seconds(5))
         .keep_alive_timeout(seconds(5))
@@ -190,7 +198,7 @@ impl Client {
                     return;
                 }
                 Ok(Err(status)) => status.message().to_owned(),
-                Err(_) => "it did not answer in time".to_owned(),
+                Err(_) => "it did not respond in time".to_owned(),
             };
             if reason != known {
                 tracing::warn!(
@@ -355,7 +363,7 @@ impl Client {
                     return Ok(response);
                 }
                 Ok(Err(status)) => status,
-                Err(_) => Status::deadline_exceeded("it did not answer in time"),
+                Err(_) => Status::deadline_exceeded("it did not respond in time"),
             };
             match status.code() {
                 Code::Aborted if joins => {
@@ -446,20 +454,30 @@ impl Client {
 
     fn check_patience(&self, status: &Status) -> Result<(), CallError> {
         let after = self.heard().last.elapsed();
-        let reason = status.message().to_owned();
+        let reason = explained(status);
         // Logged the first time, and then every minute: so the log shows what the worker waits for.
         let minute = after.as_secs() / 60;
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.told.is_none_or(|told| told < minute) {
             heard.told = Some(minute);
             let seconds = after.as_secs();
-            tracing::warn!(reason, seconds, "the coordinator does not answer; trying again");
+            let coordinator = self.identity.look.as_ref().map(ConnectionProbe::address).unwrap_or_default();
+            tracing::warn!(coordinator, reason, seconds, "the coordinator does not respond; trying again");
         }
         drop(heard);
         match self.identity.give_up_after {
             Some(limit) if after >= limit => Err(CallError::GaveUp { after, reason }),
             _ => Ok(()),
         }
+    }
+}
+
+/// Why a call has failed, with the cause: refused, unreachable, or a name that is not found.
+fn explained(status: &Status) -> String {
+    let (message, cause) = (status.message(), root_cause(status));
+    match std::error::Error::source(status) {
+        Some(_) if !message.contains(&cause) => format!("{message}: {cause}"),
+        _ => message.to_owned(),
     }
 }
 

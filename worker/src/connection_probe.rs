@@ -62,6 +62,11 @@ impl ConnectionProbe {
         Ok(Self { address, tls: Some((Arc::new(config), name)) })
     }
 
+    /// The host and the port that are called.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The reason why there will never be a connection; none if there is no response, because then it is unknown.
     pub async fn distrust(&self) -> Option<String> {
         match &self.tls {

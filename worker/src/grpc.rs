@@ -1,6 +1,7 @@
 //! The calls of a worker over gRPC: bodies travel in chunks.
 
 use crate::credentials::{AuthorizedChannel, Bearer, Token};
+use crate::end_with_data::EndWithData;
 use bytes::Bytes;
 use proto::calls::WorkerCalls;
 use proto::chunks::{self, Assembly, ChunkError};
@@ -8,18 +9,22 @@ use proto::v1;
 use proto::v1::worker_client::WorkerClient;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
 /// The largest answer that is read: a grant names every packet that arrives.
 const LARGEST_ANSWER: usize = 32 << 20;
 
+/// What calls travel through.
+type Transport = EndWithData<AuthorizedChannel>;
+
 /// A connection to a coordinator, or to several of which one is active.
 pub struct Grpc {
     channels: Vec<Channel>,
     /// Those that the coordinator may know; while tokens are replaced, it may not know all of them yet, or any more.
     tokens: Vec<Token>,
-    /// Counts the coordinators that did not answer: the next call goes to the next one.
+    /// Counts the coordinators that did not respond: the next call goes to the next one.
     turn: AtomicUsize,
     /// Counts the tokens that were refused: the next call shows the next one.
     refused: AtomicUsize,
@@ -37,7 +42,7 @@ impl Grpc {
     }
 
     /// Makes a call. If its token is refused, the next one is shown at once, each of them at most once.
-    async fn call<T, F>(&self, call: impl Fn(WorkerClient<AuthorizedChannel>) -> F) -> Result<T, Status>
+    async fn call<T, F>(&self, call: impl Fn(WorkerClient<Transport>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
     {
@@ -59,12 +64,12 @@ impl Grpc {
         }
     }
 
-    /// Makes a call with this token. A coordinator that does not answer, or only stands by, is passed over: the next one is
+    /// Makes a call with this token. A coordinator that does not respond, or only stands by, is passed over: the next one is
     /// asked at once, each of them at most once.
     async fn call_with<T, F>(
         &self,
         token: Option<&Token>,
-        call: &impl Fn(WorkerClient<AuthorizedChannel>) -> F,
+        call: &impl Fn(WorkerClient<Transport>) -> F,
     ) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
@@ -100,14 +105,15 @@ impl Drop for Attempt<'_> {
     }
 }
 
-fn client(channel: Channel, token: Option<Token>) -> WorkerClient<AuthorizedChannel> {
-    WorkerClient::with_interceptor(channel, Bearer(token)).max_decoding_message_size(LARGEST_ANSWER)
+fn client(channel: Channel, token: Option<Token>) -> WorkerClient<Transport> {
+    let channel = EndWithData(InterceptedService::new(channel, Bearer(token)));
+    WorkerClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 #[tonic::async_trait]
 impl WorkerCalls for Grpc {
     async fn join(&self, request: v1::JoinRequest) -> Result<v1::JoinReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.join(request).await.map(Response::into_inner) }
         };
@@ -115,7 +121,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn acquire(&self, request: v1::AcquireRequest) -> Result<v1::AcquireReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.acquire(request).await.map(Response::into_inner) }
         };
@@ -123,7 +129,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.plan(request).await.map(Response::into_inner) }
         };
@@ -131,7 +137,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn fetch(&self, request: v1::FetchRequest, length: u64) -> Result<Bytes, Status> {
-        let fetch = |mut client: WorkerClient<AuthorizedChannel>| {
+        let fetch = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move {
                 let mut stream = client.fetch(request).await?.into_inner();
@@ -147,7 +153,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.renew(request).await.map(Response::into_inner) }
         };
@@ -162,7 +168,7 @@ impl WorkerCalls for Grpc {
         use v1::checkpoint_part::Part;
         let parts = std::iter::once(Part::Head(head)).chain(chunks::cut(&bytes).map(Part::Chunk));
         let parts: Vec<_> = parts.map(|part| v1::CheckpointPart { part: Some(part) }).collect();
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let parts = tokio_stream::iter(parts.clone());
             async move { client.checkpoint(parts).await.map(Response::into_inner) }
         };
@@ -178,7 +184,7 @@ impl WorkerCalls for Grpc {
         let chunks = chunks::cut_all(&bodies).into_iter().map(Part::Chunk);
         let parts = std::iter::once(Part::Head(head)).chain(chunks);
         let parts: Vec<_> = parts.map(|part| v1::CompletePart { part: Some(part) }).collect();
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let parts = tokio_stream::iter(parts.clone());
             async move { client.complete(parts).await.map(Response::into_inner) }
         };
@@ -186,7 +192,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.release(request).await.map(Response::into_inner) }
         };
@@ -194,7 +200,7 @@ impl WorkerCalls for Grpc {
     }
 
     async fn leave(&self, request: v1::LeaveRequest) -> Result<v1::LeaveReply, Status> {
-        let call = |mut client: WorkerClient<AuthorizedChannel>| {
+        let call = |mut client: WorkerClient<Transport>| {
             let request = request.clone();
             async move { client.leave(request).await.map(Response::into_inner) }
         };

@@ -8,7 +8,9 @@ mod backoff;
 mod cache;
 mod client;
 mod connection_probe;
+mod connector;
 mod credentials;
+mod end_with_data;
 mod gauge;
 mod grpc;
 mod held;
@@ -19,6 +21,7 @@ mod supply;
 
 pub use client::{CallError, Identity, REFUSED, endpoint};
 pub use connection_probe::ConnectionProbe;
+pub use connector::connect_lazy;
 pub use credentials::{AuthorizedChannel, Bearer, CredentialError, Token, Trust, check_token_is_safe};
 pub use gauge::{Gauge, Gauges};
 pub use grpc::Grpc;

@@ -30,7 +30,7 @@ pub(crate) type Engines = BTreeMap<String, EngineCommand>;
 /// Why a grant cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SupplyError {
-    /// The coordinator does not answer, or takes the grant back.
+    /// The coordinator does not respond, or takes the grant back.
     #[error(transparent)]
     Call(#[from] CallError),
     /// It sent invalid data.

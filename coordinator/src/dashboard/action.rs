@@ -23,7 +23,7 @@ struct Submission {
     #[serde(default)]
     seed: Option<u64>,
     #[serde(default)]
-    priority: i32,
+    priority: Option<i32>,
     #[serde(default)]
     fresh: bool,
 }
@@ -85,7 +85,11 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
     let body = if body.is_empty() { b"{}" } else { body };
     let bad =
         |error: serde_json::Error| HttpError::new(StatusCode::BAD_REQUEST, format!("expected JSON: {error}"));
-    serde_json::from_slice(body).map_err(bad)
+    // A structure could be read from a list as well, which is nobody's intention.
+    match serde_json::from_slice(body).map_err(bad)? {
+        object @ Value::Object(_) => serde_json::from_value(object).map_err(bad),
+        _ => Err(HttpError::new(StatusCode::BAD_REQUEST, "expected a JSON object")),
+    }
 }
 
 async fn submit(cluster: &Cluster, submission: Submission) -> Result<Value, HttpError> {

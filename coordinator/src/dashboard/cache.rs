@@ -52,17 +52,19 @@ pub(super) const MOST_POINTS: usize = 1000;
 const POINTS_OF_ALL: usize = 400_000;
 /// Of more islands only the champions of the leading ones are read.
 const CHAMPIONS: usize = 256;
-/// The largest history that is read for a page, as it is stored, and the largest of which all generations are: in memory they
-/// take about twice as much. Of a larger one the last generation of each epoch is read, which takes about half as much in memory as the
-/// history in the store.
-const LARGEST_HISTORY: u64 = 256 << 20;
+/// The largest history of which all generations are read, and the largest of which all commits are, as they are stored. Of
+/// one in between the last generation of each epoch is read, and of a larger one that of as many commits as have about this
+/// size: reading takes 2 to 3 times as much memory, whatever the length of the run.
 const DETAILED: u64 = 8 << 20;
+const LARGEST_HISTORY: u64 = 64 << 20;
 
 /// How a run went, as it was read.
 pub(super) struct Known {
     pub(super) sections: Arc<Vec<Section>>,
     pub(super) strip: Arc<Strip>,
     pub(super) history: History,
+    /// What is wrong with the run, if that was found out.
+    damage: Option<String>,
     read: Instant,
     cost: Duration,
     stamp: Stamp,
@@ -70,7 +72,7 @@ pub(super) struct Known {
 
 impl Known {
     /// How long ago it was read, if the run has continued since and a reader should know.
-    pub(super) fn behind(&self, row: &RunRow) -> Option<u64> {
+    fn behind(&self, row: &RunRow) -> Option<u64> {
         let age = self.read.elapsed();
         (age > WORTH_A_WORD && self.stamp != Stamp::of(row)).then_some(age.as_millis() as u64)
     }
@@ -104,6 +106,12 @@ impl Stamp {
         let RunRow { state, created, done, evaluations, digest, .. } = row.clone();
         Self { state, created, done, evaluations, digest }
     }
+}
+
+/// A run as it is listed, and what its history has shown of it.
+struct Damaged {
+    row: RunRow,
+    reason: String,
 }
 
 struct Spark {
@@ -145,8 +153,8 @@ struct Kept {
     readings: BTreeMap<String, Reading<Known>>,
     /// Runs whose history was read, by when they were created: what was forgotten since is no reason to hurry.
     read: BTreeMap<String, u64>,
-    /// Runs whose history is too large, by when they were created, and the sentence that says so: it does not shrink.
-    too_large: BTreeMap<String, (u64, String)>,
+    /// Runs that lists show as they were when they ended, and whose records have shown since that they are damaged.
+    damaged: BTreeMap<String, Damaged>,
     logs: BTreeMap<String, ReadLog>,
     log_readings: BTreeMap<String, Reading<RunLog>>,
 }
@@ -163,22 +171,13 @@ pub(super) struct HistoryCache {
     /// than the page of one.
     refreshing: Arc<Semaphore>,
     exhibit: Option<Exhibit>,
-    largest: u64,
 }
 
 impl HistoryCache {
     pub(super) fn new(exhibit: Option<Exhibit>) -> Self {
         let one = || Arc::new(Semaphore::new(1));
         let (listing, sparking, reading, refreshing) = (one(), one(), one(), one());
-        Self {
-            kept: Arc::default(),
-            listing,
-            sparking,
-            reading,
-            refreshing,
-            exhibit,
-            largest: LARGEST_HISTORY,
-        }
+        Self { kept: Arc::default(), listing, sparking, reading, refreshing, exhibit }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -304,6 +303,7 @@ impl HistoryCache {
     /// How a run went. A history that was never read is waited for as long as that takes; one that is read again only for a
     /// while.
     pub(super) async fn history(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
+        let row = &self.as_listed(row);
         if !self.was_read(row) {
             return self.newest(store, row).await;
         }
@@ -314,16 +314,12 @@ impl HistoryCache {
 
     /// The history, once it is read. One is read at a time, apart from all calls, whether the caller waits for it or not.
     async fn newest(&self, store: &Store, row: &RunRow) -> Result<Arc<Known>, String> {
-        let too_large = self.lock().too_large.get(&row.run).cloned();
-        if let Some((created, reason)) = too_large
-            && created == row.created
-        {
-            return Err(reason);
-        }
-        match self.fresh(row) {
-            Some(known) => Ok(known),
-            None => self.reading(store, row)?.await,
-        }
+        let known = match self.fresh(row) {
+            Some(known) => known,
+            None => self.reading(store, row)?.await?,
+        };
+        self.note_damage(row, &known);
+        Ok(known)
     }
 
     fn was_read(&self, row: &RunRow) -> bool {
@@ -337,6 +333,7 @@ impl HistoryCache {
         row: &RunRow,
         patience: Duration,
     ) -> Result<Option<Arc<Known>>, String> {
+        let row = &self.as_listed(row);
         let takes_longer =
             |known: Arc<Known>| known.cost > patience || self.refreshing.available_permits() == 0;
         let is_hopeless = !row.has_ended() && self.older(row).is_some_and(takes_longer);
@@ -412,29 +409,22 @@ impl HistoryCache {
     ) -> Result<Arc<Known>, String> {
         let start = Instant::now();
         let bytes = store.size_below(&run.commits()).await.map_err(|error| error.to_string())?;
-        if let Some(reason) = self.why_too_large(&run, bytes) {
-            let mut kept = self.lock();
-            if kept.too_large.len() >= MOST_READ {
-                kept.too_large.clear();
-            }
-            kept.too_large.insert(run.to_string(), (stamp.created, reason.clone()));
-            return Err(reason);
-        }
         let (id, exhibit) = (run.clone(), self.exhibit.clone());
         let read = apart(store, move |store| async move {
             match (kind.as_str(), exhibit) {
                 ("sweep" | "tournament", Some(exhibit)) => {
-                    Ok((exhibit(store, id).await, Strip::default(), History::default()))
+                    let sections = exhibit(store, id).await;
+                    Ok(Read { sections, ..Read::default() })
                 }
-                ("sweep" | "tournament" | "study", _) => Ok((vec![], Strip::default(), History::default())),
-                (_, exhibit) => read((&store, &id), exhibit, bytes > DETAILED).await,
+                ("sweep" | "tournament" | "study", _) => Ok(Read::default()),
+                (_, exhibit) => read((&store, &id), exhibit, bytes).await,
             }
         })
         .await;
-        let (sections, strip, history) = read.ok_or("its history could not be read")??;
+        let Read { sections, strip, history, damage } = read.ok_or("its history could not be read")??;
         let (read, cost) = (Instant::now(), start.elapsed());
         let (sections, strip) = (Arc::new(sections), Arc::new(strip));
-        let known = Arc::new(Known { sections, strip, history, read, cost, stamp });
+        let known = Arc::new(Known { sections, strip, history, damage, read, cost, stamp });
         let mut kept = self.lock();
         if kept.read.len() >= MOST_READ {
             kept.read.clear();
@@ -452,17 +442,50 @@ impl HistoryCache {
         Ok(known)
     }
 
-    /// Why the history of a run is not read for a page, if it is too large for that.
-    fn why_too_large(&self, run: &RunId, bytes: u64) -> Option<String> {
-        let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
-        (bytes > self.largest).then(|| {
-            format!(
-                "The history is not shown: its records have {} MiB, and at most {} MiB are read for a page. Use `atoll \
-                 report {run}`.",
-                megabytes(bytes),
-                megabytes(self.largest)
-            )
-        })
+    /// A run as its history has shown it, if that was read: the records of a run that has ended may be damaged, which takes
+    /// longer to find out than a list may take.
+    pub(super) fn as_found(&self, row: RunRow) -> RunRow {
+        let kept = self.lock();
+        let found = kept.damaged.get(&row.run).filter(|found| Stamp::of(&found.row) == Stamp::of(&row));
+        let Some(found) = found else { return row };
+        let RunRow { run, kind, unit, created, priority, labels, .. } = row;
+        let (state, reason) = ("damaged".to_owned(), found.reason.clone());
+        RunRow { run, kind, unit, created, priority, labels, state, reason, ..RunRow::default() }
+    }
+
+    /// The same for many runs, of which few are damaged.
+    pub(super) fn all_as_found(&self, rows: Arc<Vec<RunRow>>) -> Arc<Vec<RunRow>> {
+        if self.lock().damaged.is_empty() {
+            return rows;
+        }
+        Arc::new(rows.iter().map(|row| self.as_found(row.clone())).collect())
+    }
+
+    /// The row in whose place [`as_found`](Self::as_found) shows one: histories are remembered by it.
+    fn as_listed(&self, row: &RunRow) -> RunRow {
+        let kept = self.lock();
+        let known = kept.damaged.get(&row.run).filter(|known| known.row.created == row.created);
+        let known = known.filter(|_| row.state == "damaged");
+        known.map_or_else(|| row.clone(), |known| known.row.clone())
+    }
+
+    /// How long ago a history was read, if the run has continued since and a reader should know.
+    pub(super) fn age(&self, known: &Known, row: &RunRow) -> Option<u64> {
+        known.behind(&self.as_listed(row))
+    }
+
+    fn note_damage(&self, row: &RunRow, known: &Known) {
+        let mut kept = self.lock();
+        match &known.damage {
+            Some(reason) if row.has_ended() => {
+                if kept.damaged.len() >= MOST_READ {
+                    kept.damaged.clear();
+                }
+                let damaged = Damaged { row: row.clone(), reason: reason.clone() };
+                kept.damaged.insert(row.run.clone(), damaged);
+            }
+            _ => drop(kept.damaged.remove(&row.run)),
+        }
     }
 
     /// What happened to a run. Events that are known are not read again.
@@ -523,22 +546,32 @@ where
     tokio::task::spawn_blocking(move || runtime.block_on(read(store))).await.ok()
 }
 
-async fn read(
-    (store, run): (&Store, &RunId),
-    exhibit: Option<Exhibit>,
-    is_long: bool,
-) -> Result<(Vec<Section>, Strip, History), String> {
-    let reader =
-        if is_long { Reader::read_outline(store, run).await } else { Reader::read(store, run).await };
+/// What was read of a run.
+#[derive(Default)]
+struct Read {
+    sections: Vec<Section>,
+    strip: Strip,
+    history: History,
+    damage: Option<String>,
+}
+
+async fn read((store, run): (&Store, &RunId), exhibit: Option<Exhibit>, bytes: u64) -> Result<Read, String> {
+    let reader = match bytes {
+        all if all > LARGEST_HISTORY => Reader::read_part(store, run, LARGEST_HISTORY).await,
+        all if all > DETAILED => Reader::read_outline(store, run).await,
+        _ => Reader::read(store, run).await,
+    };
     let mut reader = reader.map_err(|error| error.to_string())?;
     let champions = reader.leading_champions(CHAMPIONS).await;
+    let damage = reader.damage.first().map(ToString::to_string);
     let read = history::of(run, reader, champions);
     let points = (ALL_POINTS / read.islands.len().max(1)).clamp(FEWEST_POINTS, MOST_POINTS);
     let shown = match exhibit {
         Some(exhibit) if read.generations() > 0 => exhibit(store.clone(), run.clone()).await,
         _ => vec![],
     };
-    Ok((report::run::history(&read, shown), Strip::of(&read), History::of(&read, points)))
+    let (strip, history) = (Strip::of(&read), History::of(&read, points));
+    Ok(Read { sections: report::run::history(&read, shown), strip, history, damage })
 }
 
 #[cfg(test)]
@@ -546,7 +579,6 @@ mod tests {
     use super::*;
     use run::Place;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use store::Kind;
 
     /// What reading a history takes at least here.
     const COST: Duration = Duration::from_millis(5);
@@ -610,25 +642,6 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let all = cache.rows(&slow).await.unwrap();
         assert_eq!((all.rows.len(), all.unread), (RUNS, 0));
-    }
-
-    #[tokio::test]
-    async fn a_history_that_is_too_large_is_not_read() {
-        let ((cache, calls), store) = (counting(), Store::memory());
-        let cache = HistoryCache { largest: 1 << 20, ..cache };
-        let row = row(0, "finished", 1);
-        let run = RunId::new(&row.run).unwrap();
-        let commit = |number| Place::Commit { term: 1, number }.in_run(&run);
-        let body = vec![0; 600 << 10];
-        store.create(&commit(0), Kind::Commit, body.clone()).await.unwrap();
-        assert!(cache.history(&store, &row).await.is_ok());
-        store.create(&commit(1), Kind::Commit, body).await.unwrap();
-        let row = RunRow { done: 2, created: 1, ..row };
-        for _ in 0..2 {
-            let refused = cache.history(&store, &row).await.err().unwrap_or_default();
-            assert!(refused.contains("2 MiB") && refused.contains("`atoll report run-0`"), "{refused}");
-        }
-        assert_eq!(calls.load(Ordering::SeqCst), 1, "what is too large is not looked into");
     }
 
     #[tokio::test]

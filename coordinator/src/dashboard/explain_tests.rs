@@ -34,6 +34,7 @@ fn settings() -> CoordinatorSettings {
         exit_when_done: false,
         revive: false,
         give_up_after: None,
+        batch: String::new(),
         address: String::new(),
         takeover_after: None,
         reload: None,
@@ -128,7 +129,7 @@ impl Stage {
             for grant in &grants {
                 assert!(self.deliver(&worker, grant, false).await);
             }
-            if self.cluster.look(|state| state.row(&self.run).unwrap().has_ended()) {
+            if self.cluster.look(|state| state.row(&self.run, self.cluster.now()).unwrap().has_ended()) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -148,6 +149,13 @@ impl Stage {
         let (found, text) = self.cause();
         assert_eq!(found, cause, "{text}");
         assert!(text.contains(word), "expected {word} in {text}");
+        let (row, workers) = self
+            .cluster
+            .look(|state| (state.row(&self.run, self.cluster.now()).unwrap(), state.workers.count()));
+        // A list gives no other reason than a page.
+        if row.state == "waiting" && workers > 0 {
+            assert_eq!(row.reason, self.cluster.explain(&self.run).unwrap().clause());
+        }
     }
 }
 
@@ -253,6 +261,34 @@ async fn a_reason_of_a_worker_steers_no_terminal() {
     assert_eq!(page[0].last_error.as_deref(), Some("out [2J of 31m luck"));
 }
 
+/// A list reads no records, so only the first look at a run that has ended shows that they are damaged.
+#[tokio::test]
+async fn records_that_are_gone_damage_a_finished_run_of_a_store() {
+    let stage = Stage::new().await;
+    stage.finish("w").await;
+    let store = stage.cluster.store().clone();
+    let look = async |path: &str, copy: &super::StoreView| {
+        let shown = copy.view(path).await.unwrap();
+        let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let [row, why] =
+            [&shown["row"], &shown["why"]].map(|part| if part.is_null() { &shown } else { part });
+        let row = if shown["runs"].is_array() { &shown["runs"][0] } else { row };
+        (word(&row["state"]), word(&why["cause"]))
+    };
+    let page = format!("runs/{}", stage.run);
+    let explain = format!("{page}/explain");
+    let copy = super::StoreView::new(store.clone(), || 0);
+    assert_eq!(look(&explain, &copy).await.1, "ended");
+    let run = run::RunId::new(&stage.run).unwrap();
+    for path in store.list(&run.commits()).await.unwrap() {
+        store.delete(&path).await.unwrap();
+    }
+    let copy = super::StoreView::new(store.clone(), || 0);
+    assert_eq!(look(&explain, &copy).await.1, "damaged");
+    assert_eq!(look(&page, &copy).await, ("damaged".to_owned(), "damaged".to_owned()));
+    assert_eq!(look("runs", &copy).await.0, "damaged", "lists remember what was found");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_paused_run_and_one_that_has_ended_say_so() {
     let stage = Stage::new().await;
@@ -295,7 +331,7 @@ async fn a_worker_that_is_silent_loses_its_lease_at_a_time_that_is_known() {
     for _ in 0..60 {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    stage.expect(Cause::NoWorker, "1 that were are silent");
+    stage.expect(Cause::NoWorker, "1 that was is silent");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::cluster::Cluster;
 use crate::serve::connections::{HEAD, HttpPeer, HttpSlot, serve_http};
-use crate::serve::{LivePermissions, RateLimit, ServedCluster};
+use crate::serve::{LivePermissions, RateLimit};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -24,7 +24,7 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// The most requests and the most log-ins of one address in a second: as many pages as may have streams can be opened at once.
+/// The most requests and the most log-ins of one address per second: as many pages as may have streams can be opened at once.
 const REQUESTS: u32 = 200;
 const LOG_INS: u32 = 5;
 /// The largest body of an action, but for a submission; a text may grow to twice its size as JSON.
@@ -106,11 +106,8 @@ pub async fn serve_cluster(
     unix: fn() -> u64,
     shutdown: BoxFuture<'_, ()>,
 ) {
-    let served = ServedCluster::default();
-    served.open(cluster);
-    let settings = super::DashboardSettings { hosts: vec![], exhibit, notify: None };
     let table = (None, PlayForm::default());
-    serve_open(listener, Dashboard::live(served, &settings, unix), table, unix, shutdown).await;
+    serve_open(listener, Dashboard::local(cluster, exhibit, unix), table, unix, shutdown).await;
 }
 
 async fn serve_open(

@@ -99,8 +99,9 @@ impl Site {
 
     /// All that could have changed. That time passes is no change.
     fn state(&self) -> String {
-        let (mut rows, workers) =
-            self.cluster.look(|state| (state.rows(), state.worker_views(self.cluster.now())));
+        let (mut rows, workers) = self
+            .cluster
+            .look(|state| (state.rows(self.cluster.now()), state.worker_views(self.cluster.now())));
         for row in &mut rows {
             row.reason.clear();
         }
@@ -356,7 +357,11 @@ async fn an_operator_acts_and_every_reply_is_protected() {
     ] {
         let response = site.ask("POST", &format!("{act}/{action}"), &operator, body).await;
         assert_eq!(response.status(), StatusCode::OK, "{action}: {}", text(response).await);
-        assert_eq!(site.cluster.look(|state| state.row(&run).unwrap().state), state, "{action}");
+        assert_eq!(
+            site.cluster.look(|state| state.row(&run, site.cluster.now()).unwrap().state),
+            state,
+            "{action}"
+        );
     }
     for (path, body, expected) in [
         ("/api/v1/runs/nope/pause", "{}", StatusCode::NOT_FOUND),
@@ -494,7 +499,7 @@ async fn the_page_of_a_run_explains_a_silent_store_without_asking_it() {
     let _writing = site.cluster.store_watch().begin();
     tokio::time::sleep(Duration::from_secs(11)).await;
     let shown = text(site.ask("GET", &format!("/runs/{}", site.run), &[], "").await).await;
-    assert!(shown.contains("The store does not answer: events and history are not shown."), "{shown}");
+    assert!(shown.contains("The store does not respond: events and history are not shown."), "{shown}");
 }
 
 /// One viewer asks for many pages that wait for the store, each another one.

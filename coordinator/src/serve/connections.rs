@@ -10,6 +10,7 @@ use futures::stream::unfold;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use proto::gathered_writes::GatheredWrites;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -170,7 +171,7 @@ impl Caller {
 
 /// A connection for calls.
 pub(crate) struct Connection {
-    wire: Box<dyn Wire>,
+    wire: GatheredWrites<Box<dyn Wire>>,
     caller: Caller,
     /// How many bytes of the first words are missing, and until when.
     opening: Option<(usize, Pin<Box<Sleep>>)>,
@@ -193,6 +194,7 @@ impl Connection {
     }
 
     fn open(wire: Box<dyn Wire>, caller: Caller, deadline: Instant) -> Self {
+        let wire = GatheredWrites::new(wire);
         Self { wire, caller, opening: Some((PREFACE, Box::pin(tokio::time::sleep_until(deadline)))) }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// The most pages of metrics of one address in a second: each looks at every run.
+/// The most pages of metrics of one address per second: each looks at every run.
 const PAGES_PER_SECOND: u32 = 20;
 
 /// Probes need no token; reading the metrics does, because they name the runs.
@@ -82,7 +82,15 @@ async fn ready(State(served): State<ServedCluster>) -> (StatusCode, &'static str
         None if served.is_refused() => "cannot start: see the log\n",
         None => "reading the store\n",
         Some(cluster) if cluster.is_closing() => "going away\n",
-        Some(cluster) if cluster.store_watch().is_silent() => "the store does not answer\n",
+        Some(cluster) if cluster.store_watch().is_silent() => {
+            let is_rejecting = cluster.store_watch().is_rejecting();
+            // The error itself may name files.
+            if is_rejecting {
+                "the store returns errors: see the log\n"
+            } else {
+                "the store does not respond\n"
+            }
+        }
         Some(_) => return (StatusCode::OK, "ready\n"),
     };
     (StatusCode::SERVICE_UNAVAILABLE, reason)

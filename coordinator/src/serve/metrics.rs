@@ -106,7 +106,7 @@ impl MetricFamilies {
     ) {
         self.add(name, help, MetricType::Gauge);
         for run in state.queue.active() {
-            let standing = state.status(&run).ok().and_then(|status| status.standing);
+            let standing = state.standing(&run);
             if let Some(number) = standing.as_ref().map(&value).filter(|number| number.is_finite()) {
                 self.sample(Some(("run", run)), number);
             }

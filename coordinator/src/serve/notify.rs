@@ -2,7 +2,6 @@
 
 use super::server::Aborting;
 use crate::cluster::Cluster;
-use crate::state::ClusterState;
 use futures::future::BoxFuture;
 use report::dashboard::RunRow;
 use std::collections::BTreeSet;
@@ -64,7 +63,7 @@ async fn tell(cluster: Cluster, notify: Notify, mut closing: watch::Receiver<boo
 }
 
 fn ended(cluster: &Cluster) -> Vec<RunRow> {
-    cluster.look(ClusterState::rows).into_iter().filter(RunRow::has_ended).collect()
+    cluster.look(|state| state.rows(cluster.now())).into_iter().filter(RunRow::has_ended).collect()
 }
 
 fn key(row: &RunRow) -> (String, u64, String) {

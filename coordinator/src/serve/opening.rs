@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store::promises::{self, BrokenPromise};
-use store::{Claim, Nonce, Store, StoreError};
+use store::{Batch, BatchMark, Claim, Nonce, Store, StoreError};
 
 /// How long to wait before a store is opened again that could not be opened, at first and at most.
 const REOPENING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
@@ -142,7 +142,7 @@ pub(super) async fn open(
     if let Some(First { file, text }) = &settings.first {
         let plan = Box::new(experiment::parse(file, text, None).map_err(Rejection::from)?);
         // What a tournament is called follows from its players.
-        let submission = Submission { plan, files: BTreeMap::new(), priority: 0, fresh: false };
+        let submission = Submission { plan, files: BTreeMap::new(), priority: None, fresh: false };
         let Submission { plan, files, .. } = look_up(&cluster, submission).await?;
         let name = run_name(&plan);
         // That it cannot be read says nothing of the run: it has not failed.
@@ -157,8 +157,14 @@ pub(super) async fn open(
             let id = run::RunId::new(&name).map_err(Rejection::from)?;
             run::stored::check(cluster.store(), &id).await.map_err(Rejection::from)?;
         }
-        if settings.revive || !cluster.apply(|state, _| state.leave_ended(&name)) {
-            cluster.submit(*plan, files.into_values().collect(), 0, false).await?;
+        let batch = Batch::new(cluster.store(), &settings.batch);
+        // What was cancelled in this very batch stays cancelled, although its pods are replaced.
+        let revives = settings.revive && !batch.has(BatchMark::Revived).await.map_err(Rejection::from)?;
+        if revives || !cluster.apply(|state, _| state.leave_ended(&name)) {
+            cluster.submit(*plan, files.into_values().collect(), None, false).await?;
+        }
+        if revives {
+            batch.note(BatchMark::Revived).await.map_err(Rejection::from)?;
         }
     }
     Ok((cluster, background))

@@ -1,11 +1,11 @@
 //! What operators call over gRPC.
 
+use super::disk_use::DiskUse;
 use super::in_flight::peer;
 use super::worker_api::ServedCluster;
 use crate::cluster::deadline;
 use crate::dashboard::{Dashboard, HttpError};
 use crate::rejection::Rejection;
-use crate::state::ClusterState;
 use crate::state::workers::shown;
 use experiment::document::MAX_BYTES;
 use experiment::file::BudgetKeys;
@@ -16,20 +16,16 @@ use run::export;
 use run::{Label, LabelChange, RunId};
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::time::Duration;
 use store::Store;
 use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
-/// The longest that the disk space of all runs is measured: a store with many runs may be slow.
-const MEASURING: Duration = Duration::from_secs(10);
-
 /// The bytes of each run's objects; nothing if one of them cannot be listed.
-async fn sizes(store: &Store, runs: &[v1::RunStatus]) -> Vec<u64> {
+async fn sizes(store: Store, runs: Vec<String>) -> Vec<u64> {
     let mut sizes = vec![];
-    for status in runs {
-        let Ok(run) = RunId::new(&status.run) else { return vec![] };
+    for run in runs {
+        let Ok(run) = RunId::new(&run) else { return vec![] };
         let Ok(size) = store.size_below(&run.folder()).await else { return vec![] };
         sizes.push(size);
     }
@@ -46,11 +42,12 @@ fn parsed(labels: Vec<String>) -> Result<BTreeSet<Label>, Rejection> {
 pub(crate) struct OperatorApi {
     served: ServedCluster,
     dashboard: Dashboard,
+    disk_use: DiskUse,
 }
 
 impl OperatorApi {
     pub(crate) fn new(served: ServedCluster, dashboard: Dashboard) -> Self {
-        Self { served, dashboard }
+        Self { served, dashboard, disk_use: DiskUse::default() }
     }
 }
 
@@ -89,10 +86,11 @@ impl Operator for OperatorApi {
         request: Request<v1::ListRunsRequest>,
     ) -> Result<Response<v1::ListRunsReply>, Status> {
         let cluster = self.served.cluster().await?;
-        let runs = cluster.look(ClusterState::statuses);
+        let now = cluster.now();
+        let runs = cluster.look(|state| state.statuses(now));
         let disk_bytes = if request.into_inner().with_disk {
-            let measured = tokio::time::timeout(MEASURING, sizes(cluster.store(), &runs)).await;
-            measured.unwrap_or_default()
+            let (names, store) = (runs.iter().map(|status| status.run.clone()), cluster.store().clone());
+            self.disk_use.of(names.collect(), move |runs| sizes(store, runs)).await
         } else {
             vec![]
         };
@@ -109,8 +107,9 @@ impl Operator for OperatorApi {
             cluster.wait(changes.changed(), deadline).await?;
         }
         let version = cluster.version();
-        let (status, workers) =
-            cluster.look(|state| Ok::<_, Rejection>((state.status(&run)?, state.workers.count() as u32)))?;
+        let now = cluster.now();
+        let (status, workers) = cluster
+            .look(|state| Ok::<_, Rejection>((state.status(&run, now)?, state.workers.count() as u32)))?;
         Ok(Response::new(v1::StatusReply { status: Some(status), version, workers }))
     }
 

@@ -107,7 +107,7 @@ pub struct Permissions {
     pub metrics: Tokens,
     /// The tokens of those who may only look at the dashboard.
     pub viewers: Tokens,
-    /// The most calls of one peer in a second; no limit if 0.
+    /// The most calls of one peer per second; no limit if 0.
     pub requests_per_second: u32,
 }
 
@@ -183,7 +183,7 @@ impl LivePermissions {
 pub(crate) enum Refused {
     #[error("expected {}, found none: set ATOLL_TOKEN or `token_file`", .0.token())]
     NoToken(Right),
-    #[error("expected {}, found one with another right", .0.token())]
+    #[error("expected {}, found one with another permission", .0.token())]
     OtherRight(Right),
     #[error("expected a token that is known here, found another: was it changed?")]
     Unknown,
@@ -271,8 +271,9 @@ impl Refusals {
         }
     }
 
-    pub(crate) fn forget(&self) {
-        *self.lock() = None;
+    /// Forgets what was refused longer ago.
+    pub(crate) fn forget_before(&self, longest: Duration) {
+        self.lock().take_if(|refusal| refusal.last.elapsed() >= longest);
     }
 
     /// Notes that a call or a connection was refused.
@@ -396,7 +397,7 @@ mod tests {
             RefusedWorkers::Again("a worker".to_owned()),
             "its Job has failed by now"
         );
-        refusals.forget();
+        refusals.forget_before(Duration::ZERO);
         assert_eq!(refusals.look(), RefusedWorkers::No);
     }
 

@@ -1,16 +1,14 @@
 //! The coordinator as a server: from its listeners to its last word.
 
-use super::change_signal::Listener;
 use super::connection_slots::ConnectionLimits;
 use super::connections::{HEAD, OPENING, connections, serve_http};
+use super::ending::{abandoned, all_done, is_over, stay_refused};
 use super::http;
 use super::in_flight::CountLayer;
 use super::notify::Notifier;
 use super::opening::{OpenStore, open, open_store, opened};
 use super::operator_api::OperatorApi;
-use super::permissions::{
-    LivePermissions, PermissionInterceptor, Permissions, RateLimit, Refusals, RefusedWorkers, Right,
-};
+use super::permissions::{LivePermissions, PermissionInterceptor, Permissions, RateLimit, Refusals, Right};
 use super::standby;
 use super::tls::{LiveTls, Tls};
 use super::traces::{Exporter, Traces};
@@ -19,9 +17,11 @@ use crate::cluster::{Clock, Cluster};
 use crate::dashboard::{AccessCheck, Dashboard, DashboardSettings, Web};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
-use crate::state::{AuditTerms, ClusterState, Unfinished};
+use crate::state::{AuditTerms, Unfinished};
 use futures::future::BoxFuture;
+use proto::v1::RunStatus;
 use proto::v1::operator_server::OperatorServer;
+use proto::v1::run_status::State;
 use proto::v1::worker_server::WorkerServer;
 use proto::{MAX_MESSAGE, MAX_SUBMISSION};
 use std::fmt;
@@ -30,7 +30,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use store::promises::{BrokenPromise, Trial};
-use store::{Nonce, Store, StoreError};
+use store::{Batch, Nonce, Store, StoreError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -44,22 +44,12 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tower::layer::util::{Identity, Stack};
 
-/// How often workers are looked at that have to learn of the end.
-const LOOK: Duration = Duration::from_millis(100);
 /// How long open calls may take to end. Waiting calls are ended; a silent connection is not waited for.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How long to wait for workers to learn that there is nothing left to do.
-const LINGERING: Duration = Duration::from_secs(10);
 /// How often to look whether another coordinator has begun.
 const LOOK_FOR_SUCCESSORS: Duration = Duration::from_secs(2);
 /// How long the store may take to write what is not written yet. What it does not take is computed again.
 const WRITING_UP: Duration = Duration::from_secs(5);
-/// How long to wait for their goodbyes after that.
-const GOODBYE: Duration = Duration::from_secs(1);
-/// How long to wait for another worker at most after one was refused that can never work here.
-const REFUSED: Duration = Duration::from_secs(30);
-/// How long it is remembered that a worker cannot start, while others work: its Job ends them all.
-const MISCONFIGURED: Duration = Duration::from_mins(2);
 /// How often the progress of active runs is logged.
 const PROGRESS: Duration = Duration::from_mins(1);
 /// How long one call may take, the longest wait included.
@@ -94,6 +84,9 @@ pub struct CoordinatorSettings {
     pub first: Option<First>,
     /// Whether that is continued although it has failed or was cancelled.
     pub revive: bool,
+    /// The id of the batch that this coordinator belongs to, which is that of its predecessors and successors there; empty for
+    /// none.
+    pub batch: String,
     /// Where other coordinators find this one, as `HOST:PORT`; empty if nowhere.
     pub address: String,
     /// If it stands by: how long the owner of the store must be silent before this one takes over.
@@ -136,6 +129,7 @@ impl CoordinatorSettings {
             only_submitted: false,
             first: None,
             revive: false,
+            batch: String::new(),
             address: String::new(),
             takeover_after: None,
             give_up_after: None,
@@ -173,7 +167,7 @@ impl fmt::Debug for Reload {
 }
 
 /// What is done with a store whose runs are all finished, while probes are still answered: it may take minutes, and a process
-/// that does not answer is killed. A stop that is asked for meanwhile is obeyed at once.
+/// that does not respond is killed. A stop that is asked for meanwhile is obeyed at once.
 #[derive(Clone)]
 pub struct Finish(pub FinishStore);
 
@@ -247,6 +241,18 @@ pub enum ServeEnding {
     Stopped,
     /// Another coordinator has claimed the store, and continues its runs.
     Succeeded,
+}
+
+impl ServeEnding {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Stopped => "a signal",
+            Self::Succeeded => "another coordinator has taken the store over",
+            Self::Abandoned(_) => "no worker was there for too long",
+            Self::Refused(_) => "no worker can work here",
+            Self::Done | Self::Failed(_) | Self::Cancelled(_) => "all runs have ended",
+        }
+    }
 }
 
 /// As [`run()`], for the connections of a listener and a store that is yet to be opened. It is compiled here and not in the
@@ -374,22 +380,29 @@ where
     let _progress = Aborting(tokio::spawn(log_progress(cluster.clone())));
     let notifier = settings.dashboard.notify.clone().map(|notify| Notifier::start(cluster.clone(), notify));
     report(&health, ServingStatus::Serving).await;
+    let batch = Batch::new(&store, &settings.batch);
     let ending = tokio::select! {
         served = &mut server.0 => return Err(ended_early(served)),
-        () = &mut shutdown => ServeEnding::Stopped,
-        () = all_done(&cluster, &settings) => ServeEnding::Done,
+        // What has ended stays so: the reason says more than the signal.
+        () = &mut shutdown => {
+            if is_over(&cluster, &settings, &batch).await { ServeEnding::Done } else { ServeEnding::Stopped }
+        }
+        () = all_done(&cluster, &settings, &batch) => ServeEnding::Done,
         () = succeeded(&cluster) => ServeEnding::Succeeded,
         ending = abandoned(&cluster, &settings, &refusals) => ending,
     };
-    let reason = match &ending {
-        ServeEnding::Stopped => "it was asked to",
-        ServeEnding::Succeeded => "another coordinator has taken the store over",
-        ServeEnding::Abandoned(_) => "no worker was there for too long",
-        ServeEnding::Refused(_) => "no worker that came can work here",
-        ServeEnding::Done | ServeEnding::Failed(_) | ServeEnding::Cancelled(_) => "all runs have ended",
-    };
-    tracing::info!(reason, "stopping");
+    tracing::info!(reason = ending.reason(), "stopping");
     cluster.begin_closing();
+    if let ServeEnding::Refused(reason) = &ending
+        && cluster.look(|state| state.workers.count() > 0)
+    {
+        served.end(reason.clone());
+        tracing::error!(reason, "cannot continue; workers are informed during `linger`");
+        tokio::select! {
+            () = stay_refused(&served, &settings) => {}
+            () = &mut shutdown => {}
+        }
+    }
     let _ = close.send(true);
     let _ = tokio::time::timeout(CLOSING, &mut server.0).await;
     if let Some(notifier) = notifier {
@@ -405,10 +418,15 @@ where
     if let Some(exporter) = exporter {
         exporter.finish().await;
     }
-    match (ending, cluster.look(|state| state.unfinished().cloned())) {
+    let (is_done, unfinished) = cluster.look(|state| (state.is_done(), state.unfinished().cloned()));
+    match (ending, unfinished) {
+        // It came between the last look and the end.
+        (ServeEnding::Done, _) if !is_done => Err(ServeError::Finish(
+            "work was submitted while this coordinator stopped; start it again".to_owned(),
+        )),
         (ServeEnding::Done, Some(Unfinished::Failed(reason))) => Ok(ServeEnding::Failed(reason)),
         (ServeEnding::Done, Some(Unfinished::Cancelled(reason))) => Ok(ServeEnding::Cancelled(reason)),
-        (ServeEnding::Done, None) => tokio::select! {
+        (ServeEnding::Done, None) if settings.finish.is_some() => tokio::select! {
             finished = finish(&settings, store) => finished.map(|()| ServeEnding::Done),
             () = &mut shutdown => Ok(ServeEnding::Stopped),
         },
@@ -441,15 +459,6 @@ fn serve_pages(
     Aborting(tokio::spawn(serve_http(listener, tls.cloned(), router, HEAD)))
 }
 
-/// Informs workers why this coordinator will never serve.
-async fn stay_refused(served: &ServedCluster, settings: &CoordinatorSettings) {
-    tokio::time::sleep(settings.linger).await;
-    if tokio::time::timeout(settings.await_worker, served.has_told()).await.is_ok() {
-        // The answer is on its way.
-        tokio::time::sleep(GOODBYE).await;
-    }
-}
-
 /// Waits until another coordinator has claimed the store.
 async fn succeeded(cluster: &Cluster) {
     let Some(claim) = cluster.claim() else { return std::future::pending().await };
@@ -479,9 +488,10 @@ async fn succeeded(cluster: &Cluster) {
 async fn log_progress(cluster: Cluster) {
     loop {
         tokio::time::sleep(PROGRESS).await;
+        let now = cluster.now();
         let (statuses, workers) = cluster.look(|state| {
-            let active = state.queue.active();
-            let statuses: Vec<_> = active.iter().filter_map(|run| state.status(run).ok()).collect();
+            let active = |status: &RunStatus| matches!(status.state(), State::Waiting | State::Running);
+            let statuses: Vec<_> = state.statuses(now).into_iter().filter(active).collect();
             (statuses, state.workers.count())
         });
         for status in statuses {
@@ -497,65 +507,6 @@ async fn log_progress(cluster: Cluster) {
                 reason = status.reason,
                 "progress"
             );
-        }
-    }
-}
-
-/// Waits until no worker has been there for too long, or only workers that can never work here, if this coordinator ends
-/// with its runs.
-async fn abandoned(cluster: &Cluster, settings: &CoordinatorSettings, refusals: &Refusals) -> ServeEnding {
-    if !settings.exit_when_done {
-        return std::future::pending().await;
-    }
-    let mut absence =
-        WorkerAbsence { since: tokio::time::Instant::now(), give_up_after: settings.give_up_after };
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let long_ago = cluster.now().elapsed.saturating_sub(MISCONFIGURED);
-        let (is_alone, refused, misconfigured) = cluster.look(|state| {
-            // Once everything has ended, the other timeouts apply.
-            let is_alone = state.workers.count() == 0 && !state.is_done();
-            (is_alone, state.refused.clone(), state.misconfigured.clone())
-        });
-        if is_alone {
-            let refused = refused.or(misconfigured.map(|(reason, _)| reason));
-            if let Some(ending) =
-                absence.ending(refused.map_or_else(|| refusals.look(), RefusedWorkers::Again))
-            {
-                return ending;
-            }
-        } else {
-            absence.since = tokio::time::Instant::now();
-            // What was refused while others work says nothing about those that come later.
-            refusals.forget();
-            if refused.is_some() {
-                cluster.apply(|state, _| state.refused = None);
-            }
-            if misconfigured.is_some_and(|(_, at)| at < long_ago) {
-                cluster.apply(|state, _| state.misconfigured = None);
-            }
-        }
-    }
-}
-
-/// A coordinator without workers.
-struct WorkerAbsence {
-    since: tokio::time::Instant,
-    /// For ever if not given.
-    give_up_after: Option<Duration>,
-}
-
-impl WorkerAbsence {
-    /// How it ends by now, if a worker was refused since it is alone, or none was.
-    fn ending(&self, refused: RefusedWorkers) -> Option<ServeEnding> {
-        let limit = self.give_up_after.unwrap_or(Duration::MAX);
-        match refused {
-            RefusedWorkers::Again(reason) if self.since.elapsed() >= limit.min(REFUSED) => {
-                Some(ServeEnding::Refused(reason))
-            }
-            RefusedWorkers::No if self.since.elapsed() >= limit => Some(ServeEnding::Abandoned(limit)),
-            // Seconds later it is known whether that was a worker.
-            _ => None,
         }
     }
 }
@@ -672,64 +623,4 @@ where
         let _ = closing.wait_for(|closing| *closing).await;
     };
     Aborting(tokio::spawn(router.serve_with_incoming_shutdown(incoming, closed)))
-}
-
-/// Waits until all runs have ended and the workers know, or have had the time to learn it.
-async fn all_done(cluster: &Cluster, settings: &CoordinatorSettings) {
-    let mut changes = cluster.changes();
-    while !cluster.look(ClusterState::is_done) {
-        changes.changed().await;
-    }
-    tokio::time::sleep(settings.linger).await;
-    linger(cluster, &mut changes, settings.await_worker, |state, _| state.workers.one_was_told).await;
-    let knows = |state: &ClusterState, recently| state.workers.all_know_the_end(recently);
-    linger(cluster, &mut changes, LINGERING, knows).await;
-    // A goodbye that cannot be delivered would only make them wait.
-    linger(cluster, &mut changes, GOODBYE, |state, _| state.workers.count() == 0).await;
-}
-
-/// Waits for the workers, but not for long. The condition gets the time since which a worker counts as connected.
-async fn linger(
-    cluster: &Cluster,
-    changes: &mut Listener,
-    longest: Duration,
-    is_over: impl Fn(&ClusterState, Duration) -> bool,
-) {
-    let deadline = tokio::time::Instant::now() + longest;
-    while tokio::time::Instant::now() < deadline {
-        let recently = cluster.now().elapsed.saturating_sub(LINGERING);
-        if cluster.look(|state| is_over(state, recently)) {
-            return;
-        }
-        let _ = tokio::time::timeout(LOOK, changes.changed()).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_coordinator_without_workers_ends_by_what_happened_since_it_is_alone() {
-        let since = tokio::time::Instant::now();
-        let [patient, impatient] =
-            [None, Some(Duration::from_mins(10))].map(|give_up_after| WorkerAbsence { since, give_up_after });
-        let refused = || RefusedWorkers::Again("a token".to_owned());
-        tokio::time::advance(Duration::from_secs(29)).await;
-        assert_eq!([patient.ending(refused()), impatient.ending(refused())], [None, None]);
-        tokio::time::advance(Duration::from_secs(1)).await;
-        let ending = Some(ServeEnding::Refused("a token".to_owned()));
-        assert_eq!([patient.ending(refused()), impatient.ending(refused())], [ending.clone(), ending]);
-        assert_eq!(
-            [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
-            [None, None]
-        );
-        tokio::time::advance(Duration::from_mins(10)).await;
-        assert_eq!(
-            [patient.ending(RefusedWorkers::Once), impatient.ending(RefusedWorkers::Once)],
-            [None, None]
-        );
-        let gone = Some(ServeEnding::Abandoned(Duration::from_mins(10)));
-        assert_eq!([patient.ending(RefusedWorkers::No), impatient.ending(RefusedWorkers::No)], [None, gone]);
-    }
 }

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST: usize = 512;
 /// How long the last ones may take, of a coordinator that ends.
 const LAST: Duration = Duration::from_secs(2);
-/// How often a collector that does not answer is logged.
+/// How often a collector that does not respond is logged.
 const TOLD: Duration = Duration::from_mins(1);
 const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 

@@ -36,6 +36,8 @@ const SLOWEST: u64 = 256 << 10;
 #[derive(Clone, Default)]
 pub(crate) struct ServedCluster {
     opened: Arc<SetOnce<Result<Cluster, String>>>,
+    /// Why the cluster does not continue, once that is known.
+    ended: Arc<SetOnce<String>>,
     /// Whether another coordinator has the store: calls belong there.
     is_standby: Arc<AtomicBool>,
     /// Set once a worker has learned why there will be no cluster.
@@ -53,6 +55,11 @@ impl ServedCluster {
         assert!(self.opened.set(Err(reason)).is_ok(), "a cluster is opened once");
     }
 
+    /// Rejects all calls from now on: this coordinator cannot continue.
+    pub(crate) fn end(&self, reason: String) {
+        assert!(self.ended.set(reason).is_ok(), "a cluster ends once");
+    }
+
     /// Whether calls are sent away because another coordinator has the store.
     pub(crate) fn stand_by(&self, standby: bool) {
         self.is_standby.store(standby, SeqCst);
@@ -62,19 +69,22 @@ impl ServedCluster {
         self.is_standby.load(SeqCst)
     }
 
-    /// Whether this coordinator will never serve.
+    /// Whether this coordinator will never serve, or not any more.
     pub(crate) fn is_refused(&self) -> bool {
-        self.opened.get().is_some_and(Result::is_err)
+        self.ended.get().is_some() || self.opened.get().is_some_and(Result::is_err)
     }
 
     pub(crate) async fn cluster(&self) -> Result<&Cluster, Status> {
         if self.is_standby() {
             return Err(Status::unavailable("this coordinator stands by: another one has the store"));
         }
+        if let Some(reason) = self.ended.get() {
+            return Err(Status::failed_precondition(reason.clone()));
+        }
         self.opened.wait().await.as_ref().map_err(|reason| Status::failed_precondition(reason.clone()))
     }
 
-    /// Waits until a worker has learned why this coordinator will never serve.
+    /// Waits until a worker has learned why this coordinator does not serve.
     pub(crate) async fn has_told(&self) {
         self.told.wait().await;
     }

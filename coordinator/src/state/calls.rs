@@ -89,7 +89,7 @@ impl ClusterState {
         if *semantics != SEMANTICS {
             let (ours, theirs) = (self.rules.version.clone(), shown(version));
             let error = WorkerRejection::Semantics { expected: SEMANTICS, found: *semantics, ours, theirs };
-            self.refused = Some(error.to_string());
+            self.refused = Some((error.to_string(), now.elapsed));
             return Err(error.into());
         }
         if self.workers.is_full() {
@@ -101,7 +101,9 @@ impl ClusterState {
         }
         self.workers.continue_session(worker, principal, session);
         self.workers.join(worker, principal, (name, version), *threads, now.elapsed)?;
-        tracing::info!(worker = shown(name), version = shown(version), threads, "joined");
+        if self.log_limit.allows(principal, now.elapsed) {
+            tracing::info!(worker = shown(name), version = shown(version), threads, "joined");
+        }
         let secret = [self.rules.audit.secret.to_le_bytes(), self.rules.nonce.0.to_le_bytes()].concat();
         let session = self.workers.session(&self.workers.key(worker, principal), &secret);
         let lease = self.rules.terms.lease;
@@ -142,7 +144,7 @@ impl ClusterState {
             self.leases.release(work, worker, *token);
             return Ok(Instruction::Stop);
         }
-        if !self.leases.knows(work) {
+        if !self.leases.knows(work) && self.may_log(worker, now) {
             tracing::info!(
                 run = work.run,
                 island = work.island(),
@@ -152,10 +154,10 @@ impl ClusterState {
                 "lease adopted again"
             );
         }
-        if let (Piece::Epoch { island, .. }, Some(standing), Some(evolution)) =
+        if let (Piece::Epoch { island, epoch }, Some(standing), Some(evolution)) =
             (work.piece, standing, self.evolution(&work.run))
         {
-            evolution.progress(island, *standing);
+            evolution.progress(island, epoch, *standing);
         }
         let renewed = self.leases.renew(work, worker, *token, *progress, now.elapsed);
         Ok(if renewed { instruction } else { Instruction::Stop })
@@ -200,21 +202,25 @@ impl ClusterState {
         if let Some(unfit) = unfit.filter(|unfit| !is_final(unfit)) {
             let what =
                 if unfit == UnfitReason::Program { "a program is missing" } else { "not enough memory" };
-            tracing::warn!(run = work.run, worker = %self.workers.name(worker), reason, what);
+            if self.may_log(worker, now) {
+                tracing::warn!(run = work.run, worker = %self.workers.name(worker), reason, what);
+            }
             let unfit = (reason.as_str(), unfit == UnfitReason::Program);
             self.leases.refuse(work, self.workers.identity(worker), token, unfit, now.elapsed);
             return Ok(());
         }
         self.counters.failures += 1;
-        tracing::warn!(
-            run = work.run,
-            island = work.island(),
-            epoch = work.epoch(),
-            worker = %self.workers.name(worker),
-            lease = token,
-            reason,
-            "failed"
-        );
+        if self.may_log(worker, now) {
+            tracing::warn!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.workers.name(worker),
+                lease = token,
+                reason,
+                "failed"
+            );
+        }
         if let Some(held) = self.leases.held_for(work, worker, token, now.elapsed) {
             self.note_lost((work, worker, held), (Cause::Failure, &reason), now);
         }
@@ -263,9 +269,11 @@ impl ClusterState {
     }
 
     /// Notes that a worker cannot work here before an operator changes something. Other workers of its batch end with it.
-    pub(crate) fn note_misconfigured(&mut self, reason: &str, now: Moment) {
+    pub(crate) fn note_misconfigured(&mut self, worker: &str, reason: &str, now: Moment) {
         let reason = plain(&reason.chars().take(1000).collect::<String>());
-        tracing::warn!(reason, "a worker cannot start");
+        if self.may_log(worker, now) {
+            tracing::warn!(reason, "a worker cannot start");
+        }
         self.misconfigured = Some((format!("a worker cannot start: {reason}"), now.elapsed));
     }
 
@@ -275,7 +283,10 @@ impl ClusterState {
                 self.spans.ended(work, worker, "left", now);
             }
         }
-        tracing::info!(worker = %self.workers.name(worker), reason = %reason.chars().take(200).collect::<String>(), "left");
+        if self.may_log(worker, now) {
+            let reason: String = reason.chars().take(200).collect();
+            tracing::info!(worker = %self.workers.name(worker), reason, "left");
+        }
         self.leases.forget_worker(worker);
         self.workers.leave(worker);
     }
@@ -292,6 +303,9 @@ impl ClusterState {
         self.write_losses(now);
         for Stalled { work, worker, for_how_long } in self.leases.find_stalled(now.elapsed) {
             self.counters.stalled += 1;
+            if !self.may_log(&worker, now) {
+                continue;
+            }
             tracing::warn!(
                 run = work.run,
                 island = work.island(),
@@ -303,7 +317,12 @@ impl ClusterState {
         }
         for worker in self.forget_silent(SILENT_LEASES * self.rules.terms.lease, now) {
             self.counters.forgotten += 1;
-            tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
+            if self.log_limit.allows("workers that have been silent", now.elapsed) {
+                tracing::warn!(worker, reason = "it has been silent for 20 leases", "forgotten");
+            }
+        }
+        for (principal, left_out) in self.log_limit.end_periods(now.elapsed) {
+            tracing::warn!(principal, left_out, "more lines about its workers were left out");
         }
         self.look_after_audits(now);
         for run in self.queue.active() {
@@ -324,15 +343,17 @@ impl ClusterState {
         for Expired { work, worker, token, held } in self.leases.expire(now.elapsed) {
             self.counters.expired += 1;
             self.spans.ended(&work, &worker, "expired", now);
-            tracing::warn!(
-                run = work.run,
-                island = work.island(),
-                epoch = work.epoch(),
-                worker = %self.workers.name(&worker),
-                lease = token,
-                reason,
-                "lease expired"
-            );
+            if self.may_log(&worker, now) {
+                tracing::warn!(
+                    run = work.run,
+                    island = work.island(),
+                    epoch = work.epoch(),
+                    worker = %self.workers.name(&worker),
+                    lease = token,
+                    reason,
+                    "lease expired"
+                );
+            }
             self.note_lost((&work, &worker, held), (Cause::Silence, reason), now);
             let granted = now.elapsed.saturating_sub(held);
             self.leases.vanished(&work, self.workers.identity(&worker), granted);

@@ -7,6 +7,7 @@ use archipelago::cell::{CellPlan, CellResult};
 use bytes::Bytes;
 use evolution::codec;
 use evolution::digest::Digest;
+use evolution::epoch::Standing;
 use proto::convert::Piece;
 use run::players::PlayerFiles;
 use run::summary::{Outline, RunKind};
@@ -92,6 +93,8 @@ pub(crate) struct Cells {
     /// Cells whose results are to be taken back if the run does not end, and why.
     wrong: BTreeMap<String, Vec<u32>>,
     worked: Duration,
+    /// Where it stood when it was opened: the time before is not recorded.
+    before: Standing,
 }
 
 /// The digest of everything that a result says.
@@ -102,6 +105,7 @@ pub(crate) fn whole(result: &CellResult) -> Digest {
 impl Cells {
     pub(crate) fn new(progress: CellProgress, files: PlayerFiles) -> Self {
         let text = Digest::of(progress.plan().text().as_bytes());
+        let before = progress.standing();
         let next = progress.next(0).unwrap_or(progress.plan().len());
         Self {
             text,
@@ -117,6 +121,7 @@ impl Cells {
             retracting: BTreeSet::new(),
             wrong: BTreeMap::new(),
             worked: Duration::ZERO,
+            before,
         }
     }
 
@@ -454,6 +459,11 @@ impl Cells {
     /// The digest of all cells that count, once they are done.
     pub(crate) fn digest(&self) -> Option<Digest> {
         if self.is_written() { self.progress.digest() } else { None }
+    }
+
+    /// Where it stood when the time began that [`elapsed`](Self::elapsed) counts.
+    pub(crate) fn before(&self) -> Standing {
+        self.before
     }
 
     /// For how long it has been worked on since it was opened.

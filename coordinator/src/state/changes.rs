@@ -40,7 +40,7 @@ impl ClusterState {
 
     /// Continues with the next of a run's changes. A run that ends, or is opened again from its journal, is no longer changed.
     fn next_change(&mut self, name: &str) {
-        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written | Ending::Retracting));
+        let is_over = |run: &Run| run.ending.as_ref().is_some_and(Ending::is_decided);
         if self.runs.get(name).is_some_and(is_over) {
             self.drop_changes(name, "it is just ending: try again");
         } else {
@@ -60,7 +60,7 @@ impl ClusterState {
     /// Whether an event that could not be written may be in the journal all the same, or be there soon: then it is appended
     /// again until that is known.
     fn may_be_written(&self, name: &str, error: &Rejection) -> bool {
-        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written | Ending::Retracting));
+        let is_over = |run: &Run| run.ending.as_ref().is_some_and(Ending::is_decided);
         may_pass(error) && !self.succeeded && !self.runs.get(name).is_some_and(is_over)
     }
 
@@ -130,6 +130,9 @@ impl ClusterState {
                     self.queue.add(name, priority, state);
                 }
                 self.answer(ticket, Ok(name.to_owned()));
+                for part in self.parts_of(name) {
+                    self.prioritise_as(&part, name, now);
+                }
             }
             Then::Extend { budget, complete, ticket } => {
                 let extended = self.evolution(name).map(|evolution| evolution.extended(&budget, complete));
@@ -294,7 +297,7 @@ impl ClusterState {
         let ending = self.runs.get_mut(name).and_then(|run| run.ending.as_mut());
         let ticket = match ending {
             Some(Ending::Cancelling(ticket)) => ticket.take(),
-            Some(Ending::Written | Ending::Retracting) | None => None,
+            Some(Ending::Finishing | Ending::Stopping | Ending::Retracting) | None => None,
         };
         self.answer(ticket, Err(unwritten(name, "cancelled", error)));
     }

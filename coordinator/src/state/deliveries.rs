@@ -228,7 +228,9 @@ impl ClusterState {
         }
         self.confirmed_cells(&run, &audited);
         for number in disputed {
-            tracing::error!(run, number, worker = %self.workers.name(worker), "differs from what is stored");
+            if self.may_log(worker, now) {
+                tracing::error!(run, number, worker = %self.workers.name(worker), "differs from what is stored");
+            }
             self.decide_cell(&run, number);
         }
         if !self.wants(work, None) {

@@ -185,7 +185,7 @@ impl Evolution {
 
     /// Where the run stands by the last reports of its workers.
     pub(crate) fn standing(&self) -> Standing {
-        epochs::total(self.islands.iter().map(|island| island.standing))
+        epochs::total(self.islands.iter().map(|island| island.standing), self.islands.len())
     }
 
     /// How far it is: once it has ended, what it ended with.
@@ -435,12 +435,14 @@ impl Evolution {
         departures.find(|departure| Digest::of(departure) == *digest).cloned()
     }
 
-    /// Notes where an island stands.
-    pub(crate) fn progress(&mut self, island: u32, standing: Standing) {
-        if let Some(island) = self.islands.get_mut(island as usize)
-            && standing.generation > island.standing.generation
-        {
-            island.standing = standing;
+    /// Notes where an island stands by the word of a worker that computes its next epoch: at the end of that at most. A worker
+    /// that computes an earlier epoch again says nothing of where the island stands.
+    pub(crate) fn progress(&mut self, island: u32, epoch: u64, standing: Standing) {
+        let Some(Open { task, .. }) = self.open_at(island, epoch) else { return };
+        let generation = standing.generation.min(task.until);
+        let known = &mut self.islands[island as usize].standing;
+        if generation > known.generation {
+            *known = Standing { generation, ..standing };
         }
     }
 
@@ -537,7 +539,7 @@ impl Evolution {
         self.audits.note_checkpoint((island, epoch), author.clone());
         let (generation, author) = (standing.generation, Some(author));
         open.checkpoint = Some(Checkpoint { generation, digest, bytes, author });
-        self.progress(island, standing);
+        self.progress(island, epoch, standing);
         self.due.add([island]);
         true
     }

@@ -157,13 +157,15 @@ impl ClusterState {
         };
         let work = self.leases.hedge(worker, now.elapsed, may_take)?;
         self.counters.hedged += 1;
-        tracing::info!(
-            run = work.run,
-            island = work.island(),
-            epoch = work.epoch(),
-            worker = %self.workers.name(worker),
-            "repeated by an idle worker"
-        );
+        if self.may_log(worker, now) {
+            tracing::info!(
+                run = work.run,
+                island = work.island(),
+                epoch = work.epoch(),
+                worker = %self.workers.name(worker),
+                "repeated by an idle worker"
+            );
+        }
         Some(work)
     }
 

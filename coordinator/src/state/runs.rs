@@ -2,6 +2,7 @@
 
 use super::queue::{QueueError, RunState};
 use super::study::StudyRun;
+use super::view::Fleet;
 use super::{
     Authors, Cells, ClusterState, Effect, Evolution, Moment, OpenRequest, Opened, OpenedBody, Opening, Part,
     Step, Submission, Then, Ticket, Unfinished,
@@ -14,12 +15,13 @@ use experiment::file::BudgetKeys;
 use proto::convert::digest_bytes;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
+use report::dashboard::{StoreHealth, why};
 use run::Labels;
 use run::RunEvent;
 use run::RunId;
 use run::summary::{Outline, RunKind};
+use std::cell::OnceCell;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// One run.
 pub(crate) struct Run {
@@ -50,10 +52,19 @@ pub(crate) enum Body {
 pub(super) enum Ending {
     /// What counts of its results is being written, and then it is opened again.
     Retracting,
-    /// Its last event is being written.
-    Written,
+    /// Its last event is being written: it has finished.
+    Finishing,
+    /// Its last event is being written: it was cancelled, or has failed.
+    Stopping,
     /// It is cancelled once everything that was delivered is written.
     Cancelling(Option<Ticket>),
+}
+
+impl Ending {
+    /// Whether nothing that is decided of the run from now on comes before its end.
+    pub(super) fn is_decided(&self) -> bool {
+        matches!(self, Self::Finishing | Self::Stopping | Self::Retracting)
+    }
 }
 
 impl Run {
@@ -103,11 +114,14 @@ impl ClusterState {
     /// What a run is doing: a part of a study does nothing while that is held back.
     pub(crate) fn state_of(&self, run: &str) -> Option<&RunState> {
         let own = self.queue.state(run)?;
-        let study = self.runs.get(run).and_then(|run| run.study.as_deref());
-        match study.and_then(|study| self.queue.state(study)) {
-            Some(RunState::Paused) if *own == RunState::Active => Some(&RunState::Paused),
-            _ => Some(own),
-        }
+        let is_held_back = *own == RunState::Active && self.paused_study_of(run).is_some();
+        Some(if is_held_back { &RunState::Paused } else { own })
+    }
+
+    /// The study of a part, if that is paused: then its parts are held back.
+    pub(super) fn paused_study_of(&self, run: &str) -> Option<&str> {
+        let study = self.runs.get(run)?.study.as_deref()?;
+        (self.queue.state(study) == Some(&RunState::Paused)).then_some(study)
     }
 
     pub(crate) fn is_active(&self, run: &str) -> bool {
@@ -171,25 +185,55 @@ impl ClusterState {
         self.ask_to_open(request, Some(ticket));
     }
 
-    fn submit_again(&mut self, name: &str, state: &RunState, priority: i32, ticket: Ticket, now: Moment) {
-        match state {
-            RunState::Cancelled | RunState::Failed(_) => self.open_again(name, priority, None, ticket),
-            RunState::Active | RunState::Paused
-                if priority != self.queue.priority(name) && !self.is_ending(name) =>
-            {
-                let (event, ticket) = (RunEvent::Prioritised { priority, at: now.unix }, Some(ticket));
-                self.change(name, event, Then::Prioritise { priority, ticket });
+    /// Takes a run again, with another priority or with the one that it has.
+    fn submit_again(
+        &mut self,
+        name: &str,
+        state: &RunState,
+        priority: Option<i32>,
+        ticket: Ticket,
+        now: Moment,
+    ) {
+        let other = priority.filter(|&priority| priority != self.queue.priority(name));
+        match (state, other) {
+            (RunState::Cancelled | RunState::Failed(_), _) => self.open_again(name, priority, None, ticket),
+            // It is to continue, and is about to end without a result.
+            _ if self.is_being_stopped(name) => {
+                self.reject_ending(name, Some(ticket));
+            }
+            (RunState::Active | RunState::Paused, Some(priority)) if !self.is_ending(name) => {
+                self.prioritise(name, priority, Some(ticket), now);
             }
             _ => self.answer(Some(ticket), Ok(name.to_owned())),
         }
     }
 
+    /// Gives a part the priority of its study.
+    pub(super) fn prioritise_as(&mut self, part: &str, study: &str, now: Moment) {
+        let priority = self.queue.priority(study);
+        if self.is_open(part) && !self.is_ending(part) && priority != self.queue.priority(part) {
+            self.prioritise(part, priority, None, now);
+        }
+    }
+
+    /// Gives a run that has not ended another priority.
+    fn prioritise(&mut self, name: &str, priority: i32, ticket: Option<Ticket>, now: Moment) {
+        let event = RunEvent::Prioritised { priority, at: now.unix };
+        self.change(name, event, Then::Prioritise { priority, ticket });
+    }
+
     /// Opens a run that has ended.
-    fn open_again(&mut self, name: &str, priority: i32, extend: Option<Box<BudgetKeys>>, ticket: Ticket) {
+    fn open_again(
+        &mut self,
+        name: &str,
+        priority: Option<i32>,
+        extend: Option<Box<BudgetKeys>>,
+        ticket: Ticket,
+    ) {
         let Some(id) = self.runs.get(name).map(|run| run.id.clone()) else {
             return self.answer(Some(ticket), Err(QueueError::Unknown(name.to_owned()).into()));
         };
-        self.open(OpenRequest::Again { id, priority: Some(priority), extend }, ticket);
+        self.open(OpenRequest::Again { id, priority, extend }, ticket);
     }
 
     /// Opens a run of the store, or continues it.
@@ -197,7 +241,7 @@ impl ClusterState {
         let name = id.as_str();
         self.begun = true;
         match self.queue.state(name).cloned() {
-            Some(state) => self.submit_again(name, &state, self.queue.priority(name), ticket, now),
+            Some(state) => self.submit_again(name, &state, None, ticket, now),
             // It keeps the priority that it has.
             None => self.open(OpenRequest::Again { id: id.clone(), priority: None, extend: None }, ticket),
         }
@@ -235,6 +279,13 @@ impl ClusterState {
             known.and_then(|name| self.opening.remove(&name)).unwrap_or_default();
         let part = part.or(other);
         let is_asked_for = ticket.is_some();
+        // What was known here, and not what the store says: a part may continue alone, before its study is read or after it
+        // has ended.
+        let study = match (&part, &opened) {
+            (Some((study, _)), _) => Some(study.clone()),
+            (None, Ok(opened)) => self.study_of(opened.id.as_str()).filter(|_| !is_asked_for),
+            (None, Err(_)) => None,
+        };
         let name = match opened {
             Ok(opened) => self.insert(opened, part.as_ref().map(|(study, _)| study.clone())),
             Err((name, rejection)) => {
@@ -259,13 +310,16 @@ impl ClusterState {
             self.answer(Some(waiting), Ok(name.clone()));
         }
         if let Some((study, part)) = &part {
-            self.begin_part(study, *part, &name);
+            self.begin_part(study, *part, &name, now);
         }
         // The study may have ended, or be about to, since it asked for this part, or since results of it were retracted. An
         // operator may continue a part alone.
-        let study = self.study_of(&name).filter(|_| part.is_some() || !is_asked_for);
         if study.is_some_and(|study| !self.is_open(&study) || self.is_ending(&study)) && self.is_open(&name) {
             self.begin_cancel(&name, None, now);
+        }
+        // It may have got another priority while this part was opened again by itself.
+        if let Some(study) = self.study_of(&name).filter(|study| part.is_none() && self.is_open(study)) {
+            self.prioritise_as(&name, &study, now);
         }
         self.reopened(&name, now);
         self.advance(&name, now);
@@ -306,7 +360,7 @@ impl ClusterState {
 
     /// Adds a run that was opened; returns its name.
     pub(crate) fn insert(&mut self, opened: Opened, study: Option<String>) -> String {
-        let Opened { id, body, state, priority, created, labels } = opened;
+        let Opened { id, body, state, priority, created, labels, study: stored_study } = opened;
         let name = id.to_string();
         let mut digest = None;
         let body = match body {
@@ -333,7 +387,7 @@ impl ClusterState {
         self.begun |= is_open;
         self.queue.add(&name, priority, state);
         self.unfinished.retain(|(run, _)| *run != name);
-        let study = study.or_else(|| self.runs.get(&name).and_then(|run| run.study.clone()));
+        let study = study.or(stored_study).or_else(|| self.study_of(&name));
         let unaudited = self.runs.get(&name).map_or(0, |run| run.unaudited);
         // Labels may have changed while the run was read.
         let known = self.runs.get_mut(&name).map(|run| std::mem::take(&mut run.labels));
@@ -370,6 +424,13 @@ impl ClusterState {
     /// Holds a run's work back, or continues with it.
     pub(crate) fn pause(&mut self, run: &str, paused: bool, ticket: Ticket, now: Moment) {
         let wanted = if paused { RunState::Paused } else { RunState::Active };
+        if !paused
+            && self.is_open(run)
+            && let Some(study) = self.paused_study_of(run)
+        {
+            let reason = format!("its study is paused: `atoll pause {study} --off` continues it");
+            return self.answer(Some(ticket), Err(Rejection::Unsuitable { run: run.to_owned(), reason }));
+        }
         match self.queue.open_state(run).cloned() {
             Err(error) => self.answer(Some(ticket), Err(error.into())),
             // What is decided already and not written yet comes first.
@@ -415,15 +476,14 @@ impl ClusterState {
         let Some(state) = self.queue.state(name).cloned() else {
             return self.answer(Some(ticket), Err(QueueError::Unknown(name.to_owned()).into()));
         };
+        if let Some(study) = self.study_of(name) {
+            return self.answer(Some(ticket), Err(Rejection::part_of(name, &study)));
+        }
         if !state.is_open() {
-            let priority = self.queue.priority(name);
-            return self.open_again(name, priority, Some(Box::new(budget)), ticket);
+            return self.open_again(name, None, Some(Box::new(budget)), ticket);
         }
         if self.reject_ending(name, Some(ticket)) {
             return;
-        }
-        if let Some(study) = self.study_of(name) {
-            return self.answer(Some(ticket), Err(Rejection::part_of(name, &study)));
         }
         let Some(evolution) = self.evolution(name) else {
             let reason = "expected a single experiment: only its budget can be changed".to_owned();
@@ -509,12 +569,14 @@ impl ClusterState {
                 let at = now.unix;
                 (RunEvent::Cancelled { at }, Then::Cancel { at, ticket: ticket.take() })
             }),
-            Some(Ending::Written | Ending::Retracting) | None => None,
+            Some(Ending::Finishing | Ending::Stopping | Ending::Retracting) | None => None,
         };
         let is_ready = run.ending.is_none() && run.changes.is_empty();
         let finished = finished.filter(|_| is_ready);
-        if cancelled.is_some() || finished.is_some() {
-            run.ending = Some(Ending::Written);
+        if cancelled.is_some() {
+            run.ending = Some(Ending::Stopping);
+        } else if finished.is_some() {
+            run.ending = Some(Ending::Finishing);
         }
         for step in steps {
             self.step(name, step);
@@ -530,7 +592,7 @@ impl ClusterState {
 
     /// Ends a run that cannot continue, and its parts with it.
     pub(crate) fn fail(&mut self, name: &str, reason: &str, now: Moment) {
-        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Written));
+        let is_over = |run: &Run| matches!(run.ending, Some(Ending::Finishing | Ending::Stopping));
         // Once another coordinator has the store, the run continues there.
         if self.succeeded || !self.is_open(name) || self.runs.get(name).is_some_and(is_over) {
             return;
@@ -543,7 +605,7 @@ impl ClusterState {
                 self.begin_cancel(&part, None, now);
             }
         }
-        let ending = self.runs.get_mut(name).and_then(|run| run.ending.replace(Ending::Written));
+        let ending = self.runs.get_mut(name).and_then(|run| run.ending.replace(Ending::Stopping));
         if let Some(Ending::Cancelling(ticket)) = ending {
             let reason = "it has just failed".to_owned();
             self.answer(ticket, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
@@ -580,12 +642,28 @@ impl ClusterState {
     }
 
     /// All runs.
-    pub(crate) fn statuses(&self) -> Vec<v1::RunStatus> {
-        self.runs.keys().filter_map(|run| self.status(run).ok()).collect()
+    pub(crate) fn statuses(&self, now: Moment) -> Vec<v1::RunStatus> {
+        // Workers are looked at once for all runs that wait for them.
+        let fleet = OnceCell::new();
+        self.runs.keys().filter_map(|run| self.status_beside(run, now, &fleet).ok()).collect()
     }
 
-    /// Where a run stands.
-    pub(crate) fn status(&self, name: &str) -> Result<v1::RunStatus, Rejection> {
+    /// How far a run is, if that is known.
+    pub(crate) fn standing(&self, name: &str) -> Option<v1::Standing> {
+        self.runs.get(name)?.outline().standing.as_ref().map(v1::Standing::from)
+    }
+
+    /// The state of a run.
+    pub(crate) fn status(&self, name: &str, now: Moment) -> Result<v1::RunStatus, Rejection> {
+        self.status_beside(name, now, &OnceCell::new())
+    }
+
+    fn status_beside<'a>(
+        &'a self,
+        name: &str,
+        now: Moment,
+        fleet: &OnceCell<Fleet<'a>>,
+    ) -> Result<v1::RunStatus, Rejection> {
         let unknown = || QueueError::Unknown(name.to_owned());
         let run = self.runs.get(name).ok_or_else(unknown)?;
         let Outline { kind, standing, goal, islands, elapsed } = run.outline();
@@ -609,14 +687,10 @@ impl ClusterState {
                 (State::Waiting, "no worker has joined".to_owned())
             }
             RunState::Active => {
-                let unfit =
-                    self.leases.why_unfit(name, self.workers.connected(Duration::ZERO).map(|one| one.worker));
-                let unfit = unfit.map(|(reason, lacks_program)| {
-                    let what = if lacks_program { "a program that it needs" } else { "enough memory" };
-                    format!("no worker has {what}: {reason}")
-                });
-                let why = unfit.or_else(|| self.failing(name));
-                (State::Waiting, why.unwrap_or_else(|| "all workers are busy".to_owned()))
+                // That the store is slow is no property of a run, and is shown where the store is looked at.
+                let fleet = fleet.get_or_init(|| self.fleet(now));
+                let situation = self.situation_beside(name, now, StoreHealth::default(), fleet);
+                (State::Waiting, situation.map(|situation| why(&situation).clause()).unwrap_or_default())
             }
             RunState::Paused => (State::Paused, String::new()),
             RunState::Finished(reason) => (State::Finished, reason.clone()),
@@ -670,6 +744,12 @@ impl ClusterState {
     /// Whether a run is about to end.
     pub(super) fn is_ending(&self, name: &str) -> bool {
         self.runs.get(name).is_some_and(|run| run.ending.is_some())
+    }
+
+    /// Whether a run is about to end without a result.
+    fn is_being_stopped(&self, name: &str) -> bool {
+        let is_stopped = |run: &Run| matches!(run.ending, Some(Ending::Cancelling(_) | Ending::Stopping));
+        self.runs.get(name).is_some_and(is_stopped)
     }
 
     pub(super) fn digest_of(&self, name: &str) -> Option<Digest> {

@@ -188,12 +188,14 @@ impl ClusterState {
     }
 
     /// Notes that a part runs.
-    pub(super) fn begin_part(&mut self, study: &str, part: Part, run: &str) {
-        self.adopt_part(run, study);
-        if let Some(study) = self.study(study) {
+    pub(super) fn begin_part(&mut self, name: &str, part: Part, run: &str, now: Moment) {
+        self.adopt_part(run, name);
+        if let Some(study) = self.study(name) {
             study.opening.remove(&part);
             study.runs.insert(part, run.to_owned());
         }
+        // The study may have another one by now.
+        self.prioritise_as(run, name, now);
     }
 
     /// Looks at the study that a run is, or is a part of.
@@ -268,7 +270,7 @@ impl ClusterState {
             Ok(id) if self.is_ending(id.as_str()) => self.adopt_part(id.as_str(), name),
             Ok(id) if self.is_going_or_done(id.as_str()) => {
                 // It was there before the study was opened.
-                self.begin_part(name, part, id.as_str());
+                self.begin_part(name, part, id.as_str(), now);
                 self.advance_study(name, now);
             }
             Ok(id) => {

@@ -9,7 +9,7 @@ use proto::v1;
 use proto::v1::run_status::{Kind, State};
 use report::dashboard::{
     Ahead, Failing, IslandState, IslandView, LeaseView, MissingResource, Phase, RunRow, Situation,
-    StoreHealth, StrengthView, Waiting, WorkerState, WorkerView,
+    StoreHealth, StrengthView, Waiting, WorkerCounts, WorkerState, WorkerView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,14 +20,26 @@ fn milliseconds(time: Duration) -> u64 {
 
 impl ClusterState {
     /// All runs as lists show them.
-    pub(crate) fn rows(&self) -> Vec<RunRow> {
-        let rows = self.statuses().into_iter().map(row);
-        rows.map(|row| RunRow { strength: self.strength(&row.run), ..row }).collect()
+    pub(crate) fn rows(&self, now: Moment) -> Vec<RunRow> {
+        self.statuses(now).into_iter().map(|status| self.row_of(status)).collect()
     }
 
     /// One run as lists show it.
-    pub(crate) fn row(&self, run: &str) -> Option<RunRow> {
-        self.status(run).ok().map(row).map(|row| RunRow { strength: self.strength(run), ..row })
+    pub(crate) fn row(&self, run: &str, now: Moment) -> Option<RunRow> {
+        self.status(run, now).ok().map(|status| self.row_of(status))
+    }
+
+    /// A run with what its status does not say.
+    fn row_of(&self, status: v1::RunStatus) -> RunRow {
+        let row = row(status);
+        let strength = self.strength(&row.run);
+        let Some(Body::Cells(cells)) = self.runs.get(&row.run).map(|run| &run.body) else {
+            return RunRow { strength, ..row };
+        };
+        let Standing { generation: done_before, evaluations: evaluations_before, .. } = cells.before();
+        let mut row = RunRow { strength, done_before, evaluations_before, ..row };
+        row.estimate();
+        row
     }
 
     /// What was measured last of a run that is open.
@@ -115,6 +127,38 @@ impl ClusterState {
 
     /// What there is to know about the progress of a run. A study makes progress as its parts do.
     pub(crate) fn situation(&self, run: &str, now: Moment, store: StoreHealth) -> Option<Situation> {
+        // Looking at thousands of workers for each page of a run that has ended costs much.
+        let fleet =
+            if matches!(self.state_of(run)?, RunState::Active) { self.fleet(now) } else { Fleet::default() };
+        self.situation_beside(run, now, store, &fleet)
+    }
+
+    /// The workers as they are now.
+    pub(super) fn fleet(&self, now: Moment) -> Fleet<'_> {
+        let since = now.elapsed.saturating_sub(self.rules.terms.lease);
+        let counts =
+            self.workers.counts(since, now.elapsed, |worker| self.leases.held_by(worker).next().is_some());
+        let connected = self.workers.connected(since).map(|identity| identity.worker);
+        // One that is drained, or rests, is given nothing whatever it has.
+        let is_given_work = |worker: &&str| {
+            !self.workers.is_draining(worker) && !self.workers.is_resting(worker, now.elapsed)
+        };
+        let mut given_work: BTreeMap<BTreeSet<&str>, Vec<&str>> = BTreeMap::new();
+        for worker in connected.filter(is_given_work) {
+            let held = self.leases.held_by(worker).map(|work| work.run.as_str()).collect();
+            given_work.entry(held).or_default().push(worker);
+        }
+        Fleet { counts, given_work }
+    }
+
+    /// The same beside workers that were looked at.
+    pub(super) fn situation_beside(
+        &self,
+        run: &str,
+        now: Moment,
+        store: StoreHealth,
+        fleet: &Fleet<'_>,
+    ) -> Option<Situation> {
         let phase = match self.state_of(run)? {
             RunState::Active => Phase::Active,
             RunState::Paused => Phase::Paused,
@@ -123,22 +167,18 @@ impl ClusterState {
             RunState::Failed(reason) => Phase::Failed(reason.clone()),
         };
         if phase != Phase::Active {
-            // Nothing else matters then, and looking at thousands of workers for each page of a run that has ended costs much.
-            return Some(Situation { phase, ..Situation::default() });
+            // Nothing else matters then.
+            let paused = self.paused_study_of(run).filter(|_| phase == Phase::Paused).map(str::to_owned);
+            return Some(Situation { phase, paused, ..Situation::default() });
         }
         if let Some(part) = self.hindered_part(run) {
-            return self.situation(&part, now, store);
+            let situation = self.situation_beside(&part, now, store, fleet)?;
+            let paused = (situation.phase == Phase::Paused).then_some(part);
+            return Some(Situation { paused, ..situation });
         }
-        let since = now.elapsed.saturating_sub(self.rules.terms.lease);
         let leases: Vec<LeaseStatus<'_>> = self.leases.leases_of(run).collect();
         let holders: BTreeSet<&str> = leases.iter().map(|lease| lease.worker).collect();
-        let connected = self.workers.connected(since).map(|identity| identity.worker);
-        // One that is drained, or rests, is given nothing whatever it has.
-        let is_given_work = |worker: &&str| {
-            !self.workers.is_draining(worker) && !self.workers.is_resting(worker, now.elapsed)
-        };
-        let given_work: Vec<&str> = connected.filter(is_given_work).collect();
-        let missing = self.leases.why_unfit(run, given_work.iter().copied());
+        let missing = self.leases.why_unfit(run, fleet.given_work.values().flatten().copied());
         let missing = missing.map(|(reason, lacks_program)| {
             if lacks_program {
                 MissingResource::Program(reason.to_owned())
@@ -150,14 +190,14 @@ impl ClusterState {
             let age = milliseconds(now.elapsed.saturating_sub(lease.progressed));
             (lease.work.piece.to_string(), self.workers.name(lease.worker), age)
         });
+        let ready = self.ready_of(run);
         Some(Situation {
             phase,
-            workers: self
-                .workers
-                .counts(since, now.elapsed, |worker| self.leases.held_by(worker).next().is_some()),
+            paused: None,
+            workers: fleet.counts.clone(),
             leases: leases.len(),
             holders: holders.len(),
-            ready: self.ready_of(run),
+            ready,
             stalled,
             silent: self.silent(&leases, now),
             missing,
@@ -167,10 +207,11 @@ impl ClusterState {
                 reason: reason.to_owned(),
                 retry_milliseconds: milliseconds(again.saturating_sub(now.elapsed)),
             }),
-            waiting: self.waiting(run),
-            ahead: self.ahead(run, &given_work),
+            // Without leases no island computes what others could wait for.
+            waiting: if leases.is_empty() { None } else { self.waiting(run) },
+            ahead: if ready > 0 { self.ahead(run, fleet) } else { None },
             store,
-            is_ending: self.is_ending(run) || self.has_reached_its_end(run),
+            is_ending: self.is_ending(run) || self.has_reached_its_end(run, ready),
         })
     }
 
@@ -200,9 +241,11 @@ impl ClusterState {
             }
     }
 
-    fn has_reached_its_end(&self, run: &str) -> bool {
+    fn has_reached_its_end(&self, run: &str, ready: usize) -> bool {
         match self.runs.get(run).map(|run| &run.body) {
             Some(Body::Evolution(evolution)) => evolution.open_run().archipelago().end().is_some(),
+            // All results are there, and are being written or audited.
+            Some(Body::Cells(_)) => ready == 0 && self.leases.count(run) == 0,
             _ => false,
         }
     }
@@ -226,12 +269,13 @@ impl ClusterState {
     }
 
     /// The run that keeps all workers busy that could take another one, of those that are given work.
-    fn ahead(&self, run: &str, given_work: &[&str]) -> Option<Ahead> {
+    fn ahead(&self, run: &str, fleet: &Fleet<'_>) -> Option<Ahead> {
         let mut ahead: Option<Ahead> = None;
-        for worker in given_work.iter().filter(|worker| !self.leases.lacks_something(worker, run)) {
+        let could_take =
+            |workers: &[&str]| workers.iter().any(|worker| !self.leases.lacks_something(worker, run));
+        for (held, _) in fleet.given_work.iter().filter(|(_, workers)| could_take(workers)) {
             // One that is idle or computes this run is not kept from it.
-            let other =
-                self.leases.held_by(worker).map(|work| work.run.as_str()).find(|held| *held != run)?;
+            let other = held.iter().copied().find(|held| *held != run)?;
             let comes_first = self.queue.comes_before(other, run);
             // A single worker that takes this run next is worth waiting for.
             if !comes_first || ahead.is_none() {
@@ -248,6 +292,14 @@ impl ClusterState {
         }
         self.parts_of(run).into_iter().find(|part| self.is_open(part))
     }
+}
+
+/// The workers of a cluster at one moment.
+#[derive(Default)]
+pub(super) struct Fleet<'a> {
+    counts: WorkerCounts,
+    /// Those that are given work, by the runs of which they hold some.
+    given_work: BTreeMap<BTreeSet<&'a str>, Vec<&'a str>>,
 }
 
 /// A run as lists show it.

@@ -293,6 +293,11 @@ impl Workers {
         WorkerIdentity { worker, principal, joined: joined.map_or(Duration::ZERO, |joined| joined.since) }
     }
 
+    /// The principal of a worker that has joined; callers that have not are one together, because their ids are made up.
+    pub(crate) fn principal(&self, worker: &str) -> &str {
+        self.joined.get(worker).map_or("callers that have not joined", |joined| joined.principal.as_str())
+    }
+
     /// The workers that may take part and have been heard of since then.
     pub(crate) fn connected(&self, since: Duration) -> impl Iterator<Item = WorkerIdentity<'_>> {
         let is_there = move |joined: &Joined| joined.seen >= since && joined.quarantined.is_none();

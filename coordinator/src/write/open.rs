@@ -9,13 +9,12 @@ use archipelago::cell::CellPlan;
 use archipelago::job::{self, Job, LookUp};
 use bytes::Bytes;
 use evolution::digest::Digest;
-use evolution::epoch::Standing;
 use experiment::file::BudgetKeys;
 use experiment::{Plan, Study, Tournament};
 use futures::{StreamExt, stream};
 use run::RunEvent;
-use run::epochs;
 use run::jobs::{self, JobLog, StoredJobs};
+use run::naming::{self, NamingError};
 use run::plan::PlanJournal;
 use run::players::{self, LookUpError, PlayerFiles, Reference};
 use run::reader::Reader;
@@ -118,7 +117,7 @@ fn listed(id: &RunId, summary: Summary) -> Opened {
         Ended::Failed(reason) => RunState::Failed(reason),
     };
     let body = OpenedBody::Closed(outline, digest);
-    Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }
+    Opened { id: id.clone(), body, state, priority, created, labels: Labels::default(), study: None }
 }
 
 /// Why a run is opened.
@@ -135,7 +134,7 @@ impl Opened {
     pub(crate) fn unread(id: RunId, why: &Rejection) -> Self {
         let state = RunState::Failed(why.to_string());
         let body = OpenedBody::Closed(UNREADABLE, None);
-        Self { id, body, state, priority: 0, created: 0, labels: Labels::default() }
+        Self { id, body, state, priority: 0, created: 0, labels: Labels::default(), study: None }
     }
 }
 
@@ -164,12 +163,14 @@ impl Opener {
             }
             OpenRequest::Part { id, plan, files, guests, priority, .. } => {
                 self.create(&id, &plan, &files, guests).await?;
-                self.read(&id, self.asked(priority), now).await
+                self.read(&id, self.asked(Some(priority)), now).await
             }
             OpenRequest::List { id } => self.read(&id, Why::Start, now).await,
             OpenRequest::Again { id, priority, extend } => {
-                if let Some(study) = self.study_of(&id).await?.filter(|_| extend.is_some()) {
-                    return Err(Rejection::part_of(&id.to_string(), &study.to_string()));
+                if extend.is_some()
+                    && let Some(study) = self.study_of(&id).await?
+                {
+                    return Err(Rejection::part_of(&id.to_string(), &study));
                 }
                 self.read(&id, Why::Asked { priority, extend }, now).await
             }
@@ -177,17 +178,17 @@ impl Opener {
     }
 
     /// What an operator or a study asks for. A single command has no priorities, and changes none.
-    fn asked(&self, priority: i32) -> Why {
-        Why::Asked { priority: (!self.only_submitted).then_some(priority), extend: None }
+    fn asked(&self, priority: Option<i32>) -> Why {
+        Why::Asked { priority: priority.filter(|_| !self.only_submitted), extend: None }
     }
 
-    /// Whether a run in this state continues because it is asked for.
-    fn continues(&self, state: &RunState) -> bool {
-        match state {
-            RunState::Active | RunState::Finished(_) => false,
+    /// Whether a run that stands so continues because it is asked for.
+    fn continues(&self, status: &Status) -> bool {
+        match status {
+            Status::Open | Status::Finished => false,
             // A coordinator that serves leaves it to its operators.
-            RunState::Paused => self.only_submitted,
-            RunState::Cancelled | RunState::Failed(_) => true,
+            Status::Paused => self.only_submitted,
+            Status::Cancelled | Status::Failed(_) => true,
         }
     }
 
@@ -285,7 +286,8 @@ impl Opener {
             stored::look(&self.store, id, &summary).await?;
             return Ok((listed(id, summary), None));
         }
-        match stored::read_plan(&self.store, id).await?.0 {
+        let study = self.study_of(id).await?;
+        let (opened, files) = match stored::read_plan(&self.store, id).await?.0 {
             Plan::Single(_) => self.read_evolution(id, why, now).await,
             Plan::Sweep(sweep) => {
                 self.read_cells(id, CellPlan::Sweep(sweep), PlayerFiles::new(), why, now).await
@@ -295,35 +297,40 @@ impl Opener {
                 let files = players::read(&self.store, id, &games).await?;
                 self.read_cells(id, CellPlan::Tournament(games), files, why, now).await
             }
-        }
+        }?;
+        Ok((Opened { study, ..opened }, files))
     }
 
     async fn read_evolution(&self, id: &RunId, why: Why, now: Moment) -> Result<OpenedRun, Rejection> {
         let head = RunHead::read(&self.store, id).await?;
-        let recorded = head.recorded();
-        let (state, known) = (state_of(&recorded, RunKind::Evolution), recorded.priority);
-        let created = recorded.created.as_ref().map_or(now.unix, |created| created.at);
-        let (priority, extend, is_asked) = match why {
-            Why::Start => (known, None, false),
-            Why::Asked { priority, extend } => (priority.unwrap_or(known), extend, true),
+        let (asked_priority, extend, is_asked) = match why {
+            Why::Start => (None, None, false),
+            Why::Asked { priority, extend } => (priority, extend, true),
         };
-        if !state.is_open() && !is_asked {
-            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await?, None));
+        if !head.recorded().status.is_open() && !is_asked {
+            return Ok((self.list_evolution(id, &head).await?, None));
         }
         let (mut open_run, mut journal) = run::open(&self.store, id, self.opening(now)).await?;
-        if open_run.is_finished() && extend.is_none() {
-            return Ok((self.list_evolution(id, &head, &recorded, state, priority).await?, None));
+        // Another process may have ended or changed the run after its head was read: what counts is how it stood when it was
+        // claimed.
+        let status = open_run.status().clone();
+        if open_run.is_finished() && extend.is_none() || !status.is_open() && !is_asked {
+            let head = RunHead::read(&self.store, id).await?;
+            return Ok((self.list_evolution(id, &head).await?, None));
         }
+        let (known, created) = (open_run.priority(), open_run.created());
+        let priority = asked_priority.unwrap_or(known);
+        let continues = is_asked && self.continues(&status);
         let mut events = vec![];
         let mut extension = None;
         if let Some(budget) = &extend {
             let (event, complete) = open_run.extension(budget, now.unix)?;
             events.push(event);
             extension = Some((budget, complete));
-        } else if is_asked && self.continues(&state) {
+        } else if continues {
             events.push(RunEvent::Continued { at: now.unix });
         }
-        if is_asked && priority != known {
+        if priority != known {
             events.push(RunEvent::Prioritised { priority, at: now.unix });
         }
         for event in &events {
@@ -337,33 +344,28 @@ impl Opener {
             open_run.extend(budget, complete);
         }
         open_run.note_event(journal.head());
-        let continues = !state.is_open() || is_asked && self.continues(&state);
-        let state = if continues { RunState::Active } else { state };
+        let is_paused = status == Status::Paused && !continues;
+        let state = if is_paused { RunState::Paused } else { RunState::Active };
         let body = OpenedBody::Evolution(Box::new(open_run));
         let files = RunFiles { journal, jobs: None };
         Ok((
-            Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() },
+            Opened { id: id.clone(), body, state, priority, created, labels: Labels::default(), study: None },
             Some(files),
         ))
     }
 
     /// A run that has ended, as it is listed.
-    async fn list_evolution(
-        &self,
-        id: &RunId,
-        head: &RunHead,
-        recorded: &Recorded,
-        state: RunState,
-        priority: i32,
-    ) -> Result<Opened, Rejection> {
+    async fn list_evolution(&self, id: &RunId, head: &RunHead) -> Result<Opened, Rejection> {
+        let recorded = head.recorded();
+        let (state, priority) = (state_of(&recorded, RunKind::Evolution), recorded.priority);
         let reader = Reader::read(&self.store, id).await?;
         if let Some(damage) = reader.damage.first() {
             return Err(RunError::Damaged { run: id.clone(), damage: damage.clone() }.into());
         }
-        let standings: Vec<Standing> = reader.stored().standings().collect();
+        let is_begun = reader.stored().standings().next().is_some();
         let outline = Outline {
             kind: RunKind::Evolution,
-            standing: (!standings.is_empty()).then(|| epochs::total(standings.into_iter())),
+            standing: is_begun.then(|| reader.stored().standing()),
             goal: head.experiment.budget().generations,
             islands: head.experiment.setting().islands.len() as u32,
             elapsed: recorded.finished.as_ref().map_or(0, |finished| finished.elapsed),
@@ -371,7 +373,7 @@ impl Opener {
         let digest = recorded.finished.as_ref().map(|finished| finished.digest);
         let created = recorded.created.as_ref().map_or(0, |created| created.at);
         let body = OpenedBody::Closed(outline, digest);
-        Ok(Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() })
+        Ok(Opened { id: id.clone(), body, state, priority, created, labels: Labels::default(), study: None })
     }
 
     async fn read_cells(
@@ -445,19 +447,9 @@ impl Opener {
         Ok((Opened { body, ..opened }, Some(files)))
     }
 
-    /// The study that a run is a part of, by its name and by what is stored.
-    async fn study_of(&self, id: &RunId) -> Result<Option<RunId>, Rejection> {
-        let name = id.to_string();
-        for (end, _) in name.match_indices('.') {
-            let Ok(study) = RunId::new(&name[..end]) else { continue };
-            match stored::read_plan(&self.store, &study).await {
-                Ok((Plan::Study(_), _)) => return Ok(Some(study)),
-                Err(error @ RunError::Write(_)) => return Err(error.into()),
-                // A fresh run is named by another one, and a point too.
-                _ => {}
-            }
-        }
-        Ok(None)
+    /// The study that a run is a part of, by what is stored.
+    async fn study_of(&self, id: &RunId) -> Result<Option<String>, Rejection> {
+        Ok(run::removal::study_of(&self.store, id).await?.map(|study| study.to_string()))
     }
 
     /// Opens a term of a plan, unless it has ended and is not to continue. Returns how it is listed, and the term.
@@ -481,27 +473,38 @@ impl Opener {
             }
             Why::Asked { priority, extend: None } => (priority.unwrap_or(known), true),
         };
+        let is_revived = is_asked && self.continues(&recorded.status);
         let known_digest = recorded.finished.as_ref().map(|finished| finished.digest);
         let is_finished = known_digest.is_some();
         if !state.is_open() && (!is_asked || is_finished && is_whole) {
             let summary = Summary::read(&self.store, id).await.ok().flatten();
             let body = OpenedBody::Closed(summary.map_or(outline, |summary| summary.outline), known_digest);
             return Ok((
-                Opened { id: id.clone(), body, state, priority: known, created, labels: Labels::default() },
+                Opened {
+                    id: id.clone(),
+                    body,
+                    state,
+                    priority: known,
+                    created,
+                    labels: Labels::default(),
+                    study: None,
+                },
                 None,
             ));
         }
         let term = journal.begin(digest, text, opening, batches).await?;
-        if is_asked && self.continues(&state) {
+        if is_revived {
             journal.log(&RunEvent::Continued { at: opening.now }).await?;
         }
         if priority != known {
             journal.log(&RunEvent::Prioritised { priority, at: opening.now }).await?;
         }
-        let continues = !state.is_open() || is_asked && self.continues(&state);
-        let state = if continues { RunState::Active } else { state };
+        let state = if is_revived || !state.is_open() { RunState::Active } else { state };
         let body = OpenedBody::Closed(outline, None);
-        Ok((Opened { id: id.clone(), body, state, priority, created, labels: Labels::default() }, Some(term)))
+        Ok((
+            Opened { id: id.clone(), body, state, priority, created, labels: Labels::default(), study: None },
+            Some(term),
+        ))
     }
 
     /// The name of a plan's run, or the first free one beside it. The names of a study's parts are taken.
@@ -529,7 +532,11 @@ pub(crate) async fn look_up(cluster: &Cluster, submission: Submission) -> Result
         Plan::Tournament(games) => {
             let mut found = BTreeMap::new();
             for look_up in job::look_ups(&games) {
-                let source = Source::of(&games, &look_up, look_up.reference.clone());
+                let text = &look_up.reference;
+                let named = naming::complete(cluster.store(), text.parse()?).await;
+                let run = named.map_err(|error| unnamed(text, error))?.run;
+                let rest = &text[text.find(['/', '@']).unwrap_or(text.len())..];
+                let source = Source::of(&games, &look_up, format!("{run}{rest}"));
                 let (job, inputs) = read_inputs(cluster.store(), &source).await?;
                 let result = cluster.compute(LARGE, move || job.compute(&inputs)).await;
                 let result = result.map_err(|status| status.message().to_owned());
@@ -544,6 +551,16 @@ pub(crate) async fn look_up(cluster: &Cluster, submission: Submission) -> Result
         plan => plan,
     };
     Ok(Submission { plan: Box::new(plan), files, priority, fresh })
+}
+
+/// Why a reference names no run.
+fn unnamed(reference: &str, error: NamingError) -> Rejection {
+    match error {
+        NamingError::Run(error) => error.into(),
+        NamingError::Several(reason) | NamingError::Missing(reason) => {
+            LookUpError::Job { reference: reference.to_owned(), reason }.into()
+        }
+    }
 }
 
 impl Source {

@@ -291,7 +291,7 @@ openings = 1
 players = [{ name = "a", player = "random" }, { name = "b", player = "random" }, { name = "c", engine = "elsewhere" }]
 "#;
 
-/// The players of the games, of which the engine is never started.
+/// The players of the games; the engine is never started.
 fn players(plan: &CellPlan) -> Vec<tournament::Contestant> {
     let CellPlan::Tournament(games) = plan else { unreachable!("it is a tournament") };
     let command = tournament::EngineCommand { command: vec![], patience: Duration::ZERO };

@@ -405,7 +405,7 @@ fn number(variable: &str, default: u64) -> u64 {
 /// A kind of liar: what it does, and how a worker behaves with this seed in a run of this number of epochs.
 type Kind = (&'static str, fn(u64, u64) -> Manner);
 
-/// How often a liar lies unfound, in a run of this number of epochs of which a quarter are its own; of one that lies
+/// How often a liar lies unfound, in a run of this number of epochs, where a quarter are its own; of one that lies
 /// about the end, as often as it did.
 fn lies_unless_found(manner: Manner, epochs: u64, lies: u64) -> u64 {
     match manner {

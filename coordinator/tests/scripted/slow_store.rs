@@ -31,6 +31,10 @@ struct Manner {
     failing: Option<String>,
     /// This number of writes of paths with this text are done, and return an error.
     unacknowledged: Option<(String, u32)>,
+    /// After this number of calls for paths with this text, the next one is held.
+    to_hold: Option<(String, u32)>,
+    /// Whether a call is held now.
+    holding: bool,
     /// The path of the last write that has begun since calls began to fail, or ceased to.
     last_write: String,
 }
@@ -82,6 +86,40 @@ impl SlowStore {
         self.manner().unacknowledged.as_ref().map_or(0, |(_, count)| *count)
     }
 
+    /// Holds a call for a path with this text, after this number of them, until it is let go.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn hold(&self, text: &str, after: u32) {
+        self.manner().to_hold = Some((text.to_owned(), after));
+    }
+
+    /// Whether a call is held.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.manner().holding
+    }
+
+    /// Lets the call go that is held.
+    #[allow(dead_code, reason = "the tests that share this file need different parts of it")]
+    pub(crate) fn let_go(&self) {
+        self.manner().holding = false;
+    }
+
+    /// Whether this call is to be held; it is from now on.
+    fn begins_to_hold(&self, path: Option<&Path>) -> bool {
+        let mut manner = self.manner();
+        let Some((text, rest)) = &mut manner.to_hold else { return false };
+        if !path.is_some_and(|path| path.as_ref().contains(text.as_str())) {
+            return false;
+        }
+        if *rest > 0 {
+            *rest -= 1;
+            return false;
+        }
+        manner.to_hold = None;
+        manner.holding = true;
+        true
+    }
+
     /// Whether the answer to a write is lost.
     fn is_unacknowledged(&self, path: &Path) -> bool {
         let mut manner = self.manner();
@@ -91,6 +129,11 @@ impl SlowStore {
     }
 
     async fn call(&self, path: Option<&Path>, is_write: bool) -> Result<()> {
+        if self.begins_to_hold(path) {
+            while self.manner().holding {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
         let (time, fails) = {
             let mut manner = self.manner();
             manner.calls += 1;

@@ -5,6 +5,7 @@ use super::slow::{GUESTS, LONG, audited, quarantine, start_worker};
 use super::slow_store::SlowStore;
 use super::*;
 use coordinator::{First, ServeError};
+use experiment::file::BudgetKeys;
 use run::reader::Reader;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -26,7 +27,7 @@ impl Script {
         slow.delay_writes(Duration::ZERO);
     }
 
-    /// Submits a run of which an epoch is not written before the coordinator stops.
+    /// Submits a run; one of its epochs is not written before the coordinator stops.
     async fn leave_unwritten(&mut self) {
         self.submit(EXPERIMENT).await;
         let grant = self.acquire("a", 1).await.remove(0);
@@ -251,4 +252,84 @@ fn a_worker_calls_its_coordinator_while_a_plan_is_parsed() {
         script.until("the end", || script.state() == State::Finished).await;
         working.abort();
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_to_a_run_while_another_process_opens_it_counts_there() {
+    for wanted in [State::Finished, State::Cancelled, State::Paused] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(EXPERIMENT).await;
+        let id = RunId::new(&script.run).unwrap();
+        let local = coordinator::start_local(script.store.clone(), Nonce(2), "scripted", || 0).await.unwrap();
+        // Its plan is read to see what it is, then with its head, and then once it is claimed.
+        slow.hold("experiment.toml", 2);
+        let (other, opened) = (local.0.clone(), id.clone());
+        let opening = tokio::spawn(async move { other.list(&opened).await });
+        script.until("the second look", || slow.is_holding()).await;
+        match wanted {
+            State::Finished => {
+                let worker = start_worker(&Arc::new(Line::new(script.cluster.clone())));
+                script.until("the end", || script.state() == State::Finished).await;
+                worker.abort();
+            }
+            State::Cancelled => script.cluster.cancel(&script.run).await.unwrap(),
+            _ => script.cluster.pause(&script.run, true).await.unwrap(),
+        }
+        slow.let_go();
+        opening.await.unwrap().unwrap();
+        let (status, expected) =
+            (local.0.status(&script.run).unwrap(), script.cluster.status(&script.run).unwrap());
+        assert_eq!(status.state(), wanted);
+        assert_eq!((status.digest, status.reason), (expected.digest, expected.reason));
+        // It is no run that nobody writes.
+        if wanted == State::Paused {
+            local.0.cancel(&script.run).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_has_the_budget_the_priority_and_the_pause_of_its_study() {
+    let (mut script, _) = Script::slow(&settings(1)).await;
+    script.submit(GUESTS).await;
+    let part = format!("{}.first", script.run);
+    let longer = || BudgetKeys { generations: Some(2000), ..BudgetKeys::default() };
+    script.until("the part", || script.cluster.status(&part).is_ok()).await;
+    script.cluster.submit(parse(GUESTS), vec![], 7, false).await.unwrap();
+    let priority = |script: &Script, run: &str| script.cluster.status(run).unwrap().priority;
+    script.until("its priority", || priority(&script, &part) == 7).await;
+    // Without a priority it keeps its own.
+    script.cluster.submit(parse(GUESTS), vec![], None, false).await.unwrap();
+    assert_eq!((priority(&script, &script.run), priority(&script, &part)), (7, 7));
+    script.cluster.pause(&script.run, true).await.unwrap();
+    let refused = script.cluster.pause(&part, false).await.unwrap_err().to_string();
+    assert!(refused.contains(&format!("`atoll pause {} --off`", script.run)), "{refused}");
+    script.start_again(&settings(2)).await.unwrap();
+    assert_eq!((priority(&script, &script.run), priority(&script, &part)), (7, 7));
+    let refused = script.cluster.extend(&part, longer()).await.unwrap_err().to_string();
+    assert!(refused.contains("a part of the study"), "{refused}");
+    // A command that opens the part alone does not have its study.
+    script.background.take().unwrap().abort();
+    let local = coordinator::start_local(script.store.clone(), Nonce(3), "scripted", || 0).await.unwrap();
+    let id = RunId::new(&part).unwrap();
+    local.0.list(&id).await.unwrap();
+    let refused = local.0.extend(&part, longer()).await.unwrap_err().to_string();
+    assert!(refused.contains("a part of the study"), "{refused}");
+    script.run = part;
+    assert!(!script.has_event(|event| matches!(event, RunEvent::Extended { .. })).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_submitted_while_it_is_being_cancelled_is_not_lost() {
+    let (mut script, slow) = Script::slow(&settings(1)).await;
+    script.submit(EXPERIMENT).await;
+    slow.delay_writes(Duration::from_secs(2));
+    let (cluster, run) = (script.cluster.clone(), script.run.clone());
+    let cancelling = tokio::spawn(async move { cluster.cancel(&run).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let refused = script.cluster.submit(parse(EXPERIMENT), vec![], 0, false).await.unwrap_err().to_string();
+    assert!(refused.contains("it is just ending: try again"), "{refused}");
+    cancelling.await.unwrap().unwrap();
+    script.submit(EXPERIMENT).await;
+    assert_eq!(script.state(), State::Waiting);
 }

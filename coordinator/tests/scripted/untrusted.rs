@@ -100,7 +100,7 @@ async fn a_worker_with_too_little_memory_ends_nothing() {
     }
     let status = script.cluster.status(&script.run).unwrap();
     assert_eq!(status.state(), State::Waiting);
-    assert_eq!(status.reason, "no worker has enough memory: at most 1 MiB");
+    assert_eq!(status.reason, "no connected worker has enough memory: at most 1 MiB");
     script.finish_honestly("large").await;
     assert_eq!(script.digest(), true_digest());
 }
@@ -223,7 +223,7 @@ async fn clients_that_only_renew_do_not_hold_a_run_up() {
     assert_eq!(script.digest(), true_digest());
 }
 
-/// A principal with many ids, each of which repeats what another has had for long, and claims to make progress.
+/// A principal with many ids: each repeats what another has had for long, and claims to make progress.
 #[tokio::test(start_paused = true)]
 async fn many_ids_of_one_principal_do_not_hold_a_run_up() {
     let script = Script::new(EXPERIMENT).await;
@@ -321,6 +321,44 @@ async fn workers_that_only_fail_do_not_fill_the_journal() {
     assert!((8..40).contains(&losses), "{losses} events of {failures} failures in 40 s");
     let (head, bodies) = computed("honest", &honest[0]);
     script.untrusted("honest").complete(head, bodies).await.unwrap();
+    script.finish_honestly("honest").await;
+    assert_eq!(script.digest(), true_digest());
+}
+
+/// Until an epoch is delivered there is only the word of its worker: that is shown, but never more than the epoch holds.
+#[tokio::test(start_paused = true)]
+async fn what_a_worker_claims_of_its_progress_ends_with_its_piece() {
+    let script = Script::new(EXPERIMENT).await;
+    let shown = || script.cluster.status(&script.run).unwrap().standing.unwrap().generation;
+    let claim = async |grant: &v1::Grant, generation| {
+        let renewal = v1::Renewal {
+            piece: grant.piece.clone(),
+            inputs: grant.task.as_ref().unwrap().inputs.clone(),
+            standing: Some(v1::Standing { generation, evaluations: 10, best: 3.0 }),
+            progress: 1,
+            token: grant.token,
+        };
+        let request = v1::RenewRequest { worker: "liar".to_owned(), renewals: vec![renewal] };
+        script.untrusted("liar").renew(request).await.unwrap();
+    };
+    let grants = script.acquire_elsewhere("liar", 3).await;
+    assert_eq!(grants.len(), 3);
+    // The run is as far as its last island.
+    for grant in &grants {
+        claim(grant, 1).await;
+    }
+    assert_eq!(shown(), 1);
+    for grant in &grants {
+        claim(grant, u64::MAX).await;
+    }
+    assert_eq!(shown(), 2, "an epoch has 2 generations");
+    // What has been delivered counts, and a renewal that is late changes nothing.
+    for grant in &grants {
+        let (head, bodies) = computed("liar", grant);
+        script.untrusted("liar").complete(head, bodies).await.unwrap();
+        claim(grant, u64::MAX).await;
+    }
+    assert_eq!(shown(), 2);
     script.finish_honestly("honest").await;
     assert_eq!(script.digest(), true_digest());
 }

@@ -469,9 +469,9 @@ pub struct SubmitRequest {
     pub text: ::prost::alloc::string::String,
     #[prost(uint64, optional, tag = "3")]
     pub seed: ::core::option::Option<u64>,
-    /// Runs of a higher priority are worked on first.
-    #[prost(int32, tag = "4")]
-    pub priority: i32,
+    /// Runs of a higher priority are worked on first. Absent: 0, or what the run has if it is there.
+    #[prost(int32, optional, tag = "4")]
+    pub priority: ::core::option::Option<i32>,
     /// Start a new run instead of resuming.
     #[prost(bool, tag = "5")]
     pub fresh: bool,

@@ -201,7 +201,7 @@ fn population(
     for (island, state) in islands.iter().zip(states) {
         for resident in evolver.residents(*island, state).map_err(wrong)? {
             let weights: Vec<f32> = resident.genome.iter().map(|&gene| gene as f32).collect();
-            networks.push(Arc::new(Network::new(checkers.nodes.kind(), &weights).map_err(wrong)?));
+            networks.push(Arc::new(Network::new(checkers.architecture(), &weights).map_err(wrong)?));
         }
     }
     Ok(networks)
@@ -223,6 +223,7 @@ fn speciation_settings(keys: &SpeciesKeys) -> SpeciationSettings {
         },
         depth: keys.depth,
         pairs: keys.pairs as usize,
+        race: keys.race,
         style: Style { history: keys.history, quiescence: keys.quiescence, ties: keys.ties.of_games() },
         ..SpeciationSettings::default()
     }

@@ -2,9 +2,9 @@
 
 use crate::{Bench, Figure, rate, rates};
 use checkers::{
-    Database, EndgameResult, Evaluator, Learner, Lesson, Limits, Material, Network, NetworkEvaluator,
-    NodeKind, PlaySettings, PlayingSearch, Position, Reuse, Score, Search, Side, SimdPath, Square, Squares,
-    Style, Watch, perft, sample_positions,
+    Architecture, Database, EndgameResult, Evaluator, Learner, Lesson, Limits, Material, Network,
+    NetworkEvaluator, NetworkShape, NodeKind, PlaySettings, PlayingSearch, Position, Reuse, Score, Search,
+    Side, SimdPath, Square, Squares, Style, Watch, perft, sample_positions,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +14,8 @@ pub(crate) fn benches() -> Vec<Bench> {
         ("checkers.perft", measure_perft),
         ("checkers.eval_weighted", || measure_evaluations(NodeKind::Weighted, SimdPath::best())),
         ("checkers.eval_sum", || measure_evaluations(NodeKind::Sum, SimdPath::best())),
+        ("checkers.eval_wide", || measure_evaluations(weighted(NetworkShape::Wide), SimdPath::best())),
+        ("checkers.eval_phases", || measure_evaluations(weighted(NetworkShape::Phases), SimdPath::best())),
         ("checkers.search_weighted", measure_search),
         ("checkers.search_timed", measure_timed_search),
         ("checkers.learn", measure_learning),
@@ -43,8 +45,8 @@ fn plain_perft(position: &Position, depth: u32) -> u64 {
 
 /// Evaluations a second over the leaves of real searches, those of one parent asked for together, against the
 /// plain reference.
-fn measure_evaluations(kind: NodeKind, path: SimdPath) -> Figure {
-    let network = network(kind);
+fn measure_evaluations(architecture: impl Into<Architecture>, path: SimdPath) -> Figure {
+    let network = network(architecture);
     let families = families(&network);
     let mut evaluator = NetworkEvaluator::on_path(network.clone(), path).expect("asked for where available");
     let mut plain = Plain(network);
@@ -172,10 +174,15 @@ fn scattered(number: u64) -> Option<Position> {
     ((a | b).count() + (c | d).count() == 4).then_some(position)
 }
 
+fn weighted(shape: NetworkShape) -> Architecture {
+    Architecture { nodes: NodeKind::Weighted, shape }
+}
+
 /// Weights as evolution starts with them.
-fn network(kind: NodeKind) -> Arc<Network> {
+fn network(architecture: impl Into<Architecture>) -> Arc<Network> {
+    let architecture = architecture.into();
     let mut bits = 1_u64;
-    let mut weights: Vec<f32> = (0..kind.weight_count())
+    let mut weights: Vec<f32> = (0..architecture.weight_count())
         .map(|_| {
             bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             ((bits >> 40) as f32 / (1 << 23) as f32 - 1.0) * 0.2
@@ -184,7 +191,7 @@ fn network(kind: NodeKind) -> Arc<Network> {
     if let Some(king) = weights.last_mut() {
         *king = 2.0;
     }
-    Arc::new(Network::new(kind, &weights).expect("as many numbers as the kind wants"))
+    Arc::new(Network::new(architecture, &weights).expect("as many numbers as it wants"))
 }
 
 /// Every third position of a game between piece counters.

@@ -42,6 +42,7 @@ mod player;
 mod player_file;
 mod playing_player;
 mod position;
+mod race;
 mod random;
 mod score;
 mod search;
@@ -60,7 +61,8 @@ pub use game::{DrawReason, DrawRules, Game, Outcome, PlayError};
 pub use knowledge::{Consult, Endgames, Knowing, KnowingPlayer, Knowledge};
 pub use moves::Move;
 pub use network::{
-    Learner, Lesson, Moments, Network, NetworkError, NetworkEvaluator, NodeKind, SimdPath, View,
+    Architecture, Learner, Lesson, Moments, Network, NetworkError, NetworkEvaluator, NetworkShape, NodeKind,
+    SimdPath, View,
 };
 pub use notation::MoveError;
 pub use openings::{
@@ -73,6 +75,7 @@ pub use player::{MaterialPlayer, NetworkPlayer, Player, PlayerSpec, RandomPlayer
 pub use player_file::{PlayerFile, PlayerFileError};
 pub use playing_player::PlayingPlayer;
 pub use position::{InvalidPosition, Piece, Position, Side};
+pub use race::Race;
 pub use score::Score;
 pub use search::{Found, Limits, Line, MAX_DEPTH, PlaySettings, PlayingSearch, Reuse, Search, Watch};
 pub use squares::{Square, Squares, SquaresIter};

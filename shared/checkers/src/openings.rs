@@ -15,6 +15,7 @@ use crate::position::{Position, Side};
 use crate::random::Stream;
 use crate::squares::Squares;
 use crate::style::Style;
+use std::fmt;
 use std::sync::LazyLock;
 
 /// How a game may begin: some moves, and the position after them.
@@ -46,6 +47,22 @@ impl Opening {
             (11, 15) => "Old Faithful",
             (11, 16) => "Bristol",
             _ => "Dundee",
+        }
+    }
+}
+
+/// Its number and what players call it: the number is that of a list, and says nothing about how many openings a deck has.
+///
+/// ```
+/// let bristol = checkers::opening_of(158).expect("it is in the deck");
+/// assert_eq!(bristol.to_string(), "opening 158 (Bristol)");
+/// ```
+impl fmt::Display for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.moves, self.number) {
+            ([], 0) => f.write_str("the initial position"),
+            ([], number) => write!(f, "sharp start {number}"),
+            (_, number) => write!(f, "opening {number} ({})", self.name.unwrap_or_else(|| self.family())),
         }
     }
 }

@@ -2,12 +2,15 @@
 //! ([`Ensemble::to_player_file`]).
 //!
 //! All numbers are little-endian: the magic `ATOLL-CP`; the format version and the number of weights, 4 bytes
-//! each; the shape (nodes of each hidden layer: 91, 40, 10), 2 bytes each; the kind of nodes (0 weighted,
+//! each; the nodes of each hidden layer of a tower (91, 40, 10), 2 bytes each; the kind of nodes (0 weighted,
 //! 1 sum), 2 bytes; the weights in the order of [`Network::new`], 4 bytes each; the checksum of all before it
 //! (64-bit FNV-1a), 8 bytes.
+//!
+//! Version 1 is a network of the papers' shape. Other networks are of version 2, in which the shape (1 wide, 2 phases)
+//! follows the kind of nodes, 2 bytes.
 
 use crate::ensemble::{self, Ensemble, EnsembleError};
-use crate::network::{Network, NetworkError, NodeKind};
+use crate::network::{Architecture, Network, NetworkError, NetworkShape, NodeKind};
 use crate::player::PlayerSpec;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,9 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"ATOLL-CP";
-const VERSION: u32 = 1;
-const SHAPE: [u16; 3] = [91, 40, 10];
+/// Of the papers' shape, and of the others.
+const VERSIONS: [u32; 2] = [1, 2];
+const LAYERS: [u16; 3] = [91, 40, 10];
 const HEADER: usize = 8 + 4 + 4 + 2 * 3 + 2;
+/// What version 2 adds to the header.
+const SHAPE: usize = 2;
 /// Bytes of a checksum.
 pub(crate) const CHECKSUM: usize = 8;
 
@@ -34,11 +40,14 @@ pub enum PlayerFileError {
     #[error("expected the player file of one network, found `ATOLL-CE`, an ensemble")]
     Ensemble,
     /// It was written by a newer release.
-    #[error("expected format version {VERSION}, found `{0}`")]
+    #[error("expected format version 1 or 2, found `{0}`")]
     Version(u32),
-    /// Its network has another shape.
-    #[error("expected hidden layers of {SHAPE:?} nodes, found `{0:?}`")]
-    Shape([u16; 3]),
+    /// Its network has other layers.
+    #[error("expected hidden layers of {LAYERS:?} nodes, found `{0:?}`")]
+    Layers([u16; 3]),
+    /// Its network has an unknown shape.
+    #[error("expected shape 1 (wide) or 2 (phases), found `{0}`")]
+    Shape(u16),
     /// Its network has unknown nodes.
     #[error("expected nodes of kind 0 (weighted) or 1 (sum), found `{0}`")]
     Kind(u16),
@@ -132,11 +141,15 @@ impl PlayerFile {
 impl Network {
     /// The network as a player file.
     pub fn to_player_file(&self) -> Vec<u8> {
+        let Architecture { nodes, shape } = self.architecture();
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(VERSIONS[usize::from(shape != NetworkShape::Paper)].to_le_bytes());
         bytes.extend((self.weights().len() as u32).to_le_bytes());
-        bytes.extend(SHAPE.iter().flat_map(|nodes| nodes.to_le_bytes()));
-        bytes.extend(kind_number(self.kind()).to_le_bytes());
+        bytes.extend(LAYERS.iter().flat_map(|nodes| nodes.to_le_bytes()));
+        bytes.extend(kind_number(nodes).to_le_bytes());
+        if shape != NetworkShape::Paper {
+            bytes.extend((shape as u16).to_le_bytes());
+        }
         bytes.extend(self.weights().iter().flat_map(|weight| weight.to_le_bytes()));
         bytes.extend(checksum(&bytes).to_le_bytes());
         bytes
@@ -156,16 +169,18 @@ impl Network {
             return Err(PlayerFileError::Magic(magic.escape_ascii().to_string()));
         }
         let version = u32::from_le_bytes(fields.take()?);
-        if version != VERSION {
+        if !VERSIONS.contains(&version) {
             return Err(PlayerFileError::Version(version));
         }
         let count = u32::from_le_bytes(fields.take()?) as usize;
-        let kind = fields.kind()?;
-        check_length(kind, count, bytes.len())?;
+        let nodes = fields.kind()?;
+        let shape = if version == VERSIONS[0] { NetworkShape::Paper } else { fields.shape()? };
+        let architecture = Architecture { nodes, shape };
+        check_length(architecture, count, bytes.len())?;
         check_sum(bytes)?;
-        let weights = &bytes[HEADER..bytes.len() - CHECKSUM];
+        let weights = &fields.0[..fields.0.len() - CHECKSUM];
         let weights: Vec<f32> = weights.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        Ok(Self::new(kind, &weights)?)
+        Ok(Self::new(architecture, &weights)?)
     }
 
     /// Reads a player file.
@@ -173,7 +188,7 @@ impl Network {
     /// # Errors
     /// If it can't be read, or is no player file.
     pub fn load(path: &Path) -> Result<Self, PlayerFileError> {
-        Self::from_player_file(&read(path, file_length(NodeKind::Weighted))?)
+        Self::from_player_file(&read(path, LONGEST_FILE)?)
     }
 }
 
@@ -197,20 +212,27 @@ impl Fields<'_> {
         Ok(*field)
     }
 
-    /// The shape, which must be ours, and the kind of nodes.
+    /// The layers, which must be ours, and the kind of nodes.
     fn kind(&mut self) -> Result<NodeKind, PlayerFileError> {
-        let mut shape = [0; 3];
-        for nodes in &mut shape {
+        let mut layers = [0; 3];
+        for nodes in &mut layers {
             *nodes = u16::from_le_bytes(self.take()?);
         }
-        if shape != SHAPE {
-            return Err(PlayerFileError::Shape(shape));
+        if layers != LAYERS {
+            return Err(PlayerFileError::Layers(layers));
         }
         match u16::from_le_bytes(self.take()?) {
             0 => Ok(NodeKind::Weighted),
             1 => Ok(NodeKind::Sum),
             other => Err(PlayerFileError::Kind(other)),
         }
+    }
+
+    /// A shape that is not the papers'.
+    fn shape(&mut self) -> Result<NetworkShape, PlayerFileError> {
+        let number = u16::from_le_bytes(self.take()?);
+        let shape = NetworkShape::ALL.get(usize::from(number)).filter(|shape| **shape != NetworkShape::Paper);
+        shape.copied().ok_or(PlayerFileError::Shape(number))
     }
 }
 
@@ -222,14 +244,19 @@ const fn kind_number(kind: NodeKind) -> u16 {
 }
 
 /// Bytes of a network's player file.
-pub(crate) const fn file_length(kind: NodeKind) -> usize {
-    HEADER + 4 * kind.weight_count() + CHECKSUM
+const fn file_length(architecture: Architecture) -> usize {
+    let shape = if matches!(architecture.shape, NetworkShape::Paper) { 0 } else { SHAPE };
+    HEADER + shape + 4 * architecture.weight_count() + CHECKSUM
 }
 
-fn check_length(kind: NodeKind, count: usize, found: usize) -> Result<(), PlayerFileError> {
-    let (expected, weights) = (file_length(kind), kind.weight_count());
+/// Bytes of the longest player file of a network.
+pub(crate) const LONGEST_FILE: usize =
+    file_length(Architecture { nodes: NodeKind::Weighted, shape: NetworkShape::Phases });
+
+fn check_length(architecture: Architecture, count: usize, found: usize) -> Result<(), PlayerFileError> {
+    let (expected, weights) = (file_length(architecture), architecture.weight_count());
     if count != weights {
-        return Err(NetworkError::Count { kind, expected: weights, found: count }.into());
+        return Err(NetworkError::Count { architecture, expected: weights, found: count }.into());
     }
     if found == expected { Ok(()) } else { Err(PlayerFileError::Length { expected, found }) }
 }

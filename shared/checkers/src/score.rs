@@ -94,12 +94,14 @@ impl Neg for Score {
     }
 }
 
-/// `win in 3`, `loss in 2`, or the opinion as a signed number.
+/// `win in 3 plies`, `loss in 2 plies`, or the opinion as a signed number.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.win_in(), self.lost_in()) {
-            (Some(plies), _) => write!(f, "win in {plies}"),
-            (_, Some(plies)) => write!(f, "loss in {plies}"),
+            (Some(1), _) => f.write_str("win in 1 ply"),
+            (Some(plies), _) => write!(f, "win in {plies} plies"),
+            (_, Some(1)) => f.write_str("loss in 1 ply"),
+            (_, Some(plies)) => write!(f, "loss in {plies} plies"),
             _ => write!(f, "{:+.6}", self.value()),
         }
     }
@@ -124,6 +126,13 @@ mod tests {
         assert_eq!(quick.win_in(), Some(3));
         assert_eq!((-quick).lost_in(), Some(3));
         assert_eq!(Score::from_value(1.0).win_in(), None);
+    }
+
+    #[test]
+    fn proved_ends_are_shown_in_plies() {
+        assert_eq!((-Score::loss_in(3)).to_string(), "win in 3 plies");
+        assert_eq!((-Score::loss_in(1)).to_string(), "win in 1 ply");
+        assert_eq!(Score::loss_in(2).to_string(), "loss in 2 plies");
     }
 
     #[test]

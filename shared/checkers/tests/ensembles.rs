@@ -180,7 +180,7 @@ fn bad_ensemble_files_are_refused_with_the_reason() {
     assert!(matches!(refusal(16, &[255; 4]), PlayerFileError::Length { .. }));
     let second = 16 + 4 + networks(2, 2)[0].to_player_file().len() + 4;
     let inside = refusal(second + 8, &[9]);
-    assert_eq!(inside.to_string(), "member 1: expected format version 1, found `9`");
+    assert_eq!(inside.to_string(), "member 1: expected format version 1 or 2, found `9`");
     let mut damaged = good.clone();
     damaged[5000] ^= 1;
     let error = Ensemble::from_player_file(&damaged).unwrap_err();

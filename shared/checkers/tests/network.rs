@@ -1,23 +1,35 @@
 //! The fast network against the plain one, and against itself.
 
 use crate::support;
-use checkers::{Evaluator, Move, Network, NetworkEvaluator, NodeKind, Position, Score, SimdPath};
+use checkers::{
+    Architecture, Evaluator, Move, Network, NetworkEvaluator, NetworkShape, NodeKind, Position, Score,
+    SimdPath,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 use crate::support::{Random, random_network, random_position};
 
-fn kinds() -> impl Strategy<Value = NodeKind> {
-    prop_oneof![Just(NodeKind::Weighted), Just(NodeKind::Sum)]
+fn architectures() -> impl Strategy<Value = Architecture> {
+    let nodes = prop_oneof![Just(NodeKind::Weighted), Just(NodeKind::Sum)];
+    // The papers' shape as often as the two others together.
+    let shapes = [NetworkShape::Paper, NetworkShape::Paper, NetworkShape::Wide, NetworkShape::Phases];
+    (nodes, prop::sample::select(shapes.to_vec())).prop_map(|(nodes, shape)| Architecture { nodes, shape })
+}
+
+/// All of them.
+fn each_architecture() -> impl Iterator<Item = Architecture> {
+    let kinds = [NodeKind::Weighted, NodeKind::Sum];
+    kinds.into_iter().flat_map(|nodes| NetworkShape::ALL.map(|shape| Architecture { nodes, shape }))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn agrees_with_the_plain_reference(kind in kinds(), seed: u64) {
+    fn agrees_with_the_plain_reference(architecture in architectures(), seed: u64) {
         let mut random = Random::new(seed);
-        let network = Arc::new(random_network(kind, &mut random));
+        let network = Arc::new(random_network(architecture, &mut random));
         let mut evaluator = NetworkEvaluator::new(network.clone());
         for _ in 0..32 {
             let position = random_position(&mut random, 80);
@@ -27,9 +39,9 @@ proptest! {
     }
 
     #[test]
-    fn every_path_and_batch_gives_the_same_bits(kind in kinds(), seed: u64) {
+    fn every_path_and_batch_gives_the_same_bits(architecture in architectures(), seed: u64) {
         let mut random = Random::new(seed);
-        let network = Arc::new(random_network(kind, &mut random));
+        let network = Arc::new(random_network(architecture, &mut random));
         let mut best = NetworkEvaluator::new(network.clone());
         for _ in 0..16 {
             let parent = random_position(&mut random, 80);
@@ -45,9 +57,9 @@ proptest! {
     }
 
     #[test]
-    fn a_value_does_not_depend_on_the_way(kind in kinds(), seed: u64) {
+    fn a_value_does_not_depend_on_the_way(architecture in architectures(), seed: u64) {
         let mut random = Random::new(seed);
-        let network = Arc::new(random_network(kind, &mut random));
+        let network = Arc::new(random_network(architecture, &mut random));
         let mut travelled = NetworkEvaluator::new(network.clone());
         for _ in 0..200 {
             let position = random_position(&mut random, 80);
@@ -57,9 +69,9 @@ proptest! {
     }
 
     #[test]
-    fn transpositions_have_one_value(kind in kinds(), seed: u64) {
+    fn transpositions_have_one_value(architecture in architectures(), seed: u64) {
         let mut random = Random::new(seed);
-        let network = Arc::new(random_network(kind, &mut random));
+        let network = Arc::new(random_network(architecture, &mut random));
         let root = random_position(&mut random, 60);
         for [first, second] in transpositions(&root) {
             let walk = |moves: &[Move]| {
@@ -77,9 +89,9 @@ proptest! {
     }
 
     #[test]
-    fn turning_the_board_changes_nothing(kind in kinds(), seed: u64) {
+    fn turning_the_board_changes_nothing(architecture in architectures(), seed: u64) {
         let mut random = Random::new(seed);
-        let mut evaluator = NetworkEvaluator::new(Arc::new(random_network(kind, &mut random)));
+        let mut evaluator = NetworkEvaluator::new(Arc::new(random_network(architecture, &mut random)));
         let position = random_position(&mut random, 80);
         prop_assert_eq!(evaluator.evaluate(&position), evaluator.evaluate(&support::turned(&position)));
     }
@@ -112,15 +124,15 @@ fn there_are_transpositions_to_test() {
 
 #[test]
 fn weights_that_are_no_numbers_or_miscounted_are_refused() {
-    for kind in [NodeKind::Weighted, NodeKind::Sum] {
-        let good = vec![0.1; kind.weight_count()];
-        assert!(Network::new(kind, &good).is_ok());
-        assert!(Network::new(kind, &good[1..]).is_err());
+    for architecture in each_architecture() {
+        let good = vec![0.1; architecture.weight_count()];
+        assert!(Network::new(architecture, &good).is_ok());
+        assert!(Network::new(architecture, &good[1..]).is_err());
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2e6] {
             for index in [0, good.len() / 2, good.len() - 1] {
                 let mut weights = good.clone();
                 weights[index] = bad;
-                let error = Network::new(kind, &weights).unwrap_err().to_string();
+                let error = Network::new(architecture, &weights).unwrap_err().to_string();
                 assert!(error.contains(&format!("`{bad}` at index {index}")), "{error}");
             }
         }
@@ -129,12 +141,12 @@ fn weights_that_are_no_numbers_or_miscounted_are_refused() {
 
 #[test]
 fn the_largest_weights_still_give_a_value() {
-    for kind in [NodeKind::Weighted, NodeKind::Sum] {
+    for architecture in each_architecture() {
         let mut random = Random::new(1);
-        let weights: Vec<f32> = (0..kind.weight_count())
+        let weights: Vec<f32> = (0..architecture.weight_count())
             .map(|_| if random.below(2) == 0 { Network::WEIGHT_LIMIT } else { -Network::WEIGHT_LIMIT })
             .collect();
-        let mut evaluator = NetworkEvaluator::new(Arc::new(Network::new(kind, &weights).unwrap()));
+        let mut evaluator = NetworkEvaluator::new(Arc::new(Network::new(architecture, &weights).unwrap()));
         for _ in 0..100 {
             let score = evaluator.evaluate(&random_position(&mut random, 80));
             assert!(score.value().abs() <= 1.0 && score.win_in().is_none());

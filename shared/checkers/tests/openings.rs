@@ -54,6 +54,20 @@ fn names_are_those_players_use() {
     assert_eq!(families.len(), 7, "one for each first move");
 }
 
+#[test]
+fn an_opening_is_shown_with_its_number_and_counts_no_deck() {
+    let shown = |number| opening_of(number).unwrap().to_string();
+    assert_eq!(shown(8), "opening 8 (Edinburgh Single)");
+    assert_eq!(shown(158), "opening 158 (Bristol)");
+    assert_eq!(shown(0), "the initial position");
+    assert_eq!(shown(1003), "sharp start 1003");
+    for opening in openings() {
+        let shown = opening.to_string();
+        assert!(shown.starts_with(&format!("opening {} (", opening.number)), "{shown}");
+        assert!(!shown.contains(" of ") && !shown.contains("deck"), "{shown}");
+    }
+}
+
 proptest! {
     #[test]
     fn a_subset_represents_the_deck(count in 1usize..200, seed: u64) {

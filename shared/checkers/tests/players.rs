@@ -1,16 +1,16 @@
 //! Players, their games, and their files.
 
 use checkers::{
-    DrawRules, Evaluator, Game, Limits, Network, NetworkError, NetworkEvaluator, NetworkPlayer, NodeKind,
-    Outcome, Player, PlayerFileError, PlayerSpec, Position, Reuse, Search, Side,
+    Architecture, DrawRules, Evaluator, Game, Limits, Network, NetworkError, NetworkEvaluator, NetworkPlayer,
+    NetworkShape, NodeKind, Outcome, Player, PlayerFileError, PlayerSpec, Position, Reuse, Search, Side,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
 
 use crate::support::{Random, random_network, random_position, resealed};
 
-fn network(kind: NodeKind, seed: u64) -> Arc<Network> {
-    Arc::new(random_network(kind, &mut Random::new(seed)))
+fn network(architecture: impl Into<Architecture>, seed: u64) -> Arc<Network> {
+    Arc::new(random_network(architecture, &mut Random::new(seed)))
 }
 
 /// The moves of a game between two players with these seeds.
@@ -143,10 +143,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_player_file_gives_the_same_network(seed: u64, sum: bool) {
-        let network = network(if sum { NodeKind::Sum } else { NodeKind::Weighted }, seed);
-        let read = Network::from_player_file(&network.to_player_file()).unwrap();
-        prop_assert_eq!(read.kind(), network.kind());
+    fn a_player_file_gives_the_same_network(seed: u64, sum: bool, shape in 0..3_usize) {
+        let nodes = if sum { NodeKind::Sum } else { NodeKind::Weighted };
+        let network = network(Architecture { nodes, shape: NetworkShape::ALL[shape] }, seed);
+        let bytes = network.to_player_file();
+        prop_assert_eq!(bytes[8], if shape == 0 { 1 } else { 2 }, "the version");
+        let read = Network::from_player_file(&bytes).unwrap();
+        prop_assert_eq!(read.architecture(), network.architecture());
         prop_assert_eq!(read.weights(), network.weights());
     }
 
@@ -183,10 +186,16 @@ fn bad_player_files_are_refused_with_the_reason() {
     let nan = refusal(24 + 4 * 17, &f32::NAN.to_le_bytes());
     assert!(matches!(nan, PlayerFileError::Network(NetworkError::Weight { index: 17, .. })), "{nan}");
     assert!(matches!(refusal(0, b"PNG"), PlayerFileError::Magic(_)));
-    assert!(matches!(refusal(8, &[2]), PlayerFileError::Version(2)));
+    assert!(matches!(refusal(8, &[3]), PlayerFileError::Version(3)));
     assert!(matches!(refusal(12, &[255; 4]), PlayerFileError::Network(NetworkError::Count { .. })));
-    assert!(matches!(refusal(16, &[90, 0]), PlayerFileError::Shape([90, 40, 10])));
+    assert!(matches!(refusal(16, &[90, 0]), PlayerFileError::Layers([90, 40, 10])));
     assert!(matches!(refusal(22, &[7, 0]), PlayerFileError::Kind(7)));
+    let phases = Architecture { nodes: NodeKind::Weighted, shape: NetworkShape::Phases };
+    let phases = network(phases, 1).to_player_file();
+    let refusal = |shape: u8| Network::from_player_file(&resealed(phases.clone(), 24, &[shape])).unwrap_err();
+    assert!(matches!(refusal(0), PlayerFileError::Shape(0)), "the papers' shape is version 1");
+    assert!(matches!(refusal(1), PlayerFileError::Network(NetworkError::Count { .. })));
+    assert!(matches!(refusal(3), PlayerFileError::Shape(3)));
     let mut damaged = good.clone();
     damaged[5000] ^= 1;
     let error = Network::from_player_file(&damaged).unwrap_err();
@@ -197,9 +206,11 @@ fn bad_player_files_are_refused_with_the_reason() {
 #[test]
 fn player_files_are_loaded_from_disk() {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("a-player.acp");
-    let network = network(NodeKind::Weighted, 9);
-    std::fs::write(&path, network.to_player_file()).unwrap();
-    assert_eq!(Network::load(&path).unwrap().weights(), network.weights());
+    for shape in NetworkShape::ALL {
+        let network = network(Architecture { nodes: NodeKind::Weighted, shape }, 9);
+        std::fs::write(&path, network.to_player_file()).unwrap();
+        assert_eq!(Network::load(&path).unwrap().weights(), network.weights());
+    }
     let missing = Network::load(&path.with_extension("missing")).unwrap_err();
     assert!(matches!(missing, PlayerFileError::Read(_)));
 }

@@ -1,7 +1,7 @@
 //! A round robin: each player against each other.
 
 use crate::settings::SpeciationSettings;
-use checkers::{Knowledge, Network, Opening, PlayerSpec, Side, Table, openings, stratified_openings};
+use checkers::{Knowledge, Network, Opening, PlayerSpec, Race, Side, Table, openings, stratified_openings};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -61,7 +61,8 @@ impl Pairing {
 }
 
 /// Lets each two of these play [`SpeciationSettings::pairs`] openings with both colours; the best comes first. Of several with
-/// as many points it is the one with more wins, then the one that comes first among the players.
+/// as many points it is the one with more wins, then the one that comes first among the players. In a race
+/// ([`SpeciationSettings::race`]) those come after it who stayed longest.
 pub fn round_robin(players: &[Arc<Network>], settings: &SpeciationSettings) -> Vec<RoundRobinStanding> {
     counted_round_robin(players, settings, &|_| ())
 }
@@ -72,7 +73,6 @@ pub(crate) fn counted_round_robin(
     settings: &SpeciationSettings,
     count: Count<'_>,
 ) -> Vec<RoundRobinStanding> {
-    let pairings = pairings(players.len(), settings);
     let depth = settings.depth;
     let knowledge = Knowledge { style: settings.style, ..Knowledge::default() };
     let spec = |network: &Arc<Network>| {
@@ -89,33 +89,70 @@ pub(crate) fn counted_round_robin(
         count(1);
         points
     };
-    let points: Vec<i32> = pairings.par_iter().map_init(table, play).collect();
+    let meet = |games: Vec<Pairing>, standings: &mut [RoundRobinStanding]| {
+        let points: Vec<i32> = games.par_iter().map_init(table, play).collect();
+        for (pairing, points) in games.iter().zip(points) {
+            standings[pairing.black].add(points);
+            standings[pairing.white].add(-points);
+        }
+    };
     let mut standings: Vec<RoundRobinStanding> = (0..players.len()).map(RoundRobinStanding::fresh).collect();
-    for (pairing, points) in pairings.iter().zip(points) {
-        standings[pairing.black].add(points);
-        standings[pairing.white].add(-points);
+    let (mut draw, mut race) = (Draw::new(settings), Race::new(players.len()));
+    if !settings.race {
+        meet(draw.games(race.left(), settings.pairs.max(1)), &mut standings);
+        standings.sort_by_key(|standing| Reverse((standing.points(), standing.wins)));
+        return standings;
     }
-    standings.sort_by_key(|standing| Reverse((standing.points(), standing.wins)));
+    for _ in 0..settings.pairs.max(1) {
+        let before: Vec<u32> = race.left().iter().map(|&player| standings[player].points()).collect();
+        if before.len() < 2 {
+            break;
+        }
+        meet(draw.games(race.left(), 1), &mut standings);
+        let gained =
+            race.left().iter().zip(&before).map(|(&player, before)| standings[player].points() - before);
+        // A mean over games: fewer are left from round to round.
+        let share = 1.0 / (4 * (before.len() - 1)) as f64;
+        let scores: Vec<f64> = gained.map(|points| f64::from(points) * share).collect();
+        race.add(&scores);
+    }
+    let rank = |one: &RoundRobinStanding| {
+        (one.player == race.best(), race.rounds(one.player), one.points(), one.wins)
+    };
+    standings.sort_by_key(|standing| Reverse(rank(standing)));
     standings
 }
 
-/// All games. Each two players take the next openings of the deck, so that no player is judged by one opening alone.
-fn pairings(players: usize, settings: &SpeciationSettings) -> Vec<Pairing> {
-    let varied = varied_openings(settings.seed);
-    let mut openings = varied.iter().copied().cycle();
-    let mut pairings = vec![];
-    let seed =
-        |game: usize| settings.seed.wrapping_add((game as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    for first in 0..players {
-        for second in first + 1..players {
-            for opening in openings.by_ref().take(settings.pairs.max(1)) {
-                for (black, white) in [(first, second), (second, first)] {
-                    pairings.push(Pairing { black, white, opening, seed: seed(pairings.len()) });
+/// Draws games. Each two players take the next openings of the deck, so that no player is judged by one opening alone.
+struct Draw {
+    openings: Vec<&'static Opening>,
+    seed: u64,
+    pairs: usize,
+}
+
+impl Draw {
+    fn new(settings: &SpeciationSettings) -> Self {
+        Self { openings: varied_openings(settings.seed), seed: settings.seed, pairs: 0 }
+    }
+
+    /// This number of pairs of games of each two of these players.
+    fn games(&mut self, players: &[usize], pairs: usize) -> Vec<Pairing> {
+        let mut games = vec![];
+        for (at, &first) in players.iter().enumerate() {
+            for &second in &players[at + 1..] {
+                for _ in 0..pairs {
+                    let opening = self.openings[self.pairs % self.openings.len()];
+                    for (game, [black, white]) in [[first, second], [second, first]].into_iter().enumerate() {
+                        let number = (2 * self.pairs + game) as u64 + 1;
+                        let seed = self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                        games.push(Pairing { black, white, opening, seed });
+                    }
+                    self.pairs += 1;
                 }
             }
         }
+        games
     }
-    pairings
 }
 
 /// Openings from all over the deck, in which neighbours are not alike.

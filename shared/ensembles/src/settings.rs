@@ -33,6 +33,8 @@ pub struct SpeciationSettings {
     pub depth: u32,
     /// Games of each two members of a species: a number of openings, each played with both colours.
     pub pairs: usize,
+    /// Whether those leave who are behind the leader beyond doubt, so that `pairs` are only the most.
+    pub race: bool,
     /// How they search in them, beside how far.
     pub style: Style,
     /// When these games are drawn.
@@ -50,6 +52,7 @@ impl Default for SpeciationSettings {
             noise: Noise::default(),
             depth: 4,
             pairs: 1,
+            race: false,
             style: Style::default(),
             rules: DrawRules::default(),
             seed: 0,

@@ -2,7 +2,7 @@
 
 use crate::round_robin::{Count, RoundRobinStanding, counted_round_robin};
 use crate::settings::{Distance, SpeciationSettings};
-use checkers::{Ensemble, EnsembleError, Network, behaviour, sample_positions};
+use checkers::{Architecture, Ensemble, EnsembleError, Network, behaviour, sample_positions};
 use rayon::prelude::*;
 use species::{Clustering, Dbscan, DistanceError, Distances, Picture, Projection, Species};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ pub enum SpeciationError {
     /// There are too many.
     #[error(transparent)]
     Distance(#[from] DistanceError),
-    /// They have different nodes, and so no common weights.
+    /// They have different nodes or shapes, and so no common weights.
     #[error(
-        "expected networks of {expected} nodes, as network 0 has, found `{found}` nodes at network {network}: \
+        "expected networks of {expected}, as network 0 has, found {found} at network {network}: \
          compare them by behaviour"
     )]
     Kinds {
         /// The nodes of the first.
-        expected: &'static str,
+        expected: Architecture,
         /// Other ones.
-        found: &'static str,
+        found: Architecture,
         /// Whose they are.
         network: usize,
     },
@@ -138,8 +138,9 @@ fn distances(
     let first = networks.first().ok_or(SpeciationError::Empty)?;
     match settings.distance {
         Distance::Weights => {
-            if let Some(network) = networks.iter().position(|network| network.kind() != first.kind()) {
-                let (expected, found) = (first.kind().name(), networks[network].kind().name());
+            let expected = first.architecture();
+            if let Some(network) = networks.iter().position(|network| network.architecture() != expected) {
+                let found = networks[network].architecture();
                 return Err(SpeciationError::Kinds { expected, found, network });
             }
             let weights: Vec<&[f32]> = networks.iter().map(|network| network.weights()).collect();

@@ -163,6 +163,20 @@ fn equal_moves_may_be_left_to_chance() {
 }
 
 #[test]
+fn a_race_finds_the_best_with_fewer_games() {
+    let zeros = || network(&vec![0.0; NodeKind::Sum.weight_count()]);
+    let players = [zeros(), zeros(), counting(), zeros()];
+    let settings = SpeciationSettings { pairs: 30, race: true, ..quick() };
+    let standings = round_robin(&players, &settings);
+    assert_eq!(standings[0].player, 2, "{standings:?}");
+    let games: u32 = standings.iter().map(|one| one.wins + one.draws + one.losses).sum::<u32>() / 2;
+    assert!(games < 30 * 2 * 6, "{games} of at most {}", 30 * 2 * 6);
+    let fixed = round_robin(&players, &SpeciationSettings { race: false, ..settings.clone() });
+    assert_eq!(fixed[0].player, 2, "{fixed:?}");
+    assert_eq!(round_robin(&players, &settings), standings);
+}
+
+#[test]
 fn equals_stand_in_their_order() {
     let players = vec![counting(); 4];
     let standings = round_robin(&players, &quick());
@@ -203,7 +217,7 @@ fn what_cannot_be_compared_is_refused() {
     let mixed = [counting(), network(&Random(1).weights(NodeKind::Weighted))];
     let refusal = Speciation::of(&mixed, &quick()).expect_err("other weights").to_string();
     assert!(
-        refusal.contains("expected networks of sum nodes") && refusal.contains("`weighted`"),
+        refusal.contains("expected networks of sum nodes") && refusal.contains("found weighted nodes"),
         "{refusal}"
     );
     let behaviour = SpeciationSettings { distance: Distance::BEHAVIOUR, ..quick() };

@@ -165,7 +165,7 @@ impl Algorithm {
 pub struct Crossover {
     /// Where the genes of one parent give way to those of the other.
     pub kind: CrossoverKind,
-    /// The share of pairs that are crossed; the others' children are copies.
+    /// The share of pairs that are crossed; children of other pairs are copies.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub rate: f64,
 }
@@ -180,11 +180,11 @@ impl Default for Crossover {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrossoverKind {
-    /// Behind one place.
+    /// After one random gene.
     OnePoint,
-    /// Between two places.
+    /// Between two random genes.
     TwoPoint,
-    /// At each gene by the toss of a coin.
+    /// At each gene with probability 0.5.
     Uniform,
 }
 
@@ -194,7 +194,7 @@ pub enum CrossoverKind {
 pub struct Mutation {
     /// How likely a mutation is.
     pub rate: Rate,
-    /// Whether the rate is that of an individual, one of whose genes then changes, or that of each gene.
+    /// What the rate refers to.
     pub per: MutationUnit,
     /// The deviation of a Gaussian step from the old value; without it the new value is any of the domain's.
     #[schemars(range(min = 0.0))]
@@ -211,9 +211,9 @@ impl Default for Mutation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MutationUnit {
-    /// An individual: one random gene of it changes.
+    /// With this probability one random gene of an individual changes.
     Individual,
-    /// A gene.
+    /// Each gene changes with this probability.
     Gene,
 }
 

@@ -43,7 +43,7 @@ mod words;
 pub use diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS};
 pub(crate) use path::written;
 pub use path::{KeyPath, KeyPathError, Segment};
-pub use read::{MAX_BYTES, MAX_STORED, ReadError, explain, read_limited, read_limited_from};
+pub use read::{MAX_BYTES, MAX_STORED, ReadError, explain, near_experiment, read_limited, read_limited_from};
 pub use suggest::nearest;
 
 use node::Node;

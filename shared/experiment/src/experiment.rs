@@ -140,6 +140,11 @@ impl Experiment {
         self.file.problem.evolver(self.setting.clone()).expect("the problem was posed when it was checked")
     }
 
+    /// Computes what all evaluations share, so that none of them has to wait for it.
+    pub fn prepare(&self) {
+        self.file.problem.prepare();
+    }
+
     /// The experiment as text, from which it can be read again.
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).expect("every experiment can be written as TOML")

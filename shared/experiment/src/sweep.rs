@@ -106,8 +106,13 @@ impl Sweep {
         let (combination, repeat) = (number / self.repeats, number % self.repeats);
         let experiment = self.combinations.experiment(combination).expect("every combination was checked");
         let seed = experiment.seed().wrapping_add(u64::from(repeat)) & i64::MAX as u64;
-        let values = self.combinations.values(combination);
+        let values = self.values(number);
         Cell { number, values, repeat, experiment: experiment.with_seed(seed) }
+    }
+
+    /// The values of the sweep's keys in a cell.
+    pub fn values(&self, number: u32) -> Vec<Json> {
+        self.combinations.values(number / self.repeats)
     }
 
     /// The axes: the keys that change along each, and the values at each of its places. The variants are the last.

@@ -19,7 +19,8 @@ pub enum Player {
     Greedy,
     /// The first move of the `depth` moves that score most together; a random one where none score.
     LookAhead {
-        /// Moves thought ahead, 1 to 3.
+        /// Plies that it looks ahead.
+        #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 3)))]
         depth: u8,
     },
     /// Greedy with probability `skill`, random otherwise, decided at each move.
@@ -33,7 +34,7 @@ pub enum Player {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum PlayerError {
     /// Too deep to ever finish, or not deep enough to be one.
-    #[error("expected a look-ahead of 1 to {deepest} moves, found `{found}`", deepest = Player::DEEPEST)]
+    #[error("expected a look-ahead of 1 to {deepest} plies, found `{found}`", deepest = Player::DEEPEST)]
     Depth {
         /// The depth asked for.
         found: u8,
@@ -53,7 +54,7 @@ pub enum PlayerError {
 }
 
 impl Player {
-    /// Each move of look-ahead costs some eighty times more than the one before.
+    /// Each ply of look-ahead costs some eighty times more than the one before.
     pub const DEEPEST: u8 = 3;
 
     /// Says why this player cannot play, if so.
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!("look-ahead:2".parse(), Ok(Player::LookAhead { depth: 2 }));
         assert_eq!("mixture:0.25".parse(), Ok(Player::Mixture { skill: 0.25 }));
         let error = |text: &str| text.parse::<Player>().unwrap_err().to_string();
-        assert_eq!(error("look-ahead:4"), "expected a look-ahead of 1 to 3 moves, found `4`");
+        assert_eq!(error("look-ahead:4"), "expected a look-ahead of 1 to 3 plies, found `4`");
         assert_eq!(error("mixture:NaN"), "expected a skill from 0 to 1, found `NaN`");
         for text in ["", "lucky", "greedy:1", "mixture:", "look-ahead:-1"] {
             assert!(error(text).ends_with(&format!("found `{text}`")));

@@ -428,6 +428,6 @@ mod tests {
         let message = game.rate_for(&board, Player::Random, 1, &sampling).unwrap_err().to_string();
         assert_eq!(message, "expected a target probability from 0 to 1, found `1.2`");
         let message = game.rate(&board, Player::LookAhead { depth: 9 }, 1, 1).unwrap_err().to_string();
-        assert_eq!(message, "expected a look-ahead of 1 to 3 moves, found `9`");
+        assert_eq!(message, "expected a look-ahead of 1 to 3 plies, found `9`");
     }
 }

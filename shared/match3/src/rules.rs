@@ -43,7 +43,7 @@ pub enum InitialMatches {
     Clear,
     /// They are cleared before the first move and score as a move of their own.
     Score,
-    /// They stay, and go with whatever the first effective move clears.
+    /// They stay until the first move that clears blocks, and are cleared with these.
     Keep,
 }
 

@@ -7,6 +7,9 @@ use crate::goal::Objective;
 /// Genomes walked side by side: one alone would wait for each look-up of its next cell.
 const LANES: usize = 4;
 const TABLE: usize = MAX_CELLS * LANES;
+/// How far the marks of a cell lie behind the place that its steps have in their table. Both tables often begin at the same place
+/// of a page, and a processor that compares only the lower bits of addresses would have each step wait for the mark before it.
+const APART: usize = 64;
 
 /// What one gene does in one cell, in one word: the gene as repaired by r1, the points of the next cell, and
 /// 4 x that cell.
@@ -56,8 +59,8 @@ pub struct Evaluator {
     start: usize,
     /// For row + gene.
     steps: Box<[Step; TABLE]>,
-    /// For row + lane: the last walk that took the cell's points.
-    marks: Box<[u32; TABLE]>,
+    /// For row + lane, [`APART`]: the last walk that took the cell's points.
+    marks: Box<[u32; TABLE + APART]>,
     walk: u32,
 }
 
@@ -82,6 +85,11 @@ impl Evaluator {
         self.steps[(row | usize::from(gene & 3)) % TABLE]
     }
 
+    #[inline]
+    fn mark(&mut self, row: usize, lane: usize) -> &mut u32 {
+        &mut self.marks[(row | lane) % TABLE + APART]
+    }
+
     /// The points that `genes` collect, with repair r1: a gene that leads nowhere is rewritten to the nearest
     /// possible direction by number, the lower of two equally near.
     pub fn score(&mut self, genes: &mut [u8]) -> u32 {
@@ -98,7 +106,7 @@ impl Evaluator {
                 return None;
             }
             row = step.row();
-            score += take(&mut self.marks[row], walk, step.points());
+            score += take(self.mark(row, 0), walk, step.points());
         }
         Some(score)
     }
@@ -114,7 +122,7 @@ impl Evaluator {
             *gene = step.gene();
             row = step.row();
             if !is_over {
-                let points = take(&mut self.marks[row], walk, step.points()) as u8;
+                let points = take(self.mark(row, 0), walk, step.points()) as u8;
                 is_over = !objective.allows(progress, points);
                 if points > 0 && !is_over {
                     progress += u32::from(objective.worth(points));
@@ -140,7 +148,7 @@ impl Evaluator {
                 return None;
             }
             row = step.row();
-            let points = take(&mut self.marks[row], walk, step.points()) as u8;
+            let points = take(self.mark(row, 0), walk, step.points()) as u8;
             if !objective.allows(progress, points) {
                 break;
             }
@@ -226,7 +234,7 @@ impl Evaluator {
                 let step = self.step(rows[lane], *gene);
                 *gene = step.gene();
                 rows[lane] = step.row();
-                scores[lane] += take(&mut self.marks[(rows[lane] | lane) % TABLE], walk, step.points());
+                scores[lane] += take(self.mark(rows[lane], lane), walk, step.points());
             }
         }
         scores
@@ -256,8 +264,8 @@ fn nearest_move(board: &Board, cell: Cell, wanted: Direction) -> (Direction, Cel
     wanted.nearest().into_iter().find_map(possible).unwrap_or((wanted, cell))
 }
 
-fn boxed<T: Copy + std::fmt::Debug>(value: T) -> Box<[T; TABLE]> {
-    vec![value; TABLE].into_boxed_slice().try_into().expect("the length is the one asked for")
+fn boxed<T: Copy + std::fmt::Debug, const N: usize>(value: T) -> Box<[T; N]> {
+    vec![value; N].into_boxed_slice().try_into().expect("the length is the one asked for")
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub enum Goal {
     /// Collect as many points as possible in all turns. The score is the points.
     #[default]
     Points,
-    /// Take numbers in a given order, in the fewest moves. Taking any other number ends the walk. The score is the
+    /// Take numbers in a given order, in the fewest moves. Taking any other number ends the path. The score is the
     /// numbers taken, and 1 for each turn that is left after the last of them.
     Order {
         /// The numbers in their order, each from 1 to 9.
@@ -27,7 +27,7 @@ pub enum Goal {
         )]
         numbers: Vec<u8>,
     },
-    /// Collect an exact sum, in the fewest moves. Exceeding it ends the walk. The score is the points, and 1 for each
+    /// Collect an exact sum, in the fewest moves. Exceeding it ends the path. The score is the points, and 1 for each
     /// turn that is left when the sum is reached.
     Sum {
         /// The points to collect.

@@ -23,7 +23,7 @@ fn random_path(board: &Board, turns: usize, source: &mut impl FnMut() -> u64) ->
     solution.path.iter().map(|way| way.gene()).collect()
 }
 
-/// Points of a path all of whose moves are possible.
+/// Points of a path if all its moves are possible.
 fn points(board: &Board, genes: &[u8]) -> u32 {
     walk(board, genes, |_, _| None).expect("every move is possible").1
 }

@@ -10,7 +10,10 @@ mod self_play;
 pub(crate) use self_play::SelfPlay;
 
 use crate::ProblemError;
-use checkers::{Book, Database, DrawRules, Endgames, Knowledge, NodeKind, Opening, PlayerSpec, Style};
+use checkers::{
+    Architecture, Book, Database, DrawRules, Endgames, Knowledge, NetworkShape, NodeKind, Opening,
+    PlayerSpec, Style,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -21,6 +24,10 @@ use std::sync::Arc;
 pub struct Checkers {
     /// What the 91 nodes of the first layer do.
     pub nodes: Nodes,
+    /// How many towers of these layers a network has.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "paper"))]
+    pub shape: ShapeKey,
     /// Plies that players look ahead.
     #[schemars(range(min = 1, max = 20))]
     pub depth: u32,
@@ -57,7 +64,7 @@ pub struct Checkers {
     pub quiescence: bool,
     /// Which of equally good moves is played.
     pub ties: Ties,
-    /// A book of their own for those who evolve: they play from it as long as it has moves, the benchmark does not.
+    /// Opening book of the evolving players, which play from it as long as it has moves; the benchmark has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub book: Option<BookKey>,
     /// End a game with the endgame database's result when this many pieces are left (0 to 4; 0: never).
@@ -174,6 +181,7 @@ impl Default for Checkers {
     fn default() -> Self {
         Self {
             nodes: Nodes::Weighted,
+            shape: ShapeKey::Paper,
             depth: 4,
             games: 5,
             opponents: Opponents::Random,
@@ -210,10 +218,34 @@ pub enum Nodes {
 
 impl Nodes {
     /// As the game's own library calls them.
-    pub fn kind(self) -> NodeKind {
+    fn kind(self) -> NodeKind {
         match self {
             Self::Weighted => NodeKind::Weighted,
             Self::Sum => NodeKind::Sum,
+        }
+    }
+}
+
+/// How many towers of the three hidden layers a network has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapeKey {
+    /// One, as published.
+    #[default]
+    Paper,
+    /// Two side by side: twice as many nodes in each layer, whose sums meet in the value.
+    Wide,
+    /// One each for the opening (17 pieces and more), the middle and the end (8 pieces and less) of a game.
+    Phases,
+}
+
+impl ShapeKey {
+    /// As the game's own library calls it.
+    fn of_networks(self) -> NetworkShape {
+        match self {
+            Self::Paper => NetworkShape::Paper,
+            Self::Wide => NetworkShape::Wide,
+            Self::Phases => NetworkShape::Phases,
         }
     }
 }
@@ -369,10 +401,10 @@ impl Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HallOfFame {
-    /// The champions that are remembered, one of each epoch, the newest.
+    /// How many former champions are kept: those of the latest epochs, one for each.
     #[schemars(range(min = 0, max = 1000))]
     pub size: u32,
-    /// Encounters of each individual with some of them.
+    /// Encounters of each individual with former champions.
     #[schemars(range(min = 0, max = 10_000))]
     pub games: u32,
     /// Which of them are met.
@@ -430,11 +462,15 @@ pub struct Confirmation {
     /// that is the initial position and nothing is left to chance (`ties`, `book`).
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
+    /// Leave out contenders that are behind the leader beyond doubt, and stop when one is left: `pairs` is then the most.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = false))]
+    pub race: bool,
 }
 
 impl Default for Confirmation {
     fn default() -> Self {
-        Self { contenders: 4, pairs: 3 }
+        Self { contenders: 4, pairs: 3, race: false }
     }
 }
 
@@ -520,6 +556,11 @@ pub enum Consult {
 }
 
 impl Checkers {
+    /// What the evolving networks are like.
+    pub fn architecture(&self) -> Architecture {
+        Architecture { nodes: self.nodes.kind(), shape: self.shape.of_networks() }
+    }
+
     /// A player with the knowledge that those have who evolve.
     pub fn informed(&self, player: PlayerSpec) -> PlayerSpec {
         match self.knowledge() {
@@ -534,6 +575,13 @@ impl Checkers {
         let book = self.book.as_ref().and_then(|book| book.book().ok()).map(Arc::new);
         let knowledge = Knowledge { book, endgames: self.endgame.endgames(), style };
         (!knowledge.is_none()).then_some(knowledge)
+    }
+
+    /// Computes the endgame databases of its games, which are shared.
+    pub(crate) fn prepare(&self) {
+        drop(self.knowledge());
+        // Where no game is adjudicated, there is none of so few pieces.
+        drop(Database::shared(self.rules().adjudicate));
     }
 
     /// Whether former champions that win are met more often than others.

@@ -160,6 +160,25 @@ impl ProblemSpec {
         self.pose(Describe)
     }
 
+    /// What the problem is called in an experiment.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Onemax(_) => "onemax",
+            Self::Rastrigin(_) => "rastrigin",
+            Self::Maze(_) => "maze",
+            Self::Checkers(_) => "checkers",
+            Self::LockKey(_) => "lock-key",
+            Self::Match3(_) => "match3",
+        }
+    }
+
+    /// Computes what all evaluations share, so that none of them has to wait for it.
+    pub fn prepare(&self) {
+        if let Self::Checkers(checkers) = self {
+            checkers.prepare();
+        }
+    }
+
     /// A genome as its problem writes it, or else number by number.
     pub fn show(&self, genome: &[f64]) -> String {
         let joined = |between: &str, show: fn(&f64) -> String| {
@@ -182,7 +201,7 @@ impl ProblemSpec {
     pub fn player_file(&self, genome: &[f64]) -> Option<Vec<u8>> {
         let Self::Checkers(checkers) = self else { return None };
         let weights: Vec<f32> = genome.iter().map(|&gene| gene as f32).collect();
-        let network = ::checkers::Network::new(checkers.nodes.kind(), &weights).ok()?;
+        let network = ::checkers::Network::new(checkers.architecture(), &weights).ok()?;
         Some(network.to_player_file())
     }
 

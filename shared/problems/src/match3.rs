@@ -46,9 +46,9 @@ pub enum Genome {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoardOperators {
-    /// What a child has of its second parent.
+    /// Which cells a child takes from its second parent.
     pub crossing: Crossing,
-    /// The share of children that have anything of it.
+    /// The share of children that take cells from a second parent.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub cross: f64,
     /// Largest number of cells of a child that get a random colour.
@@ -59,7 +59,7 @@ pub struct BoardOperators {
     pub swap: u32,
 }
 
-/// What a child has of its second parent.
+/// Which cells a child takes from its second parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Crossing {
@@ -67,7 +67,7 @@ pub enum Crossing {
     Rows,
     /// A rectangle of cells.
     Regions,
-    /// Whatever the algorithm's crossover and mutation choose, which know nothing of rows; the other keys have no meaning.
+    /// Those that the algorithm's crossover and mutation choose, without regard to rows; the other keys are ignored.
     Genes,
 }
 
@@ -82,10 +82,10 @@ pub struct Plays {
     /// No board is played more often.
     #[schemars(range(min = 2, max = 10_000_000))]
     pub most: u32,
-    /// Boards whose fitness is surely below this are not played on.
+    /// Stop playing a board once its fitness is surely below this.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worth: f64,
-    /// Boards whose estimate has a standard error below this are not played on.
+    /// Stop playing a board once the standard error of its estimate is below this.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub precision: f64,
     /// The seed of the plays, with the board.

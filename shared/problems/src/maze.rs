@@ -1,4 +1,4 @@
-//! The number-collecting maze: a genome is a walk, its fitness the points that it collects, or what another goal counts.
+//! The number-collecting maze: a genome is a path, its fitness the points that it collects, or what another goal counts.
 
 mod path;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Collect as many points as possible in a walk of `turns` steps, or reach another goal.
+/// Collect as many points as possible on a path of `turns` steps, or reach another goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Maze {
@@ -31,7 +31,7 @@ pub struct Maze {
     /// The percentage of cells that become walls.
     #[schemars(range(min = 0, max = 90))]
     pub walls: u8,
-    /// A board given as text, instead of the four keys above: a digit, `#` (wall) or `@` (start) for each cell; or JSON.
+    /// A board given as text, instead of `width`, `height`, `walls` and `board_seed`: a digit, `#` (wall) or `@` (start) for each cell; or JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
     /// Turns of a game, and so genes of a genome.
@@ -41,9 +41,9 @@ pub struct Maze {
     #[schemars(extend("default" = { "kind": "points" }))]
     #[serde(skip_serializing_if = "Goal::is_points")]
     pub goal: Goal,
-    /// What becomes of a gene that leads over the edge or into a wall.
+    /// How to repair a gene that leads over the edge or into a wall.
     pub repair: Repair,
-    /// Where the first walks come from.
+    /// Where the first paths come from.
     pub founders: Founders,
     /// What makes the children.
     #[schemars(extend("default" = { "kind": "genes" }))]
@@ -68,19 +68,19 @@ impl Default for Maze {
     }
 }
 
-/// What becomes of a gene that leads nowhere.
+/// How to repair a gene that leads over the edge or into a wall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repair {
     /// The nearest possible direction by number, the lower of two; the gene is rewritten (r1).
     Nearest,
-    /// The walk gets the worst fitness (r2).
+    /// No repair: the path gets the worst fitness (r2).
     Worst,
     /// A random possible direction; the gene is rewritten (r3).
     Random,
 }
 
-/// Where the first walks come from. With a population of one and no generations they are the answer: so the paper's
+/// Where the first paths come from. With a population of one and no generations they are the answer: so the paper's
 /// other solvers stand in a sweep beside the genetic algorithms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -277,7 +277,7 @@ pub(crate) struct MazeWalk {
     spare: Mutex<Vec<Evaluator>>,
 }
 
-/// Less than any walk collects.
+/// Less than any path collects.
 const WORST: f64 = -1.0;
 
 impl MazeWalk {
@@ -317,7 +317,7 @@ impl MazeWalk {
         spare().push(evaluator);
     }
 
-    /// The fitness of one walk for a goal other than points.
+    /// The fitness of one path for a goal other than points.
     fn judge_row(&self, evaluator: &mut Evaluator, index: usize, genes: &mut [u8], judging: &Judging) -> f64 {
         match self.repair {
             Repair::Nearest => f64::from(evaluator.score_for(genes, &self.objective)),
@@ -330,7 +330,7 @@ impl MazeWalk {
         }
     }
 
-    /// The first walk of a founder for a goal other than points, as far as it goes; nothing for random genes.
+    /// The first path of a founder for a goal other than points, as far as it goes; nothing for random genes.
     fn found_for(&self, founder: Founder, stream: &mut Stream) -> Option<Solution> {
         let (board, objective) = (&self.board, &self.objective);
         match self.founders {

@@ -3,7 +3,8 @@
 use crate::chart::{Lines, Series, Size, Stretch};
 use crate::document::{Block, Data, Document, Figure, Section, Table, Tile};
 use crate::run::{Run, at_generations};
-use crate::text::{code, count, number, shortened, time};
+use crate::text::{code, count, counted, number, shortened, time};
+use std::ops::Deref;
 
 /// Points of a curve, and rows of its table.
 const POINTS: usize = 240;
@@ -11,13 +12,17 @@ const ROWS: usize = 25;
 
 /// The report of several runs.
 pub fn document(runs: &[Run], made: String) -> Document {
-    let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let (study, runs) = named(runs);
+    let runs = runs.as_slice();
+    let names: Vec<&str> = runs.iter().map(|run| run.name).collect();
+    let names = names.join(" · ");
     let mut sections = vec![];
     let damaged: Vec<String> = runs
         .iter()
         .filter(|run| !run.damage.is_empty())
         .map(|run| {
-            format!("{} objects of {} could not be read.", count(run.damage.len() as u64), code(&run.id))
+            let objects = counted(run.damage.len() as u64, "object");
+            format!("{objects} of {} could not be read.", code(run.name))
         })
         .collect();
     if !damaged.is_empty() {
@@ -27,7 +32,7 @@ pub fn document(runs: &[Run], made: String) -> Document {
     sections.push(Section::new("figures", "Side by side", vec![Block::Table(figures(runs))]));
     sections.push(Section::new("differences", "Different settings", vec![differences(runs)]));
     Document {
-        title: names.join(" · "),
+        title: study.map_or(names.clone(), |study| format!("{study}: {names}")),
         headline: headline(runs),
         tiles: runs.iter().map(tile).collect(),
         sections,
@@ -37,8 +42,36 @@ pub fn document(runs: &[Run], made: String) -> Document {
     }
 }
 
-fn headline(runs: &[Run]) -> String {
-    let is_same = |pair: &[Run]| pair[0].problem == pair[1].problem && posed(&pair[0]).eq(posed(&pair[1]));
+/// A run with its name on the page.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    name: &'a str,
+    run: &'a Run,
+}
+
+impl Deref for Named<'_> {
+    type Target = Run;
+
+    fn deref(&self) -> &Run {
+        self.run
+    }
+}
+
+/// Runs by their ids; experiments of one study (`STUDY.PART`) by the names of the parts, beside the id of the study.
+fn named(runs: &[Run]) -> (Option<&str>, Vec<Named<'_>>) {
+    let split: Option<Vec<(&str, &str)>> = runs.iter().map(|run| run.id.split_once('.')).collect();
+    match split {
+        Some(parts) if parts.windows(2).all(|pair| pair[0].0 == pair[1].0) => {
+            let named = runs.iter().zip(&parts).map(|(run, &(_, name))| Named { name, run });
+            (parts.first().map(|part| part.0), named.collect())
+        }
+        _ => (None, runs.iter().map(|run| Named { name: &run.id, run }).collect()),
+    }
+}
+
+fn headline(runs: &[Named<'_>]) -> String {
+    let is_same =
+        |pair: &[Named<'_>]| pair[0].problem == pair[1].problem && posed(pair[0].run).eq(posed(pair[1].run));
     if !runs.windows(2).all(is_same) {
         return "These runs solve different problems: their fitness cannot be compared.".to_owned();
     }
@@ -46,11 +79,16 @@ fn headline(runs: &[Run]) -> String {
         return "Fitness is relative in these runs: let their champions play each other to compare them."
             .to_owned();
     }
-    let mut order: Vec<&Run> = runs.iter().filter(|run| run.best().is_some()).collect();
+    let mut order: Vec<&Named<'_>> = runs.iter().filter(|run| run.best().is_some()).collect();
     order.sort_by(|one, other| best(other).total_cmp(&best(one)));
     match order.as_slice() {
         [first, second, ..] if best(first) > best(second) => {
-            format!("{} is ahead: {} against {}.", code(&first.id), number(best(first)), number(best(second)))
+            format!(
+                "{} is ahead: {} against {}.",
+                code(first.name),
+                number(best(first)),
+                number(best(second))
+            )
         }
         [first, ..] => format!("The leading runs have the same best fitness, {}.", number(best(first))),
         [] => "Nothing is stored of them yet.".to_owned(),
@@ -66,9 +104,9 @@ fn best(run: &Run) -> f64 {
     run.best().map_or(f64::NEG_INFINITY, |(_, fitness)| fitness)
 }
 
-fn tile(run: &Run) -> Tile {
-    let note = format!("{} generations, {}", count(run.generations()), run.state);
-    Tile::new(&run.id, number(best(run)), note)
+fn tile(run: &Named<'_>) -> Tile {
+    let note = format!("{}, {}", counted(run.generations(), "generation"), run.state);
+    Tile::new(run.name, number(best(run)), note)
 }
 
 /// The best and the mean fitness of a run at some generation, and its evaluations until then.
@@ -92,12 +130,24 @@ fn history(run: &Run, most: usize) -> Vec<Moment> {
         .collect()
 }
 
-fn curves(runs: &[Run]) -> Section {
+/// Where a run found its best: generation, evaluations of all islands until then, fitness.
+fn found(run: &Run) -> Option<Moment> {
+    let (island, _) = run.best()?;
+    let champion = run.islands.get(island)?.champion.as_ref()?;
+    let moment =
+        history(run, usize::MAX).into_iter().find(|moment| moment.generation >= champion.generation)?;
+    Some(Moment { generation: champion.generation, best: champion.fitness, ..moment })
+}
+
+fn curves(runs: &[Named<'_>]) -> Section {
     let histories: Vec<Vec<Moment>> = runs.iter().map(|run| history(run, POINTS)).collect();
-    let chart = |name, title, across, up, point: fn(&Moment) -> (f64, f64)| {
-        let series = runs.iter().zip(&histories).enumerate();
-        let series = series.map(|(at, (run, history))| {
-            Series::curve(shortened(&run.id, 50), at, history.iter().map(point).collect())
+    let bests: Vec<Option<Moment>> = runs.iter().map(|run| found(run)).collect();
+    let chart = |name, title, across, up, has_best, point: fn(&Moment) -> (f64, f64)| {
+        let series = runs.iter().zip(&histories).zip(&bests).enumerate();
+        let series = series.map(|(at, ((run, history), best))| Series {
+            ends: true,
+            found: best.as_ref().filter(|_| has_best).map(point),
+            ..Series::curve(shortened(run.name, 50), at, history.iter().map(point).collect())
         });
         let chart = Lines {
             name,
@@ -115,28 +165,33 @@ fn curves(runs: &[Run]) -> Section {
     let figure = |picture, caption: &str, numbers| {
         Block::Figure(Figure { picture, caption: caption.to_owned(), numbers })
     };
-    let best = chart("best", "Best fitness over the generations", "generation", "fitness", |moment| {
+    let best = chart("best", "Best fitness over the generations", "generation", "fitness", true, |moment| {
         (moment.generation as f64, moment.best)
     });
-    let cost = chart("cost", "Best fitness for the evaluations spent", "evaluations", "fitness", |moment| {
-        (moment.evaluations, moment.best)
-    });
-    let mean = chart("mean", "Mean fitness over the generations", "generation", "fitness", |moment| {
+    let cost =
+        chart("cost", "Best fitness for the evaluations spent", "evaluations", "fitness", true, |moment| {
+            (moment.evaluations, moment.best)
+        });
+    let mean = chart("mean", "Mean fitness over the generations", "generation", "fitness", false, |moment| {
         (moment.generation as f64, moment.mean)
     });
     Section::new(
         "curves",
         "Curves",
         vec![
-            figure(best, "The best of all islands' populations.", Some(table(runs))),
+            figure(
+                best,
+                "The best of all islands' populations. The number is the last value.",
+                Some(table(runs)),
+            ),
             figure(cost, "The same by evaluations, which are the cost of a search.", None),
             figure(mean, "The mean of all islands.", None),
         ],
     )
 }
 
-fn table(runs: &[Run]) -> Table {
-    let names = runs.iter().map(|run| code(&run.id));
+fn table(runs: &[Named<'_>]) -> Table {
+    let names = runs.iter().map(|run| code(run.name));
     let columns = std::iter::once("generation".to_owned()).chain(names).collect();
     let histories: Vec<Vec<Moment>> = runs.iter().map(|run| history(run, ROWS)).collect();
     let mut generations: Vec<u64> = histories.iter().flatten().map(|moment| moment.generation).collect();
@@ -156,9 +211,10 @@ fn table(runs: &[Run]) -> Table {
     Table { caption: "Best fitness".to_owned(), columns, rows: generations.iter().map(row).collect() }
 }
 
-fn figures(runs: &[Run]) -> Table {
+fn figures(runs: &[Named<'_>]) -> Table {
     type Fact = (&'static str, fn(&Run) -> String);
-    let facts: [Fact; 11] = [
+    let facts: [Fact; 12] = [
+        ("run", |run| code(&run.id)),
         ("problem", |run| run.problem.clone()),
         ("state", |run| run.state.clone()),
         ("reason of the end", |run| run.reason.clone().unwrap_or("–".to_owned())),
@@ -171,16 +227,18 @@ fn figures(runs: &[Run]) -> Table {
         ("seed", |run| run.seed.to_string()),
         ("digest", |run| run.digest.as_ref().map_or("–".to_owned(), |digest| code(&shortened(digest, 16)))),
     ];
-    let names = runs.iter().map(|run| code(&run.id));
+    let names = runs.iter().map(|run| code(run.name));
     let columns = std::iter::once("figure".to_owned()).chain(names).collect();
-    let row =
-        |(name, fact): &Fact| std::iter::once((*name).to_owned()).chain(runs.iter().map(fact)).collect();
+    let row = |(name, fact): &Fact| {
+        std::iter::once((*name).to_owned()).chain(runs.iter().map(|run| fact(run))).collect()
+    };
     Table { caption: "Results".to_owned(), columns, rows: facts.iter().map(row).collect() }
 }
 
 /// The keys whose values are not the same in all runs.
-fn differences(runs: &[Run]) -> Block {
-    let mut keys: Vec<&str> = runs.iter().flat_map(|run| &run.keys).map(|(key, _)| key.as_str()).collect();
+fn differences(runs: &[Named<'_>]) -> Block {
+    let mut keys: Vec<&str> =
+        runs.iter().flat_map(|run| &run.run.keys).map(|(key, _)| key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
     let value = |run: &Run, key: &str| {
@@ -199,12 +257,12 @@ fn differences(runs: &[Run]) -> Block {
     if rows.is_empty() {
         return Block::Text("Nothing: all keys have the same values.".to_owned());
     }
-    let names = runs.iter().map(|run| code(&run.id));
+    let names = runs.iter().map(|run| code(run.name));
     let columns = std::iter::once("key".to_owned()).chain(names).collect();
     Block::Table(Table { caption: "Keys with different values".to_owned(), columns, rows })
 }
 
-fn data(runs: &[Run]) -> Data {
+fn data(runs: &[Named<'_>]) -> Data {
     let mut table = Table::new("", &["run", "generation", "evaluations", "best", "mean"]);
     for run in runs {
         for moment in history(run, usize::MAX) {

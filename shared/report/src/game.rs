@@ -43,7 +43,7 @@ fn class(piece: char) -> &'static str {
     }
 }
 
-/// The game on a page: the board and every move with the board after it. Scripts open the game at its start position and
+/// The game on a page: the board, and the moves in numbered pairs, as PDN has them, each with the board after it. Scripts open the game at its start position and
 /// step through it. Without scripts and on paper, the board at the end is shown.
 pub(crate) fn html(game: &Game) -> String {
     let [black, white] = game.players.each_ref().map(|name| escaped(name));
@@ -69,13 +69,13 @@ pub(crate) fn html(game: &Game) -> String {
             &game.title
         )
     );
-    for Ply { text, board, between: [from, to] } in &game.plies {
-        put!(
-            html,
-            "<li data-board=\"{}\" data-between=\"{from} {to}\">{}</li>",
-            escaped(board),
-            escaped(text)
-        );
+    for pair in game.plies.chunks(2) {
+        html.push_str("<li>");
+        for Ply { text, board, between: [from, to] } in pair {
+            let (board, text) = (escaped(board), escaped(text));
+            put!(html, "<span data-board=\"{board}\" data-between=\"{from} {to}\">{text}</span> ");
+        }
+        html.push_str("</li>");
     }
     html + "</ol></div></figure>\n"
 }

@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Step, Table};
 use crate::text::{put, spans};
 use crate::{chart, game};
 
-/// The report as Markdown.
+/// The report as Markdown. Galleries of small pictures are left out, but for the lines below these and the numbers.
 pub fn render(document: &Document) -> String {
     let mut text = format!("# {}\n\n{}\n", plain(&document.title), inline(&document.headline));
     for tile in &document.tiles {
@@ -88,7 +88,15 @@ fn block(text: &mut String, block: &Block) {
             figure.numbers.iter().for_each(|numbers| put!(text, "\n{}", table(numbers)));
         }
         Block::Gallery(gallery) => {
-            put!(text, "\n**{}.** {}\n", plain(&gallery.title), inline(&gallery.caption));
+            // Galleries have no files: what stands below their pictures and the numbers are all there is.
+            let below: Vec<&String> =
+                gallery.pictures.iter().map(|(_, below)| below).filter(|below| !below.is_empty()).collect();
+            if !below.is_empty() {
+                put!(text, "\n**{}**\n\n", plain(&gallery.title));
+                for line in below {
+                    put!(text, "- {}\n", inline(line));
+                }
+            }
             gallery.numbers.iter().for_each(|numbers| put!(text, "\n{}", table(numbers)));
         }
         Block::Game(played) => {

@@ -2,7 +2,7 @@
 "use strict";
 {
   const KINDS = { b: "man black", B: "king black", w: "man white", W: "king white" };
-  const plies = (game) => [...game.querySelectorAll("li[data-board]")];
+  const plies = (game) => [...game.querySelectorAll("[data-board]")];
   const show = (game, number) => {
     const all = plies(game);
     const at = Math.min(Math.max(number, 0), all.length);
@@ -14,6 +14,9 @@
     for (const place of game.querySelectorAll("[data-place]"))
       place.classList.toggle("moved", moved.includes(place.dataset.place));
     for (const other of all) other.toggleAttribute("aria-current", other === ply);
+    const list = game.querySelector(".moves");
+    const top = ply ? ply.offsetTop - list.offsetTop : 0;
+    if (top < list.scrollTop || top + 24 > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
     game.querySelector("input").value = at;
     game.querySelector("output").textContent = ply
       ? `after move ${Math.ceil(at / 2)} of ${at % 2 ? "black" : "white"}: ${ply.textContent}`
@@ -30,7 +33,7 @@
   const steps = { first: () => 0, back: (at) => at - 1, on: (at) => at + 1, last: () => Infinity };
   document.addEventListener("click", (event) => {
     const game = event.target.closest(".game");
-    const [button, ply] = [event.target.closest("[data-step]"), event.target.closest("li[data-board]")];
+    const [button, ply] = [event.target.closest("[data-step]"), event.target.closest("[data-board]")];
     if (!game) return;
     if (button) show(game, steps[button.dataset.step](Number(game.querySelector("input").value)));
     else if (ply) show(game, plies(game).indexOf(ply) + 1);

@@ -9,7 +9,7 @@ mod strip;
 mod work;
 
 use crate::document::{Block, Document, Section, Step, Tile};
-use crate::text::{code, count, number, percent, time};
+use crate::text::{code, count, counted, number, percent, time};
 use evolution::epoch::Standing;
 use evolution::statistics::{EpochStatistics, GenerationRow};
 
@@ -64,6 +64,8 @@ pub struct Run {
     pub strengths: Option<Strengths>,
     /// What could not be read.
     pub damage: Vec<String>,
+    /// If the run is too long for all of it to be shown: how many of how many commits are.
+    pub part: Option<(u64, u64)>,
 }
 
 /// One island.
@@ -140,6 +142,15 @@ impl Run {
         self.islands.iter().filter_map(Island::last).map(|epoch| epoch.number + 1).max().unwrap_or(0)
     }
 
+    /// The epoch that stands for some in a picture: their last one, or the last that was read if only a part was.
+    fn standing_for<'a>(&self, island: &'a Island, first: u64, last: u64) -> Option<&'a Epoch> {
+        if self.part.is_none() {
+            return island.at(last);
+        }
+        let end = island.epochs.partition_point(|epoch| epoch.number <= last);
+        island.epochs[..end].last().filter(|epoch| epoch.number >= first)
+    }
+
     /// The generation that all islands have reached.
     pub fn generations(&self) -> u64 {
         let last = |island: &Island| island.last().map_or(0, |epoch| epoch.standing.generation);
@@ -198,7 +209,7 @@ impl Run {
         };
         let mut tiles = vec![
             Tile::new("Best fitness", number(fitness), format!("island {island}{found}")),
-            Tile::new("Generations", count(self.generations()), format!("{} epochs", count(self.epochs()))),
+            Tile::new("Generations", count(self.generations()), counted(self.epochs(), "epoch")),
             Tile::new("Evaluations", count(self.evaluations()), rate),
             Tile::new("Time", time(self.elapsed), work::remark(self)),
             Tile::new("Islands", count(self.islands.len() as u64), self.topology.0.clone()),
@@ -221,8 +232,11 @@ impl Run {
             return None;
         }
         let mut lines = vec![format!(
-            "{} of the run's objects could not be read. The report shows the rest; charts have gaps where data is missing.",
-            count(self.damage.len() as u64)
+            "{} could not be read. The rest is shown; charts have gaps where data is missing.",
+            match self.damage.len() {
+                1 => "1 of the run's objects".to_owned(),
+                objects => format!("{} of the run's objects", count(objects as u64)),
+            }
         )];
         lines.extend(self.damage.iter().take(MOST).cloned());
         if self.damage.len() > MOST {
@@ -230,6 +244,18 @@ impl Run {
         }
         lines.push(format!("`atoll verify {}` lists the details.", self.id));
         Some(Section::new("missing", "What is missing", vec![Block::Notice(lines)]))
+    }
+
+    fn part(&self) -> Option<Section> {
+        let (shown, all) = self.part?;
+        let text = format!(
+            "The run is too long for a page to show all of it: {} of its {} commits are shown, the newest and some of \
+             those before. Charts have gaps, and sums count what is shown. `atoll report {}` shows everything.",
+            count(shown),
+            count(all),
+            self.id
+        );
+        Some(Section::new("part", "Part of the history", vec![Block::Text(text)]))
     }
 }
 
@@ -248,7 +274,7 @@ fn put_beside(sections: &mut [Section], run: &Run) -> bool {
 /// How a run went so far: fitness, diversity, migration and work, after what is missing.
 pub fn history(run: &Run, shown: Vec<Section>) -> Vec<Section> {
     let mut sections: Vec<Section> =
-        run.damage().into_iter().chain(strength::section(run)).chain(shown).collect();
+        run.damage().into_iter().chain(run.part()).chain(strength::section(run)).chain(shown).collect();
     // Relative fitness does not show strength: it comes after what does.
     let is_drawn = run.absolute && put_beside(&mut sections, run);
     let (fitness, diversity) = (fitness_curves::fitness(run, is_drawn), fitness_curves::diversity(run));

@@ -37,9 +37,19 @@ pub fn rounded(value: f64, digits: usize) -> String {
     number(text.parse().unwrap_or(value))
 }
 
+/// A number of things: `1 epoch`, `2 epochs`.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// How often something happened: `1 time`, `2 times`.
 pub fn times(number: u64) -> String {
-    if number == 1 { "1 time".to_owned() } else { format!("{} times", count(number)) }
+    counted(number, "time")
+}
+
+/// How far a search looks: `1 ply`, `2 plies`.
+pub fn plies(number: u32) -> String {
+    if number == 1 { "1 ply".to_owned() } else { format!("{} plies", count(number.into())) }
 }
 
 /// A count with its thousands apart: `12 345`.
@@ -170,6 +180,12 @@ mod tests {
         assert_eq!(plain("a\x1b[31mb\nc\u{9b}d\u{202e}e é"), "a [31mb c d e é");
     }
     use proptest::prelude::*;
+
+    #[test]
+    fn singular_and_plural_are_right() {
+        assert_eq!([0, 1, 2, 12_345].map(times), ["0 times", "1 time", "2 times", "12\u{202f}345 times"]);
+        assert_eq!([1, 4].map(plies), ["1 ply", "4 plies"]);
+    }
 
     #[test]
     fn numbers_read_well() {

@@ -5,8 +5,9 @@
 use evolution::epoch::Standing;
 use evolution::statistics::{Arrival, EpochStatistics, GenerationRow};
 use proptest::prelude::*;
+use report::chart::Picture;
 use report::run::{Champion, Epoch, Island, Loss, Run, document};
-use report::{Document, Step, compare, csv, html, markdown, sweep};
+use report::{Block, Document, Gallery, Section, Step, compare, csv, html, markdown, sweep};
 
 const HOSTILE: &str = "<script>alert(\"x\")</script>`|*&";
 
@@ -226,6 +227,41 @@ fn comparing_shows_what_differs() {
     assert!(page.contains("<code>islands.count</code>") && !page.contains("<td><code>seed</code>"));
     let same = html::render(&compare::document(&[one.clone(), one], String::new()));
     assert!(same.contains("all keys have the same values"));
+    let part = |name: &str| Run { id: format!("study-9e5339bf.{name}"), ..run(2, 5) };
+    let study = compare::document(&[part("scouts"), part("with-guests")], String::new());
+    assert_eq!(study.title, "study-9e5339bf: scouts · with-guests");
+    let (short, long) = (run(2, 30), Run { id: "long".to_owned(), ..run(2, 50) });
+    let ends = html::render(&compare::document(&[short, long], String::new()));
+    let place = ends.split("class=\"value\" x=\"").nth(1).and_then(|rest| rest.split('"').next());
+    assert!(
+        place.unwrap().parse::<f64>().unwrap() > 700.0,
+        "of values at one height that of the longer run is written"
+    );
+    let page = html::render(&study);
+    assert!(
+        page.contains(">scouts</text>")
+            && page.contains("best found here")
+            && page.contains("class=\"value\"")
+    );
+}
+
+#[test]
+fn markdown_describes_no_picture_that_it_does_not_have() {
+    let gallery = |below: &str| Gallery {
+        title: "Weights".to_owned(),
+        caption: "Blue: positive.".to_owned(),
+        legend: vec![],
+        pictures: vec![(Picture::sealed("p", "t", "<svg/>", 10.0), below.to_owned())],
+        numbers: None,
+        folded: false,
+    };
+    let text = |below: &str| {
+        let section = Section::new("found", "Found", vec![Block::Gallery(gallery(below))]);
+        markdown::render(&document(&run(1, 1), vec![section], String::new()))
+    };
+    assert!(!text("").contains("Weights") && !text("").contains("Blue"));
+    assert!(text("island 0: 12 points").contains("**Weights**\n\n- island 0: 12 points\n"));
+    assert!(text("").contains("(1 epoch)"), "one is singular");
 }
 
 #[test]

@@ -12,10 +12,12 @@ use evolution::epoch::{left_digest, outcome_digest};
 use experiment::file::Mode;
 use futures::{StreamExt, TryStreamExt, stream};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{Kind, Store, StoreError};
+use store::{Kind, Path, Store, StoreError};
 
 /// How many objects are read at once: enough to hide the latency of a remote store.
 const READ_AHEAD: usize = 64;
+/// How often a reader catches up with a run that deletes states while it reads, before it gives up on them.
+pub(crate) const CATCH_UPS: usize = 5;
 
 /// The stored epochs of all islands.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +34,12 @@ pub struct StoredEpochs {
     pub damage: Vec<Damage>,
     /// The commits that were read.
     pub commits: Vec<Place>,
+    /// How many commits were left out because all of them are too large.
+    pub left_out: usize,
     /// Commits that were passed over, and why.
     pub passed_over: Vec<(Place, String)>,
+    /// Of each island: the epochs whose state a commit promises, from the last epoch on that is recorded of all islands.
+    promised: Vec<BTreeSet<u64>>,
     /// States and checkpoints that belong to no record.
     stray: Vec<Place>,
     asynchronous: bool,
@@ -49,6 +55,8 @@ enum Extent {
     Everything,
     /// All epochs, most of them with their last generation alone.
     Outline,
+    /// The same of some of the commits, which have about this number of bytes.
+    Part(u64),
     /// All epochs, without what cannot be read or is not explained.
     Explained,
     /// One epoch.
@@ -82,6 +90,20 @@ impl StoredEpochs {
         Self::read_some(store, run, head, Extent::Outline).await
     }
 
+    /// The outline of the newest commits and of some of those before, evenly spread, in memory that does not grow with the
+    /// length of the run. Whether the run is whole is not found out.
+    ///
+    /// # Errors
+    /// If objects cannot be listed.
+    pub async fn read_part(
+        store: &Store,
+        run: &RunId,
+        head: &RunHead,
+        bytes: u64,
+    ) -> Result<Self, StoreError> {
+        Self::read_some(store, run, head, Extent::Part(bytes)).await
+    }
+
     /// The same without commits that cannot be read, or that this part of the journal does not explain: they are listed in
     /// [`StoredEpochs::passed_over`].
     ///
@@ -111,13 +133,14 @@ impl StoredEpochs {
         extent: Extent,
     ) -> Result<Self, StoreError> {
         let recorded = head.recorded();
-        let is_whole = !matches!(extent, Extent::Epoch(_));
+        let is_whole = !matches!(extent, Extent::Epoch(_) | Extent::Part(_));
         let count = head.experiment.setting().islands.len();
         let mut epochs = Self {
             asynchronous: head.experiment.mode() == Mode::Asynchronous,
             attempt: recorded.attempt,
             newest: recorded.terms.last().map_or(0, |term| term.number),
             states: vec![BTreeMap::new(); count],
+            promised: vec![BTreeSet::new(); count],
             checkpoints: vec![BTreeMap::new(); count],
             ..Self::default()
         };
@@ -149,10 +172,10 @@ impl StoredEpochs {
             epochs.find_missing(&islands, last);
         }
         let names = epochs.list_names(store, run).await?;
-        if is_whole && recorded.terms.last().is_none_or(|term| term.owner.is_some()) {
-            epochs.find_missing_states(&islands, &names);
-        }
         epochs.sort_out(islands, &names, &recorded);
+        if is_whole && recorded.terms.last().is_none_or(|term| term.owner.is_some()) {
+            epochs.find_missing_states(store, run, extent, &recorded).await?;
+        }
         if is_whole {
             epochs.check_chains(&head.experiment.digest());
         }
@@ -166,8 +189,24 @@ impl StoredEpochs {
         run: &RunId,
         extent: Extent,
     ) -> Result<BTreeMap<u64, Vec<(u64, Commit)>>, StoreError> {
-        let paths = store.list(&run.commits()).await?;
-        let read = async |path: store::Path| {
+        let mut paths = store.list(&run.commits()).await?;
+        if let Extent::Part(bytes) = extent {
+            let all = store.size_below(&run.commits()).await?;
+            let most = (paths.len() as u64).saturating_mul(bytes) / all.max(1);
+            let chosen = spread(paths.len(), most as usize);
+            self.left_out = paths.len() - chosen.len();
+            paths = chosen.into_iter().map(|at| paths[at].clone()).collect();
+        }
+        self.read_listed(store, paths, extent).await
+    }
+
+    async fn read_listed(
+        &mut self,
+        store: &Store,
+        paths: Vec<Path>,
+        extent: Extent,
+    ) -> Result<BTreeMap<u64, Vec<(u64, Commit)>>, StoreError> {
+        let read = async |path: Path| {
             let (_, place) = Place::of(&path)?;
             let Place::Commit { term, number } = place else { return None };
             let mut commit = store.read_value::<Commit>(&path, Kind::Commit).await;
@@ -178,7 +217,7 @@ impl StoredEpochs {
                     !records.is_empty()
                 });
             }
-            if let (Ok(commit), Extent::Outline) = (&mut commit, extent) {
+            if let (Ok(commit), Extent::Outline | Extent::Part(_)) = (&mut commit, extent) {
                 let before_last = |(_, records): &mut (u32, Vec<EpochRecord>)| {
                     if let Some((_, before)) = records.split_last_mut() {
                         before.iter_mut().for_each(EpochRecord::outline);
@@ -278,20 +317,97 @@ impl StoredEpochs {
     /// Notes the states that are not there although a commit promises them and nothing may have deleted them.
     ///
     /// A commit is written after the states of the last epochs that it records. Retention keeps every state from the last
-    /// epoch that is recorded of all islands on, so no crash and no pruning takes away one of these.
-    fn find_missing_states(&mut self, islands: &[BTreeMap<u64, Found>], names: &BTreeSet<Place>) {
-        let whole = |records: &BTreeMap<u64, Found>| {
-            (0..).zip(records.keys()).take_while(|(expected, epoch)| expected == *epoch).count() as u64
-        };
-        let complete = islands.iter().map(whole).min().unwrap_or(0);
-        for (island, records) in (0..).zip(islands) {
-            for (&epoch, found) in records.range(complete.saturating_sub(1)..) {
-                let name = self.name(island, epoch, found.attempt, found.term);
-                if found.promised && !names.contains(&Place::State(name)) {
-                    self.damage.push(Damage::State { island, epoch });
-                }
+    /// epoch that is recorded of all islands on, so no crash and no pruning takes away one of these. Of a run that is worked
+    /// on, later commits may have allowed that since the commits were listed: then those decide.
+    async fn find_missing_states(
+        &mut self,
+        store: &Store,
+        run: &RunId,
+        extent: Extent,
+        recorded: &Recorded,
+    ) -> Result<(), StoreError> {
+        for _ in 0..CATCH_UPS {
+            let missing = self.missing_states();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if recorded.finished.is_some() || !self.catch_up_as(store, run, extent).await? {
+                self.damage.extend(missing);
+                return Ok(());
             }
         }
+        // The run is faster than this reader, and so it is well.
+        Ok(())
+    }
+
+    fn missing_states(&self) -> Vec<Damage> {
+        let first = self.complete().saturating_sub(1);
+        let promised = (0..).zip(self.promised.iter().zip(&self.states));
+        let missing = promised.flat_map(|(island, (promised, states))| {
+            let missing = promised.range(first..).filter(move |epoch| !states.contains_key(*epoch));
+            missing.map(move |&epoch| Damage::State { island, epoch })
+        });
+        missing.collect()
+    }
+
+    /// How many epochs are recorded of all islands.
+    fn complete(&self) -> u64 {
+        self.records.iter().map(Vec::len).min().unwrap_or(0) as u64
+    }
+
+    /// Reads what was committed since, and which states there are now. Returns whether anything was committed.
+    ///
+    /// # Errors
+    /// If objects cannot be listed or read.
+    pub(crate) async fn catch_up(&mut self, store: &Store, run: &RunId) -> Result<bool, StoreError> {
+        self.catch_up_as(store, run, Extent::Everything).await
+    }
+
+    async fn catch_up_as(&mut self, store: &Store, run: &RunId, extent: Extent) -> Result<bool, StoreError> {
+        let newest = self.commits.iter().max();
+        let is_new = |path: &Path| Place::of(path).is_some_and(|(_, place)| Some(&place) > newest);
+        let paths: Vec<Path> = store.list(&run.commits()).await?.into_iter().filter(is_new).collect();
+        // A commit that cannot be read is damage that was noted, or that the next reader notes.
+        let damage = self.damage.len();
+        let mut commits = self.read_listed(store, paths, extent).await?;
+        self.damage.truncate(damage);
+        let has_more = !commits.is_empty();
+        // What another process has committed since is explained by events that this reader does not know.
+        let own = commits.remove(&self.newest).unwrap_or_default();
+        self.commits.extend(own.iter().map(|&(number, _)| Place::Commit { term: self.newest, number }));
+        let names = self.list_names(store, run).await?;
+        for states in &mut self.states {
+            states.retain(|_, name| names.contains(&Place::State(*name)));
+        }
+        for (island, records) in own.into_iter().flat_map(|(_, commit)| commit.islands) {
+            self.add_later(island, records, &names);
+        }
+        for (records, checkpoints) in self.records.iter().zip(&mut self.checkpoints) {
+            checkpoints.retain(|_, of| of.epoch == records.len() as u64);
+        }
+        Ok(has_more)
+    }
+
+    /// Adds what a later commit of the last term records of an island.
+    fn add_later(&mut self, island: u32, records: Vec<EpochRecord>, names: &BTreeSet<Place>) {
+        let at = island as usize;
+        let Some(own) = self.records.get_mut(at) else { return };
+        let last = records.last().map(|record| record.mark.epoch);
+        let mut added = vec![];
+        for record in records {
+            let epoch = record.mark.epoch;
+            if epoch >= own.len() as u64 {
+                added.push(epoch);
+                if epoch == own.len() as u64 { own.push(record) } else { self.scattered[at].push(record) }
+            }
+        }
+        for epoch in added {
+            let name = self.name(island, epoch, self.attempt, self.newest);
+            if names.contains(&Place::State(name)) {
+                self.states[at].insert(epoch, name);
+            }
+        }
+        self.promised[at].extend(last);
     }
 
     /// Notes the islands whose records do not belong together, or to this experiment.
@@ -322,9 +438,16 @@ impl StoredEpochs {
     /// term of the journal, is stray; what the journal cannot explain is left alone.
     fn sort_out(&mut self, islands: Vec<BTreeMap<u64, Found>>, names: &BTreeSet<Place>, recorded: &Recorded) {
         let mut stray = names.clone();
+        let whole = |records: &BTreeMap<u64, Found>| {
+            (0..).zip(records.keys()).take_while(|(expected, epoch)| expected == *epoch).count() as u64
+        };
+        let complete = islands.iter().map(whole).min().unwrap_or(0);
         for (at, records) in islands.into_iter().enumerate() {
             let (mut whole, mut scattered) = (vec![], vec![]);
-            for (epoch, Found { record, term, attempt, .. }) in records {
+            for (epoch, Found { record, term, attempt, promised }) in records {
+                if promised && epoch >= complete.saturating_sub(1) {
+                    self.promised[at].insert(epoch);
+                }
                 let name = self.name(at as u32, epoch, attempt, term);
                 if stray.remove(&Place::State(name)) {
                     self.states[at].insert(epoch, name);
@@ -506,10 +629,27 @@ impl StoredEpochs {
         self.records.iter().filter_map(|records| records.last()).map(|record| record.mark.standing)
     }
 
+    /// Where the run stands.
+    pub fn standing(&self) -> Standing {
+        total(self.standings(), self.records.len())
+    }
+
     /// For how long the run had been worked on, as far as the records tell.
     pub fn elapsed(&self) -> u64 {
         self.records.iter().flatten().map(|record| record.labour.elapsed).max().unwrap_or(0)
     }
+}
+
+/// The places of at most so many of all commits, but of two at least: half of them the newest, the others evenly spread
+/// over those before, the first among them.
+fn spread(all: usize, most: usize) -> Vec<usize> {
+    let most = most.max(2);
+    if most >= all {
+        return (0..all).collect();
+    }
+    let newest = most / 2;
+    let (before, others) = (all - newest, most - newest);
+    (0..others).map(|at| at * before / others).chain(before..all).collect()
 }
 
 fn add(islands: &mut [BTreeMap<u64, Found>], commit: Commit, term: u64, attempt: u64) {
@@ -535,10 +675,12 @@ pub(crate) fn outcome_of(remains: &Remains, record: &EpochRecord) -> Option<Dige
     Some(outcome_digest(&left_digest(&remains.state, &remains.departure), &statistics))
 }
 
-/// The slowest island's generation, all evaluations, and the best fitness.
-pub fn total(standings: impl Iterator<Item = Standing> + Clone) -> Standing {
+/// Where a run of some islands stands: the slowest island's generation, all evaluations, and the best fitness. An island
+/// without a standing is at generation 0: nothing is recorded of it yet.
+pub fn total(standings: impl Iterator<Item = Standing> + Clone, islands: usize) -> Standing {
+    let slowest = standings.clone().map(|standing| standing.generation).min();
     Standing {
-        generation: standings.clone().map(|standing| standing.generation).min().unwrap_or(0),
+        generation: slowest.filter(|_| standings.clone().count() >= islands).unwrap_or(0),
         evaluations: standings.clone().map(|standing| standing.evaluations).fold(0, u64::saturating_add),
         best: standings.map(|standing| standing.best).fold(f64::NEG_INFINITY, f64::max),
     }

@@ -46,7 +46,7 @@ impl FinishedRun {
 
     /// The slowest island's generation, all evaluations, and the best fitness.
     pub fn standing(&self) -> Standing {
-        epochs::total(self.islands.iter().map(|(_, standing)| *standing))
+        epochs::total(self.islands.iter().map(|(_, standing)| *standing), self.islands.len())
     }
 
     /// The best champion and its island: of equals the one that was found first.

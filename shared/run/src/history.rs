@@ -23,7 +23,7 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
     } = reader;
     let elapsed = elapsed(&recorded, &epochs);
     // A long run has millions of records: there is one copy of them at a time.
-    let StoredEpochs { mut records, scattered, .. } = epochs;
+    let StoredEpochs { mut records, scattered, commits, left_out, .. } = epochs;
     records.iter_mut().zip(scattered).for_each(|(whole, rest)| whole.extend(rest));
     if is_outline {
         // All of them alike: moments are compared between islands.
@@ -65,6 +65,7 @@ pub fn of(run: &RunId, reader: Reader, champions: Vec<Option<ChampionView>>) -> 
         events: events.iter().filter_map(told).collect(),
         strengths: strengths.as_ref().map(Strengths::shown),
         damage: damage.iter().map(ToString::to_string).collect(),
+        part: (left_out > 0).then(|| (commits.len() as u64, (commits.len() + left_out) as u64)),
         id: run.to_string(),
     }
 }
@@ -186,8 +187,9 @@ pub fn view(number: u64, event: &RunEvent) -> EventView {
             (at, "decided", format!("decided to end after epoch {}: {}", end.epoch, end.reason))
         }
         RunEvent::Finished { end, at, .. } => {
-            let reason = end.as_ref().map_or("all jobs are done".to_owned(), |end| end.reason.to_string());
-            (at, "finished", format!("finished: {reason}"))
+            // What consists of jobs says only in its plan what they are.
+            let reason = end.as_ref().map_or(String::new(), |end| format!(": {}", end.reason));
+            (at, "finished", format!("finished{reason}"))
         }
         RunEvent::Prioritised { priority, at } => {
             (at, "prioritised", format!("its priority became {priority}"))

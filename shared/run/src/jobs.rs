@@ -6,7 +6,7 @@
 
 use crate::damage::Damage;
 use crate::event::RunEvent;
-use crate::fold::{Recorded, Status, Term};
+use crate::fold::{Recorded, Term};
 use crate::head::RunError;
 use crate::journal::{self, JournalError};
 use crate::layout::{Place, RunId};
@@ -133,15 +133,6 @@ impl StoredJobs {
         match self.damage.first() {
             Some(damage) => Err(RunError::Damaged { run: run.clone(), damage: damage.clone() }),
             None => Ok(self),
-        }
-    }
-
-    /// How the plan stands, in a word: as its journal says, or that it is damaged.
-    pub fn state(&self) -> String {
-        match &self.recorded.status {
-            _ if !self.damage.is_empty() => "damaged".to_owned(),
-            Status::Open => format!("{}/{}", self.progress.done().len(), self.progress.plan().len()),
-            status => status.to_string(),
         }
     }
 }

@@ -13,6 +13,7 @@
 //! runs/<run>/dropped/<n>/<path>                                         what a repair has moved out of the way
 //! removals/<n>/record, removals/<n>/done                                which runs were removed, and that they are
 //! claims/<n>                                                            claims to the whole store
+//! batches/<id>/<mark>                                                   what was done in a batch
 //! trials/<nonce>/<n>                                                    what a store is tried out with, deleted at once
 //! ```
 //!

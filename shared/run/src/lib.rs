@@ -69,6 +69,7 @@ pub mod labels;
 pub mod layout;
 pub mod listing;
 pub mod lock;
+pub mod naming;
 pub mod open;
 pub mod plan;
 pub mod players;

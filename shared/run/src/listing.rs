@@ -13,13 +13,14 @@ use crate::lock::Lock;
 use crate::record::Commit;
 use crate::removal::{self, RemovedRun};
 use crate::stored::{self, StoredRun};
+use crate::study;
 use crate::summary::{Ended, Outline, RunKind, Summary};
 use crate::yardstick::Strengths;
 use archipelago::Mark;
 use archipelago::cell::CellPlan;
 use codec::Standing;
-use experiment::Plan;
 use experiment::document::MAX_STORED;
+use experiment::{Plan, Study};
 use futures::{StreamExt, stream};
 use report::dashboard::{EventView, IslandState, IslandView, Phase, RunRow};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ async fn row_without_labels(store: &Store, run: &RunId) -> Option<RunRow> {
     };
     let row = match parsed {
         Ok(Plan::Single(_)) => evolution(store, run).await,
-        Ok(Plan::Study(study)) => study_row(store, run, study.parts.len()).await,
+        Ok(Plan::Study(study)) => study_row(store, run, &study).await,
         Ok(plan) => match CellPlan::of(plan) {
             Some(plan) => cells(store, run, plan).await,
             None => Err("its plan has no cells".to_owned()),
@@ -232,13 +233,12 @@ async fn evolution(store: &Store, run: &RunId) -> Result<RunRow, String> {
     }
     let islands = head.experiment.setting().islands.len();
     let (marks, elapsed) = last_marks(store, run, islands).await;
-    let standings = || marks.values().map(|mark| mark.standing);
-    let standing = (marks.len() == islands).then(|| total(standings()));
+    let standing = total(marks.values().map(|mark| mark.standing), islands);
     let budget = head.budget();
     let done = marks.values().map(|mark| mark.standing.generation).max().unwrap_or(0);
     let outline = Outline {
         kind: RunKind::Evolution,
-        standing,
+        standing: Some(standing),
         goal: budget.generations,
         islands: islands as u32,
         elapsed,
@@ -295,10 +295,18 @@ async fn cells(store: &Store, run: &RunId, plan: CellPlan) -> Result<RunRow, Str
     Ok(of_outline(run, outline, state(store, run, &stored.recorded.status), of_journal(&stored.recorded)))
 }
 
-async fn study_row(store: &Store, run: &RunId, parts: usize) -> Result<RunRow, String> {
-    let recorded = recorded(store, run).await?;
-    let (kind, goal) = (RunKind::Study, Some(parts as u64));
-    let outline = Outline { kind, standing: None, goal, islands: parts as u32, elapsed: 0 };
+async fn study_row(store: &Store, run: &RunId, study: &Study) -> Result<RunRow, String> {
+    let own = recorded(store, run).await?;
+    let parts = study::parts(run, study).map_err(|error| error.to_string())?;
+    let mut generation = 0;
+    for part in &parts {
+        // A part that was not begun has no journal.
+        let is_finished = recorded(store, part).await.is_ok_and(|part| part.finished.is_some());
+        generation += u64::from(is_finished);
+    }
+    let standing = Some(Standing { generation, evaluations: 0, best: f64::NEG_INFINITY });
+    let (kind, goal, islands) = (RunKind::Study, Some(parts.len() as u64), parts.len() as u32);
+    let (outline, recorded) = (Outline { kind, standing, goal, islands, elapsed: 0 }, own);
     Ok(of_outline(run, outline, state(store, run, &recorded.status), of_journal(&recorded)))
 }
 

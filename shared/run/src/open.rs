@@ -7,7 +7,7 @@
 use crate::commit::{GroupCommit, Names};
 use crate::epochs::total;
 use crate::event::{Owner, RunEvent};
-use crate::fold::Recorded;
+use crate::fold::{Recorded, Status};
 use crate::head::{GUESTS, Restored, RunError, RunHead, read_experiment};
 use crate::journal::{Event, Journal, JournalHead};
 use crate::layout::{ArtifactName, Place, RunId};
@@ -51,6 +51,8 @@ pub struct OpenRun {
     inherited: bool,
     owner: Owner,
     created: u64,
+    status: Status,
+    priority: i32,
     /// Whether a term was opened: without one nothing may be written.
     has_term: bool,
     strengths: Option<Strengths>,
@@ -159,6 +161,8 @@ pub async fn open(store: &Store, run: &RunId, opening: Opening) -> Result<(OpenR
         inherited: recorded.owner().is_some(),
         owner,
         created: recorded.created.map_or(at, |created| created.at),
+        status: recorded.status,
+        priority: recorded.priority,
         has_term: !finished,
         strengths,
     };
@@ -249,6 +253,16 @@ impl OpenRun {
     /// Whether the run was finished before, and nothing is left to do.
     pub fn is_finished(&self) -> bool {
         self.finished
+    }
+
+    /// How it stood when it was claimed.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// The priority that it had when it was claimed.
+    pub fn priority(&self) -> i32 {
+        self.priority
     }
 
     /// Whether it was open before.
@@ -369,12 +383,10 @@ impl OpenRun {
     pub fn extension(&self, budget: &BudgetKeys, now: u64) -> Result<(RunEvent, u64), RunError> {
         let refused = |reason: String| RunError::Budget { run: self.run().clone(), reason };
         let extended = self.experiment.with_budget(budget.clone());
-        extended.map_err(|report| refused(report.to_string()))?;
+        extended.map_err(|report| refused(report.without_places()))?;
         let done = self.archipelago.generation();
         if let Some(asked) = budget.generations.filter(|&asked| asked < done) {
-            return Err(refused(format!(
-                "expected more than the {done} generations it has, found `{asked}`"
-            )));
+            return Err(refused(format!("expected at least the {done} generations it has, found `{asked}`")));
         }
         let complete = self.archipelago.complete_epochs();
         let budget = serde_json::json!(budget).to_string();
@@ -426,7 +438,7 @@ impl OpenRun {
             ends.map_or_else(last, |ends| ends.into_iter().map(|(_, standing)| standing).collect());
         Outline {
             kind: RunKind::Evolution,
-            standing: (!standings.is_empty()).then(|| total(standings.iter().copied())),
+            standing: (!standings.is_empty()).then(|| total(standings.iter().copied(), islands.len())),
             goal: self.archipelago.generations(),
             islands: islands.end,
             elapsed,

@@ -1,7 +1,7 @@
 //! A run as far as it can be read: damaged and missing objects are listed, and the rest is still available.
 
 use crate::damage::Damage;
-use crate::epochs::StoredEpochs;
+use crate::epochs::{CATCH_UPS, StoredEpochs};
 use crate::event::RunEvent;
 use crate::fold::Recorded;
 use crate::head::{RunError, RunHead, read_experiment};
@@ -15,7 +15,7 @@ use archipelago::Remains;
 use codec::CodecError;
 use evolution::epoch::{ChampionView, Evolver};
 use experiment::Experiment;
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Store;
@@ -47,18 +47,34 @@ pub struct Reader {
     run: RunId,
 }
 
+/// How much of a run is read.
+#[derive(Clone, Copy)]
+enum Detail {
+    Everything,
+    /// The last generation alone of most epochs.
+    Outline,
+    /// The same of commits with about this number of bytes.
+    Part(u64),
+}
+
 impl Reader {
     /// Reads a run. Only one without a readable experiment is an error.
     pub async fn read(store: &Store, run: &RunId) -> Result<Self, RunError> {
-        Self::read_as(store, run, false).await
+        Self::read_as(store, run, Detail::Everything).await
     }
 
     /// The same, with the last generation alone of most epochs: of a long run that takes a small part of the memory.
     pub async fn read_outline(store: &Store, run: &RunId) -> Result<Self, RunError> {
-        Self::read_as(store, run, true).await
+        Self::read_as(store, run, Detail::Outline).await
     }
 
-    async fn read_as(store: &Store, run: &RunId, is_outline: bool) -> Result<Self, RunError> {
+    /// The same of some of the commits, which have about this number of bytes: the newest, and some of those before. The
+    /// memory does not grow with the length of the run; whether the run is whole is not found out.
+    pub async fn read_part(store: &Store, run: &RunId, bytes: u64) -> Result<Self, RunError> {
+        Self::read_as(store, run, Detail::Part(bytes)).await
+    }
+
+    async fn read_as(store: &Store, run: &RunId, detail: Detail) -> Result<Self, RunError> {
         let (experiment, text) = read_experiment(store, run).await?;
         let mut damage = vec![];
         let events = match journal::read_all(store, run).await {
@@ -77,10 +93,10 @@ impl Reader {
         if damage.is_empty() {
             damage.extend(summary::journal_damage(store, run, &head.digests).await?);
         }
-        let mut epochs = if is_outline {
-            StoredEpochs::read_outline(store, run, &head).await?
-        } else {
-            StoredEpochs::read(store, run, &head).await?
+        let mut epochs = match detail {
+            Detail::Everything => StoredEpochs::read(store, run, &head).await?,
+            Detail::Outline => StoredEpochs::read_outline(store, run, &head).await?,
+            Detail::Part(bytes) => StoredEpochs::read_part(store, run, &head, bytes).await?,
         };
         damage.append(&mut epochs.damage);
         let recorded = head.recorded();
@@ -107,7 +123,7 @@ impl Reader {
             recorded,
             damage,
             epochs,
-            is_outline,
+            is_outline: !matches!(detail, Detail::Everything),
             store: store.clone(),
             run: run.clone(),
         })
@@ -157,12 +173,11 @@ impl Reader {
     }
 
     async fn champions_of(&mut self, islands: Vec<u32>) -> Vec<Option<ChampionView>> {
+        let evolver = self.evolver.clone();
+        let found = self.newest_of(islands, |_, remains| evolver.champion(&remains.state)).await;
         let mut champions = vec![None; self.islands() as usize];
-        let reader = &*self;
-        let read = stream::iter(islands.clone()).map(|island| reader.newest_champion(island));
-        let read: Vec<_> = read.buffered(READ_AHEAD).collect().await;
-        for (island, found) in islands.into_iter().zip(read) {
-            champions[island as usize] = self.noted(found);
+        for (island, champion) in found {
+            champions[island as usize] = champion;
         }
         champions
     }
@@ -181,23 +196,50 @@ impl Reader {
 
     /// The champion of an island in the newest of its states that can be read.
     pub async fn champion(&mut self, island: u32) -> Option<ChampionView> {
-        let found = self.newest_champion(island).await;
-        self.noted(found)
-    }
-
-    async fn newest_champion(&self, island: u32) -> (Option<ChampionView>, Vec<Damage>) {
-        self.newest(island, |_, remains| self.evolver.champion(&remains.state)).await
+        let evolver = self.evolver.clone();
+        let found = self.newest_of(vec![island], |_, remains| evolver.champion(&remains.state)).await;
+        found.into_values().next()?
     }
 
     /// The newest state of an island that can be read.
     pub async fn newest_state(&mut self, island: u32) -> Option<StateView> {
+        let evolver = self.evolver.clone();
         let read = |epoch, remains: &Remains| {
-            let champion = self.evolver.champion(&remains.state)?;
-            let residents = self.evolver.residents(island, &remains.state)?;
+            let champion = evolver.champion(&remains.state)?;
+            let residents = evolver.residents(island, &remains.state)?;
             Ok(StateView { epoch, champion, residents })
         };
-        let found = self.newest(island, read).await;
-        self.noted(found)
+        self.newest_of(vec![island], read).await.into_values().next()?
+    }
+
+    /// What can be read of the newest states of islands. A run that is worked on may have deleted them since they were
+    /// listed: then what it has committed since is read as well.
+    async fn newest_of<T>(
+        &mut self,
+        mut islands: Vec<u32>,
+        read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
+    ) -> BTreeMap<u32, Option<T>> {
+        let mut all = BTreeMap::new();
+        for _ in 0..CATCH_UPS {
+            let (reader, read) = (&*self, &read);
+            let found = stream::iter(islands)
+                .map(|island| reader.newest(island, read).map(move |found| (island, found)));
+            let found: Vec<_> = found.buffered(READ_AHEAD).collect().await;
+            let (whole, lacking): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|(_, (found, damage))| found.is_some() && damage.is_empty());
+            all.extend(whole.into_iter().map(|(island, (found, _))| (island, found)));
+            islands = lacking.iter().map(|(island, _)| *island).collect();
+            let is_over = islands.is_empty() || self.recorded.finished.is_some();
+            if is_over || !self.epochs.catch_up(&self.store, &self.run).await.unwrap_or(false) {
+                for (island, found) in lacking {
+                    let found = self.noted(found);
+                    all.insert(island, found);
+                }
+                break;
+            }
+            all.extend(lacking.into_iter().map(|(island, (found, _))| (island, found)));
+        }
+        all
     }
 
     /// The champion of an island after an epoch, if its state is stored and can be read.
@@ -213,11 +255,11 @@ impl Reader {
     async fn newest<T>(
         &self,
         island: u32,
-        read: impl Fn(u64, &Remains) -> Result<T, CodecError>,
+        read: &impl Fn(u64, &Remains) -> Result<T, CodecError>,
     ) -> (Option<T>, Vec<Damage>) {
         let mut damage = vec![];
         for epoch in self.epochs(island).into_iter().rev() {
-            match self.at(island, epoch, &read).await {
+            match self.at(island, epoch, read).await {
                 Ok(found) => return (Some(found), damage),
                 Err(trouble) => damage.push(trouble),
             }

@@ -3,10 +3,11 @@
 //! A repair is planned first, and changes nothing by that. Carrying it out appends an event `retracted` to the journal,
 //! which records how many epochs are left of each island and why, and then moves the objects that are in the way to
 //! `runs/<run>/dropped`. Nothing is deleted. Whatever was dropped is computed again, under names of a new attempt, when
-//! the run is resumed.
+//! the run is resumed. Where nothing has to be computed again, because no result depends on what is moved, the journal stays as it
+//! is: a finished run stays finished.
 //!
-//! Events that do not belong to the journal have to be moved before it can be appended to. If a repair is interrupted,
-//! the next one continues it.
+//! Events that do not belong to the journal, and a file in the place of its folder, have to be moved before it can be appended to.
+//! If a repair is interrupted, the next one continues it.
 
 use crate::damage::Damage;
 use crate::epochs::{StoredEpochs, is_continued};
@@ -102,6 +103,13 @@ impl Repair {
     /// Whether there is something to do.
     pub fn is_needed(&self) -> bool {
         !self.damage.is_empty() || !self.moved.is_empty()
+    }
+
+    /// Whether results are dropped, or may have been: then the journal says so, and the run is to be resumed. Labels, and objects
+    /// with names that nothing reads, are no part of any result.
+    pub fn drops_results(&self) -> bool {
+        let is_beside = |path: &Path| matches!(Place::of(path), None | Some((_, Place::Labels(_))));
+        !self.damage.is_empty() || self.moved.iter().any(|(path, _)| !is_beside(path))
     }
 
     async fn look_at_journal(&mut self, store: &Store, events: &[Event<RunEvent>]) -> Result<(), RunError> {
@@ -288,9 +296,11 @@ impl Repair {
             return Err(RunError::Busy { run: run.clone(), owner: format!("the coordinator, {owner}") });
         }
         let aside = self.free_folder(store).await?;
-        let (events, others): (Vec<_>, Vec<_>) =
-            self.moved.iter().partition(|(path, _)| matches!(Place::of(path), Some((_, Place::Event(_)))));
-        for (path, _) in events {
+        // What stands where events are written.
+        let is_in_the_way =
+            |path: &Path| *path == run.events() || matches!(Place::of(path), Some((_, Place::Event(_))));
+        let (first, others): (Vec<_>, Vec<_>) = self.moved.iter().partition(|(path, _)| is_in_the_way(path));
+        for (path, _) in first {
             self.move_object(store, path, &aside).await?;
         }
         let (journal, events) = Journal::open::<RunEvent>(store, run, opening.nonce).await?;
@@ -299,18 +309,26 @@ impl Repair {
             let owner = "another process, which changed the run during the repair".to_owned();
             return Err(RunError::Busy { run: run.clone(), owner });
         }
+        if self.drops_results() {
+            self.append(&mut journal, opening, &aside).await?;
+        }
+        for (path, _) in others {
+            self.move_object(store, path, &aside).await?;
+        }
+        Ok(())
+    }
+
+    /// Records in the journal what is dropped.
+    async fn append(&self, journal: &mut Journal, opening: &Opening, aside: &Path) -> Result<(), RunError> {
         let at = opening.now;
-        if events.is_empty() {
+        if self.events == 0 {
             let (experiment, text, version) = (self.experiment, self.text, opening.owner.version.clone());
             journal
                 .append(&RunEvent::Created { experiment, text, semantics: SEMANTICS, version, at })
                 .await?;
         }
         let cuts = self.islands.iter().map(|(_, left)| *left).collect();
-        journal.append(&RunEvent::Retracted { cuts, reason: self.reason(&aside), at }).await?;
-        for (path, _) in others {
-            self.move_object(store, path, &aside).await?;
-        }
+        journal.append(&RunEvent::Retracted { cuts, reason: self.reason(aside), at }).await?;
         Ok(())
     }
 

@@ -209,7 +209,7 @@ impl Strengths {
         let YardstickKeys { nodes, pairs, .. } = &self.keys;
         let search = match nodes {
             Some(nodes) => format!("{nodes} nodes for each move of both players"),
-            None => format!("{} plies ahead", self.keys.plies()),
+            None => format!("{} ahead", report::text::plies(self.keys.plies())),
         };
         let how = format!(
             "The champions of milestones against players that never change: {search}, {} games against each of {} \

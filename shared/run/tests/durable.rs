@@ -1,4 +1,4 @@
-//! What is durable is found again: whatever was written of which islands in which order, and whatever was pruned, a run that
+//! What is durable is found again: whichever islands were written in whichever order, and whatever was pruned, a run that
 //! is opened after a crash continues from there.
 
 use crate::reopen::{Process, block_on};

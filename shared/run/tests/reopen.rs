@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use run::reader::Reader;
 use run::record::Labour;
 use run::{Damage, Journal, OpenRun, Opening, Owner, Place, RunEvent, RunHead, RunId, Status, Summary};
+use std::collections::BTreeSet;
+use std::time::Duration;
 use store::{Nonce, Path, Store};
 
 const SYNCHRONOUS: &str = r#"
@@ -334,6 +336,67 @@ fn the_leading_champions_are_those_of_the_best_islands() {
             assert_eq!((leading.len(), read.len()), (3, most));
             assert!(read.iter().all(|(leading, known)| leading == known));
             assert!(read.iter().any(|(leading, _)| leading.as_ref().unwrap().fitness == highest));
+        }
+    });
+}
+
+/// A reader of a run lists states after its commits, and reads them after that; meanwhile the run goes on and deletes them.
+#[test]
+fn a_run_that_continues_while_it_is_read_is_whole() {
+    const CALL: Duration = Duration::from_millis(10);
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let mut ends = BTreeSet::new();
+        for moment in 0..60 {
+            let store = Store::memory();
+            let mut process = Process::start(&store, &experiment("synchronous"), 1).await;
+            let go_on = async |process: &mut Process, epochs| {
+                (0..3 * epochs).for_each(|_| process.work(0));
+                process.write(vec![0, 1, 2]).await;
+                process.prune().await;
+            };
+            go_on(&mut process, 2).await;
+            let far = store.clone().delayed(CALL);
+            let reading = async {
+                let mut reader = Reader::read(&far, &id()).await.unwrap();
+                let champions = reader.champions().await;
+                (reader, champions)
+            };
+            let living = async {
+                tokio::time::sleep(moment * CALL / 2).await;
+                go_on(&mut process, 3).await;
+            };
+            let ((reader, champions), ()) = tokio::join!(reading, living);
+            assert_eq!(reader.damage, [], "the run went on after {moment} half calls");
+            assert!(champions.iter().all(Option::is_some), "the run went on after {moment} half calls");
+            ends.insert(reader.stored().records[0].len());
+        }
+        assert_eq!(ends, BTreeSet::from([2, 5]), "the run went on before, while and after it was read");
+    });
+}
+
+#[test]
+fn a_part_of_a_run_has_its_newest_epochs_and_champions() {
+    block_on(async {
+        let store = Store::memory();
+        let mut process = Process::start(&store, &experiment("synchronous"), 1).await;
+        for _ in 0..7 {
+            (0..3).for_each(|_| process.work(0));
+            process.write(vec![0, 1, 2]).await;
+        }
+        process.finish().await;
+        let mut whole = Reader::read(&store, &id()).await.unwrap();
+        let mut part = Reader::read_part(&store, &id(), 1).await.unwrap();
+        let champions = [whole.champions().await, part.champions().await];
+        assert_eq!((&champions[0], &part.damage), (&champions[1], &vec![]));
+        let all = whole.stored().commits.len();
+        let [whole, part] = [whole, part].map(|reader| run::history::of(&id(), reader, vec![None; 3]));
+        assert_eq!((whole.part, part.part), (None, Some((2, all as u64))));
+        assert_eq!((part.generations(), part.evaluations()), (whole.generations(), whole.evaluations()));
+        for island in &part.islands {
+            let epochs: Vec<u64> = island.epochs.iter().map(|epoch| epoch.number).collect();
+            assert_eq!(epochs, [0, 6], "the first and the newest commit");
         }
     });
 }

@@ -39,7 +39,7 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// A remote store does not answer as one should.
+    /// A remote store does not respond as one should.
     #[error(
         "cannot use `{place}` as a store: {source}; check that the bucket exists, and AWS_ENDPOINT_URL, AWS_REGION \
          and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role)"
@@ -57,7 +57,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// The folder cannot be opened, or not be created, written or hard-linked in where that is wanted.
-    #[error("cannot use `{}` as a store: {source}; name another folder, or change its rights", folder.display())]
+    #[error("cannot use `{}` as a store: {source}; name another folder, or change its permissions", folder.display())]
     Unusable {
         /// The path as given.
         folder: PathBuf,

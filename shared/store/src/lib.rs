@@ -27,6 +27,7 @@
 //! # }
 //! ```
 
+mod batch;
 #[cfg(feature = "s3")]
 mod bucket;
 mod claim;
@@ -39,6 +40,7 @@ mod patience;
 pub mod promises;
 mod store;
 
+pub use batch::{Batch, BatchMark, LONGEST_BATCH};
 pub use claim::{Claim, ClaimOwner, Nonce};
 pub use error::StoreError;
 pub use location::Location;

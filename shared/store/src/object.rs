@@ -50,11 +50,13 @@ pub enum Kind {
     Removal = 9,
     /// The labels of a run.
     Labels = 10,
+    /// What was done in a batch, so that its next coordinator does not do it again.
+    Batch = 11,
 }
 
 impl Kind {
     /// Every kind there is, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Event,
         Self::Commit,
         Self::IslandState,
@@ -65,6 +67,7 @@ impl Kind {
         Self::Claim,
         Self::Removal,
         Self::Labels,
+        Self::Batch,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -85,6 +88,7 @@ impl fmt::Display for Kind {
             Self::Claim => "claim",
             Self::Removal => "removal",
             Self::Labels => "labels",
+            Self::Batch => "batch",
         })
     }
 }
@@ -264,7 +268,7 @@ mod tests {
 
     #[test]
     fn kinds_keep_their_numbers() {
-        assert_eq!(Kind::ALL.map(|kind| kind as u16), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(Kind::ALL.map(|kind| kind as u16), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Store {
     /// The store at a location; a folder is created if it is missing, a bucket must be there.
     ///
     /// # Errors
-    /// If there can be no store, or the service does not answer.
+    /// If there can be no store, or the service does not respond.
     pub async fn create_at(location: &Location) -> Result<Self> {
         match location {
             Location::Folder(folder) => Self::local(folder).await,
@@ -63,7 +63,7 @@ impl Store {
     /// of the environment say.
     ///
     /// # Errors
-    /// If it is not there, or the service does not answer.
+    /// If it is not there, or the service does not respond.
     pub async fn open_at(location: &Location) -> Result<Self> {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

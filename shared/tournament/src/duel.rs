@@ -51,8 +51,21 @@ impl Match {
 
     /// Plays all pairs on all cores, and counts them in order.
     pub fn play(&self, pairs: &[Pair]) -> Tally {
+        self.play_counted(pairs, || {})
+    }
+
+    /// The same; `played` is called after each pair.
+    pub fn play_counted(&self, pairs: &[Pair], played: impl Fn() + Sync) -> Tally {
+        let play = |runner: &mut GameRunner, pair: &Pair| {
+            let games = self.pair(runner, *pair);
+            played();
+            games
+        };
+        let games: Vec<PlayedPair> = pairs.par_iter().map_init(|| self.runner(), play).collect();
         let mut tally = Tally::default();
-        self.games(pairs).iter().for_each(|pair| tally.count(pair));
+        for pair in &games {
+            tally.count(pair);
+        }
         tally
     }
 

@@ -228,7 +228,9 @@ impl GameRecord {
             GameEnding::Forfeit(Forfeit::IllegalMove) => {
                 format!("{winner} wins: {loser} chose an illegal move")
             }
-            GameEnding::Forfeit(Forfeit::Crash) => format!("{winner} wins: {loser} does not answer any more"),
+            GameEnding::Forfeit(Forfeit::Crash) => {
+                format!("{winner} wins: {loser} does not respond any more")
+            }
             GameEnding::Forfeit(Forfeit::Time) => format!("{winner} wins: {loser} took too long"),
             GameEnding::Adjudicated if self.points == Points::Draw => {
                 "drawn: so the endgame database".to_owned()

@@ -128,6 +128,27 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
 
+{{- /* How an operator reaches the coordinator from another machine. */ -}}
+{{- define "atoll.operatorNotes" -}}
+{{- $kubectl := printf "kubectl -n %s" .Release.Namespace }}
+Reach the coordinator from this machine, through forwarded ports (or from a pod with the label atoll/operator: "true"):
+  {{ $kubectl }} port-forward svc/{{ include "atoll.name" . }}-coordinator 7440 7441 &
+{{- if include "atoll.hasTokens" . }}
+  export ATOLL_TOKEN=$({{ $kubectl }} get secret {{ include "atoll.tokensSecret" . }} -o jsonpath='{.data.operator}' | base64 -d)
+{{- end }}
+{{- if .Values.tls.enabled }}
+  {{ $kubectl }} get secret {{ include "atoll.tlsSecret" . }} -o jsonpath='{.data.ca\.crt}' | base64 -d > ca.crt
+  export ATOLL_TLS_CA=ca.crt
+{{- if .Values.tls.clientAuth }}
+  {{ $kubectl }} get secret {{ include "atoll.clientSecret" . }} -o jsonpath='{.data.tls\.crt}' | base64 -d > client.crt
+  {{ $kubectl }} get secret {{ include "atoll.clientSecret" . }} -o jsonpath='{.data.tls\.key}' | base64 -d > client.key
+  export ATOLL_TLS_CERT=client.crt ATOLL_TLS_KEY=client.key
+{{- end }}
+{{- end }}
+  export ATOLL_COORDINATOR={{ include "atoll.scheme" . }}://localhost:7440
+The dashboard is {{ include "atoll.scheme" . }}://localhost:7441{{ if include "atoll.hasTokens" . }}; sign in with the token{{ end }}. Commands:
+{{- end }}
+
 {{- /* Settings of a TOML file: a map of keys to texts, numbers and flags. */ -}}
 {{- define "atoll.settings" -}}
 {{- range $key, $value := . }}
@@ -224,6 +245,14 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* A pod that replaces another one knows by the uid of its Job what was done before. */ -}}
+{{- define "atoll.batchEnv" -}}
+{{- if eq .Values.mode "batch" }}
+- name: ATOLL_BATCH_ID
+  valueFrom: { fieldRef: { fieldPath: "metadata.labels['batch.kubernetes.io/controller-uid']" } }
+{{- end }}
+{{- end }}
+
 {{- define "atoll.coordinatorPod" -}}
 {{ include "atoll.placement" (list . (merge (dict "component" "coordinator") .Values.coordinator)) }}
 containers:
@@ -232,8 +261,9 @@ containers:
     imagePullPolicy: {{ .Values.image.pullPolicy }}
     args: [coordinator, --config, /etc/atoll/coordinator.toml, --termination-log, /dev/termination-log]
     terminationMessagePolicy: FallbackToLogsOnError
-    {{- if or (not (include "atoll.onVolume" .)) .Values.coordinator.extraEnv }}
+    {{- if or (eq .Values.mode "batch") (not (include "atoll.onVolume" .)) .Values.coordinator.extraEnv }}
     env:
+      {{- include "atoll.batchEnv" . | nindent 6 }}
       {{- if and (eq .Values.mode "service") (not (include "atoll.onVolume" .)) }}
       # Also without a standby: one that is added later asks the active coordinator at the address in its claim.
       - name: POD_IP
@@ -363,6 +393,7 @@ containers:
     env:
       - name: ATOLL_NAME
         valueFrom: { fieldRef: { fieldPath: metadata.name } }
+      {{- include "atoll.batchEnv" . | nindent 6 }}
       {{- include "atoll.storeEnv" . | nindent 6 }}
       {{- with concat .Values.coordinator.extraEnv .Values.workers.extraEnv }}
       {{- toYaml . | nindent 6 }}
@@ -547,12 +578,33 @@ give_up_after = {{ .Values.workers.giveUpAfter | quote }}
 {{- end -}}
 {{- end }}
 
+{{- /* Whatever batch this release has: Kubernetes changes none, and Helm would replace one of another kind or name without a word. */ -}}
 {{- define "atoll.refuseChange" -}}
-{{- $old := lookup (index . 1) (index . 2) (index . 0).Release.Namespace (index . 3) -}}
-{{- if $old -}}
+{{- $name := include "atoll.name" . -}}
+{{- $wanted := list -}}
+{{- if eq .Values.mode "batch" -}}
+{{- $wanted = get (dict "JobSet" (list (printf "JobSet %s" $name)) "Job" (list (printf "Job %s" $name)) "Jobs" (list (printf "Job %s-coordinator" $name) (printf "Job %s-worker" $name))) (include "atoll.batchKind" .) -}}
+{{- end -}}
+{{- $types := list (list "batch/v1" "Job") -}}
+{{- if .Capabilities.APIVersions.Has "jobset.x-k8s.io/v1alpha2" -}}
+{{- $types = append $types (list "jobset.x-k8s.io/v1alpha2" "JobSet") -}}
+{{- end -}}
+{{- range $type := $types -}}
+{{- range $old := (lookup (first $type) (last $type) $.Release.Namespace "").items -}}
+{{- $labels := dig "metadata" "labels" dict $old -}}
 {{- $found := dig "metadata" "annotations" "atoll/checksum" "" $old -}}
-{{- if and $found (ne $found (include "atoll.batchChecksum" (index . 0))) -}}
-{{- fail (printf "\n\nThis batch exists with another experiment, image or settings, and Kubernetes cannot change them in a Job. Scaling and suspending work (see the NOTES of the chart). For anything else: install it under another release name, or `helm uninstall %s` first (volumes are kept, and the run is resumed from them)." (index . 0).Release.Name) -}}
+{{- if and $found (eq (get $labels "app.kubernetes.io/instance") $.Release.Name) (eq (get $labels "app.kubernetes.io/name") "atoll") -}}
+{{- $is := printf "%s %s" (last $type) $old.metadata.name -}}
+{{- $change := "" -}}
+{{- if not (has $is $wanted) -}}
+{{- $change = printf "This release has the batch `%s`, and these values would delete it and create %s in its place (mode, batch.kind, nameOverride or fullnameOverride)." $is (ternary (join " and " $wanted) "a service" (ne (len $wanted) 0)) -}}
+{{- else if ne $found (include "atoll.batchChecksum" $) -}}
+{{- $change = "This batch exists with another experiment, image or settings, and Kubernetes cannot change them in a Job. Scaling and suspending work (see the NOTES of the chart)." -}}
+{{- end -}}
+{{- if $change -}}
+{{- fail (printf "\n\n%s For anything else: install it under another release name, or `helm uninstall %s` first (volumes are kept, and the run is resumed from them)." $change $.Release.Name) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}

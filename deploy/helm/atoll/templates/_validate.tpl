@@ -104,6 +104,18 @@
 {{- if not (regexMatch "^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$" $values.batch.queueName) -}}
 {{- $mistakes = append $mistakes (printf "batch.queueName: expected the name of a LocalQueue (at most 63 of a-z, 0-9 and -), found `%s`" $values.batch.queueName) -}}
 {{- end -}}
+{{- range $number, $line := splitList "\n" $values.experiment -}}
+{{- if regexMatch "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}\\x{feff}]" $line -}}
+{{- $mistakes = append $mistakes (printf "experiment: expected text, found a control character, a line separator or a byte order mark in line %d" (add1 $number)) -}}
+{{- end -}}
+{{- end -}}
+{{- $accounts := list $values.coordinator.serviceAccount $values.workers.serviceAccount -}}
+{{- if and (first $accounts).create (last $accounts).create (first $accounts).name (eq (first $accounts).name (last $accounts).name) -}}
+{{- $mistakes = append $mistakes (printf "workers.serviceAccount.create: expected false, as coordinator.serviceAccount creates `%s` for both, found true" (last $accounts).name) -}}
+{{- end -}}
+{{- if and (eq (get $values.coordinator.settings "viewer_token_file" | toString) "/run/atoll/tokens/viewer") (not $values.tokens.existingSecret) -}}
+{{- $mistakes = append $mistakes "coordinator.settings.viewer_token_file: expected tokens.existingSecret beside it, with the key `viewer`, found none: the Secret of the chart has no such key" -}}
+{{- end -}}
 {{- if lt (int $values.workers.autoscaling.maxReplicas) (int $values.workers.autoscaling.minReplicas) -}}
 {{- $mistakes = append $mistakes "workers.autoscaling.maxReplicas: expected at least minReplicas, found fewer" -}}
 {{- end -}}

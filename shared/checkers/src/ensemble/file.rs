@@ -5,8 +5,8 @@
 //! FNV-1a), 8 bytes.
 
 use super::Ensemble;
-use crate::network::{Network, NodeKind};
-use crate::player_file::{CHECKSUM, PlayerFileError, check_sum, checksum, file_length, read};
+use crate::network::Network;
+use crate::player_file::{self, CHECKSUM, PlayerFileError, check_sum, checksum, read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const LENGTH: usize = 4;
 
 /// Bytes of an ensemble file with as many and as large members as there may be.
 pub(crate) const LONGEST_FILE: usize =
-    HEADER + Ensemble::MOST_MEMBERS * (LENGTH + file_length(NodeKind::Weighted)) + CHECKSUM;
+    HEADER + Ensemble::MOST_MEMBERS * (LENGTH + player_file::LONGEST_FILE) + CHECKSUM;
 
 impl Ensemble {
     /// The ensemble as a player file.

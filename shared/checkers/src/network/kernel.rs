@@ -10,8 +10,8 @@
 
 use super::first_layer::{Sums, Tracker};
 use super::lanes::{Lanes, Plain, Vectors};
-use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tail, WIDE_ROW};
-use crate::position::Position;
+use super::layers::{Body, NARROW_ROW, SUB_BOARD_ROW, Tower, WIDE_ROW, values};
+use crate::position::{Position, Side};
 use crate::score::Score;
 
 /// The values of a layer's nodes, or their weights. Aligned, because a value is broadcast soon after its vector
@@ -83,18 +83,87 @@ impl Nodes {
     };
 }
 
-/// Positions to evaluate, all with the same side to move and near `parent`.
-pub(super) struct Job<'a, B, const N: usize> {
-    pub(super) body: &'a B,
-    pub(super) tail: &'a Tail,
+/// Towers that judge positions together, with what they remember of the last board.
+pub(super) trait Judges {
+    /// Prepares them for positions near this one, with this side to move.
+    fn follow(&mut self, side: Side, position: &Position);
+
+    /// Writes the values of at most [`LEAVES`] positions. Wide nodes fill `WIDE_VECTORS` vectors and a half one, narrow nodes
+    /// `NARROW_VECTORS`; the registers have room for the sums of `PAIR` leaves.
+    fn judge<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(
+        &self,
+        positions: &[Position],
+        nodes: &mut Nodes,
+        scores: &mut [Score],
+    );
+}
+
+/// One tower alone.
+pub(super) struct Single<'a, B, const N: usize> {
+    pub(super) tower: &'a Tower<B>,
     pub(super) tracker: &'a mut Tracker<N>,
+}
+
+/// Towers whose sums meet in the value.
+pub(super) struct Several<'a, B, const N: usize> {
+    pub(super) towers: &'a [Tower<B>],
+    pub(super) trackers: &'a mut [Tracker<N>],
+}
+
+impl<B: Body<N>, const N: usize> Judges for Single<'_, B, N> {
+    #[inline(always)]
+    fn follow(&mut self, side: Side, position: &Position) {
+        self.tracker.follow(self.tower.body.first(), side, position);
+    }
+
+    #[inline(always)]
+    fn judge<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(
+        &self,
+        positions: &[Position],
+        nodes: &mut Nodes,
+        scores: &mut [Score],
+    ) {
+        self.tower.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, nodes);
+        self.tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), nodes);
+        self.tower.tail.values::<P>(positions, &nodes.narrow, scores);
+    }
+}
+
+impl<B: Body<N>, const N: usize> Judges for Several<'_, B, N> {
+    #[inline(always)]
+    fn follow(&mut self, side: Side, position: &Position) {
+        for (tower, tracker) in self.towers.iter().zip(&mut *self.trackers) {
+            tracker.follow(tower.body.first(), side, position);
+        }
+    }
+
+    #[inline(always)]
+    fn judge<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(
+        &self,
+        positions: &[Position],
+        nodes: &mut Nodes,
+        scores: &mut [Score],
+    ) {
+        let mut sums = Row([0.0; LEAVES]);
+        for (tower, tracker) in self.towers.iter().zip(&*self.trackers) {
+            tower.body.wide::<P, WIDE_VECTORS, PAIR>(tracker, positions, nodes);
+            tower.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), nodes);
+            tower.tail.add::<P>(positions, &nodes.narrow, &mut sums);
+        }
+        values::<P>(&sums, scores);
+    }
+}
+
+/// Positions to evaluate, all with the same side to move and near `parent`.
+pub(super) struct Job<'a, J> {
+    pub(super) judges: J,
     pub(super) nodes: &'a mut Nodes,
     pub(super) parent: &'a Position,
     pub(super) positions: &'a [Position],
     pub(super) scores: &'a mut [Score],
 }
 
-impl<B: Body<N>, const N: usize> Job<'_, B, N> {
+impl<J: Judges> Job<'_, J> {
     /// Does the job on `path`, which must be available.
     #[inline]
     pub(super) fn run(self, path: SimdPath) {
@@ -109,33 +178,29 @@ impl<B: Body<N>, const N: usize> Job<'_, B, N> {
         }
     }
 
-    /// Wide nodes fill this number of vectors and a half one, narrow nodes this number; the registers have room for the
-    /// sums of `PAIR` leaves.
     #[inline(always)]
-    fn on<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(self) {
+    fn on<P: Vectors, const WIDE_VECTORS: usize, const NARROW_VECTORS: usize, const PAIR: usize>(mut self) {
         let (side, nearby) = match self.positions {
             [] => return,
             [only] => (only.side_to_move(), only),
             [first, ..] => (first.side_to_move(), self.parent),
         };
-        self.tracker.follow(self.body.first(), side, nearby);
+        self.judges.follow(side, nearby);
         for (positions, scores) in self.positions.chunks(LEAVES).zip(self.scores.chunks_mut(LEAVES)) {
-            self.body.wide::<P, WIDE_VECTORS, PAIR>(self.tracker, positions, self.nodes);
-            self.tail.narrow::<P, NARROW_VECTORS, PAIR>(positions.len(), self.nodes);
-            self.tail.values::<P>(positions, &self.nodes.narrow, scores);
+            self.judges.judge::<P, WIDE_VECTORS, NARROW_VECTORS, PAIR>(positions, self.nodes, scores);
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx512<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
+fn avx512<J: Judges>(job: Job<'_, J>) {
     job.on::<super::lanes::Avx512, 2, 1, 2>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2<B: Body<N>, const N: usize>(job: Job<'_, B, N>) {
+fn avx2<J: Judges>(job: Job<'_, J>) {
     job.on::<super::lanes::Avx2, 4, 2, 1>();
 }
 

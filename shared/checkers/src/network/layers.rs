@@ -40,7 +40,8 @@ pub(super) struct WeightedBody {
 }
 
 impl WeightedBody {
-    pub(super) fn new(weights: &[f32]) -> Self {
+    /// Of the weights of a tower, and what a king is worth.
+    pub(super) fn new(weights: &[f32], king: f32) -> Self {
         let layout = Layout::of(NodeKind::Weighted);
         let mut biases = [0.0; SUB_BOARD_ROW];
         let mut men = vec![[0.0; SUB_BOARD_ROW]; 32];
@@ -51,7 +52,7 @@ impl WeightedBody {
             }
             biases[node] = next.next().expect("a bias follows each node's weights");
         }
-        let first = FirstLayer::new(&biases, &men, f64::from(weights[layout.king]));
+        let first = FirstLayer::new(&biases, &men, f64::from(king));
         Self { first, wide: transposed(&weights[layout.wide], SUB_BOARDS) }
     }
 }
@@ -87,7 +88,8 @@ pub(super) struct SumBody {
 }
 
 impl SumBody {
-    pub(super) fn new(weights: &[f32]) -> Self {
+    /// Of the weights of a tower, and what a king is worth.
+    pub(super) fn new(weights: &[f32], king: f32) -> Self {
         let layout = Layout::of(NodeKind::Sum);
         let mut biases = [0.0; WIDE_ROW];
         let mut men = vec![[0.0; WIDE_ROW]; 32];
@@ -99,7 +101,7 @@ impl SumBody {
             }
             biases[node] = f64::from(row[SUB_BOARDS]);
         }
-        Self { first: FirstLayer::new(&biases, &men, f64::from(weights[layout.king])) }
+        Self { first: FirstLayer::new(&biases, &men, f64::from(king)) }
     }
 }
 
@@ -123,6 +125,12 @@ impl Body<WIDE_ROW> for SumBody {
     }
 }
 
+/// A tower: all layers from positions to what they add to the value.
+pub(super) struct Tower<B> {
+    pub(super) body: B,
+    pub(super) tail: Tail,
+}
+
 /// From the wide nodes to the value.
 pub(super) struct Tail {
     narrow: Layer<NARROW_ROW, WIDE>,
@@ -133,7 +141,8 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    pub(super) fn new(kind: NodeKind, weights: &[f32]) -> Self {
+    /// Of the weights of a tower, and what a king is worth.
+    pub(super) fn new(kind: NodeKind, weights: &[f32], king: f32) -> Self {
         let layout = Layout::of(kind);
         let last = &weights[layout.output];
         let mut output = Row([0.0; NARROW_ROW]);
@@ -143,7 +152,7 @@ impl Tail {
             output,
             output_bias: last[NARROW],
             direct: weights[layout.direct],
-            king: weights[layout.king],
+            king,
         }
     }
 
@@ -160,7 +169,7 @@ impl Tail {
         );
     }
 
-    /// Writes the values of leaves from their narrow nodes.
+    /// Writes the values of leaves from their narrow nodes, which are those of the only tower.
     #[inline(always)]
     pub(super) fn values<P: Vectors>(
         &self,
@@ -178,9 +187,19 @@ impl Tail {
         for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
             *sum = self.sum::<P>(position, narrow);
         }
-        let values = P::Half::load(&sums.0).tanh().mul(P::Half::splat(Score::ONE)).truncate();
-        for (score, value) in scores.iter_mut().zip(values) {
-            *score = Score(value);
+        values::<P>(&sums, scores);
+    }
+
+    /// Adds what the narrow nodes of some leaves say to the sums of their values.
+    #[inline(always)]
+    pub(super) fn add<P: Vectors>(
+        &self,
+        positions: &[Position],
+        narrow: &[Row<NARROW_ROW>; LEAVES],
+        sums: &mut Row<LEAVES>,
+    ) {
+        for ((sum, position), narrow) in sums.0.iter_mut().zip(positions).zip(narrow) {
+            *sum += self.sum::<P>(position, narrow);
         }
     }
 
@@ -205,6 +224,15 @@ impl Tail {
         let count = |side: Side| (position.men(side).count() as i32, position.kings(side).count() as i32);
         let (own, other) = (count(side), count(!side));
         ((own.1 - other.1) as f32).mul_add(self.king, (own.0 - other.0) as f32)
+    }
+}
+
+/// Writes the values of some leaves.
+#[inline(always)]
+pub(super) fn values<P: Vectors>(sums: &Row<LEAVES>, scores: &mut [Score]) {
+    let values = P::Half::load(&sums.0).tanh().mul(P::Half::splat(Score::ONE)).truncate();
+    for (score, value) in scores.iter_mut().zip(values) {
+        *score = Score(value);
     }
 }
 

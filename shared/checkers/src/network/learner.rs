@@ -8,9 +8,10 @@
 use super::kernel::{Row, SimdPath};
 use super::lanes::Lanes;
 use super::layers::{NARROW_ROW, SUB_BOARD_ROW, WIDE_ROW};
-use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
+use super::shape::{Architecture, Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use super::{Network, NetworkError};
 use crate::position::{Position, Side};
+use std::borrow::Cow;
 
 /// A position and what it should be worth to its side to move, -1 to 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,7 +33,7 @@ const EPSILON: f32 = 1e-8;
 /// No weight becomes larger than this by learning: networks of evolution have the same limit.
 const LARGEST: f32 = 64.0;
 
-/// The weights of a network in the order in which it calculates, padded with zeros; also their gradient and moments.
+/// The weights of a tower in the order in which it calculates, padded with zeros; also their gradient.
 #[derive(Clone)]
 struct Weights {
     /// For each square what a man on it adds to each sub-board; the last row holds the biases.
@@ -43,7 +44,7 @@ struct Weights {
     output: Row<NARROW_ROW>,
     /// The output's bias and the direct weight.
     rest: [f32; 2],
-    /// A king's worth; of a gradient what the sub-boards say of it, to be added up.
+    /// Of a gradient only: that of a king's worth, and what the sub-boards say of it, to be added up.
     king: f32,
     king_parts: Row<SUB_BOARD_ROW>,
 }
@@ -62,7 +63,7 @@ impl Weights {
         })
     }
 
-    /// Calls `f` with each place of the flat order and the weight that stands there, a king's worth aside.
+    /// Calls `f` with each place of a tower's flat order and the weight that stands there.
     fn each(&mut self, kind: NodeKind, mut f: impl FnMut(usize, &mut f32)) {
         let layout = Layout::of(kind);
         let mut at = layout.first.start;
@@ -104,79 +105,21 @@ struct Nodes {
     narrow_error: [Row<NARROW_ROW>; BLOCK],
 }
 
-/// What Adam remembers from step to step: the mean and the mean square of the gradient, by the order of
-/// [`Network::new`], and what is left of their start at zero.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Moments {
-    /// The mean.
-    pub mean: Vec<f32>,
-    /// The mean square.
-    pub square: Vec<f32>,
-    /// What is left of the start of both.
-    pub decayed: [f64; 2],
-}
-
-impl Moments {
-    /// Those of a network of this number of weights that has not learnt anything.
-    pub fn new(weights: usize) -> Self {
-        Self { mean: vec![0.0; weights], square: vec![0.0; weights], decayed: [1.0; 2] }
-    }
-}
-
-/// A network that learns.
-pub struct Learner {
-    kind: NodeKind,
-    path: SimdPath,
-    /// Whether a king's worth is learnt too, and its bounds.
-    kings: Option<(f32, f32)>,
+/// A tower that learns.
+struct Tower {
     weights: Box<Weights>,
     gradient: Box<Weights>,
     /// Weights of the wide and the narrow layer by node instead of by input, for the way back.
     wide_back: Box<[Row<SUB_BOARD_ROW>; WIDE]>,
     narrow_back: Box<[Row<WIDE_ROW>; NARROW]>,
     nodes: Box<Nodes>,
-    moments: Moments,
 }
 
-impl Learner {
-    /// A learner that starts as `network`, on the best path of this machine.
-    pub fn new(network: &Network) -> Self {
-        Self::with_path(network, SimdPath::best())
-    }
-
-    /// The same on a path of choice, if this machine has it.
-    pub fn on_path(network: &Network, path: SimdPath) -> Option<Self> {
-        path.is_available().then(|| Self::with_path(network, path))
-    }
-
-    /// Has it learn a king's worth as well, within bounds.
-    #[must_use]
-    pub fn with_kings(self, low: f32, high: f32) -> Self {
-        Self { kings: Some((low, high)), ..self }
-    }
-
-    /// Has it continue with what an earlier learner of the same kind remembered.
-    ///
-    /// # Panics
-    /// If they are not as many as there are weights.
-    #[must_use]
-    pub fn with_moments(self, moments: Moments) -> Self {
-        let count = self.kind.weight_count();
-        assert!(moments.mean.len() == count && moments.square.len() == count, "moments of another network");
-        Self { moments, ..self }
-    }
-
-    /// What Adam remembers, for the next learner.
-    pub fn moments(&self) -> &Moments {
-        &self.moments
-    }
-
-    fn with_path(network: &Network, path: SimdPath) -> Self {
-        let kind = network.kind();
+impl Tower {
+    /// One that starts with these weights.
+    fn new(kind: NodeKind, flat: &[f32]) -> Self {
         let mut weights = Weights::zero();
-        weights.each(kind, |at, weight| *weight = network.weights()[at]);
-        let count = kind.weight_count();
-        weights.king = network.weights()[count - 1];
+        weights.each(kind, |at, weight| *weight = flat[at]);
         let row = || Row([0.0; SUB_BOARD_ROW]);
         let nodes = Nodes {
             first: [row(); BLOCK],
@@ -187,71 +130,16 @@ impl Learner {
             narrow_error: [Row([0.0; NARROW_ROW]); BLOCK],
         };
         Self {
-            kind,
-            path,
-            kings: None,
             weights,
             gradient: Weights::zero(),
             wide_back: Box::new([row(); WIDE]),
             narrow_back: Box::new([Row([0.0; WIDE_ROW]); NARROW]),
             nodes: Box::new(nodes),
-            moments: Moments::new(count),
         }
     }
 
-    /// The network that it has become.
-    ///
-    /// # Errors
-    /// If a weight is no number any more.
-    pub fn network(&mut self) -> Result<Network, NetworkError> {
-        Network::new(self.kind, &self.flat())
-    }
-
-    /// Its weights in the order of [`Network::new`].
-    pub fn flat(&mut self) -> Vec<f32> {
-        let mut flat = vec![self.weights.king; self.kind.weight_count()];
-        self.weights.each(self.kind, |at, weight| flat[at] = *weight);
-        flat
-    }
-
-    /// The mean square error over some lessons, and its gradient in the order of [`Network::new`].
-    pub fn gradient(&mut self, lessons: &[Lesson]) -> (f32, Vec<f32>) {
-        let loss = self.accumulate(lessons);
-        let mut flat = vec![0.0; self.kind.weight_count()];
-        let share = 1.0 / lessons.len().max(1) as f32;
-        self.gradient.each(self.kind, |at, weight| flat[at] = *weight * share);
-        if let Some(king) = flat.last_mut() {
-            *king = self.gradient.king * share;
-        }
-        (loss, flat)
-    }
-
-    /// One step of Adam along the gradient of some lessons; returns their mean square error before.
-    pub fn step(&mut self, lessons: &[Lesson], rate: f32) -> f32 {
-        let loss = self.accumulate(lessons);
-        let share = 1.0 / lessons.len().max(1) as f32;
-        let Self { weights, gradient, moments: Moments { mean, square, decayed }, kind, kings, .. } = self;
-        *decayed = [0, 1].map(|which| decayed[which] * f64::from(DECAY[which]));
-        let corrections = decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
-        let mut slopes = vec![0.0; mean.len()];
-        gradient.each(*kind, |at, slope| slopes[at] = *slope * share);
-        let mut improve = |at: usize, slope: f32, weight: &mut f32| {
-            mean[at] = DECAY[0].mul_add(mean[at], (1.0 - DECAY[0]) * slope);
-            square[at] = DECAY[1].mul_add(square[at], (1.0 - DECAY[1]) * (slope * slope));
-            let size = (square[at] * corrections[1]).sqrt() + EPSILON;
-            let moved = (-rate).mul_add(mean[at] * corrections[0] / size, *weight);
-            *weight = moved.clamp(-LARGEST, LARGEST);
-        };
-        weights.each(*kind, |at, weight| improve(at, slopes[at], weight));
-        if let Some((low, high)) = *kings {
-            improve(slopes.len() - 1, gradient.king * share, &mut weights.king);
-            weights.king = weights.king.clamp(low, high);
-        }
-        loss
-    }
-
-    /// Adds up the gradient of all lessons; returns their mean square error.
-    fn accumulate(&mut self, lessons: &[Lesson]) -> f32 {
+    /// Makes it ready to add up another gradient.
+    fn start(&mut self) {
         self.gradient = Weights::zero();
         for (node, row) in self.wide_back.iter_mut().enumerate() {
             for input in 0..SUB_BOARDS {
@@ -263,42 +151,17 @@ impl Learner {
                 row.0[input] = self.weights.narrow[input].0[node];
             }
         }
-        let mut loss = 0.0_f64;
-        for block in lessons.chunks(BLOCK) {
-            loss += f64::from(self.block(block));
-        }
-        for part in self.gradient.king_parts.0 {
-            self.gradient.king += part;
-        }
-        (loss / lessons.len().max(1) as f64) as f32
     }
 
-    fn block(&mut self, lessons: &[Lesson]) -> f32 {
-        match self.path {
-            // SAFETY: learners are made with available paths only.
-            #[cfg(target_arch = "x86_64")]
-            SimdPath::Avx512 => unsafe { avx512(self, lessons) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            SimdPath::Avx2 => unsafe { avx2(self, lessons) },
-            _ => self.pass::<super::lanes::Plain>(lessons),
-        }
-    }
-
-    /// Forwards and back again with one block; returns the sum of square errors.
+    /// Calculates all nodes for a block of positions, and adds what they say to the sums of the values.
     #[inline(always)]
-    fn pass<V: Lanes>(&mut self, lessons: &[Lesson]) -> f32 {
-        let Self { kind, kings, weights, gradient, wide_back, narrow_back, nodes, .. } = self;
-        let king = weights.king;
-        let count = lessons.len();
-        let mut errors = [0.0_f32; BLOCK];
-        let mut loss = 0.0;
-        for (at, lesson) in lessons.iter().enumerate() {
-            let board = Board::of(&lesson.position, king);
-            first_nodes::<V>(*kind, weights, &board, &mut nodes.first[at]);
+    fn forwards<V: Lanes>(&mut self, boards: &[Board], kind: NodeKind, sums: &mut [f32; BLOCK]) {
+        let Self { weights, nodes, .. } = self;
+        for (at, board) in boards.iter().enumerate() {
+            first_nodes::<V>(kind, weights, board, &mut nodes.first[at]);
         }
         // Groups are filled up with what earlier blocks left there, which is never read.
-        let groups = count.next_multiple_of(TOGETHER);
+        let groups = boards.len().next_multiple_of(TOGETHER);
         let (wide, narrow) = (&mut nodes.wide[..groups], &mut nodes.narrow[..groups]);
         dense::<V, WIDE_ROW, SUB_BOARD_ROW>(
             &weights.wide[..SUB_BOARDS],
@@ -313,21 +176,33 @@ impl Learner {
         for row in &mut *narrow {
             tanh::<V, NARROW_ROW>(row);
         }
-        for (at, lesson) in lessons.iter().enumerate() {
-            let board = Board::of(&lesson.position, king);
+        for (at, board) in boards.iter().enumerate() {
             // Padding has no weights, but tanh(0) is 0 anyway; ten nodes are summed in order.
             let mut sum = weights.rest[1].mul_add(board.sum, weights.rest[0]);
             for node in 0..NARROW {
                 sum = weights.output.0[node].mul_add(nodes.narrow[at].0[node], sum);
             }
-            let value = Lanes::tanh(sum);
-            let error = value - lesson.target;
-            loss = error.mul_add(error, loss);
-            errors[at] = 2.0 * error * (1.0 - value * value);
-            gradient.rest[0] += errors[at];
-            gradient.rest[1] = errors[at].mul_add(board.sum, gradient.rest[1]);
-            if kings.is_some() {
-                gradient.king = (errors[at] * weights.rest[1]).mul_add(board.kings, gradient.king);
+            sums[at] += sum;
+        }
+    }
+
+    /// Adds up the gradient of a block of positions whose values have these errors; that of a king's worth if it is given.
+    #[inline(always)]
+    fn backwards<V: Lanes>(
+        &mut self,
+        boards: &[Board],
+        errors: &[f32; BLOCK],
+        kind: NodeKind,
+        king: Option<f32>,
+    ) {
+        let Self { weights, gradient, wide_back, narrow_back, nodes } = self;
+        let count = boards.len();
+        let groups = count.next_multiple_of(TOGETHER);
+        for (board, &error) in boards.iter().zip(errors) {
+            gradient.rest[0] += error;
+            gradient.rest[1] = error.mul_add(board.sum, gradient.rest[1]);
+            if king.is_some() {
+                gradient.king = (error * weights.rest[1]).mul_add(board.kings, gradient.king);
             }
         }
         for at in 0..count {
@@ -356,7 +231,7 @@ impl Learner {
             &nodes.first[..count],
             &mut gradient.wide,
         );
-        if *kind == NodeKind::Weighted || kings.is_some() {
+        if kind == NodeKind::Weighted || king.is_some() {
             dense::<V, SUB_BOARD_ROW, WIDE_ROW>(
                 &**wide_back,
                 None,
@@ -364,22 +239,229 @@ impl Learner {
                 &mut nodes.first_error[..groups],
             );
         }
-        if *kind == NodeKind::Weighted {
-            for (at, lesson) in lessons.iter().enumerate() {
+        if kind == NodeKind::Weighted {
+            for (at, board) in boards.iter().enumerate() {
                 through_tanh::<V, SUB_BOARD_ROW>(&nodes.first[at], &mut nodes.first_error[at]);
-                let board = Board::of(&lesson.position, king);
                 for &(square, worth) in board.pieces() {
                     axpy::<V, SUB_BOARD_ROW>(worth, &nodes.first_error[at], &mut gradient.first[square]);
                 }
                 axpy::<V, SUB_BOARD_ROW>(1.0, &nodes.first_error[at], &mut gradient.first[32]);
             }
         }
-        if kings.is_some() {
-            for (at, lesson) in lessons.iter().enumerate() {
-                let board = Board::of(&lesson.position, king);
-                let slopes = king_slopes::<V>(*kind, weights, &board, king);
+        if let Some(king) = king {
+            for (at, board) in boards.iter().enumerate() {
+                let slopes = king_slopes::<V>(kind, weights, board, king);
                 times::<V, SUB_BOARD_ROW>(&nodes.first_error[at], &slopes, &mut gradient.king_parts);
             }
+        }
+    }
+}
+
+/// What Adam remembers from step to step: the mean and the mean square of the gradient, by the order of
+/// [`Network::new`], and what is left of their start at zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// The mean.
+    pub mean: Vec<f32>,
+    /// The mean square.
+    pub square: Vec<f32>,
+    /// What is left of the start of both.
+    pub decayed: [f64; 2],
+}
+
+impl Moments {
+    /// Those of a network of this number of weights that has not learnt anything.
+    pub fn new(weights: usize) -> Self {
+        Self { mean: vec![0.0; weights], square: vec![0.0; weights], decayed: [1.0; 2] }
+    }
+}
+
+/// A network that learns.
+pub struct Learner {
+    architecture: Architecture,
+    path: SimdPath,
+    /// Whether a king's worth is learnt too, and its bounds.
+    kings: Option<(f32, f32)>,
+    king: f32,
+    towers: Vec<Tower>,
+    /// Those of a block, which all towers see.
+    boards: Vec<Board>,
+    moments: Moments,
+}
+
+impl Learner {
+    /// A learner that starts as `network`, on the best path of this machine.
+    pub fn new(network: &Network) -> Self {
+        Self::with_path(network, SimdPath::best())
+    }
+
+    /// The same on a path of choice, if this machine has it.
+    pub fn on_path(network: &Network, path: SimdPath) -> Option<Self> {
+        path.is_available().then(|| Self::with_path(network, path))
+    }
+
+    /// Has it learn a king's worth as well, within bounds.
+    #[must_use]
+    pub fn with_kings(self, low: f32, high: f32) -> Self {
+        Self { kings: Some((low, high)), ..self }
+    }
+
+    /// Has it continue with what an earlier learner of the same architecture remembered.
+    ///
+    /// # Panics
+    /// If they are not as many as there are weights.
+    #[must_use]
+    pub fn with_moments(self, moments: Moments) -> Self {
+        let count = self.architecture.weight_count();
+        assert!(moments.mean.len() == count && moments.square.len() == count, "moments of another network");
+        Self { moments, ..self }
+    }
+
+    /// What Adam remembers, for the next learner.
+    pub fn moments(&self) -> &Moments {
+        &self.moments
+    }
+
+    fn with_path(network: &Network, path: SimdPath) -> Self {
+        let architecture = network.architecture();
+        let kind = architecture.nodes;
+        let (king, weights) = network.weights().split_last().expect("a king's worth is the last weight");
+        Self {
+            architecture,
+            path,
+            kings: None,
+            king: *king,
+            towers: weights.chunks_exact(Layout::of(kind).count).map(|own| Tower::new(kind, own)).collect(),
+            boards: vec![],
+            moments: Moments::new(architecture.weight_count()),
+        }
+    }
+
+    /// The network that it has become.
+    ///
+    /// # Errors
+    /// If a weight is no number any more.
+    pub fn network(&mut self) -> Result<Network, NetworkError> {
+        Network::new(self.architecture, &self.flat())
+    }
+
+    /// Its weights in the order of [`Network::new`].
+    pub fn flat(&mut self) -> Vec<f32> {
+        let mut flat = vec![self.king; self.architecture.weight_count()];
+        self.each(|tower| &mut tower.weights, |at, weight| flat[at] = *weight);
+        flat
+    }
+
+    /// Calls `f` with each place of the flat order and what stands there of all towers, a king's worth aside.
+    fn each(&mut self, of: fn(&mut Tower) -> &mut Weights, mut f: impl FnMut(usize, &mut f32)) {
+        let kind = self.architecture.nodes;
+        let count = Layout::of(kind).count;
+        for (tower, start) in self.towers.iter_mut().zip((0..).step_by(count)) {
+            of(tower).each(kind, |at, weight| f(start + at, weight));
+        }
+    }
+
+    /// The mean square error over some lessons, and its gradient in the order of [`Network::new`].
+    pub fn gradient(&mut self, lessons: &[Lesson]) -> (f32, Vec<f32>) {
+        let loss = self.accumulate(lessons);
+        (loss, self.slopes(lessons.len()))
+    }
+
+    /// The gradient that was added up over this number of lessons, as its mean.
+    fn slopes(&mut self, lessons: usize) -> Vec<f32> {
+        let share = 1.0 / lessons.max(1) as f32;
+        let mut slopes = vec![0.0; self.architecture.weight_count()];
+        self.each(|tower| &mut tower.gradient, |at, slope| slopes[at] = *slope * share);
+        if let Some(king) = slopes.last_mut() {
+            *king = self.towers.iter().fold(-0.0, |sum, tower| sum + tower.gradient.king) * share;
+        }
+        slopes
+    }
+
+    /// One step of Adam along the gradient of some lessons; returns their mean square error before.
+    pub fn step(&mut self, lessons: &[Lesson], rate: f32) -> f32 {
+        let loss = self.accumulate(lessons);
+        let slopes = self.slopes(lessons.len());
+        let mut moments = std::mem::replace(&mut self.moments, Moments::new(0));
+        let Moments { mean, square, decayed } = &mut moments;
+        *decayed = [0, 1].map(|which| decayed[which] * f64::from(DECAY[which]));
+        let corrections = decayed.map(|decayed| (1.0 / (1.0 - decayed)) as f32);
+        let mut improve = |at: usize, weight: &mut f32| {
+            let slope = slopes[at];
+            mean[at] = DECAY[0].mul_add(mean[at], (1.0 - DECAY[0]) * slope);
+            square[at] = DECAY[1].mul_add(square[at], (1.0 - DECAY[1]) * (slope * slope));
+            let size = (square[at] * corrections[1]).sqrt() + EPSILON;
+            let moved = (-rate).mul_add(mean[at] * corrections[0] / size, *weight);
+            *weight = moved.clamp(-LARGEST, LARGEST);
+        };
+        self.each(|tower| &mut tower.weights, &mut improve);
+        if let Some((low, high)) = self.kings {
+            improve(slopes.len() - 1, &mut self.king);
+            self.king = self.king.clamp(low, high);
+        }
+        self.moments = moments;
+        loss
+    }
+
+    /// Adds up the gradient of all lessons; returns their mean square error.
+    fn accumulate(&mut self, lessons: &[Lesson]) -> f32 {
+        self.towers.iter_mut().for_each(Tower::start);
+        let shape = self.architecture.shape;
+        let mut loss = 0.0_f64;
+        for phase in 0..shape.phases() {
+            let mut own = Cow::Borrowed(lessons);
+            if shape.phases() > 1 {
+                own.to_mut().retain(|lesson| shape.phase(&lesson.position) == phase);
+            }
+            for block in own.chunks(BLOCK) {
+                loss += f64::from(self.block(phase, block));
+            }
+        }
+        for tower in &mut self.towers {
+            for part in tower.gradient.king_parts.0 {
+                tower.gradient.king += part;
+            }
+        }
+        (loss / lessons.len().max(1) as f64) as f32
+    }
+
+    fn block(&mut self, phase: usize, lessons: &[Lesson]) -> f32 {
+        match self.path {
+            // SAFETY: learners are made with available paths only.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx512 => unsafe { avx512(self, phase, lessons) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdPath::Avx2 => unsafe { avx2(self, phase, lessons) },
+            _ => self.pass::<super::lanes::Plain>(phase, lessons),
+        }
+    }
+
+    /// Forwards and back again with one block of positions of a phase; returns the sum of square errors.
+    #[inline(always)]
+    fn pass<V: Lanes>(&mut self, phase: usize, lessons: &[Lesson]) -> f32 {
+        let Self { architecture: Architecture { nodes: kind, shape }, king, kings, towers, boards, .. } =
+            self;
+        boards.clear();
+        for lesson in lessons {
+            boards.push(Board::of(&lesson.position, *king));
+        }
+        let towers = &mut towers[phase * shape.width()..][..shape.width()];
+        let mut sums = [-0.0; BLOCK];
+        for tower in &mut *towers {
+            tower.forwards::<V>(boards, *kind, &mut sums);
+        }
+        let mut errors = [0.0; BLOCK];
+        let mut loss = 0.0;
+        for (at, lesson) in lessons.iter().enumerate() {
+            let value = Lanes::tanh(sums[at]);
+            let error: f32 = value - lesson.target;
+            loss = error.mul_add(error, loss);
+            errors[at] = 2.0 * error * (1.0 - value * value);
+        }
+        let learnt = kings.map(|_| *king);
+        for tower in towers {
+            tower.backwards::<V>(boards, &errors, *kind, learnt);
         }
         loss
     }
@@ -387,14 +469,14 @@ impl Learner {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx512(learner: &mut Learner, lessons: &[Lesson]) -> f32 {
-    learner.pass::<super::lanes::Avx512>(lessons)
+fn avx512(learner: &mut Learner, phase: usize, lessons: &[Lesson]) -> f32 {
+    learner.pass::<super::lanes::Avx512>(phase, lessons)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2(learner: &mut Learner, lessons: &[Lesson]) -> f32 {
-    learner.pass::<super::lanes::Avx2>(lessons)
+fn avx2(learner: &mut Learner, phase: usize, lessons: &[Lesson]) -> f32 {
+    learner.pass::<super::lanes::Avx2>(phase, lessons)
 }
 
 /// The pieces as the side to move sees them from its own back row.
@@ -581,16 +663,23 @@ fn outer<V: Lanes, const ROW: usize, const FROM: usize, const INPUTS: usize>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::NetworkShape;
     use super::*;
     use crate::behaviour::sample_positions;
     use crate::random::Stream;
 
-    fn network(kind: NodeKind, seed: u64) -> Network {
-        let mut stream = Stream::new(seed);
+    /// Both kinds of nodes in the papers' shape, and the other shapes.
+    fn architectures() -> impl Iterator<Item = Architecture> {
+        let kinds = [NodeKind::Weighted, NodeKind::Sum];
+        kinds.into_iter().flat_map(|nodes| NetworkShape::ALL.map(|shape| Architecture { nodes, shape }))
+    }
+
+    fn network(architecture: impl Into<Architecture>, seed: u64) -> Network {
+        let (architecture, mut stream) = (architecture.into(), Stream::new(seed));
         let mut weight = || ((stream.next() >> 40) as f32 / (1 << 23) as f32 - 1.0) * 0.2;
-        let mut weights: Vec<f32> = (0..kind.weight_count()).map(|_| weight()).collect();
+        let mut weights: Vec<f32> = (0..architecture.weight_count()).map(|_| weight()).collect();
         *weights.last_mut().expect("there are weights") = 1.7;
-        Network::new(kind, &weights).expect("as many as it wants")
+        Network::new(architecture, &weights).expect("as many as it wants")
     }
 
     fn lessons(count: usize) -> Vec<Lesson> {
@@ -600,7 +689,27 @@ mod tests {
     }
 
     /// The mean square error by plain loops in double precision, from the weights as given.
-    fn loss(kind: NodeKind, weights: &[f64], lessons: &[Lesson]) -> f64 {
+    fn loss(Architecture { nodes, shape }: Architecture, weights: &[f64], lessons: &[Lesson]) -> f64 {
+        let (king, towers) = weights.split_last().expect("a king's worth");
+        let towers: Vec<&[f64]> = towers.chunks_exact(Layout::of(nodes).count).collect();
+        let one = |lesson: &Lesson| {
+            let side = lesson.position.side_to_move();
+            let mut board = [0.0; 32];
+            for (owner, sign) in [(side, 1.0), (!side, -1.0)] {
+                for square in lesson.position.pieces(owner) {
+                    let seen = if side == Side::Black { square.index() } else { 31 - square.index() };
+                    board[seen] = sign * if lesson.position.kings.contains(square) { *king } else { 1.0 };
+                }
+            }
+            let judges = &towers[shape.phase(&lesson.position) * shape.width()..][..shape.width()];
+            let value = libm::tanh(judges.iter().map(|tower| sum(nodes, tower, &board)).sum::<f64>());
+            (value - f64::from(lesson.target)) * (value - f64::from(lesson.target))
+        };
+        lessons.iter().map(one).sum::<f64>() / lessons.len() as f64
+    }
+
+    /// What a tower adds to the value.
+    fn sum(kind: NodeKind, weights: &[f64], board: &[f64; 32]) -> f64 {
         let layout = Layout::of(kind);
         let tanh = |sums: Vec<f64>| sums.into_iter().map(libm::tanh).collect::<Vec<f64>>();
         let dense = |rows: &[f64], inputs: &[f64]| -> Vec<f64> {
@@ -608,40 +717,28 @@ mod tests {
                 |row: &[f64]| row.iter().zip(inputs).map(|(w, i)| w * i).sum::<f64>() + row[inputs.len()];
             rows.chunks_exact(inputs.len() + 1).map(row).collect()
         };
-        let one = |lesson: &Lesson| {
-            let (side, king) = (lesson.position.side_to_move(), weights[layout.king]);
-            let mut board = [0.0; 32];
-            for (owner, sign) in [(side, 1.0), (!side, -1.0)] {
-                for square in lesson.position.pieces(owner) {
-                    let seen = if side == Side::Black { square.index() } else { 31 - square.index() };
-                    board[seen] = sign * if lesson.position.kings.contains(square) { king } else { 1.0 };
+        let mut at = 0;
+        let first: Vec<f64> = SUB_BOARD_SQUARES
+            .into_iter()
+            .map(|squares| {
+                let seen = squares.into_iter().map(|square| board[square.index()]);
+                if kind == NodeKind::Sum {
+                    return seen.sum();
                 }
-            }
-            let mut at = 0;
-            let first: Vec<f64> = SUB_BOARD_SQUARES
-                .into_iter()
-                .map(|squares| {
-                    let seen = squares.into_iter().map(|square| board[square.index()]);
-                    if kind == NodeKind::Sum {
-                        return seen.sum();
-                    }
-                    let own = &weights[layout.first.clone()][at..];
-                    at += squares.count() as usize + 1;
-                    libm::tanh(seen.zip(own).map(|(x, w)| x * w).sum::<f64>() + own[squares.count() as usize])
-                })
-                .collect();
-            let wide = tanh(dense(&weights[layout.wide.clone()], &first));
-            let narrow = tanh(dense(&weights[layout.narrow.clone()], &wide));
-            let output = dense(&weights[layout.output.clone()], &narrow)[0];
-            let value = libm::tanh(output + weights[layout.direct] * board.iter().sum::<f64>());
-            (value - f64::from(lesson.target)) * (value - f64::from(lesson.target))
-        };
-        lessons.iter().map(one).sum::<f64>() / lessons.len() as f64
+                let own = &weights[layout.first.clone()][at..];
+                at += squares.count() as usize + 1;
+                libm::tanh(seen.zip(own).map(|(x, w)| x * w).sum::<f64>() + own[squares.count() as usize])
+            })
+            .collect();
+        let wide = tanh(dense(&weights[layout.wide.clone()], &first));
+        let narrow = tanh(dense(&weights[layout.narrow.clone()], &wide));
+        let output = dense(&weights[layout.output.clone()], &narrow)[0];
+        output + weights[layout.direct] * board.iter().sum::<f64>()
     }
 
     #[test]
     fn gradients_are_what_differences_say() {
-        for kind in [NodeKind::Weighted, NodeKind::Sum] {
+        for kind in architectures() {
             let (network, lessons) = (network(kind, 5), lessons(45));
             let (error, gradient) = Learner::new(&network).with_kings(1.0, 3.0).gradient(&lessons);
             let weights: Vec<f64> = network.weights().iter().map(|w| f64::from(*w)).collect();
@@ -649,7 +746,7 @@ mod tests {
             assert!((f64::from(error) - expected).abs() < 1e-4, "{error} {expected}");
             let largest = gradient.iter().fold(0.0_f32, |most, slope| most.max(slope.abs()));
             let mut stream = Stream::new(1);
-            let last = Layout::of(kind).king;
+            let last = kind.weight_count() - 1;
             let mut tried: Vec<usize> = (0..150).map(|_| stream.below(last)).collect();
             tried.extend(last - 13..=last);
             for at in tried {
@@ -675,7 +772,7 @@ mod tests {
 
     #[test]
     fn all_paths_learn_the_same_bits() {
-        for kind in [NodeKind::Weighted, NodeKind::Sum] {
+        for kind in architectures() {
             let (network, lessons) = (network(kind, 7), lessons(70));
             let learnt: Vec<Vec<u32>> = SimdPath::available()
                 .into_iter()
@@ -690,6 +787,24 @@ mod tests {
                 .collect();
             assert!(learnt.windows(2).all(|two| two[0] == two[1]), "{kind:?}: {:?}", SimdPath::available());
         }
+    }
+
+    #[test]
+    fn phases_learn_from_their_own_positions() {
+        let start = network(Architecture { nodes: NodeKind::Sum, shape: NetworkShape::Phases }, 13);
+        let mut learner = Learner::new(&start);
+        let opening = Lesson { position: Position::START, target: 1.0 };
+        for _ in 0..20 {
+            learner.step(&[opening], 0.01);
+        }
+        let count = Layout::of(NodeKind::Sum).count;
+        let changed: Vec<bool> = learner
+            .flat()
+            .chunks_exact(count)
+            .zip(start.weights().chunks_exact(count))
+            .map(|(after, before)| after != before)
+            .collect();
+        assert_eq!(changed, [true, false, false]);
     }
 
     #[test]

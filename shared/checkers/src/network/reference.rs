@@ -1,23 +1,32 @@
 //! The network as its formula reads: plain loops and a library's tanh. Slow, and what the fast one must agree with.
 
-use super::shape::{Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
+use super::shape::{Architecture, Layout, NARROW, NodeKind, SUB_BOARD_SQUARES, SUB_BOARDS, WIDE};
 use crate::position::{Position, Side};
 use crate::squares::{Square, Squares};
 use libm::tanhf;
 
-/// The value of a position to its side to move, for a network of these weights (see [`Layout`]).
-pub(super) fn value(kind: NodeKind, weights: &[f32], position: &Position) -> f32 {
+/// The value of a position to its side to move, for a network of these weights.
+pub(super) fn value(architecture: Architecture, weights: &[f32], position: &Position) -> f32 {
+    let Architecture { nodes, shape } = architecture;
+    let (king, towers) = weights.split_last().expect("a king's worth is the last weight");
+    let board = board(position, *king);
+    let towers = towers.chunks_exact(Layout::of(nodes).count);
+    let judges = towers.skip(shape.phase(position) * shape.width()).take(shape.width());
+    tanhf(judges.map(|tower| sum(nodes, tower, &board)).sum())
+}
+
+/// What a tower of these weights (see [`Layout`]) adds to the value.
+fn sum(kind: NodeKind, weights: &[f32], board: &[f32; 32]) -> f32 {
     let layout = Layout::of(kind);
-    let board = board(position, weights[layout.king]);
     let first = match kind {
-        NodeKind::Weighted => weighted_nodes(&weights[layout.first], &board),
-        NodeKind::Sum => sum_nodes(&board),
+        NodeKind::Weighted => weighted_nodes(&weights[layout.first], board),
+        NodeKind::Sum => sum_nodes(board),
     };
     let wide: [f32; WIDE] = layer(&weights[layout.wide], &first);
     let narrow: [f32; NARROW] = layer(&weights[layout.narrow], &wide);
     let output = &weights[layout.output];
     let pieces: f32 = board.iter().sum();
-    tanhf(dot(&output[..NARROW], &narrow) + output[NARROW] + weights[layout.direct] * pieces)
+    dot(&output[..NARROW], &narrow) + output[NARROW] + weights[layout.direct] * pieces
 }
 
 /// The board as the side to move sees it from its own back row: its pieces positive, a man 1, a king `king`.

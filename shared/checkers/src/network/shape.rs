@@ -1,5 +1,6 @@
 //! Which weights a network has, and in which order they stand.
 
+use crate::position::Position;
 use crate::squares::{Square, Squares};
 use std::ops::Range;
 
@@ -24,9 +25,10 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// How many weights a network of this kind has: its layers, then the direct weight, then a king's value.
+    /// How many weights a network of this kind and the papers' shape has: its layers, then the direct weight, then a
+    /// king's value.
     pub const fn weight_count(self) -> usize {
-        Layout::of(self).king + 1
+        Layout::of(self).count + 1
     }
 
     /// The word that player files and the command line use.
@@ -38,7 +40,85 @@ impl NodeKind {
     }
 }
 
-/// Where each layer's weights stand in the flat order.
+/// Of how many towers a network consists: each of them has the layers of the papers' network, 91, 40 and 10 nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
+pub enum NetworkShape {
+    /// One tower, as published.
+    #[default]
+    Paper,
+    /// Two towers side by side, twice as many nodes in each layer, whose sums meet in the value.
+    Wide,
+    /// A tower each for the opening, the middle and the end of a game, of which one judges a position.
+    Phases,
+}
+
+impl NetworkShape {
+    /// All of them, in the order of their numbers in player files.
+    pub const ALL: [Self; 3] = [Self::Paper, Self::Wide, Self::Phases];
+
+    /// The word that experiments and messages use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Wide => "wide",
+            Self::Phases => "phases",
+        }
+    }
+
+    /// Towers that judge a position together.
+    pub const fn width(self) -> usize {
+        if matches!(self, Self::Wide) { 2 } else { 1 }
+    }
+
+    /// Phases of a game that have towers of their own.
+    pub const fn phases(self) -> usize {
+        if matches!(self, Self::Phases) { 3 } else { 1 }
+    }
+
+    /// The phase that a position belongs to: with 17 pieces and more the opening, with 8 and less the end.
+    #[inline]
+    pub fn phase(self, position: &Position) -> usize {
+        match (self, position.black.count() + position.white.count()) {
+            (Self::Paper | Self::Wide, _) | (Self::Phases, 17..) => 0,
+            (Self::Phases, 9..) => 1,
+            (Self::Phases, _) => 2,
+        }
+    }
+}
+
+/// What a network is like: networks that differ in it have no weights in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Architecture {
+    /// What the nodes of its first layer do.
+    pub nodes: NodeKind,
+    /// Its towers.
+    pub shape: NetworkShape,
+}
+
+impl Architecture {
+    /// How many weights such a network has: those of each tower, then a king's value.
+    pub const fn weight_count(self) -> usize {
+        self.shape.phases() * self.shape.width() * Layout::of(self.nodes).count + 1
+    }
+}
+
+impl From<NodeKind> for Architecture {
+    fn from(nodes: NodeKind) -> Self {
+        Self { nodes, shape: NetworkShape::Paper }
+    }
+}
+
+impl std::fmt::Display for Architecture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.shape {
+            NetworkShape::Paper => write!(f, "{} nodes", self.nodes.name()),
+            shape => write!(f, "{} nodes and the shape `{}`", self.nodes.name(), shape.name()),
+        }
+    }
+}
+
+/// Where each layer's weights stand in the flat order of a tower.
 pub(super) struct Layout {
     /// For each sub-board its squares' weights by square, then its bias; empty for plain sums.
     pub(super) first: Range<usize>,
@@ -50,8 +130,8 @@ pub(super) struct Layout {
     pub(super) output: Range<usize>,
     /// From the sum of all pieces straight to the output.
     pub(super) direct: usize,
-    /// What a king is worth where a man is 1.
-    pub(super) king: usize,
+    /// How many they are. What a king is worth is not among them: it stands behind the last tower.
+    pub(super) count: usize,
 }
 
 impl Layout {
@@ -69,7 +149,7 @@ impl Layout {
             narrow: wide..narrow,
             output: narrow..output,
             direct: output,
-            king: output + 1,
+            count: output + 1,
         }
     }
 }
@@ -116,11 +196,14 @@ pub struct View {
     pub squares: Vec<(Square, f32)>,
 }
 
+/// Those of each tower in turn, from the weights of all of them.
 pub(super) fn views(kind: NodeKind, weights: &[f32]) -> Vec<View> {
-    match kind {
-        NodeKind::Weighted => sub_board_views(&weights[Layout::of(kind).first]),
-        NodeKind::Sum => weights[Layout::of(kind).wide].chunks_exact(SUB_BOARDS + 1).map(wide_view).collect(),
-    }
+    let layout = Layout::of(kind);
+    let of_tower = |weights: &[f32]| match kind {
+        NodeKind::Weighted => sub_board_views(&weights[layout.first.clone()]),
+        NodeKind::Sum => weights[layout.wide.clone()].chunks_exact(SUB_BOARDS + 1).map(wide_view).collect(),
+    };
+    weights.chunks_exact(layout.count).flat_map(of_tower).collect()
 }
 
 /// Each sub-board's weights by square; its bias comes last.
@@ -154,6 +237,7 @@ fn size_of_board(squares: Squares) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::position::Side;
 
     #[test]
     fn counts_are_the_published_ones() {
@@ -173,6 +257,27 @@ mod tests {
         assert_eq!(NodeKind::Weighted.weight_count(), 5046 + 2);
         assert_eq!(NodeKind::Sum.weight_count(), 4101 + 2);
         assert_eq!(Layout::of(NodeKind::Weighted).first.len(), 945);
+    }
+
+    #[test]
+    fn shapes_differ_in_their_number_of_weights() {
+        let count = |nodes, shape| Architecture { nodes, shape }.weight_count();
+        assert_eq!(NetworkShape::ALL.map(|shape| count(NodeKind::Weighted, shape)), [5048, 10_095, 15_142]);
+        assert_eq!(NetworkShape::ALL.map(|shape| count(NodeKind::Sum, shape)), [4103, 8205, 12_307]);
+        assert_eq!(Architecture::from(NodeKind::Sum).weight_count(), NodeKind::Sum.weight_count());
+    }
+
+    #[test]
+    fn phases_are_told_by_the_number_of_pieces() {
+        let phase = |count: u32, shape: NetworkShape| {
+            let men = |count: u32| Squares((1_u64 << count) as u32 - 1);
+            let white = Squares(men(count / 2).0.reverse_bits());
+            let black = men(count.div_ceil(2));
+            shape.phase(&Position { black, white, kings: Squares::NONE, side: Side::Black })
+        };
+        let numbers = [24, 17, 16, 9, 8, 2];
+        assert_eq!(numbers.map(|count| phase(count, NetworkShape::Phases)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(numbers.map(|count| phase(count, NetworkShape::Wide)), [0; 6]);
     }
 
     #[test]

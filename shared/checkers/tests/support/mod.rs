@@ -1,7 +1,7 @@
 //! Random positions, networks and the numbers they are made of, for the tests.
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use checkers::{Network, NodeKind, Position, Side, Square, Squares};
+use checkers::{Architecture, Network, Position, Side, Square, Squares};
 
 /// SplitMix64.
 pub(crate) struct Random(u64);
@@ -29,11 +29,12 @@ impl Random {
 }
 
 /// Weights as evolution starts with them, or a few times larger.
-pub(crate) fn random_network(kind: NodeKind, random: &mut Random) -> Network {
+pub(crate) fn random_network(architecture: impl Into<Architecture>, random: &mut Random) -> Network {
+    let architecture = architecture.into();
     let range = [0.2, 0.2, 0.5][random.below(3)];
-    let mut weights: Vec<f32> = (0..kind.weight_count()).map(|_| random.weight(range)).collect();
+    let mut weights: Vec<f32> = (0..architecture.weight_count()).map(|_| random.weight(range)).collect();
     *weights.last_mut().unwrap() = 2.0 + random.weight(1.0);
-    Network::new(kind, &weights).unwrap()
+    Network::new(architecture, &weights).unwrap()
 }
 
 /// The position after up to `plies` random moves from the start, or from a random handful of pieces.

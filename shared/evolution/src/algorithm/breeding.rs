@@ -124,7 +124,8 @@ impl<'a, G: Gene> Breeding<'a, G> {
         self.mutate(&mut one[..length], &mut other[..length], &mut stream);
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call for each pair costs as much as what it does")]
     fn cross(&self, mother: &[G], father: &[G], one: &mut [G], other: &mut [G], stream: &mut Stream) {
         let length = self.shape.length;
         let bits = stream.bits();
@@ -156,7 +157,8 @@ impl<'a, G: Gene> Breeding<'a, G> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call for each pair costs as much as what it does")]
     fn mutate(&self, one: &mut [G], other: &mut [G], stream: &mut Stream) {
         match self.mutating.per {
             MutationUnit::Individual => self.mutate_individuals(one, other, stream),
@@ -169,7 +171,8 @@ impl<'a, G: Gene> Breeding<'a, G> {
 
     /// One gene of each child changes, or none: two coins and two places from two draws, without a branch on a coin
     /// that no processor can guess.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call for each pair costs as much as what it does")]
     fn mutate_individuals(&self, one: &mut [G], other: &mut [G], stream: &mut Stream) {
         let coins = stream.bits();
         let places = stream.bits();
@@ -206,7 +209,8 @@ impl<'a, G: Gene> Breeding<'a, G> {
 }
 
 /// Where the two windows differ, `one` is like `mother`, elsewhere like `father`; `other` is the opposite.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "a call for each pair costs as much as what it does")]
 fn mix<G: Gene>(mother: &[G], father: &[G], from: &[u8], to: &[u8], one: &mut [G], other: &mut [G]) {
     let sources = mother.as_chunks::<BLOCK>().0.iter().zip(father.as_chunks::<BLOCK>().0);
     let windows = from.as_chunks::<BLOCK>().0.iter().zip(to.as_chunks::<BLOCK>().0);

@@ -77,6 +77,17 @@ impl Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// The same without places in a text, for a text that its reader has not written.
+    pub fn without_places(&self) -> String {
+        let words = |Diagnostic { key, message, help, .. }: &Diagnostic| {
+            let help = help.as_ref().map_or(String::new(), |help| format!(" ({help})"));
+            if key.is_empty() { format!("{message}{help}") } else { format!("{key}: {message}{help}") }
+        };
+        self.problems.iter().map(words).collect::<Vec<String>>().join("; ")
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.problems.iter().enumerate() {

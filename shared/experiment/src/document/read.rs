@@ -3,7 +3,7 @@
 use super::suggest::nearest;
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The longest document that is read, in bytes.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -12,8 +12,9 @@ pub const MAX_BYTES: u64 = 1 << 20;
 pub const MAX_STORED: u64 = 8 * MAX_BYTES;
 /// How much of a file that is too long is looked at.
 const START: u64 = 8 << 10;
-/// How many files of a folder are compared with a name.
+/// How many files are compared with a name, and in how many folders they are looked for.
 const MOST_NEIGHBOURS: usize = 10_000;
+const MOST_FOLDERS: usize = 100;
 
 /// Why a text could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +24,7 @@ pub enum ReadError {
     Missing {
         /// The name of the file.
         file: String,
-        /// A file beside it whose name is like it.
+        /// A file whose name is like it, beside it or in a folder near it.
         near: Option<String>,
     },
     /// The system refused.
@@ -77,7 +78,7 @@ pub enum ReadError {
 pub fn read_limited(path: &Path) -> Result<String, ReadError> {
     let file = path.display().to_string();
     let unreadable = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ReadError::Missing { file: file.clone(), near: near(path) },
+        io::ErrorKind::NotFound => ReadError::Missing { file: file.clone(), near: near_file(path) },
         _ => ReadError::Unreadable { file: file.clone(), source },
     };
     let metadata = fs::metadata(path).map_err(unreadable)?;
@@ -114,21 +115,74 @@ pub fn read_limited_from(file: &str, reader: impl Read) -> Result<String, ReadEr
 pub fn explain(path: &Path, source: io::Error) -> String {
     let file = path.display().to_string();
     let error = match source.kind() {
-        io::ErrorKind::NotFound => ReadError::Missing { file, near: near(path) },
+        io::ErrorKind::NotFound => ReadError::Missing { file, near: near_file(path) },
         _ => ReadError::Unreadable { file, source },
     };
     error.to_string()
 }
 
-/// The file beside a missing one that was probably meant.
-fn near(path: &Path) -> Option<String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = fs::read_dir(folder).ok()?.take(MOST_NEIGHBOURS).filter_map(Result::ok);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let name = nearest(path.file_name()?.to_str()?, &names)?;
-    Some(path.with_file_name(name).display().to_string())
+/// The file that was probably meant by the name of a missing one.
+fn near_file(path: &Path) -> Option<String> {
+    near(path, path.file_name()?.to_str()?, |file| file.file_name()?.to_str())
+}
+
+/// The experiment file that was probably meant by a path or a name, with or without its ending.
+pub fn near_experiment(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    let stem = path.file_name()?.to_str()?.trim_end_matches(".toml");
+    near(path, stem, |file| file.file_name()?.to_str()?.strip_suffix(".toml"))
+}
+
+/// The file whose name is most like this one: in the folder of a path, in folders inside that, in folders whose name is like that
+/// of a missing one, or among the examples.
+fn near(path: &Path, found: &str, name: impl Fn(&Path) -> Option<&str>) -> Option<String> {
+    let own = path.parent().unwrap_or(Path::new(""));
+    let mut folders = vec![own.to_owned()];
+    folders.extend(folders_in(own));
+    folders.extend(near_folder(own));
+    let examples = Path::new("examples");
+    if path.is_relative() && !folders.iter().any(|folder| folder == examples) {
+        folders.push(examples.to_owned());
+    }
+    let mut left = MOST_NEIGHBOURS;
+    let mut files = vec![];
+    for folder in folders.into_iter().take(MOST_FOLDERS) {
+        let mut inside = entries(&folder, left);
+        left -= inside.len();
+        inside.sort();
+        files.extend(inside.into_iter().filter(|file| file.is_file()));
+    }
+    let names: Vec<&str> = files.iter().filter_map(|file| name(file)).collect();
+    let meant = nearest(found, &names)?;
+    // Of several with this name, that of the first folder.
+    let file = files.iter().find(|file| name(file) == Some(meant))?;
+    Some(file.display().to_string())
+}
+
+/// The folder that was probably meant by the name of a missing one.
+fn near_folder(folder: &Path) -> Option<PathBuf> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return None;
+    }
+    let others = folders_in(folder.parent()?);
+    let names: Vec<&str> = others.iter().filter_map(|other| other.file_name()?.to_str()).collect();
+    Some(folder.with_file_name(nearest(folder.file_name()?.to_str()?, &names)?))
+}
+
+/// The folders in a folder, by name; hidden ones hold no files that people name.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+    let mut folders = entries(folder, MOST_NEIGHBOURS);
+    folders.retain(|path| !is_hidden(path) && path.is_dir());
+    folders.sort();
+    folders
+}
+
+/// At most this many entries of a folder. The empty path is the current folder, whose entries are plain names.
+fn entries(folder: &Path, most: usize) -> Vec<PathBuf> {
+    let read = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = fs::read_dir(read) else { return vec![] };
+    entries.take(most).filter_map(Result::ok).map(|entry| folder.join(entry.file_name())).collect()
 }
 
 fn not_utf8(file: &str, error: &std::string::FromUtf8Error) -> ReadError {

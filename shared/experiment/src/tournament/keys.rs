@@ -205,6 +205,10 @@ pub struct SpeciesKeys {
     /// Openings that each two members of a species play, with both colours.
     #[schemars(range(min = 1, max = 156))]
     pub pairs: u32,
+    /// Leave out members that are behind the leader beyond doubt, and stop when one is left: `pairs` is then the most.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub race: bool,
     /// Whether their search knows the game so far when they play each other.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
@@ -228,6 +232,7 @@ impl Default for SpeciesKeys {
             noise: NoiseKey::default(),
             depth: 4,
             pairs: 1,
+            race: false,
             history: false,
             quiescence: true,
             ties: Ties::Order,
@@ -316,10 +321,10 @@ pub struct PlayerKeys {
     /// Whether its search knows the game so far, if other than all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<bool>,
-    /// Whether it searches pending captures at the leaves to their end. On unless said otherwise.
+    /// Whether it searches pending captures at the leaves to their end. The default is `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiescence: Option<bool>,
-    /// Which of equally good moves it plays; the first of the legal ones unless said otherwise.
+    /// Which of equally good moves it plays. The default is `order`, the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ties: Option<Ties>,
     /// A book of its own: it plays from it as long as the book has moves, its opponent does not.
@@ -334,7 +339,7 @@ pub struct PlayerKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConsultKey {
-    /// Where its own value is unsure; so it is unless said otherwise.
+    /// Where its own value is unsure (the default).
     Unsure,
     /// Wherever the database knows the position.
     Always,

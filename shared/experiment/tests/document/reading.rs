@@ -40,6 +40,30 @@ fn folders_devices_and_pipes_are_refused() {
 }
 
 #[test]
+fn a_missing_file_is_looked_for_in_folders_near_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["examples/quickstart.toml", "examples/maze.toml", "more/maze.toml", ".old/tournament.toml"] {
+        fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        fs::write(at(name), "").unwrap();
+    }
+    let meant = |name: &str| match read_limited(&at(name)) {
+        Err(ReadError::Missing { near, .. }) => near,
+        other => panic!("{other:?}"),
+    };
+    let file = |name: &str| Some(at(name).display().to_string());
+    assert_eq!(meant("quickstrat.toml"), file("examples/quickstart.toml"), "in a folder beside it");
+    assert_eq!(meant("maze.toml"), file("examples/maze.toml"), "the first of two");
+    assert_eq!(meant("exmaples/quickstart.toml"), file("examples/quickstart.toml"), "a misspelt folder");
+    assert_eq!(meant("more/maize.toml"), file("more/maze.toml"), "its own folder");
+    assert_eq!(meant("tournament.toml"), None, "hidden folders are not searched");
+    assert_eq!(meant("elsewhere/checkers.toml"), None);
+    fs::write(at("maze.toml.bak"), "").unwrap();
+    fs::write(at("mazes.toml"), "").unwrap();
+    assert_eq!(meant("maze2.toml"), file("mazes.toml"), "its own folder comes first");
+}
+
+#[test]
 fn bytes_that_are_no_text_have_a_place() {
     let error = read_limited_from("latin.toml", &b"seed = 1\nname = \"\xc3\xa9t\xe9\"\n"[..]).unwrap_err();
     assert_eq!(error.to_string(), "latin.toml:2:11: expected UTF-8 text, found the byte `0xe9`");

@@ -4,6 +4,7 @@ use super::{Checkers, Colours, Openings, Opponents};
 use checkers::Opening;
 use evolution::problem::Judging;
 use evolution::random::Stream;
+use std::ops::Range;
 
 /// The random stream of the networks' own choices, apart from all individuals.
 const LUCK: usize = 1 << 24;
@@ -55,10 +56,30 @@ impl<'a> Schedule<'a> {
 
     /// The round robin of some contenders: `pairs` pairs of games of each two of them.
     pub(super) fn round_robin(keys: &'a Checkers, contenders: &[u32], judging: &Judging) -> Vec<Pairing> {
-        let mut schedule = Self { keys, luck: judging.stream(LUCK).bits(), pairings: vec![], first: 0 };
+        Self::meet_all(keys, contenders, judging, (LUCK, 0..keys.champion.pairs))
+    }
+
+    /// A round of a race: one pair of games of each two of those who are left, all from one opening.
+    pub(super) fn race_round(
+        keys: &'a Checkers,
+        left: &[u32],
+        judging: &Judging,
+        round: u32,
+    ) -> Vec<Pairing> {
+        Self::meet_all(keys, left, judging, (LUCK + 1 + round as usize, round..round + 1))
+    }
+
+    /// These pairs of games of each two contenders, with luck of this stream.
+    fn meet_all(
+        keys: &'a Checkers,
+        contenders: &[u32],
+        judging: &Judging,
+        (luck, pairs): (usize, Range<u32>),
+    ) -> Vec<Pairing> {
+        let mut schedule = Self { keys, luck: judging.stream(luck).bits(), pairings: vec![], first: 0 };
         for (at, &one) in contenders.iter().enumerate() {
             for &other in &contenders[at + 1..] {
-                for pair in 0..keys.champion.pairs {
+                for pair in pairs.clone() {
                     // All individuals meet each other from the same openings; from the initial position where evolution
                     // starts there, unless all pairs of two would then be the same two games.
                     let mut stream = judging.stream(pair as usize);

@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::rivals::Rivals;
 use super::schedule::{Pairing, Schedule, Side};
 use super::{Checkers, Colours, Distance, Learners, Learning};
-use checkers::{Labels, Lesson, Moments, Network, Outcome, Position};
+use checkers::{DrawReason, Labels, Lesson, Moments, Network, Outcome, Position, Race};
 use evolution::activity::Activity;
 use evolution::gene::{Gene, Interval, Shape};
 use evolution::population::{Cost, Population};
@@ -38,7 +38,7 @@ impl SelfPlay {
     }
 
     fn network(&self, genome: &[f32]) -> Network {
-        Network::new(self.keys.nodes.kind(), genome)
+        Network::new(self.keys.architecture(), genome)
             .expect("genomes have the network's shape and stay in its limits")
     }
 
@@ -56,6 +56,9 @@ impl SelfPlay {
     ) -> (Vec<Outcome>, Vec<Vec<Lesson>>) {
         let activity = Activity::current();
         let play = |pairing: &Pairing| {
+            if activity.as_ref().is_some_and(Activity::is_abandoned) {
+                return (Outcome::Draw(DrawReason::TooLong), vec![]);
+            }
             let played = self.arena.play(&self.keys, pairing, networks, labels);
             if let Some(activity) = &activity {
                 activity.add(1);
@@ -168,7 +171,7 @@ impl SelfPlay {
 
     /// The weights whose moments are remembered.
     fn moments(&self) -> Option<usize> {
-        self.keys.learning.moments(self.keys.nodes.kind().weight_count())
+        self.keys.learning.moments(self.keys.architecture().weight_count())
     }
 
     /// Lets those learn who learn, from the lessons of these games, and appends what the island remembers of that.
@@ -212,6 +215,27 @@ impl SelfPlay {
         if self.keys.meets_the_hardest() { Rivals::decode(bytes) } else { Some((Rivals::default(), bytes)) }
     }
 
+    /// The best of some contenders by a race, of equals the one that was fitter before; with the number of games.
+    fn race(&self, population: &Population<f32>, contenders: &[u32], judging: &Judging) -> (usize, u64) {
+        let networks = self.networks(population);
+        let (mut race, mut games) = (Race::new(contenders.len()), 0);
+        for round in 0..self.keys.champion.pairs {
+            let left: Vec<u32> = race.left().iter().map(|&one| contenders[one]).collect();
+            if left.len() < 2 {
+                break;
+            }
+            let pairings = Schedule::race_round(&self.keys, &left, judging, round);
+            let (outcomes, _) = self.play(&networks, &pairings, None);
+            let scores = self.scores(population.len(), &pairings, outcomes);
+            // A mean over games: fewer are left from round to round.
+            let share = 1.0 / (2 * (left.len() - 1)) as f64;
+            let scores: Vec<f64> = left.iter().map(|&one| scores[one as usize] * share).collect();
+            race.add(&scores);
+            games += pairings.len() as u64;
+        }
+        (contenders[race.best()] as usize, games)
+    }
+
     fn points(&self, result: i32) -> f64 {
         let points = &self.keys.points;
         match result {
@@ -239,7 +263,7 @@ impl Problem for SelfPlay {
 
     fn shape(&self) -> Shape<f32> {
         let domain = Interval { low: -WEIGHT_LIMIT, high: WEIGHT_LIMIT };
-        Shape { length: self.keys.nodes.kind().weight_count(), domain }
+        Shape { length: self.keys.architecture().weight_count(), domain }
     }
 
     fn judge(&self, population: &mut Population<f32>, judging: &Judging) -> u64 {
@@ -262,7 +286,8 @@ impl Problem for SelfPlay {
         if self.keys.meets_the_hardest() {
             rivals.encode(&mut after);
         }
-        if learning.positions > 0 {
+        let is_abandoned = Activity::current().is_some_and(|activity| activity.is_abandoned());
+        if learning.positions > 0 && !is_abandoned {
             let learnt =
                 Memory::decode(learnt, self.moments()).unwrap_or_else(|| Memory::new(self.moments()));
             self.learn(population, judging, (&networks, games), learnt, &mut after);
@@ -295,7 +320,8 @@ impl Problem for SelfPlay {
 
     fn cost(&self) -> Cost {
         // Each ply takes about three times as long as the one before.
-        Cost { nanoseconds: 70_000 * 3_u64.pow(self.keys.depth.min(20)) }
+        let width = self.keys.architecture().shape.width() as u64;
+        Cost { nanoseconds: 70_000 * width * 3_u64.pow(self.keys.depth.min(20)) }
     }
 
     fn found(&self, _founder: Founder, genome: &mut [f32], stream: &mut Stream) {
@@ -326,6 +352,9 @@ impl Problem for SelfPlay {
         if contenders.len() < 2 {
             return None;
         }
+        if self.keys.champion.race {
+            return Some(self.race(population, &contenders, judging));
+        }
         let pairings = Schedule::round_robin(&self.keys, &contenders, judging);
         let (outcomes, _) = self.play(&self.networks(population), &pairings, None);
         let scores = self.scores(population.len(), &pairings, outcomes);
@@ -348,7 +377,10 @@ impl Problem for SelfPlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BookKey, Choice, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents, Ties};
+    use super::super::{
+        BookKey, Choice, Confirmation, Consult, Endgame, HallOfFame, NamedBook, Openings, Opponents,
+        ShapeKey, Ties,
+    };
     use super::*;
     use crate::ProblemSpec;
     use evolution::algorithm::{Algorithm, Crowding, Es, Mutation, MutationUnit, Rate};
@@ -480,10 +512,54 @@ mod tests {
     }
 
     #[test]
+    fn a_race_crowns_the_best_with_fewer_games() {
+        let mut keys = quick();
+        keys.champion = Confirmation { contenders: 4, pairs: 40, race: true };
+        let problem = keys.problem().unwrap();
+        let (mut population, direct) = (Population::new(problem.shape(), 1), problem.shape().length - 2);
+        population.resize(4);
+        // Three that know nothing, and one that counts pieces.
+        for index in 0..4 {
+            population.genome_mut(index)[direct] = if index == 2 { 0.1 } else { 0.0 };
+            population.genome_mut(index)[direct + 1] = 1.5;
+            population.fitness_mut()[index] = 0.0;
+        }
+        let judging = Judging::new(0..4, Key::new(1, 2, 3));
+        let (best, games) = problem.confirm(&population, &judging).unwrap();
+        assert_eq!(best, 2);
+        let all = 40 * 2 * 6;
+        assert!((8 * 2 * 6..all).contains(&games), "{games} games of {all}");
+        let fixed = Checkers { champion: Confirmation { race: false, ..keys.champion }, ..keys.clone() };
+        assert_eq!(fixed.problem().unwrap().confirm(&population, &judging), Some((2, all)));
+        assert_eq!(problem.confirm(&population, &judging), Some((best, games)));
+    }
+
+    #[test]
+    fn networks_of_every_shape_evolve_and_learn() {
+        let digests = [ShapeKey::Paper, ShapeKey::Wide, ShapeKey::Phases].map(|shape| {
+            let keys = Checkers { shape, ..mean_learner() };
+            let evolver = evolver(&keys, comma());
+            let [one, three] = [1, 3].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| epochs(&*evolver, 2))
+            });
+            assert_eq!(one.digest, three.digest, "{shape:?}");
+            let spec = ProblemSpec::Checkers(keys.clone());
+            for resident in evolver.residents(0, &one.state).unwrap() {
+                let file = spec.player_file(&resident.genome).expect("it plays");
+                let player = Network::from_player_file(&file).unwrap();
+                assert_eq!(player.architecture(), keys.architecture());
+            }
+            one.digest
+        });
+        assert!(digests[0] != digests[1] && digests[1] != digests[2]);
+    }
+
+    #[test]
     fn what_is_remembered_is_bounded_and_travels_with_the_island() {
         let keys = mean_learner();
         let problem = keys.problem().unwrap();
-        let weights = keys.nodes.kind().weight_count();
+        let weights = keys.architecture().weight_count();
         assert_eq!(problem.memory_bytes(), 8 + 16 + 8 * weights as u64 + 16 * 900);
         assert_eq!(quick().problem().unwrap().memory_bytes(), 0);
         assert_eq!(ProblemSpec::Checkers(keys.clone()).traits().unwrap().memory, problem.memory_bytes());

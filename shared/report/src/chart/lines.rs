@@ -77,6 +77,9 @@ pub fn thinned(count: usize, most: usize) -> Vec<usize> {
     (0..most).map(|at| at * (count - 1) / (most - 1)).collect()
 }
 
+/// Pixels between the last value of a curve and its number: more than the ring of the best needs.
+const BESIDE: f64 = 9.0;
+
 /// Where the curves are, within the sheet.
 struct Frame {
     left: f64,
@@ -165,16 +168,15 @@ impl Lines<'_> {
         if is_free { scale.with_headroom() } else { scale }
     }
 
-    /// A dot at the last value of a curve with its number, and rings where the best was found. Numbers that would
-    /// stand over each other are left out.
+    /// A dot at the last value of a curve with its number to the right of it, and rings where the best was found.
+    /// Numbers that would stand over each other are left out.
     fn draw_marks(&self, canvas: &mut Canvas, across: &Scale, up: &Scale) {
         let mut taken: Vec<f64> = vec![];
-        for series in self.series.iter().filter(|series| series.ends) {
-            let Some(&(x, y)) = series.points.iter().rev().find(|(_, y)| y.is_finite()) else { continue };
+        for (series, (x, y)) in self.last_values() {
             let (left, top) = (across.at(x), up.at(y));
             canvas.circle(&format!("f{}", series.colour % COLOURS), left, top, 3.5);
             if taken.iter().all(|other| (other - top).abs() > 17.0) {
-                canvas.text("note", left - 6.0, top - 7.0, Anchor::End, &number(y));
+                canvas.text("value", left + BESIDE, top + 4.0, Anchor::Start, &number(y));
                 taken.push(top);
             }
         }
@@ -183,11 +185,25 @@ impl Lines<'_> {
         }
     }
 
+    /// The curves whose last values are written, with these. The longest come first, because they would run through the
+    /// number of a shorter one at the same height; of those about as long the highest.
+    fn last_values(&self) -> Vec<(&Series, (f64, f64))> {
+        let last = |series: &Series| series.points.iter().rev().copied().find(|(_, y)| y.is_finite());
+        let written = self.series.iter().filter(|series| series.ends);
+        let mut values: Vec<_> = written.filter_map(|series| Some((series, last(series)?))).collect();
+        let longest = values.iter().map(|(_, (x, _))| *x).fold(0.0, f64::max);
+        let tenths = |x: f64| (10.0 * x / longest).round();
+        values.sort_by(|(_, (x, y)), (_, (other, below))| {
+            tenths(*other).total_cmp(&tenths(*x)).then(below.total_cmp(y))
+        });
+        values
+    }
+
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.series.iter().flat_map(|series| series.points.iter().copied())
     }
 
-    /// Labels of the axis upwards need as much room as the longest of them.
+    /// Labels of the axis upwards need as much room as the longest of them, and so do last values to the right.
     fn frame(&self, width: f64, top: f64, plot: f64) -> Frame {
         if self.size == Size::Tiny {
             return Frame { left: 2.0, right: width - 2.0, top: 16.0, bottom: plot - 2.0 };
@@ -195,7 +211,17 @@ impl Lines<'_> {
         let heading = if self.size == Size::Small { 24.0 } else { 10.0 };
         let ticks = self.upwards(1.0, 0.0).ticks(self.size.ticks().1);
         let widest = ticks.iter().map(|(_, label)| width_of(label)).fold(20.0, f64::max);
-        Frame { left: 26.0 + widest, right: width - 20.0, top: top + heading, bottom: top + plot - 40.0 }
+        let last = self
+            .last_values()
+            .into_iter()
+            .map(|(_, (_, y))| BESIDE + width_of(&number(y)))
+            .fold(16.0, f64::max);
+        Frame {
+            left: 26.0 + widest,
+            right: width - 4.0 - last,
+            top: top + heading,
+            bottom: top + plot - 40.0,
+        }
     }
 
     fn axes(&self, canvas: &mut Canvas, frame: &Frame, across: &Scale, up: &Scale) {
@@ -276,5 +302,28 @@ mod tests {
         assert_eq!(thinned(3, 10), [0, 1, 2]);
         assert_eq!(thinned(101, 5), [0, 25, 50, 75, 100]);
         assert_eq!(thinned(0, 5), [0usize; 0]);
+    }
+
+    #[test]
+    fn last_values_stand_beside_their_curves() {
+        let curve = Series { ends: true, ..Series::curve("a", 0, vec![(0.0, 1.0), (10.0, 0.594)]) };
+        let chart = Lines {
+            name: "n",
+            title: "t",
+            description: "d",
+            across: "generation",
+            up: "fitness",
+            stretch: Stretch::Linear,
+            size: Size::Half,
+            series: vec![curve],
+            reach: [vec![], vec![]],
+        };
+        let svg = chart.draw().svg;
+        let place = |from: &str| -> f64 {
+            let rest = svg.split_once(from).expect(from).1;
+            rest.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let (dot, text) = (place("<circle class=\"f0\" cx=\""), place("<text class=\"value\" x=\""));
+        assert!(text > dot && text + width_of("0.594") <= 560.0, "{text} beside {dot}");
     }
 }

@@ -62,16 +62,27 @@ const NARROW_LABEL: usize = 14;
 /// Pixels of a break in the axis.
 const BREAK: f64 = 26.0;
 
+/// Ranges that are together at least this number of times as wide as a gap hide it.
+const WIDE_RANGES: f64 = 3.0;
+
+/// From the smallest to the largest of some values.
+fn extent(values: &[f64]) -> f64 {
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (high - values.iter().copied().fold(f64::INFINITY, f64::min)).max(0.0)
+}
+
 /// One axis, or two with a break between them.
 struct Axis(Vec<(f64, Scale)>);
 
 impl Axis {
-    /// Breaks where a gap is larger than everything else together.
+    /// Breaks where a gap between ranges is wider than all values on both sides of it together: there they could not be
+    /// told apart. A gap that is small beside wide ranges breaks nothing.
     fn over(rows: &[Range], left: f64, right: f64) -> Self {
         let finite = rows.iter().filter(|row| row.value.is_finite());
         let mut ranges: Vec<(f64, f64)> =
             finite.map(|row| (row.low.min(row.value), row.high.max(row.value))).collect();
         ranges.retain(|(low, high)| low.is_finite() && high.is_finite());
+        let values: Vec<f64> = rows.iter().map(|row| row.value).filter(|value| value.is_finite()).collect();
         ranges.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut gap: Option<(f64, usize)> = None;
         let mut reached = ranges.first().map_or(0.0, |first| first.1);
@@ -92,7 +103,11 @@ impl Axis {
         if let Some((width, at)) = gap {
             let (below, above) = ranges.split_at(at);
             let rest = span(below) + span(above);
-            if rest > 0.0 && width > rest {
+            let is_below = |value: &f64| *value < above[0].0;
+            let (low, high): (Vec<f64>, Vec<f64>) = values.into_iter().partition(is_below);
+            let told_apart = extent(&low) + extent(&high);
+            let hides_values = told_apart > 0.0 && width > told_apart && width > rest / WIDE_RANGES;
+            if rest > 0.0 && (width > rest || hides_values) {
                 // As much room as each part needs, but some for both.
                 let share = (span(below) / rest).clamp(0.2, 0.8);
                 let middle = left + share * (right - left - BREAK);
@@ -204,6 +219,30 @@ mod tests {
         assert!(axis.at(60.0) - axis.at(40.0) > 100.0, "{}", axis.at(60.0) - axis.at(40.0));
         assert!(axis.at(-520.0) < axis.at(20.0));
         assert!(!chart(&[60.0, 40.0, 20.0, -20.0]).draw().svg.contains("axis broken"));
+    }
+
+    #[test]
+    fn wide_intervals_do_not_hide_an_outlier() {
+        let chart = |rows: &[(f64, f64)]| {
+            let range = |&(value, doubt): &(f64, f64)| Range {
+                low: value - doubt,
+                high: value + doubt,
+                ..row("", value)
+            };
+            let rows = rows.iter().map(range).collect();
+            Ranges { name: "n", title: "t", description: "d", across: "Elo", rows }.draw().svg
+        };
+        // The ratings of examples/tournament.toml.
+        let rated = [(570.0, 130.0), (423.0, 127.0), (48.0, 128.0), (-1041.0, 355.0)];
+        assert!(chart(&rated).contains("axis broken"));
+        assert!(
+            !chart(&[(10.0, 4.0), (0.0, 4.0)]).contains("axis broken"),
+            "two values are told apart anyway"
+        );
+        assert!(
+            !chart(&[(30.0, 12.0), (29.0, 12.0), (0.0, 12.0)]).contains("axis broken"),
+            "the gap is narrow"
+        );
     }
 
     #[test]

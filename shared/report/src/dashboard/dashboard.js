@@ -9,7 +9,8 @@ const said = (text, bad) => {
 
 // One refresh at a time, not more than one in this many milliseconds, and none of a page that is hidden.
 const BETWEEN = 1500;
-let refreshing = false, again = false, last = 0;
+const RETRY = 3000;
+let refreshing = false, again = false, last = 0, failure = "";
 async function refresh() {
   if (refreshing || document.hidden) { again = true; return; }
   const rest = last + BETWEEN - Date.now();
@@ -19,7 +20,13 @@ async function refresh() {
   try {
     const reply = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (reply.redirected && new URL(reply.url).pathname === "/login") { location.reload(); return; }
-    if (reply.ok) replace(new DOMParser().parseFromString(await reply.text(), "text/html"));
+    const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
+    // What is no longer there is not shown any more; what cannot be read now may be read later.
+    if (reply.ok || reply.status === 404) replace(fresh);
+    const reason = fresh.getElementById("live")?.querySelector("p")?.textContent;
+    failure = reply.ok || reply.status === 404 ? "" : `This page could not be refreshed: ${reason ?? reply.status}`;
+    showLost();
+    if (failure) setTimeout(refresh, RETRY);
   } catch { /* The server is away: the stream notices when it is back. */ }
   last = Date.now();
   refreshing = false;
@@ -99,9 +106,15 @@ function replace(fresh) {
 
 // A stream that was refused is tried again by us: browsers do so only where a connection was lost. Browsers open few
 // connections to one host: a page that is hidden gives its stream back.
-const RETRY = 3000;
-let stream = null, retry = null, lost = null;
-const showLost = (isLost) => document.getElementById("lost")?.toggleAttribute("hidden", !isLost);
+let stream = null, retry = null, lost = null, isLost = false;
+// Why the page is not refreshed: the stream was lost for a while, or the page itself cannot be read.
+function showLost() {
+  const line = document.getElementById("lost");
+  if (!line) return;
+  line.dataset.lost ??= line.textContent;
+  line.textContent = failure || line.dataset.lost;
+  line.toggleAttribute("hidden", !isLost && !failure);
+}
 function listen() {
   clearTimeout(retry);
   if (document.hidden) { stream?.close(); stream = null; return; }
@@ -113,10 +126,11 @@ function listen() {
     if (lost) refresh();
     clearTimeout(lost);
     lost = null;
-    showLost(false);
+    isLost = false;
+    showLost();
   };
   stream.onerror = () => {
-    lost ??= setTimeout(showLost, RETRY, true);
+    lost ??= setTimeout(() => { isLost = true; showLost(); }, RETRY);
     if (stream?.readyState !== EventSource.CLOSED) return;
     stream = null;
     retry = setTimeout(listen, RETRY);
@@ -140,7 +154,7 @@ async function act(path, body, what, form) {
     if (form?.contains(document.activeElement)) document.activeElement.blur();
     if (answer.run && path === "/api/v1/runs") location.href = `/runs/${answer.run}`;
     refresh();
-  } catch { said(`${what}: the server does not answer`, true); }
+  } catch { said(`${what}: the server does not respond`, true); }
 }
 
 document.addEventListener("click", (event) => {

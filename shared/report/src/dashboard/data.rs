@@ -44,6 +44,12 @@ pub struct RunRow {
     pub leases: u32,
     /// For how long it has been worked on.
     pub elapsed_milliseconds: u64,
+    /// Of what is done, what was done before that time began to be counted.
+    #[serde(default)]
+    pub done_before: u64,
+    /// The same of the evaluations.
+    #[serde(default)]
+    pub evaluations_before: u64,
     /// An estimate of how long it takes until the first of its goals ends it.
     pub remaining_milliseconds: Option<u64>,
     /// When it was created.
@@ -107,12 +113,13 @@ impl RunRow {
     /// An estimate of the rest from what was done so far: until the first of the budgets ends the run.
     pub fn estimate(&mut self) {
         let elapsed = self.elapsed_milliseconds;
-        let at_this_rate = |done: u64, goal: Option<u64>| {
-            let rest = goal.filter(|_| done > 0 && elapsed > 0)?.saturating_sub(done);
-            Some((elapsed as f64 / done as f64 * rest as f64) as u64)
+        let at_this_rate = |done: u64, before: u64, goal: Option<u64>| {
+            let new = done.saturating_sub(before);
+            let rest = goal.filter(|_| new > 0 && elapsed > 0)?.saturating_sub(done);
+            Some((elapsed as f64 / new as f64 * rest as f64) as u64)
         };
-        let by_goal = at_this_rate(self.done, self.goal);
-        let by_evaluations = at_this_rate(self.evaluations, self.goal_evaluations);
+        let by_goal = at_this_rate(self.done, self.done_before, self.goal);
+        let by_evaluations = at_this_rate(self.evaluations, self.evaluations_before, self.goal_evaluations);
         let by_time = self.goal_milliseconds.map(|goal| goal.saturating_sub(elapsed));
         let first = [by_goal, by_evaluations, by_time].into_iter().flatten().min();
         self.remaining_milliseconds = first.filter(|_| !self.has_ended());
@@ -314,10 +321,29 @@ pub struct WorkerView {
     pub deliveries: u64,
     /// Evaluations in a second of its computing time, lately.
     pub rate: Option<f64>,
-    /// Its rate as a multiple of the fleet's in the same runs: 1 is usual.
+    /// Its rate as a multiple of the median of all workers in the same runs: 1 is usual.
     pub pace: Option<f64>,
     /// What failed on it last.
     pub last_error: Option<String>,
+}
+
+impl WorkerView {
+    /// A worker with a relative rate below this stands out.
+    pub(crate) const SLOW: f64 = 0.7;
+
+    /// The order in which workers need attention, the most urgent first.
+    pub fn urgency(&self) -> u8 {
+        match self.state {
+            WorkerState::Quarantined => 0,
+            WorkerState::Silent => 1,
+            WorkerState::Resting => 2,
+            _ if self.pace.is_some_and(|pace| pace < Self::SLOW) => 3,
+            _ if self.last_error.is_some() => 4,
+            WorkerState::Draining => 5,
+            WorkerState::Busy => 6,
+            WorkerState::Idle => 7,
+        }
+    }
 }
 
 /// How a worker does.
@@ -593,6 +619,9 @@ mod tests {
             RunRow { done: 10, goal: Some(40), elapsed_milliseconds: 100, ..row("a", "running", 1) };
         row.estimate();
         assert_eq!(row.remaining_milliseconds, Some(300));
+        let mut reopened = RunRow { done_before: 5, ..row.clone() };
+        reopened.estimate();
+        assert_eq!(reopened.remaining_milliseconds, Some(600), "5 were done in that time");
         row.done = 0;
         row.estimate();
         assert_eq!(row.remaining_milliseconds, None);

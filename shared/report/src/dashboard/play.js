@@ -23,7 +23,7 @@ async function ask(action, more = {}) {
     const answer = await reply.json();
     if (reply.ok) return answer;
     tell(answer.error, true);
-  } catch { tell("The server does not answer.", true); }
+  } catch { tell("The server does not respond.", true); }
   finally { busy = false; document.body.classList.remove("busy"); }
   return null;
 }
@@ -48,15 +48,22 @@ function show(answer) {
 }
 
 function think(thought) {
-  if (!thought) return;
   const bar = at("bar");
+  if (!thought) {
+    // What was thought of another position is not true of this one.
+    bar.firstElementChild.style.width = "";
+    bar.setAttribute("aria-label", "no evaluation yet");
+    at("thought").textContent = "";
+    at("votes").replaceChildren();
+    return;
+  }
   if (thought.black !== null) {
     const value = Math.round(thought.black * 100) / 100;
     bar.firstElementChild.style.width = `${50 + 50 * thought.black}%`;
     const words = Math.abs(value) < 0.005 ? "even" : `${Math.abs(value).toFixed(2)} for ${value > 0 ? "black" : "white"}`;
     bar.setAttribute("aria-label", words);
     const line = thought.line.length ? ` Expected: ${thought.line.join(" ")}.` : "";
-    at("thought").textContent = `${thought.move}: ${words}, ${thought.depth} plies, ${thought.nodes} positions.${line}`;
+    at("thought").textContent = `${thought.move}: ${words}, ${thought.depth} ${thought.depth === 1 ? "ply" : "plies"}, ${thought.nodes} positions.${line}`;
   } else at("thought").textContent = `${thought.move}: this player judges no positions, or its book knew the move.`;
   at("votes").replaceChildren(...thought.votes.map(({ move, count }) =>
     Object.assign(document.createElement("p"), { textContent: `${count} ${count === 1 ? "vote" : "votes"} for ${move}` })));
@@ -119,8 +126,6 @@ async function reply() {
 
 async function start() {
   game = { moves: [], start: "", resigned: false, seed: Math.floor(Math.random() * 2 ** 32) };
-  at("thought").textContent = "";
-  at("votes").replaceChildren();
   const answer = await ask("look");
   if (!answer) return;
   show(answer);

@@ -22,7 +22,7 @@ pub enum Phase {
     Cancelled,
     /// It failed, for this reason.
     Failed(String),
-    /// It is unfinished, and no process works on it.
+    /// It is stopped: no process works on it.
     Stopped,
     /// Another process works on it; nothing else is known about that process.
     Elsewhere(String),
@@ -107,6 +107,8 @@ pub struct StoreHealth {
 pub struct Situation {
     /// Its state.
     pub phase: Phase,
+    /// The run that is paused, if it is another one: its study, or a part of it.
+    pub paused: Option<String>,
     /// The workers.
     pub workers: WorkerCounts,
     /// Pieces of the run that workers hold.
@@ -195,6 +197,13 @@ impl Why {
         Self { cause, text: text.into(), advice: advice.into() }
     }
 
+    /// The sentence as part of another one: without its capital letter and its full stop.
+    pub fn clause(&self) -> String {
+        let text = self.text.strip_suffix('.').unwrap_or(&self.text);
+        let mut letters = text.chars();
+        letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
+    }
+
     /// Whether an operator should look at it.
     pub fn is_trouble(&self) -> bool {
         !matches!(
@@ -225,9 +234,14 @@ pub fn why(situation: &Situation) -> Why {
 fn of_phase(situation: &Situation) -> Option<Why> {
     Some(match &situation.phase {
         Phase::Active => return None,
-        Phase::Paused => {
-            Why::new(Cause::Paused, "The run is paused.", "Resume it with `atoll pause RUN --off`.")
-        }
+        Phase::Paused => match &situation.paused {
+            None => Why::new(Cause::Paused, "The run is paused.", "Resume it with `atoll pause RUN --off`."),
+            Some(other) => Why::new(
+                Cause::Paused,
+                format!("The run is held back: `{other}` is paused."),
+                format!("Resume that with `atoll pause {other} --off`."),
+            ),
+        },
         Phase::PausedAlone => Why::new(
             Cause::Paused,
             "The run is paused, and no coordinator has its store.",
@@ -244,7 +258,7 @@ fn of_phase(situation: &Situation) -> Option<Why> {
         ),
         Phase::Stopped => Why::new(
             Cause::Stopped,
-            "The run is unfinished, and no process works on it.",
+            "The run is stopped: no process works on it.",
             "Resume it with `atoll resume RUN`.",
         ),
         Phase::Elsewhere(process) => {
@@ -326,17 +340,26 @@ fn of_missing_workers(Situation { workers, is_ending, .. }: &Situation) -> Optio
     }
     let start = "Start a worker with `atoll worker --coordinator URL`.";
     match workers {
-        WorkerCounts { connected: 0, quarantined, quarantine_reason, .. } if *quarantined > 0 => {
-            let all = if *quarantined == 1 {
-                "The only worker is quarantined".to_owned()
-            } else {
-                format!("All {quarantined} workers are quarantined")
+        WorkerCounts { connected: 0, quarantined, quarantine_reason, silent, .. } if *quarantined > 0 => {
+            let text = match (*quarantined, *silent) {
+                (1, 0) => format!("The only worker is quarantined: {quarantine_reason}."),
+                (all, 0) => format!("All {all} workers are quarantined: {quarantine_reason}."),
+                (some, silent) => {
+                    let are = |count| if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
+                    format!(
+                        "No worker is connected: {} silent, and {} quarantined ({quarantine_reason}).",
+                        are(silent),
+                        are(some)
+                    )
+                }
             };
-            let text = format!("{all}: {quarantine_reason}.");
             Some(Why::new(Cause::Quarantined, text, "Replace the worker: its results cannot be trusted."))
         }
         WorkerCounts { connected: 0, silent, .. } if *silent > 0 => {
-            let text = format!("No worker is connected; {silent} that were are silent.");
+            let text = match silent {
+                1 => "No worker is connected; 1 that was is silent.".to_owned(),
+                silent => format!("No worker is connected; {silent} that were are silent."),
+            };
             Some(Why::new(Cause::NoWorker, text, start))
         }
         WorkerCounts { connected: 0, .. } => {
@@ -427,9 +450,22 @@ mod tests {
             next.text.starts_with("This run comes next") && !next.advice.contains("priority"),
             "{next:?}"
         );
+        let study = Some("study-1".to_owned());
+        let part = why(&Situation { phase: Phase::Paused, paused: study, ..Situation::default() });
+        assert_eq!(part.text, "The run is held back: `study-1` is paused.");
+        assert_eq!(part.advice, "Resume that with `atoll pause study-1 --off`.");
         let alone = why(&Situation { phase: Phase::PausedAlone, ..Situation::default() });
         assert_eq!(alone.cause, Cause::Paused);
         assert!(alone.advice.contains("atoll resume RUN"), "`pause --off` needs a coordinator: {alone:?}");
+        let text = |quarantined, silent| {
+            let quarantine_reason = "it lies".to_owned();
+            let workers = WorkerCounts { silent, quarantined, quarantine_reason, ..WorkerCounts::default() };
+            why(&Situation { ready: 1, workers, ..Situation::default() }).text
+        };
+        assert_eq!(text(1, 0), "The only worker is quarantined: it lies.");
+        let both = text(1, 2);
+        assert_eq!(both, "No worker is connected: 2 are silent, and 1 is quarantined (it lies).");
+        assert_eq!(text(0, 1), "No worker is connected; 1 that was is silent.");
     }
 
     /// One situation for each cause, and a word of its explanation.

@@ -302,7 +302,9 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
     let together = rows_together(run.islands.len());
     let row = |(at, island): (usize, &Island)| -> Vec<Option<f64>> {
         let shown = if at.is_multiple_of(together) { columns } else { 0 };
-        (0..shown).map(|column| island.at(last_of(column)).map(value)).collect()
+        let first_of = |column: u64| column.checked_sub(1).map_or(0, |before| last_of(before) + 1);
+        let epoch_of = |column| run.standing_for(island, first_of(column), last_of(column));
+        (0..shown).map(|column| epoch_of(column).map(value)).collect()
     };
     let values: Vec<Vec<Option<f64>>> = run.islands.iter().enumerate().map(row).collect();
     let all = sorted(values.iter().flatten().filter_map(|value| *value));

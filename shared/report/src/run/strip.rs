@@ -41,11 +41,14 @@ impl Strip {
         let row = |(at, island): (usize, &Island)| {
             let known = island.last().map_or(0, |epoch| epoch.number);
             let shown = if at.is_multiple_of(together) { columns } else { 0 };
-            let cell = |column| match island.at(last_of(column, columns, epochs)) {
-                Some(epoch) => numbers[epoch.worker.as_str()],
-                None if last_of(column, columns, epochs) < known => GONE,
-                None => NOTHING,
-            };
+            let first_of =
+                |column: u64| column.checked_sub(1).map_or(0, |before| last_of(before, columns, epochs) + 1);
+            let cell =
+                |column| match run.standing_for(island, first_of(column), last_of(column, columns, epochs)) {
+                    Some(epoch) => numbers[epoch.worker.as_str()],
+                    None if last_of(column, columns, epochs) < known => GONE,
+                    None => NOTHING,
+                };
             (known, (0..shown).map(cell).collect())
         };
         let rows = run.islands.iter().enumerate().map(row).collect();
@@ -183,6 +186,15 @@ mod tests {
         // Nothing was read yet: the strip begins with what is computed.
         assert!(Strip::default().draw(&[computing(1, 0, "first")]).unwrap().svg.contains("first"));
         assert!(Strip::default().draw(&[]).is_none());
+    }
+
+    #[test]
+    fn of_a_part_of_a_run_the_epochs_that_were_read_stand_for_the_others() {
+        let read: Vec<Epoch> =
+            (0..1000).filter(|number| number % 3 == 1).map(|number| epoch(number, "one")).collect();
+        let run = Run { islands: vec![Island { epochs: read, ..Island::default() }], ..Run::default() };
+        let gaps = |run: &Run| Strip::of(run).draw(&[]).unwrap().svg.contains("missing");
+        assert!(gaps(&run) && !gaps(&Run { part: Some((1, 3)), ..run }));
     }
 
     #[test]

@@ -19,6 +19,8 @@ const EXTREMES: usize = 50;
 const EPOCHS: usize = 8;
 /// Leases and events that are listed.
 const LEASES: usize = 100;
+/// A lease that lasts longer than this is not shown to expire: 12 hours.
+const ENDLESS: u64 = 12 * 3_600_000;
 const EVENTS: usize = 200;
 
 /// All that the page of a run shows.
@@ -111,7 +113,8 @@ fn live_strip(strip: &Strip, islands: &[IslandView]) -> Option<Figure> {
 }
 
 fn tiles(body: &mut String, row: &RunRow) {
-    let rate = row.evaluations as f64 * 1000.0 / row.elapsed_milliseconds.max(1) as f64;
+    let evaluations = row.evaluations.saturating_sub(row.evaluations_before);
+    let rate = evaluations as f64 * 1000.0 / row.elapsed_milliseconds.max(1) as f64;
     let rest = row.remaining_milliseconds.map_or(String::new(), |rest| format!("about {} left", time(rest)));
     let tile = |body: &mut String, label: &str, value: &str, note: &str| {
         put!(
@@ -372,7 +375,12 @@ fn leases(body: &mut String, leases: &[LeaseView]) {
             escaped(&lease.piece),
             escaped(&lease.name),
             time(lease.age_milliseconds),
-            time(lease.expires_milliseconds),
+            // A process that computes its own run has leases that nothing waits for.
+            if lease.expires_milliseconds > ENDLESS {
+                "–".to_owned()
+            } else {
+                time(lease.expires_milliseconds)
+            },
             time(lease.progress_age_milliseconds)
         );
     }

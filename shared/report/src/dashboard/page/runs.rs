@@ -47,7 +47,10 @@ fn filter(body: &mut String, runs: &RunsPage) {
          <input name=\"search\" value=\"{}\"></label><label>State <select name=\"state\"><option value=\"\">any</option>",
         escaped(search)
     );
-    for (state, count) in &runs.states {
+    // What filters is shown, also while no run is in that state.
+    let none =
+        Some((chosen, &0)).filter(|(chosen, _)| !chosen.is_empty() && !runs.states.contains_key(*chosen));
+    for (state, count) in runs.states.iter().chain(none) {
         let selected = if state == chosen { " selected" } else { "" };
         let state = escaped(state);
         put!(body, "<option value=\"{state}\"{selected}>{state} ({count})</option>");
@@ -224,6 +227,18 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}");
         }
+    }
+
+    #[test]
+    fn the_filter_shows_the_state_that_it_filters_by() {
+        let query = RunsQuery { state: "paused".to_owned(), ..RunsQuery::default() };
+        let html = runs(&RunsPage::of(&[row("a")], query), &Frame::default());
+        assert!(html.contains("<option value=\"paused\" selected>paused (0)</option>"), "{html}");
+        let any = runs(&RunsPage::of(&[row("a")], RunsQuery::default()), &Frame::default());
+        assert!(
+            !any.contains(" selected>") && any.contains("<option value=\"running\">running (1)"),
+            "{any}"
+        );
     }
 
     #[test]

@@ -5,8 +5,6 @@ use crate::dashboard::data::{WorkerState, WorkerView, WorkersPage};
 use crate::text::{count, escaped, put, shortened, time};
 use std::collections::BTreeMap;
 
-/// A worker this much slower than the fleet stands out.
-const SLOW: f64 = 0.7;
 /// Up to this many workers are listed. Of more those that need attention come first.
 const LISTED: usize = 200;
 
@@ -42,9 +40,9 @@ fn table(body: &mut String, workers: &WorkersPage, frame: &Frame) {
     body.push_str(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Workers\"><table class=\"runs workers\"><thead><tr>\
          <th scope=\"col\">Worker</th><th scope=\"col\">State</th><th scope=\"col\" class=\"n\">Threads</th>\
-         <th scope=\"col\" class=\"n\">Evaluations/s</th><th scope=\"col\" class=\"n\">Against the fleet</th>\
+         <th scope=\"col\" class=\"n\">Evaluations/s</th><th scope=\"col\" class=\"n\">Relative rate</th>\
          <th scope=\"col\" class=\"n\">Leases</th><th scope=\"col\" class=\"n\">Oldest lease</th>\
-         <th scope=\"col\" class=\"n\">No progress for</th><th scope=\"col\" class=\"n\">Heard</th>\
+         <th scope=\"col\" class=\"n\">No progress for</th><th scope=\"col\" class=\"n\">Last seen</th>\
          <th scope=\"col\" class=\"n\">Delivered</th><th scope=\"col\">Version</th><th scope=\"col\">Last error</th>",
     );
     if frame.may_act {
@@ -61,23 +59,10 @@ fn table(body: &mut String, workers: &WorkersPage, frame: &Frame) {
 fn listed(workers: &[WorkerView]) -> Vec<&WorkerView> {
     let mut listed: Vec<&WorkerView> = workers.iter().collect();
     if listed.len() > LISTED {
-        listed.sort_by_key(|worker| urgency(worker));
+        listed.sort_by_key(|worker| worker.urgency());
         listed.truncate(LISTED);
     }
     listed
-}
-
-fn urgency(worker: &WorkerView) -> u8 {
-    match worker.state {
-        WorkerState::Quarantined => 0,
-        WorkerState::Silent => 1,
-        WorkerState::Resting => 2,
-        _ if worker.pace.is_some_and(|pace| pace < SLOW) => 3,
-        _ if worker.last_error.is_some() => 4,
-        WorkerState::Draining => 5,
-        WorkerState::Busy => 6,
-        WorkerState::Idle => 7,
-    }
 }
 
 /// How many workers there are of each state, if not all have a row.
@@ -101,7 +86,7 @@ fn row(body: &mut String, worker: &WorkerView, frame: &Frame) {
     let age = |age: Option<u64>| age.map_or("–".to_owned(), time);
     let pace = worker.pace.map_or("–".to_owned(), |pace| {
         let text = format!("× {pace:.2}");
-        if pace < SLOW { format!("<strong class=\"state failed\">{text}</strong>") } else { text }
+        if pace < WorkerView::SLOW { format!("<strong class=\"state failed\">{text}</strong>") } else { text }
     });
     put!(
         body,

@@ -1,0 +1,77 @@
+//! What was done in a batch: its pods are replaced, and a coordinator that starts again has to know it.
+//!
+//! A batch is known by an id that its supervisor gives it, such as the uid of a Job. Marks are empty objects that are only ever
+//! created.
+
+use crate::error::StoreError;
+use crate::object::Kind;
+use crate::store::Store;
+use object_store::path::Path;
+
+const BATCHES: &str = "batches";
+
+/// The longest id of a batch.
+pub const LONGEST_BATCH: usize = 100;
+
+/// What is done once in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMark {
+    /// Its run was continued although it had failed or was cancelled.
+    Revived,
+    /// A worker was notified of its end.
+    Notified,
+}
+
+impl BatchMark {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Revived => "revived",
+            Self::Notified => "notified",
+        }
+    }
+}
+
+/// The marks of one batch; without an id there are none.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    store: Store,
+    id: String,
+}
+
+impl Batch {
+    /// The batch of this id: letters, digits and `-`, at most [`LONGEST_BATCH`] of them, or empty for no batch.
+    pub fn new(store: &Store, id: &str) -> Self {
+        Self { store: store.clone(), id: id.to_owned() }
+    }
+
+    /// Whether an id can be that of a batch.
+    pub fn is_id(id: &str) -> bool {
+        id.len() <= LONGEST_BATCH && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    }
+
+    fn path(&self, mark: BatchMark) -> Path {
+        Path::from(BATCHES).join(self.id.as_str()).join(mark.name())
+    }
+
+    /// Whether it was done in this batch.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn has(&self, mark: BatchMark) -> Result<bool, StoreError> {
+        if self.id.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.store.read_optional(&self.path(mark), Kind::Batch).await?.is_some())
+    }
+
+    /// Notes that it was done.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn note(&self, mark: BatchMark) -> Result<(), StoreError> {
+        if !self.id.is_empty() {
+            self.store.create(&self.path(mark), Kind::Batch, "").await?;
+        }
+        Ok(())
+    }
+}
