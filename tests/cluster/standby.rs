@@ -21,13 +21,17 @@ struct Longest {
     beside: Duration,
 }
 
-/// For how long a coordinator has read its store, as it says itself.
+/// For how long a coordinator has read its store, as it says itself: it is ready before its log has been read.
 fn reading(coordinator: &Coordinator) -> Duration {
-    let said = coordinator.said();
-    let line = said.lines().rfind(|line| line.contains("read the store"));
-    let milliseconds =
-        line.and_then(|line| line.split("milliseconds=").nth(1)?.split_whitespace().next()?.parse().ok());
-    Duration::from_millis(milliseconds.unwrap_or_else(|| panic!("no time in {said}")))
+    let mut milliseconds = None;
+    wait_until("the line that says how long reading took", || {
+        let said = coordinator.said();
+        let line = said.lines().rfind(|line| line.contains("read the store"));
+        milliseconds =
+            line.and_then(|line| line.split("milliseconds=").nth(1)?.split_whitespace().next()?.parse().ok());
+        milliseconds.is_some()
+    });
+    Duration::from_millis(milliseconds.unwrap())
 }
 
 /// The slowest island's generation of the only active run; nothing if it is finished.
@@ -79,7 +83,8 @@ fn kill_again_and_again(kills: u32) -> Longest {
         let killed = Instant::now();
         active.process.0.kill().unwrap();
         wait_until("the takeover", || is_ready(&standby));
-        let (takeover, reading) = (killed.elapsed(), reading(&standby));
+        let takeover = killed.elapsed();
+        let reading = reading(&standby);
         longest.takeover = longest.takeover.max(takeover);
         longest.reading = longest.reading.max(reading);
         longest.beside = longest.beside.max(takeover.saturating_sub(TAKEOVER + reading));
