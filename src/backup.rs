@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::counted;
 use crate::store_argument::{self, StoreArgument, run_id};
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use run::backup::{Copied, copy_run};
 use run::{RunId, layout};
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ async fn copy_all(
                 copied.push(serde_json::json!({ "run": run.as_str(), "objects": objects, "bytes": bytes }));
             }
             Err(error) => {
-                eprintln!("error: {error}");
+                message!("error: {error}");
                 refused.push(serde_json::json!({ "run": run.as_str(), "reason": error.to_string() }));
             }
         }
@@ -101,7 +101,7 @@ async fn copy_all(
     if json {
         out!("{}", serde_json::json!({ "ok": is_whole, "copied": copied, "refused": refused }));
     } else if !is_whole {
-        eprintln!("{} of {} runs were not copied", refused.len(), refused.len() + copied.len());
+        message!("{} of {} runs were not copied", refused.len(), refused.len() + copied.len());
     }
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::failure::Failure;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose, date_time_ymd,
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         write_secret(&path, text).map_err(|error| cannot_write(&path, &error))?;
         out!("{}", path.display());
     }
-    eprintln!("for development and private clusters: keep `ca-key.pem` readable for you alone");
+    message!("for development and private clusters: keep `ca-key.pem` readable for you alone");
     Ok(ExitCode::SUCCESS)
 }
 

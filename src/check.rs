@@ -92,7 +92,7 @@ fn described(plan: &Plan, trials: &Trials, threads: usize) -> (String, String, E
             let what = format!("a tournament of {players} players, {pairings} pairings and {count} games");
             // The players that are looked up are part of the run's name.
             let run = if games.is_resolved() { games.run_id() } else { games.name().to_owned() };
-            (what, run, games.estimate(threads))
+            (what, run, trials.calibrated_games(games, threads))
         }
     }
 }

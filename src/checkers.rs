@@ -7,7 +7,7 @@ use crate::duel;
 use crate::failure::Failure;
 use crate::player::{KnowledgeArguments, PlayerError};
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use checkers::{
     DrawRules, Ensemble, EnsemblePlayer, FenError, Found, Game, Knowing, Knowledge, Limits, MAX_DEPTH,
     Material, NetworkEvaluator, Player, PlayerSpec, Position, RandomPlayer, Reuse, Search, SharpStart, Votes,
@@ -182,7 +182,7 @@ fn run_best(arguments: &Best, player: PlayerSpec) -> Result<(), InputError> {
         out!("{answer}");
     } else {
         out!("{}", answer["best"].as_str().unwrap_or_default());
-        eprintln!("{answer:#}");
+        message!("{answer:#}");
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::run::{How, opening};
 use crate::served;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
+use crate::terminal::message;
 use coordinator::dashboard::DashboardSettings;
 use coordinator::{ConnectionLimits, CoordinatorSettings, ServeEnding, opened};
 use proto::v1;
@@ -73,7 +74,7 @@ pub(crate) async fn work_off(
     let http = match &how.dashboard {
         Some(address) => {
             let (listener, url) = dashboard::listen(address).await?;
-            eprintln!("dashboard at {url}");
+            message!("dashboard at {url}");
             Some(listener)
         }
         None => None,
@@ -100,7 +101,7 @@ pub(crate) async fn work_off(
         () = signals.asked() => return Ok(None),
     };
     drop(submitting);
-    eprintln!("run {run} in {}", how.store.folder().display());
+    message!("run {run} in {}", how.store.folder().display());
     // Workers start after the run: before it, the coordinator would end them because there is no work.
     let before = tokio::select! {
         status = remote.look(&run) => status?,
@@ -141,7 +142,7 @@ pub(crate) async fn work_off(
             () = signals.asked() => break,
         }
     }
-    eprintln!("stopping at the next generation …");
+    message!("stopping at the next generation …");
     terminate(&children);
     tokio::select! {
         ending = &mut coordinator => return finished(&run, ending?, &done),

@@ -7,6 +7,7 @@ use crate::play::web::{self, FindPlayer};
 use crate::report::{self, Games, exhibit};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
+use crate::terminal::message;
 use checkers::{PlaySettings, PlayerSpec};
 use coordinator::dashboard::{Offers, PlayTable, serve_store};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -31,7 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let store = arguments.store.open().await?;
     let mut signals = Signals::listen()?;
     let (listener, url) = listen(&arguments.listen).await?;
-    eprintln!("dashboard at {url}; stop with Ctrl-C");
+    message!("dashboard at {url}; stop with Ctrl-C");
     if arguments.open {
         report::open_url(&url)?;
     }

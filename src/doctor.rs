@@ -4,7 +4,7 @@ use crate::coordinator::{self as command, Arguments as CoordinatorArguments};
 use crate::failure::Failure;
 use crate::protection;
 use crate::settings::Settings;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use coordinator::Tls;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -103,7 +103,7 @@ fn print(findings: &[Finding], bad: usize) {
             out!("{:<18} {advice}", "");
         }
     }
-    eprintln!("{}", if bad == 0 { "a coordinator can run here" } else { "a coordinator cannot run here" });
+    message!("{}", if bad == 0 { "a coordinator can run here" } else { "a coordinator cannot run here" });
 }
 
 /// The store: whether it opens, keeps its promises, has the time right, and has room.

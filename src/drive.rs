@@ -11,6 +11,7 @@ use crate::report::{Games, exhibit};
 use crate::run::How;
 use crate::signals::Signals;
 use crate::store_argument::run_id;
+use crate::terminal::message;
 use coordinator::dashboard::serve_cluster;
 use coordinator::{Cluster, Rejection};
 use experiment::file::BudgetKeys;
@@ -149,7 +150,7 @@ impl Drop for Aborting {
 async fn serve_dashboard(cluster: &Cluster, how: &How) -> Result<Option<Aborting>, Failure> {
     let Some(address) = &how.dashboard else { return Ok(None) };
     let (listener, url) = dashboard::listen(address).await?;
-    eprintln!("dashboard at {url}");
+    message!("dashboard at {url}");
     let forever = Box::pin(std::future::pending());
     let served = serve_cluster(listener, cluster.clone(), Some(exhibit(Games::Played)), clock::now, forever);
     Ok(Some(Aborting(tokio::spawn(served))))
@@ -186,11 +187,11 @@ fn announce(status: &v1::RunStatus, how: &How) {
     let done = status.standing.map_or(0, |standing| standing.generation);
     let goal = status.goal.unwrap_or(0);
     match status.kind() {
-        Kind::Sweep => eprintln!("sweep {run}: {goal} cells, {done} done"),
-        Kind::Tournament => eprintln!("tournament {run}: {goal} batches of games, {done} done"),
-        _ if status.state() == State::Finished => eprintln!("run {run} in {folder} is finished already"),
-        Kind::Evolution if done > 0 => eprintln!("run {run} in {folder}: resuming at generation {done}"),
-        _ => eprintln!("run {run} in {folder}"),
+        Kind::Sweep => message!("sweep {run}: {goal} cells, {done} done"),
+        Kind::Tournament => message!("tournament {run}: {goal} batches of games, {done} done"),
+        _ if status.state() == State::Finished => message!("run {run} in {folder} is finished already"),
+        Kind::Evolution if done > 0 => message!("run {run} in {folder}: resuming at generation {done}"),
+        _ => message!("run {run} in {folder}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::short;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use checkers::{BuildStep, Counts, Database, EndgameError, EndgameResult, PieceCounts, Position};
 use clap::Subcommand;
 use experiment::duration;
@@ -158,7 +158,7 @@ impl Progress {
                 bar.tick();
             }
             None if self.printed.elapsed() >= Self::LINE_EVERY => {
-                eprintln!("{line}");
+                message!("{line}");
                 self.printed = Instant::now();
             }
             None => {}

@@ -6,7 +6,7 @@ use crate::look::Source;
 use crate::remote::{self, Remote};
 use crate::run_name;
 use crate::served;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use experiment::document::nearest;
 use run::{Label, LabelChange, LabelError, labels};
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ fn tell_missing(run: &str, change: &LabelChange, labels: &[String]) {
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     for label in change.remove.iter().map(Label::as_str).filter(|label| !labels.contains(label)) {
         let meant = nearest(label, &labels).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        eprintln!("{run} has no label `{label}`{meant}");
+        message!("{run} has no label `{label}`{meant}");
     }
 }
 

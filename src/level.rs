@@ -9,6 +9,7 @@ mod tmx;
 
 use crate::failure::Failure;
 use crate::terminal;
+use crate::terminal::message;
 use clap::{Parser, Subcommand, ValueEnum};
 use experiment::document::explain;
 use lockkey::{AStar, Heuristic, Method, Ties};
@@ -178,7 +179,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     Ok(done.map_or_else(
         |problem| {
-            eprintln!("error: {problem}");
+            message!("error: {problem}");
             problem.exit_code()
         },
         |()| ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
 //! The `atoll` command: arguments, printing and exit codes. Everything else lives in the crates below it.
-#![warn(clippy::print_stdout)] // `terminal::out!` handles a closed pipe.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // `terminal::out!` and `message!` handle a closed pipe.
 
 mod analyse;
 mod backup;
@@ -150,7 +150,7 @@ enum Command {
     Engine(engine::Arguments),
     /// Comment recorded games: what each move lost, and what was better
     Analyse(analyse::Arguments),
-    /// Play checkers against a player in the terminal
+    /// Play checkers against a player, in the terminal or in a browser
     Play(play::Arguments),
     /// Print and solve boards of the number-collecting maze
     Maze(maze::Arguments),

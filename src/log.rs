@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::settings::Settings;
+use crate::terminal::message;
 use std::fmt::{self, Debug, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tracing::level_filters::LevelFilter;
@@ -25,7 +26,7 @@ pub(crate) fn say(what: &str, url: &str) {
     if IS_JSON.load(SeqCst) {
         tracing::info!(url, "{what}");
     } else {
-        eprintln!("{what} {url}");
+        message!("{what} {url}");
     }
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn fail(failure: &Failure) {
     if IS_JSON.load(SeqCst) {
         tracing::error!(target: LAST, reason = %failure, exit_code = failure.exit() as u8, "failed");
     } else {
-        eprintln!("error: {failure}");
+        message!("error: {failure}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::remote::{self, CoordinatorArgument, NO_ANSWER, Remote, SILENCE, Silen
 use crate::run_name;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use coordinator::dashboard::StoreView;
 use proto::v1;
 use proto::v1::run_status::{Kind, State};
@@ -171,7 +171,7 @@ impl Found {
         if let Self::Remote { silence, .. } = self
             && silence.is_worth_a_word()
         {
-            eprintln!("{NO_ANSWER}");
+            message!("{NO_ANSWER}");
         }
     }
 }
@@ -215,12 +215,12 @@ pub(crate) async fn logs(arguments: LogsArguments) -> Result<ExitCode, Failure> 
         if is_quiet && is_over(&state) {
             if state == "stopped" {
                 let run = found.run();
-                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+                message!("no process works on {run}: resume it with `atoll resume {run}`");
             }
             return Ok(ExitCode::SUCCESS);
         }
         if found.is_left() {
-            eprintln!("no process works on {}: nothing will happen until it is resumed", found.run());
+            message!("no process works on {}: nothing will happen until it is resumed", found.run());
             return Ok(ExitCode::SUCCESS);
         }
         tokio::select! {
@@ -262,7 +262,7 @@ pub(crate) async fn workers(arguments: WorkersArguments) -> Result<ExitCode, Fai
         return Ok(ExitCode::SUCCESS);
     }
     if page.workers.is_empty() {
-        eprintln!("no worker has joined; start one with `atoll worker`");
+        message!("no worker has joined; start one with `atoll worker`");
         return Ok(ExitCode::SUCCESS);
     }
     let width = page.workers.iter().map(|worker| worker.name.chars().count()).max().unwrap_or(6).max(6);
@@ -305,9 +305,9 @@ pub(crate) async fn drain(arguments: DrainArguments) -> Result<ExitCode, Failure
     let DrainArguments { worker, coordinator, off } = arguments;
     coordinator.connect().await?.drain(&worker, !off).await?;
     if off {
-        eprintln!("worker {worker} is given work again");
+        message!("worker {worker} is given work again");
     } else {
-        eprintln!("worker {worker} is given no more work, and returns what it holds at the next generation");
+        message!("worker {worker} is given no more work, and returns what it holds at the next generation");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -367,7 +367,7 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
     let mut signals = Signals::listen()?;
     let mut progress: Option<Progress> = None;
     if has_screen(json) && !watch_on_screen(&mut Found::local(store, run), &mut signals).await? {
-        eprintln!("stopped watching; the run continues: `atoll watch {run}`");
+        message!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     }
     loop {
@@ -381,13 +381,13 @@ pub(crate) async fn watch(store: &Store, run: &RunId, json: bool) -> Result<Exit
             shown.clear();
             remote::print_ended(&status, &row.state, json);
             if is_left || row.state == "stopped" {
-                eprintln!("no process works on {run}: resume it with `atoll resume {run}`");
+                message!("no process works on {run}: resume it with `atoll resume {run}`");
             }
             return Ok(if row.state == "finished" { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         tokio::select! {
             () = signals.asked() => {
-                eprintln!("stopped watching; the run continues: `atoll watch {run}`");
+                message!("stopped watching; the run continues: `atoll watch {run}`");
                 return Ok(ExitCode::from(signals.exit_code()));
             }
             () = tokio::time::sleep(AGAIN) => {}

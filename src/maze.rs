@@ -1,6 +1,6 @@
 //! `atoll maze`: boards of the number-collecting maze printed and solved.
 
-use crate::terminal::{out, write_out};
+use crate::terminal::{message, out, write_out};
 use archipelago::solo;
 use bench::process_cpu_seconds;
 use evolution::epoch::ChampionView;
@@ -222,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", failure.message);
+            message!("error: {}", failure.message);
             ExitCode::from(failure.code)
         }
     }

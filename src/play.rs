@@ -8,7 +8,7 @@ use crate::dashboard;
 use crate::failure::Failure;
 use crate::player::PlayerArguments;
 use crate::signals::Signals;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use board::Board;
 use checkers::{
     DrawReason, DrawRules, Game, Limits, MAX_DEPTH, Move, MoveError, Outcome, PdnGame, Player, PlayerSpec,
@@ -92,7 +92,7 @@ async fn serve(arguments: Arguments) -> Result<ExitCode, Failure> {
     let (listener, url) = dashboard::listen(&arguments.listen).await?;
     let name = arguments.player.player.clone();
     let url = format!("{url}play");
-    eprintln!("board at {url}; stop with Ctrl-C");
+    message!("board at {url}; stop with Ctrl-C");
     if arguments.open {
         crate::report::open_url(&url)?;
     }

@@ -1,5 +1,6 @@
 //! Progress on the screen: one line that changes on a terminal, plain lines elsewhere.
 
+use crate::terminal::message;
 use evolution::epoch::Standing;
 use experiment::duration;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -87,9 +88,9 @@ impl Progress {
         let line = self.line(&first, &reached, standing.as_ref(), self.start.elapsed());
         if let Some(bar) = &self.bar {
             bar.set_position(reached.done);
-            bar.set_message(line);
+            bar.set_message(fitting(&line, columns()));
         } else {
-            eprintln!("{line}");
+            message!("{line}");
             self.printed = Instant::now();
         }
     }
@@ -112,7 +113,7 @@ impl Progress {
         }
         let rate = now.evaluations.saturating_sub(first.evaluations) as f64 / passed.as_secs_f64().max(1e-3);
         let eta = self.eta(first, now, passed);
-        // Soon on the line: a narrow terminal cuts its end off.
+        // Soon on the line: a narrow terminal has no room for its end.
         let eta = eta.map_or(String::new(), |eta| format!(", {} left", duration::show(eta)));
         let best = number(standing.map_or(f64::NAN, |standing| standing.best));
         match self.kind {
@@ -142,7 +143,7 @@ impl Progress {
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => message!("{text}"),
         }
     }
 
@@ -172,7 +173,7 @@ impl Counter {
         let (done, start) = (AtomicU64::new(0), Instant::now());
         let counter = Self { bar, what, all, done, start, printed: Mutex::new(start) };
         if let Some(bar) = &counter.bar {
-            bar.set_message(counter.line(0));
+            bar.set_message(fitting(&counter.line(0), columns()));
         }
         counter
     }
@@ -181,13 +182,13 @@ impl Counter {
     pub(crate) fn add(&self, count: u64) {
         let done = self.done.fetch_add(count, Ordering::Relaxed) + count;
         if let Some(bar) = &self.bar {
-            bar.set_message(self.line(done));
+            bar.set_message(fitting(&self.line(done), columns()));
             bar.set_position(done);
             return;
         }
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         if printed.elapsed() >= LINE_EVERY {
-            eprintln!("{}", self.line(done));
+            message!("{}", self.line(done));
             *printed = Instant::now();
         }
     }
@@ -214,12 +215,32 @@ fn budget(status: &v1::RunStatus) -> (Option<u64>, (Option<u64>, Option<Duration
     (status.goal, (status.goal_evaluations, time))
 }
 
+/// Columns of the bar, and of a terminal that has room for it.
+const BAR: usize = 24;
+const ROOMY: usize = 80;
+
 fn bar(generations: Option<u64>) -> ProgressBar {
     let (bar, template) = match generations {
-        Some(all) => (ProgressBar::new(all), "{bar:24.cyan} {wide_msg}"),
-        None => (ProgressBar::new_spinner(), "{spinner} {wide_msg}"),
+        Some(all) if columns() < ROOMY => (ProgressBar::new(all), "{wide_msg}".to_owned()),
+        Some(all) => (ProgressBar::new(all), format!("{{bar:{BAR}.cyan}} {{wide_msg}}")),
+        None => (ProgressBar::new_spinner(), "{spinner} {wide_msg}".to_owned()),
     };
-    bar.with_style(ProgressStyle::with_template(template).expect("the template is a constant"))
+    bar.with_style(ProgressStyle::with_template(&template).expect("the template is a constant"))
+}
+
+/// Columns of the terminal, as far as it has a size.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr())
+        .map_or(ROOMY, |(terminal_size::Width(columns), _)| columns.into())
+}
+
+/// As many parts of a line as fit on a terminal. A part that was cut would show another number.
+fn fitting(line: &str, columns: usize) -> String {
+    let room = if columns < ROOMY { columns } else { columns - BAR - 1 };
+    let ends = line.match_indices(", ").map(|(end, _)| end).chain([line.len()]);
+    let fits = |end: &usize| line[..*end].chars().count() <= room;
+    let end = ends.clone().filter(fits).last().or_else(|| ends.clone().next());
+    line[..end.unwrap_or(line.len())].to_owned()
 }
 
 /// A count of things, in singular or plural.
@@ -284,6 +305,19 @@ mod tests {
         assert!(line(&progress).starts_with("generation 50/300, 25.0s left"), "{}", line(&progress));
         progress.show(&status(None, Some(60_000)));
         assert!(line(&progress).starts_with("generation 50, 50.0s left"), "{}", line(&progress));
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_fewer_parts_of_a_line_and_none_cut() {
+        let line = "generation 2/1000, 2m 54s left, best 15, 576 evaluations/s, 4 islands";
+        assert_eq!(fitting(line, 120), line);
+        assert_eq!(fitting(line, 80), "generation 2/1000, 2m 54s left, best 15");
+        assert_eq!(fitting(line, 79), line, "without the bar there is more room");
+        assert_eq!(fitting(line, 40), "generation 2/1000, 2m 54s left, best 15");
+        assert_eq!(fitting(line, 39), "generation 2/1000, 2m 54s left, best 15");
+        assert_eq!(fitting(line, 30), "generation 2/1000, 2m 54s left");
+        assert_eq!(fitting(line, 17), "generation 2/1000");
+        assert_eq!(fitting(line, 0), "generation 2/1000");
     }
 
     #[test]

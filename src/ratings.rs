@@ -8,7 +8,7 @@ use crate::remote::{self, Remote, SILENCE};
 use crate::run::How;
 use crate::run_name;
 use crate::signals::Signals;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use crate::tournament::{self, Outcome, PlayedTournament};
 use ::tournament::Rating;
 use evolution::epoch::ChampionView;
@@ -91,7 +91,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let driven = drive::here(&store, wish, &arguments.how, &mut signals).await?;
     if driven.ending == Ending::Stopped {
-        eprintln!("stopped; all completed work is kept: resume with the same command");
+        message!("stopped; all completed work is kept: resume with the same command");
         return Ok(ExitCode::from(signals.exit_code()));
     }
     let played = PlayedTournament::read(&store, &driven.run).await?;
@@ -115,7 +115,7 @@ async fn run_there(url: &str, arguments: &Arguments) -> Result<ExitCode, Failure
     let status = tokio::select! {
         status = remote.watch(games.as_str(), SILENCE) => status?,
         () = signals.asked() => {
-            eprintln!("stopped waiting; the games continue: run the same command again");
+            message!("stopped waiting; the games continue: run the same command again");
             return Ok(ExitCode::from(signals.exit_code()));
         }
     };

@@ -8,7 +8,7 @@ use crate::protection::Credentials;
 use crate::runs::{LabelColumn, Reached, has_labels};
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use crate::tournament;
 use crate::{look, run_name};
 use evolution::epoch::Standing;
@@ -369,7 +369,7 @@ impl Remote {
                         return Err(self.given_up(patience));
                     }
                     if silence.is_worth_a_word() {
-                        progress.map_or_else(|| eprintln!("{NO_ANSWER}"), |progress| progress.say(NO_ANSWER));
+                        progress.map_or_else(|| message!("{NO_ANSWER}"), |progress| progress.say(NO_ANSWER));
                     }
                     tokio::time::sleep(AGAIN).await;
                     self.ask_next();
@@ -469,21 +469,37 @@ pub(crate) async fn submit(arguments: SubmitArguments) -> Result<ExitCode, Failu
     let is_paused = remote.look(&run).await.is_ok_and(|status| status.state() == State::Paused);
     let paused = is_paused.then(|| format!("it is paused: `atoll pause {run} --off` continues it"));
     if arguments.wait {
-        eprintln!("run {run} at {}", remote.url);
+        message!("run {run} at {}", remote.url);
         if let Some(paused) = paused {
-            eprintln!("{paused}");
+            message!("{paused}");
         }
         let patience = arguments.give_up_after;
-        return follow(&mut remote, &run, patience, arguments.json, Signals::listen()?).await;
+        let signals = Signals::listen()?;
+        let exit = follow(&mut remote, &run, patience, arguments.json, signals).await?;
+        let ended = remote.look(&run).await.ok().filter(|status| status.state() == State::Finished);
+        if let Some(status) = ended.filter(|_| !arguments.json) {
+            advise(&run, &remote.url, status.kind() == Kind::Evolution);
+        }
+        return Ok(exit);
     }
     if arguments.json {
         out!("{}", serde_json::json!({ "run": run }));
     } else {
         out!("{run}");
         let next = paused.unwrap_or_else(|| format!("watch it with `atoll watch {run}`"));
-        eprintln!("submitted; {next}");
+        message!("submitted; {next}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do with a run of a coordinator that is finished. Reports read the store, which this command does not know.
+fn advise(run: &str, url: &str, has_champions: bool) {
+    out!("next:");
+    out!("  list the runs of this coordinator         atoll runs --coordinator {url}");
+    if has_champions {
+        out!("  champions and statistics as JSON and CSV  atoll export {run} --coordinator {url}");
+    }
+    out!("  open the report, where the store is       atoll report {run} --store PLACE");
 }
 
 pub(crate) async fn watch(arguments: WatchArguments) -> Result<ExitCode, Failure> {
@@ -520,7 +536,7 @@ async fn watch_remote(
     if look::has_screen(json) {
         let shown = Remote::connect(url, credentials).await?;
         if !look::watch_remote(shown, run, patience, &mut signals).await? {
-            eprintln!("stopped watching; the run continues: `atoll watch {run}`");
+            message!("stopped watching; the run continues: `atoll watch {run}`");
             return Ok(ExitCode::from(signals.exit_code()));
         }
     }
@@ -570,7 +586,7 @@ async fn follow(
         () = signals.asked() => None,
     };
     let Some(status) = watched else {
-        eprintln!("stopped watching; the run continues: `atoll watch {run}`");
+        message!("stopped watching; the run continues: `atoll watch {run}`");
         return Ok(ExitCode::from(signals.exit_code()));
     };
     print_ended(&status, state_word(status.state()), json);
@@ -653,7 +669,7 @@ pub(crate) async fn pause(arguments: PauseArguments) -> Result<ExitCode, Failure
     let (run, off) = (remote.find(&arguments.run).await?, arguments.off);
     let request = v1::PauseRequest { run: run.clone(), paused: !off };
     remote.client.pause(request).await.map_err(|status| remote.failure(&status))?;
-    eprintln!("{} {run}", if off { "resumed" } else { "paused" });
+    message!("{} {run}", if off { "resumed" } else { "paused" });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -662,7 +678,7 @@ pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failu
     let run = remote.find(&arguments.run).await?;
     let request = v1::CancelRequest { run: run.clone() };
     remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
-    eprintln!("cancelled {run}; submit it again to continue it");
+    message!("cancelled {run}; submit it again to continue it");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -681,7 +697,7 @@ pub(crate) async fn extend(
     if json {
         out!("{}", serde_json::json!({ "run": run }));
     }
-    eprintln!("extended {run}; watch it with `atoll watch {run} --coordinator {url}`");
+    message!("extended {run}; watch it with `atoll watch {run} --coordinator {url}`");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -727,7 +743,7 @@ pub(crate) async fn runs(
         // A run without a digest may have a reason.
         let digest = digest(status).map_or_else(|| plain(&status.reason), |digest| digest[..12].to_owned());
         let (run, state, priority) = (&status.run, state_word(status.state()), status.priority);
-        let (disk, labels) = (disk.map_or("-".to_owned(), bytes), column.cell(&status.labels));
+        let (disk, labels) = (disk.map_or("–".to_owned(), bytes), column.cell(&status.labels));
         out!(
             "{run:<width$}  {kind:<10}  {state:<9} {priority:>8}  {done:>18}  {best:>14}  {disk:>8}{labels}  {digest}"
         );

@@ -6,7 +6,7 @@ use crate::repair::asks_and_hears_yes;
 use crate::run::opening;
 use crate::run_name;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use run::removal::{self, Removal, Removed};
 use run::{Lock, RunError, RunId};
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ pub(crate) async fn rm(arguments: RmArguments) -> Result<ExitCode, Failure> {
     let removal = Removal::plan(&store, &runs, opening.now).await?;
     if !arguments.json {
         for run in &removal.runs {
-            eprintln!("{}: {} objects, {}", run.run, run.objects, bytes(run.bytes));
+            message!("{}: {} objects, {}", run.run, run.objects, bytes(run.bytes));
         }
     }
     let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
@@ -66,7 +66,7 @@ pub(crate) async fn rm(arguments: RmArguments) -> Result<ExitCode, Failure> {
         if arguments.json {
             out!("{}", object(&Removed::default()));
         }
-        eprintln!("nothing was removed; `--yes` removes without asking");
+        message!("nothing was removed; `--yes` removes without asking");
         return Ok(ExitCode::FAILURE);
     }
     // A coordinator may have started while the question was asked.
@@ -90,7 +90,7 @@ pub(crate) async fn gc(arguments: GcArguments) -> Result<ExitCode, Failure> {
         all.objects += removed.objects;
     }
     if all == Removed::default() && !arguments.json {
-        eprintln!("nothing to remove: no removal was interrupted");
+        message!("nothing to remove: no removal was interrupted");
         return Ok(ExitCode::SUCCESS);
     }
     show(&all, arguments.json);
@@ -135,7 +135,7 @@ fn object(removed: &Removed) -> serde_json::Value {
 
 fn show(removed: &Removed, json: bool) {
     for run in &removed.changed {
-        eprintln!(
+        message!(
             "{run}: it changed after its removal was recorded, so it was kept; remove it with `atoll rm {run}`"
         );
     }

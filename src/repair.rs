@@ -5,7 +5,7 @@ use crate::run::opening;
 use crate::run_name;
 use crate::served;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out, write_message};
 use run::{Repair, RunError, RunId};
 use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
@@ -55,11 +55,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
         out!("{found}");
     } else if is_agreed && std::iter::once(&repair).chain(&parts).any(Repair::drops_results) {
-        eprintln!("repaired; resume it with `atoll resume {run}{}`", arguments.store.flag());
+        message!("repaired; resume it with `atoll resume {run}{}`", arguments.store.flag());
     } else if is_agreed {
-        eprintln!("repaired; no result was affected");
+        message!("repaired; no result was affected");
     } else if is_needed {
-        eprintln!("nothing was changed; repair it with `atoll repair {run} --yes{}`", arguments.store.flag());
+        message!("nothing was changed; repair it with `atoll repair {run} --yes{}`", arguments.store.flag());
     }
     Ok(if is_needed && !is_agreed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -137,7 +137,7 @@ pub(crate) fn asks_and_hears_yes(question: &str) -> Result<bool, Failure> {
     if !stdin().is_terminal() {
         return Ok(false);
     }
-    eprint!("{question}");
+    write_message(format_args!("{question}"));
     let mut answer = String::new();
     let read = stdin().read_line(&mut answer);
     read.map_err(|error| Failure::Other(format!("cannot read the answer: {error}")))?;

@@ -16,7 +16,7 @@ use crate::signals::Signals;
 use crate::sources::{self, Present};
 use crate::store_argument::StoreArgument;
 use crate::summary;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use crate::tournament::PlayedTournament;
 use archipelago::cell::CellPlan;
 use report::run::{Run, Strengths};
@@ -101,7 +101,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         if is_first {
-            eprintln!("watching; stop with Ctrl-C");
+            message!("watching; stop with Ctrl-C");
             is_first = false;
         }
         tokio::select! {

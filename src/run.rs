@@ -7,13 +7,15 @@ use crate::protection::Credentials;
 use crate::run_name;
 use crate::signals::Signals;
 use crate::store_argument::StoreArgument;
+use crate::terminal::message;
 use crate::{cells, cluster, remote, served, study, summary, sweep, tournament};
-use experiment::Plan;
+use experiment::document::ReadError;
 use experiment::file::BudgetKeys;
+use experiment::{LoadError, Plan};
 use proto::v1::SubmitRequest;
 use run::players::PlayerFiles;
 use run::{FinishedRun, Label, LabelChange, Opening, Owner, Recorded, RunId, Status, StoredRun};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::{Nonce, Store};
 use worker::Pool;
@@ -113,8 +115,13 @@ pub(crate) struct ExtendArguments {
 }
 
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
-    let plan = experiment::load(&arguments.file, arguments.seed)?;
     let how = &arguments.how;
+    let plan = match experiment::load(&arguments.file, arguments.seed) {
+        Err(LoadError::Read(missing @ ReadError::Missing { .. })) => {
+            return Err(with_run_of_that_name(missing, &arguments.file, &how.store).await);
+        }
+        plan => plan?,
+    };
     let store = how.store.create().await?;
     let (plan, files) = tournament::look_up_plan(plan, how).await?;
     let mut signals = Signals::listen()?;
@@ -136,8 +143,22 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     if let Some(driven) = driven {
         return conclude(&store, plan, &driven, how, &signals).await;
     }
-    eprintln!("stopped; all completed work is kept: resume with the same command");
+    message!("stopped; all completed work is kept: resume with the same command");
     Ok(ExitCode::from(signals.exit_code()))
+}
+
+/// The failure to read a file that is missing: perhaps a run was named, which is resumed by another command.
+async fn with_run_of_that_name(missing: ReadError, file: &Path, place: &StoreArgument) -> Failure {
+    let id = file.to_str().and_then(|name| RunId::new(name).ok());
+    if let (Some(id), Ok(store)) = (id, place.open().await)
+        && run::stored::is_run(&store, &id).await.unwrap_or(false)
+    {
+        let flag = place.flag();
+        return Failure::Config(format!(
+            "{missing}; resume the run of this name with `atoll resume {id}{flag}`"
+        ));
+    }
+    LoadError::Read(missing).into()
 }
 
 /// What a coordinator is asked for. Who plays in a tournament has been looked up.
@@ -176,7 +197,8 @@ pub(crate) async fn extend(arguments: ExtendArguments) -> Result<ExitCode, Failu
         wall_time: wall_time.clone(),
     };
     if budget == BudgetKeys::default() {
-        let message = "expected a longer budget, such as `--generations 2000`, found none";
+        let message = "expected a new budget, found none: give at least one of `--generations`, `--evaluations`, \
+                       `--target-fitness`, `--stagnation` and `--wall-time`";
         return Err(Failure::Usage(message.to_owned()));
     }
     if let Some(url) = remote::chosen(arguments.coordinator.as_ref(), &arguments.how.store) {
@@ -208,7 +230,7 @@ async fn conclude(
 ) -> Result<ExitCode, Failure> {
     let (run, flag) = (&driven.run, how.store.flag());
     if driven.ending == Ending::Stopped {
-        eprintln!(
+        message!(
             "stopped; all completed work is kept: resume with `atoll resume {run}{flag}` or the same command"
         );
         return Ok(ExitCode::from(signals.exit_code()));
@@ -217,7 +239,7 @@ async fn conclude(
         Plan::Single(experiment) => {
             let finished = FinishedRun::read(store, run).await?;
             if finished.experiment.file() != experiment.file() {
-                eprintln!("the run keeps the checkpoint and retention settings it was started with");
+                message!("the run keeps the checkpoint and retention settings it was started with");
             }
             summary::print(&finished, driven, how)?;
             Ok(ExitCode::SUCCESS)

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::protection::Credentials;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use crate::tournament::Outcome;
 use crate::{remote, summary};
 use archipelago::CellProgress;
@@ -102,10 +102,10 @@ impl Reached {
             Self::Evolution { generations, best } => [format!("generation {generations}"), number(*best)],
             Self::Sweep { cells, goal, best } => [format!("{cells}/{goal} cells"), number(*best)],
             Self::Tournament { games, strongest } => {
-                let strongest = strongest.as_deref().unwrap_or("-");
+                let strongest = strongest.as_deref().unwrap_or("–");
                 [format!("{games} games"), shortened(strongest, WIDTH - 1)]
             }
-            Self::Study { parts, goal } => [format!("{parts}/{goal} parts"), "-".to_owned()],
+            Self::Study { parts, goal } => [format!("{parts}/{goal} parts"), "–".to_owned()],
         }
     }
 
@@ -156,11 +156,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() && !arguments.labels.is_empty() {
-        eprintln!("no run in {} has these labels", arguments.store.folder().display());
+        message!("no run in {} has these labels", arguments.store.folder().display());
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
-        eprintln!("no runs in {}; start one with `atoll run FILE`", arguments.store.folder().display());
+        message!("no runs in {}; start one with `atoll run FILE`", arguments.store.folder().display());
         return Ok(ExitCode::SUCCESS);
     }
     let width = rows.iter().map(|row| row.run.len()).max().unwrap_or(3).max(3);
@@ -179,7 +179,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for row in rows {
         let digest = row.digest.as_deref().map_or("", |digest| &digest[..12]);
         let (Row { run, kind, state, .. }, [reached, best]) = (&row, row.reached.columns());
-        let created = row.created.map_or("-".to_owned(), clock::show);
+        let created = row.created.map_or("–".to_owned(), clock::show);
         let (disk, labels) = (bytes(row.disk), column.cell(&row.labels));
         out!(
             "{run:<width$}  {kind:<10}  {state:<9} {reached:>18}  {best:>WIDTH$}  {created:<19}  {disk:>8}{labels}  {digest}"
@@ -193,7 +193,7 @@ async fn labels(store: &Store, run: &RunId) -> Vec<String> {
     match run::labels::read(store, run).await {
         Ok(labels) => labels.to_strings(),
         Err(error) => {
-            eprintln!("{run}: labels: {error}");
+            message!("{run}: labels: {error}");
             vec![]
         }
     }
@@ -205,11 +205,11 @@ async fn row(store: &Store, run: &RunId) -> Row {
     match read_row(store, run).await {
         Ok(row) => Row { disk, ..row },
         Err(error) => {
-            eprintln!("{run}: {error}");
+            message!("{run}: {error}");
             let (run, state) = (run.to_string(), "damaged".to_owned());
             Row {
                 run,
-                kind: "-",
+                kind: "–",
                 state,
                 reached: Reached::NOTHING,
                 created: None,
@@ -252,7 +252,7 @@ fn created(recorded: &Recorded) -> Option<u64> {
 /// Says what is wrong with a run.
 fn tell(run: &RunId, damage: &[Damage]) {
     for damage in damage {
-        eprintln!("{run}: {damage}");
+        message!("{run}: {damage}");
     }
 }
 

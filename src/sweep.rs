@@ -5,7 +5,7 @@ use crate::export::save_all;
 use crate::failure::Failure;
 use crate::maze_study;
 use crate::run::How;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use archipelago::cell::{CellPlan, Evolved};
 use evolution::digest::Digest;
 use experiment::file::SweepReport;
@@ -53,7 +53,7 @@ fn report(run: &RunId, plan: &Sweep, results: &[Evolved], how: &How) -> Result<O
     let files = how.pool()?.install(|| maze_study::files(plan, results));
     let folder = PathBuf::from(format!("{run}-report"));
     save_all(&folder, &files)?;
-    eprintln!("tables and plot are in {}", folder.display());
+    message!("tables and plot are in {}", folder.display());
     Ok(files.into_iter().next().map(|(_, tables)| tables))
 }
 

@@ -1,7 +1,7 @@
-//! What the command says on stdout.
+//! What the command prints: results on stdout, messages for people on stderr.
 
 use std::fmt::Arguments;
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{ErrorKind, Write, stderr, stdout};
 
 /// What a shell reports of a program that wrote to a closed pipe.
 const BROKEN_PIPE: i32 = 128 + 13;
@@ -23,13 +23,27 @@ macro_rules! write_out {
 }
 pub(crate) use write_out;
 
+/// Prints a line on stderr. If that is closed (`atoll run FILE 2>&1 | head`) or on a full disk, the command continues: its work
+/// is worth more than its messages.
+macro_rules! message {
+    ($($text:tt)*) => {
+        $crate::terminal::write_message(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
+pub(crate) use message;
+
+pub(crate) fn write_message(text: Arguments<'_>) {
+    // One call for each line, so that lines of several processes in one log stay whole.
+    let _ = stderr().write_all(text.to_string().as_bytes());
+}
+
 pub(crate) fn write(text: Arguments<'_>) {
     let mut stdout = stdout().lock();
     match stdout.write_fmt(text).and_then(|()| stdout.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(BROKEN_PIPE),
         Err(error) => {
-            eprintln!("error: cannot write to stdout: {error}");
+            message!("error: cannot write to stdout: {error}");
             std::process::exit(1);
         }
     }

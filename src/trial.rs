@@ -3,12 +3,14 @@
 use archipelago::solo;
 use evolution::activity::Activity;
 use experiment::file::BudgetKeys;
-use experiment::{Estimate, Experiment, Sweep};
+use experiment::tournament::PlayerKeys;
+use experiment::{Estimate, Experiment, Sweep, Tournament};
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use tournament::Schedule;
 
 /// A trial of this length says enough.
 const ENOUGH: Duration = Duration::from_millis(150);
@@ -122,6 +124,44 @@ impl Trials {
             .zip(&measured)
             .map(|(part, found)| with_time(part, threads, each(part, *found)))
             .collect()
+    }
+
+    /// The estimate of a tournament with the time that this machine needs for some of its games. Players that are not known
+    /// yet, build a database first or think for minutes are not tried.
+    pub(crate) fn calibrated_games(&self, games: &Tournament, threads: usize) -> Estimate {
+        let estimate = games.estimate(threads);
+        let needs_more = |player: &PlayerKeys| player.endgame.is_some() || player.engine.is_some();
+        let is_special = games.keys().milliseconds.is_some() || games.keys().adjudicate > 0;
+        let pair = games.batch_time() / Schedule::BATCH as u32;
+        if is_special || pair > LONGEST / 4 || games.players().iter().any(needs_more) {
+            return estimate;
+        }
+        let Ok(contestants) = games.contestants::<Vec<u8>>(&BTreeMap::new(), &BTreeMap::new()) else {
+            return estimate;
+        };
+        let schedule = games.schedule();
+        let every = schedule.pairings().len().div_ceil(MOST_TRIALS).max(1);
+        // Seconds of a pair, of each pairing that was tried: some take many times as long as others.
+        let mut each = vec![];
+        let tried = (0..schedule.pairings().len()).step_by(every);
+        for (pairing, left) in tried.zip((1..=MOST_TRIALS as u32).rev()) {
+            let (start, before) = (Instant::now(), thread_time());
+            let deadline = start + self.left() / left;
+            let duel = games.duel(pairing, &contestants);
+            let mut runner = duel.runner();
+            let due = schedule.pairs().iter().take(Schedule::BATCH).take_while(|_| Instant::now() < deadline);
+            let played = due.map(|pair| duel.pair(&mut runner, *pair)).count();
+            if played > 0 {
+                each.push(thread_time().saturating_sub(before).as_secs_f64() / played as f64);
+            }
+            self.spent.set(self.spent.get() + start.elapsed());
+        }
+        if each.is_empty() {
+            return estimate;
+        }
+        let mean = each.iter().sum::<f64>() / each.len() as f64;
+        let all = mean * schedule.games() as f64 / 2.0 / threads.max(1) as f64;
+        Estimate { time: Some(Duration::try_from_secs_f64(all).unwrap_or(Duration::MAX)), ..estimate }
     }
 
     fn left(&self) -> Duration {
@@ -260,6 +300,32 @@ mod tests {
                 "{problem}: {expected} s expected, {found} s found"
             );
         }
+    }
+
+    #[test]
+    fn an_estimate_of_games_is_right_within_a_factor_of_two() {
+        let text = "name = \"games\"\n[tournament]\nopenings = 20\ndepth = 2\n\
+                    [[tournament.players]]\nname = \"deep\"\nplayer = \"material\"\ndepth = 3\n\
+                    [[tournament.players]]\nname = \"flat\"\nplayer = \"material\"\n\
+                    [[tournament.players]]\nname = \"random\"\nplayer = \"random\"\n";
+        let Plan::Tournament(games) = experiment::parse("trial.toml", text, None).unwrap() else {
+            panic!("expected a tournament")
+        };
+        let trials = Trials::within(Duration::from_mins(1));
+        let expected = trials.calibrated_games(&games, 1).time.unwrap().as_secs_f64();
+        let contestants = games.contestants::<Vec<u8>>(&BTreeMap::new(), &BTreeMap::new()).unwrap();
+        let start = thread_time();
+        for pairing in 0..games.schedule().pairings().len() {
+            let duel = games.duel(pairing, &contestants);
+            let mut runner = duel.runner();
+            for pair in games.schedule().pairs() {
+                duel.pair(&mut runner, *pair);
+            }
+        }
+        let found = thread_time().saturating_sub(start).as_secs_f64();
+        assert!((0.5..2.0).contains(&(expected / found)), "{expected} s expected, {found} s found");
+        let untried = Trials::none().calibrated_games(&games, 1).time;
+        assert_eq!(untried, games.estimate(1).time, "without a trial nothing is played");
     }
 
     /// Boards that are all played the same number of times, whatever they are.

@@ -11,6 +11,7 @@ mod pages;
 use super::{Bench, Figure};
 use crate::failure::Failure;
 use crate::run::opening;
+use crate::terminal::message;
 use coordinator::{ConnectionLimits, CoordinatorSettings, First, opened};
 use evolution::codec;
 use evolution::epoch::{self, EpochOutcome, EpochTask, Evolver};
@@ -145,9 +146,9 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
     let listener =
         TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
     let address = listener.local_addr().map_err(|error| Failure::Other(error.to_string()))?;
-    eprintln!("coordinator at http://{address}");
+    message!("coordinator at http://{address}");
     let http = TcpListener::bind("127.0.0.1:0").await.map_err(|error| Failure::Other(error.to_string()))?;
-    eprintln!("{}", http.local_addr().map_err(|error| Failure::Other(error.to_string()))?);
+    message!("{}", http.local_addr().map_err(|error| Failure::Other(error.to_string()))?);
     let store = Store::local(store).await?;
     let store = if *latency == 0 { store } else { store.delayed(Duration::from_millis(*latency)) };
     let file = plan.display().to_string();
@@ -254,7 +255,7 @@ fn start(load: Load, folder: &Path) -> (Child, String, String) {
     let mut lines = BufReader::new(coordinator.stderr.take().expect("it was piped")).lines();
     let mut said = || lines.next().and_then(Result::ok).expect("a coordinator says where it is");
     let (line, http) = (said(), said());
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("{line}")));
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| message!("{line}")));
     let url = line.strip_prefix("coordinator at ").expect("a coordinator says where it is");
     (coordinator, url.to_owned(), http)
 }
@@ -323,7 +324,7 @@ async fn all_work(load: Load, (url, http): (&str, &str), coordinator: u32) -> Ta
         all.reason = all.reason.or(tally.reason);
     }
     if let Some(reason) = &all.reason {
-        eprintln!("a call failed: {reason}");
+        message!("a call failed: {reason}");
     }
     all
 }

@@ -7,7 +7,7 @@ use crate::contender;
 use crate::failure::Failure;
 use crate::progress::Counter;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use ::bench::thread_cpu_seconds;
 use checkers::{DrawRules, Game, Limits, MAX_DEPTH, PlayerSpec, sample_positions};
 use clap::ValueEnum;
@@ -223,7 +223,7 @@ fn calibrate(arguments: &Arguments) -> Result<ExitCode, Failure> {
                     [one.player().map_err(failed)?, other.player().map_err(failed)?].map(Into::into);
                 let duel = Match { players, rules: DrawRules::default(), limits: None, seed: arguments.seed };
                 let tally = duel.play(&deck_pairs(arguments.pairs as usize, arguments.seed));
-                eprintln!("{} against {}: {:.3}", one.name(), other.name(), tally.score());
+                message!("{} against {}: {:.3}", one.name(), other.name(), tally.score());
                 table.add([at, place], &tally);
             }
         }

@@ -5,7 +5,7 @@ use super::{Form, Level, Playing};
 use crate::failure::Failure;
 use crate::sources;
 use crate::store_argument::StoreArgument;
-use crate::terminal::out;
+use crate::terminal::{message, out};
 use lockkey::Method;
 use match3::{Game, Player};
 use problems::{LockKey, Match3, ProblemSpec};
@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         out!("{:<32} target {:<12} {}", rung.name, rung.target.to_string(), rung.summary());
     }
     for message in unfinished {
-        eprintln!("note: {message}");
+        message!("note: {message}");
     }
     out!("{}", arguments.to.join("index.html").display());
     Ok(ExitCode::SUCCESS)
@@ -98,8 +98,10 @@ impl Maker {
                 Ok(Self::Match3(spec.clone(), Box::new(game)))
             }
             _ => {
-                let message = "expected a run of the problem `lock-key` or `match3`, found another";
-                Err(Failure::Usage(message.to_owned()))
+                let found = run::history::word(&serde_json::json!(problem));
+                let message =
+                    format!("expected a run of the problem `lock-key` or `match3`, found `{found}`");
+                Err(Failure::Usage(message))
             }
         }
     }

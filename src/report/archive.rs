@@ -3,7 +3,7 @@
 use evolution::algorithm::{Algorithm, MapElites};
 use evolution::problem::Axis;
 use report::chart::{Grid, NOTHING, level, levels};
-use report::text::{count, number};
+use report::text::{count, number, rounded};
 use report::{Block, Figure, Section, Table};
 use run::reader::Reader;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub(super) async fn section(reader: &mut Reader) -> Option<Section> {
             name,
             count(archive.len() as u64),
             format!("{coverage:.1} %"),
-            number(score),
+            rounded(score, 4),
             number(best),
         ]);
     };
@@ -102,6 +102,10 @@ fn map(own: &MapElites, axes: &[Axis], elites: &Elites) -> Option<Block> {
         description: &format!("{} of {} cells are filled.", elites.len(), own.cells()),
         across: (name(1), (0, columns as u64)),
         down: name(0),
+        edges: axes
+            .first()
+            .zip(axes.get(1))
+            .map(|(down, across)| [edges(across, columns, wide), edges(down, rows, tall)]),
         kinds: levels(low, high),
         cells: cells.collect(),
     };
@@ -114,6 +118,13 @@ fn map(own: &MapElites, axes: &[Axis], elites: &Elites) -> Option<Block> {
         span(1)
     );
     Some(Block::Figure(Figure { picture: grid.draw(), caption, numbers: None }))
+}
+
+/// The values at the outer edges of bins, of which so many are drawn together.
+fn edges(axis: &Axis, bins: usize, together: usize) -> (f64, f64) {
+    let (low, high) = (f64::from(axis.low), f64::from(axis.high));
+    let drawn = bins.div_ceil(together) * together;
+    (low, low + (high - low) * drawn as f64 / bins as f64)
 }
 
 #[cfg(test)]
@@ -132,5 +143,7 @@ mod tests {
         };
         assert!(figure.picture.svg.contains("2 of 6 cells are filled"), "{}", figure.picture.svg);
         assert!(figure.caption.contains("a from 0 to 1"), "{}", figure.caption);
+        // The axes name values, not bins.
+        assert!(figure.picture.svg.contains(">0.4</text>"), "{}", figure.picture.svg);
     }
 }

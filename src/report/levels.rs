@@ -60,10 +60,14 @@ fn lead(levels: &[ladder::Best]) -> String {
     let miss = |level: &ladder::Best| (level.measure - level.target).abs();
     let worst = levels.iter().max_by(|one, other| miss(one).total_cmp(&miss(other)));
     let count = if levels.len() == 1 { "1 level".to_owned() } else { format!("{} levels", levels.len()) };
-    worst.map_or(count.clone(), |worst| {
-        let (target, reached) = (number(worst.target), reached(worst));
-        format!("{count} found; the one farthest from its target {target} reaches {reached}.")
-    })
+    match worst {
+        Some(worst) if miss(worst) > 0.0 => {
+            let (target, reached) = (number(worst.target), reached(worst));
+            format!("{count} found; the one farthest from its target {target} reaches {reached}.")
+        }
+        Some(_) if levels.len() == 1 => format!("{count} found, exactly at its target."),
+        _ => format!("{count} found, all exactly at their targets."),
+    }
 }
 
 /// What a level reaches, with its standard error where that is an estimate.

@@ -45,7 +45,8 @@ pub(super) fn blocks(spec: &Maze, fittest: &[(u32, &ChampionView)]) -> Result<Sh
         Block::Gallery(Gallery { title, caption, legend: vec![], pictures, numbers: None, folded: false })
     };
     // Alone, so that the curve of the fitness can stand beside it.
-    let caption = "From the ring to the dot, a cell a turn; the darker a cell, the more points.";
+    let caption =
+        "From the ring to the dot, a cell a turn; the stronger the colour of a cell, the more points.";
     blocks.push(gallery("The best path", caption, pictures));
     if !others.is_empty() {
         let caption = "The best of other islands; equal paths are drawn once.";

@@ -6,6 +6,7 @@ use crate::terminal::write_out;
 use archipelago::CellProgress;
 use archipelago::cell::CellPlan;
 use clap::ValueEnum;
+use experiment::document::nearest;
 use run::RunId;
 use std::process::ExitCode;
 use tournament::{GameEnding, GameRecord, Points};
@@ -89,8 +90,12 @@ impl Arguments {
         for name in self.player.iter().chain(&self.opponent) {
             if !plan.players().iter().any(|player| player.name == *name) {
                 let names: Vec<&str> = plan.players().iter().map(|player| player.name.as_str()).collect();
-                let message =
-                    format!("expected a player of the tournament ({}), found `{name}`", names.join(", "));
+                let meant =
+                    nearest(name, &names).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                let message = format!(
+                    "expected a player of the tournament ({}), found `{name}`{meant}",
+                    names.join(", ")
+                );
                 return Err(Failure::Usage(message));
             }
         }

@@ -49,11 +49,18 @@ fn headline(progress: &CellProgress, outcome: &Outcome<'_>, standings: &[PlayerS
     };
     let lead = match (standings.first(), level(standings)) {
         (None, _) => "no player is ahead".to_owned(),
-        (Some(first), 1) => format!("{} is ahead", code(first.name)),
+        (Some(first), 1) => format!("{} is ahead{}", code(first.name), distance(standings)),
         (Some(_), level) => format!("{level} players share the lead"),
     };
     let (games, players) = (count(outcome.games()), standings.len());
     format!("{games} games of {players} players in pairs with colours swapped; {lead}.{state}")
+}
+
+/// How far the first player is ahead of the second.
+fn distance(standings: &[PlayerStanding<'_>]) -> String {
+    let [first, second, ..] = standings else { return String::new() };
+    let elo = first.rating.elo - second.rating.elo;
+    format!(", {elo:.0} Elo before {}", code(second.name))
 }
 
 /// How many players have the best rating, as it is shown.

@@ -103,6 +103,7 @@ fn operators_examples_in_the_help_work() {
     assert!(example("atoll workers --json").contains("\"worker-1\""));
     let submitted = example("atoll submit examples/quickstart.toml --wait");
     assert!(submitted.contains("finished"), "{submitted}");
+    assert!(submitted.contains("next:\n") && submitted.contains("atoll export quickstart-"), "{submitted}");
     example("atoll drain worker-1");
 }
 

@@ -56,8 +56,18 @@ fn wrong_types_and_ranges() {
 #[test]
 fn every_error_is_told_at_once() {
     let text = "name = \"Bad Name\"\nseed = -1\n[problem]\nkind = \"onemax\"\nlenght = 10\n[algorithm]\nkind = \"ga\"\n\
-                population = \"many\"\n[budget]\ngenerations = 1.5\nstagnatoin = 3\n";
-    let places = ["wrong.toml:2:", "wrong.toml:5:", "wrong.toml:8:", "wrong.toml:10:", "wrong.toml:11:"];
+                population = \"many\"\n[budget]\ngenerations = 1.5\nstagnatoin = 3\nwall_time = \"soon\"\n";
+    let places = [
+        "wrong.toml:1:",
+        "Bad Name",
+        "wrong.toml:2:",
+        "wrong.toml:5:",
+        "wrong.toml:8:",
+        "wrong.toml:10:",
+        "wrong.toml:11:",
+        "wrong.toml:12:",
+        "soon",
+    ];
     refused(text, &places);
     refused(text, &["did you mean `length`?", "did you mean `stagnation`?"]);
     // And those that only show when the keys are looked at together.

@@ -99,7 +99,7 @@ fn a_budget_that_is_spent_already_changes_nothing_of_the_past() {
 #[test]
 fn budgets_that_cannot_be_are_refused() {
     let (place, run) = tiny();
-    place.run(&["extend", &run]).expect_error(2, &["--generations"]);
+    place.run(&["extend", &run]).expect_error(2, &["at least one of `--generations`", "`--wall-time`"]);
     place.run(&["extend", &run, "--generations", "3"]).expect_error(2, &["at least the 20", "`3`"]);
     place
         .run(&["extend", &run, "--target-fitness", "9"])
@@ -371,6 +371,9 @@ fn resume_names_what_it_could_go_on_with() {
     place.run(&["resume"]).expect_error(2, &["no unfinished run"]);
     assert_eq!(place.json(&["resume", &run, "--json"])["generations"], 20);
     place.run(&["resume", "nobody"]).expect_error(1, &["`nobody`", "atoll runs"]);
+    // `run` wants a file: who names a run is told the command for runs.
+    let meant = format!("`atoll resume {run}`");
+    place.run(&["run", &run]).expect_error(78, &["file not found", &meant]);
 }
 
 #[test]
@@ -538,11 +541,12 @@ fn names_that_are_nearly_right_are_told() {
 #[test]
 fn a_starter_is_written_once_and_runs() {
     let place = Place::new();
-    place.run(&["init"]).expect(0);
+    let written = place.run(&["init"]);
+    assert_eq!(written.expect(0).stdout, "experiment.toml\natoll.schema.json\n");
     let starter = std::fs::read_to_string(place.path().join("experiment.toml")).unwrap();
     assert!(starter.starts_with("#:schema ./atoll.schema.json\n"), "{starter}");
     assert!(place.path().join("atoll.schema.json").is_file());
     assert_eq!(place.json(&["check", "experiment.toml", "--json"])["ok"], true);
     assert_eq!(place.json(&["run", "experiment.toml", "--json"])["best_fitness"], 200.0);
-    place.run(&["init"]).expect_error(1, &["cannot write experiment.toml", "exists"]);
+    place.run(&["init"]).expect_error(1, &["experiment.toml exists", "atoll init my.toml"]);
 }

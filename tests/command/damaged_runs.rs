@@ -50,6 +50,21 @@ fn state(place: &Place, run: &str) -> String {
     row["state"].as_str().unwrap().to_owned()
 }
 
+/// A process that is killed while it creates a run leaves the plan alone. Nothing is lost, so nothing is damaged.
+#[test]
+fn a_run_without_an_event_is_stopped_and_not_damaged() {
+    let place = golden();
+    for path in place.objects(RUN) {
+        if path.file_name().unwrap() != "experiment.toml" {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    assert_eq!(state(&place, RUN), "stopped");
+    let listed = place.run(&["runs"]);
+    assert_eq!(listed.expect(0).stderr, "");
+    assert!(place.json(&["resume", RUN, "--json"])["digest"].is_string());
+}
+
 /// Commands that would build on a damaged run refuse it and name the repair, after which it comes to the same digest.
 fn is_refused_and_repaired(place: &Place, run: &str, digest: &str) {
     place.run(&["resume", run]).expect_error(1, &["atoll repair"]);

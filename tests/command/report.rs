@@ -322,7 +322,7 @@ fn a_run_is_watched_until_it_ends_and_opened_in_a_browser() {
 #[test]
 fn without_a_store_a_report_names_the_file_and_the_command() {
     let place = Place::new();
-    place.run(&["report", "maze"]).expect_error(1, &["no store in", "start a run with `atoll run FILE`"]);
+    place.run(&["report", "maze"]).expect_error(1, &["no store in", "atoll run FILE", "`--coordinator`"]);
     std::fs::create_dir(place.path().join("examples")).unwrap();
     place.write("examples/quickstart.toml", MAZE);
     for name in ["qickstart", "qickstart.toml", "examples/qickstart.toml"] {

@@ -1,6 +1,8 @@
 //! Ctrl-C and SIGTERM: what was done is kept, the exit code says which it was, and no command waits ten seconds.
 
 use crate::support::Place;
+use std::fs::File;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to go.
@@ -107,4 +109,29 @@ fn a_sweep_stops_and_goes_on() {
     // Its cells have one epoch of a thousand generations, so it must stop between generations.
     sweep.finish().expect_error(130, &["stopped; all completed work is kept"]);
     assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
+}
+
+/// `atoll run FILE 2>&1 | head`, and a log on a full disk: messages are lost, and nothing else.
+#[test]
+fn a_command_whose_messages_cannot_be_written_finishes_its_work() {
+    let place = Place::new();
+    let quick = experiment(10).replace("generations = 1000000", "generations = 20");
+    place.write("experiment.toml", &quick);
+    let pipe = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for (stderr, seed) in [(pipe(), "1"), (full(), "2")] {
+        let arguments = ["run", "experiment.toml", "--json", "--seed", seed];
+        let output = place.command(&arguments).stdout(Stdio::piped()).stderr(stderr).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["generations"], 20);
+    }
+    for stderr in [pipe(), full()] {
+        let status = place.command(&["run", "missing.toml"]).stderr(stderr).status().unwrap();
+        assert_eq!(status.code(), Some(78));
+    }
 }

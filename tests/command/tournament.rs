@@ -157,6 +157,8 @@ fn every_game_is_there_once_and_can_be_found() {
     assert_eq!(drawn.len(), table["endings"]["repetition"].as_u64().unwrap() as usize);
     assert!(drawn.iter().all(|game| game.tag("Termination") == Some("repetition")));
     place.run(&["tournament", "games", &run, "--player", "nobody"]).expect_error(2, &["`nobody`", "gambler"]);
+    let meant = ["did you mean `gambler`?"];
+    place.run(&["tournament", "games", &run, "--player", "gambbler"]).expect_error(2, &meant);
 }
 
 #[test]

@@ -61,6 +61,20 @@ fn a_run_shows_when_its_budget_ends_and_takes_the_line_away() {
     assert_eq!(listed[0]["state"], "stopped");
 }
 
+#[test]
+fn a_narrow_terminal_shows_whole_numbers() {
+    let place = Place::new();
+    place.write("endless.toml", ENDLESS);
+    let mut terminal = Terminal::of(place.command(&["run", "endless.toml"]), (24, 40));
+    // At 40 columns the bar left room for `generation 0/10`.
+    let mut screen = Screen::new((24, 40));
+    terminal.wait_until(&mut screen, "the goal, whole, and the time that is left", |rows| {
+        rows.iter().any(|row| row.contains("/100000000") && row.ends_with(" left"))
+    });
+    terminal.signal("INT");
+    assert_eq!(terminal.ended(), Some(130));
+}
+
 /// One island has recorded epochs, and another one has not yet.
 #[test]
 fn a_stopped_run_stands_alike_wherever_it_is_shown() {

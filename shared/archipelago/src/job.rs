@@ -184,7 +184,7 @@ fn single(text: &str) -> Result<Experiment, JobError> {
 
 fn no_players(experiment: &Experiment) -> JobError {
     let name = experiment.name();
-    wrong(format!("expected a run of the problem `checkers`, found the experiment {name} of another"))
+    wrong(format!("expected a run of the problem `checkers`: the experiment `{name}` solves another problem"))
 }
 
 /// The networks of all individuals.

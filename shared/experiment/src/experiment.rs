@@ -181,6 +181,26 @@ pub(crate) fn allowed_name(name: &str) -> bool {
     name.chars().all(allowed) && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
+/// What no schema can state about single keys, of a document whose schema finds other keys wrong.
+pub(crate) fn problems_of_single_keys(document: &Document, known: &[Diagnostic]) -> Vec<Diagnostic> {
+    let is_fine = |key: &str| !known.iter().any(|problem| problem.key == key);
+    let value = |key: &str| is_fine(key).then(|| document.get(&crate::key(key))).flatten();
+    let text = |key: &str| value(key).and_then(|value| value.as_str().map(str::to_owned));
+    let mut findings = Findings { document, problems: vec![] };
+    if let Some(name) = text("name") {
+        findings.check_name(&name);
+    }
+    for key in ["budget.wall_time", "checkpoint.every"] {
+        if let Some(time) = text(key) {
+            findings.duration(key, &time);
+        }
+    }
+    if let Some(Ok(keys)) = value("budget").map(serde_json::from_value) {
+        findings.check_limits(&keys);
+    }
+    findings.problems
+}
+
 /// What is found wrong while an experiment is checked.
 struct Findings<'a> {
     document: &'a Document,
@@ -252,11 +272,16 @@ impl Findings<'_> {
             stagnation: keys.stagnation,
             wall_time: wall_time.flatten(),
         };
+        self.check_limits(keys).then_some(budget)
+    }
+
+    /// Whether a budget names a limit. One that a run may never reach is a problem too.
+    fn check_limits(&mut self, keys: &BudgetKeys) -> bool {
         if *keys == BudgetKeys::default() {
             let message = "expected at least one of `generations`, `evaluations`, `target_fitness`, `stagnation` \
                            and `wall_time`, found none";
             self.add("budget", message, Some("without a budget the run would never end"));
-            return None;
+            return false;
         }
         let certain = keys.generations.is_some() || keys.evaluations.is_some() || keys.wall_time.is_some();
         if !certain && keys.stagnation.is_none() {
@@ -267,7 +292,7 @@ impl Findings<'_> {
                 Some("add `generations`, `wall_time` or `stagnation`"),
             );
         }
-        Some(budget)
+        true
     }
 
     fn checkpoint_every(&mut self, file: &ExperimentFile) -> Option<CheckpointEvery> {

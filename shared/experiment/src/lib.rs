@@ -95,7 +95,7 @@ pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Diagnost
     if document.get(&key("tournament")).is_some() {
         return Ok(Plan::Tournament(Box::new(Tournament::check(&document)?)));
     }
-    let file: ExperimentFile = document.decode(&SCHEMA)?;
+    let file = decode(&document)?;
     Ok(match &file.sweep {
         Some(keys) => Plan::Sweep(Box::new(Sweep::check(&document, keys)?)),
         None => Plan::Single(Box::new(Experiment::check(&document, file)?)),
@@ -104,8 +104,18 @@ pub fn parse(file: &str, text: &str, seed: Option<u64>) -> Result<Plan, Diagnost
 
 /// The one experiment of a document, whatever sweep or study it is part of.
 fn single(document: &Document) -> Result<Experiment, Diagnostics> {
-    let file: ExperimentFile = document.decode(&SCHEMA)?;
+    let file = decode(document)?;
     Experiment::check(document, ExperimentFile { sweep: None, study: None, tournament: None, ..file })
+}
+
+/// The file of a document. Beside what its schema finds wrong, the report has what can be known without the rest of the file.
+fn decode(document: &Document) -> Result<ExperimentFile, Diagnostics> {
+    let mut problems = document.check(&SCHEMA);
+    if !problems.is_empty() {
+        problems.extend(experiment::problems_of_single_keys(document, &problems));
+    }
+    document.conclude(problems)?;
+    document.decode(&SCHEMA)
 }
 
 fn key(text: &str) -> KeyPath {

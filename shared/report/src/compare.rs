@@ -90,7 +90,12 @@ fn headline(runs: &[Named<'_>]) -> String {
                 number(best(second))
             )
         }
-        [first, ..] => format!("The leading runs have the same best fitness, {}.", number(best(first))),
+        [only] => format!("{} has the best fitness {}.", code(only.name), number(best(only))),
+        [first, ..] => {
+            let level = order.iter().take_while(|run| best(run) >= best(first));
+            let names: Vec<String> = level.map(|run| code(run.name)).collect();
+            format!("{} have the same best fitness, {}.", names.join(" and "), number(best(first)))
+        }
         [] => "Nothing is stored of them yet.".to_owned(),
     }
 }

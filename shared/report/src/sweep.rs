@@ -155,7 +155,23 @@ fn headline(sweep: &Sweep) -> String {
         (1, _) => "; 1 other combination reaches the same".to_owned(),
         (more, _) => format!("; {} other combinations reach the same", count(more)),
     };
-    format!("The highest mean fitness is {}, with {}{others}. {size}", rounded(reached(best), 6), named(best))
+    let posing: Vec<String> = sweep
+        .axes
+        .iter()
+        .flat_map(|axis| &axis.keys)
+        .filter(|key| key.starts_with("problem."))
+        .map(|key| code(key))
+        .collect();
+    let caution = if posing.is_empty() {
+        String::new()
+    } else {
+        format!(" Compare fitness only between combinations with the same {}.", posing.join(", "))
+    };
+    format!(
+        "The highest mean fitness is {}, with {}{others}. {size}{caution}",
+        rounded(reached(best), 6),
+        named(best)
+    )
 }
 
 fn tiles(sweep: &Sweep) -> Vec<Tile> {

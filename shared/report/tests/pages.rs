@@ -230,6 +230,8 @@ fn comparing_shows_what_differs() {
     let part = |name: &str| Run { id: format!("study-9e5339bf.{name}"), ..run(2, 5) };
     let study = compare::document(&[part("scouts"), part("with-guests")], String::new());
     assert_eq!(study.title, "study-9e5339bf: scouts · with-guests");
+    let equal = "`scouts` and `with-guests` have the same best fitness, ";
+    assert!(study.headline.starts_with(equal), "{}", study.headline);
     let (short, long) = (run(2, 30), Run { id: "long".to_owned(), ..run(2, 50) });
     let ends = html::render(&compare::document(&[short, long], String::new()));
     let place = ends.split("class=\"value\" x=\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -281,6 +283,11 @@ fn a_sweep_has_a_panel_for_each_combination_and_a_curve_for_each_name() {
     assert_eq!(page.matches("<tr><td").count(), 2 * 12, "in order, and by rank");
     assert!(page.contains("The highest mean fitness is 11.5, with <code>width = 30</code>"), "the lead");
     assert_eq!(page.matches("class=\"box\"").count(), 2 * 12, "a box each, wide and narrow");
+    assert!(!page.contains("Compare fitness only"), "no key poses the problem");
+    let mut posed = swept;
+    posed.axes[0].keys = vec!["problem.width".to_owned()];
+    let page = html::render(&sweep::document(&posed, vec![], String::new()));
+    assert!(page.contains("combinations with the same <code>problem.width</code>."), "{page}");
 }
 
 proptest! {

@@ -45,7 +45,7 @@ pub enum LookUpError {
         found: String,
     },
     /// Those who were evolved do not play.
-    #[error("expected a run of the problem `checkers`, found the experiment {0} of another")]
+    #[error("expected a run of the problem `checkers`: the experiment `{0}` solves another problem")]
     NoPlayers(String),
     /// No player can be made of what was found.
     #[error("{reference}: {reason}")]

@@ -73,9 +73,10 @@ impl StoredRun {
         }
     }
 
-    /// What is wrong with it. A run is whole if there is nothing.
+    /// What is wrong with it. A run is whole if there is nothing, and also if its process ended before the first event.
     pub fn damage(&self) -> &[Damage] {
         match self {
+            Self::Evolution(reader) if reader.is_unbegun() => &[],
             Self::Evolution(reader) => &reader.damage,
             Self::Jobs(jobs) => &jobs.damage,
             Self::Study(study) => &study.damage,

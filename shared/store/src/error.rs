@@ -18,7 +18,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// A store that should exist does not.
-    #[error("no store in `{}`: start a run with `atoll run FILE`, or name another store with `--store`", folder.display())]
+    #[error("no store in `{}`: start a run with `atoll run FILE`, or name another store with `--store` or a coordinator with `--coordinator`", folder.display())]
     NoSuchFolder {
         /// The path as given.
         folder: PathBuf,
@@ -138,7 +138,10 @@ pub enum StoreError {
         at: usize,
     },
     /// No space, quota or allowed file size is left. Nothing is half-written.
-    #[error("no room to write object `{path}`: {source}; no half of it was kept: make room and start again")]
+    #[error(
+        "no room to write object `{path}`: {}; nothing of it was kept: free disk space and run the same command again",
+        system_reason(source.as_ref())
+    )]
     Full {
         /// The object.
         path: Path,
@@ -146,7 +149,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The rights do not suffice.
-    #[error("not allowed to {doing} `{path}`: {source}")]
+    #[error("not allowed to {doing} `{path}`: {}", system_reason(source.as_ref()))]
     Denied {
         /// What was tried.
         doing: &'static str,
@@ -165,6 +168,19 @@ pub enum StoreError {
         /// What the operating system or service said.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// What the operating system said, without the words of the layers above it.
+fn system_reason(error: &(dyn Error + Send + Sync + 'static)) -> String {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(found) = cause {
+        if let Some(system) = found.downcast_ref::<io::Error>().filter(|found| found.raw_os_error().is_some())
+        {
+            return system.to_string();
+        }
+        cause = found.source();
+    }
+    error.to_string()
 }
 
 impl StoreError {
@@ -303,6 +319,15 @@ mod tests {
     fn unreachable(words: &str) -> StoreError {
         let source = object_store::Error::Generic { store: "S3", source: io::Error::other(words).into() };
         StoreError::Unreachable { place: "s3://bucket".to_owned(), source: source.into() }
+    }
+
+    #[test]
+    fn a_full_disk_is_named_without_the_words_of_the_layers_above_it() {
+        let full = io::Error::from_raw_os_error(28);
+        let source = object_store::Error::Generic { store: "LocalFileSystem", source: full.into() };
+        let error = StoreError::of_backend("create", &Path::from("runs/a/states/0"), source).to_string();
+        assert!(error.contains("No space left on device"), "{error}");
+        assert!(!error.contains("LocalFileSystem"), "{error}");
     }
 
     #[test]

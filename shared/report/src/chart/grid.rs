@@ -16,6 +16,9 @@ pub struct Grid<'a> {
     pub across: (&'a str, (u64, u64)),
     /// What goes down.
     pub down: &'a str,
+    /// What the edges of the first and of the last column, and of the first and of the last row, stand for, where these are
+    /// ranges of values. Otherwise columns and rows are counted.
+    pub edges: Option<[(f64, f64); 2]>,
     /// The kinds of cells: a class of the style sheet or a colour that begins with `#`, and what it means.
     pub kinds: Vec<(String, String)>,
     /// The cells row by row, all rows alike in length: the number of their kind, or [`NOTHING`]. Of many rows only every
@@ -61,6 +64,8 @@ const WIDTH: f64 = 860.0;
 /// About this number of places are named on the axis that goes to the right.
 const TICKS: u64 = 12;
 const RIGHT: f64 = 14.0;
+/// Steps between the values that are named on an axis of ranges.
+const STEPS: usize = 5;
 
 /// How many rows are drawn as one, where there are so many: the first of them.
 pub fn rows_together(rows: usize) -> usize {
@@ -76,7 +81,11 @@ impl Grid<'_> {
         let tall = (360.0 / rows.max(1) as f64).clamp(1.2, 22.0);
         let tall = if rows > MOST { 480.0 / rows as f64 } else { tall };
         let height = tall * rows as f64;
-        let left = 30.0 + width_of(&rows.saturating_sub(1).to_string());
+        let widest = match self.edges {
+            Some([_, down]) => (0..=STEPS).map(|at| width_of(&named(down, at))).fold(0.0, f64::max),
+            None => width_of(&rows.saturating_sub(1).to_string()),
+        };
+        let left = 30.0 + widest;
         let wide = (WIDTH - left - RIGHT) / columns.max(1) as f64;
         let mut canvas = Canvas::new(WIDTH, legend + height + 48.0);
         canvas.legend(&entries, 10.0, 0.0, WIDTH - 20.0);
@@ -85,7 +94,13 @@ impl Grid<'_> {
             let d = self.cells_of(number as u8, origin, (wide, tall));
             if style.starts_with('#') { canvas.fill(style, &d) } else { canvas.path(style, &d) }
         }
-        self.labels(&mut canvas, origin, (wide * columns as f64, height), tall);
+        let size = (wide * columns as f64, height);
+        match self.edges {
+            Some(edges) => range_labels(&mut canvas, origin, size, edges),
+            None => self.labels(&mut canvas, origin, size, tall),
+        }
+        canvas.text("note", left + size.0 / 2.0, origin.1 + height + 34.0, Anchor::Middle, self.across.0);
+        canvas.upright("note", 11.0, origin.1 + height / 2.0, self.down);
         canvas.finish(self.name, self.title, self.description)
     }
 
@@ -116,7 +131,7 @@ impl Grid<'_> {
             let y = top + (row as f64 + 0.5) * tall + 4.0;
             canvas.text("note", left - 6.0, y, Anchor::End, &row.to_string());
         }
-        let (name, (first, last)) = self.across;
+        let (first, last) = self.across.1;
         let bottom = top + height;
         let all = last.saturating_sub(first).max(1);
         let columns = self.cells.first().map_or(0, Vec::len) as u64;
@@ -132,9 +147,31 @@ impl Grid<'_> {
             };
             canvas.text("note", x, bottom + 16.0, anchor, &count(first + at));
         }
-        canvas.text("note", left + width / 2.0, bottom + 34.0, Anchor::Middle, name);
-        canvas.upright("note", 11.0, top + height / 2.0, self.down);
     }
+}
+
+/// Names values at equal steps along both edges.
+fn range_labels(
+    canvas: &mut Canvas,
+    (left, top): (f64, f64),
+    (width, height): (f64, f64),
+    [across, down]: [(f64, f64); 2],
+) {
+    for at in 0..=STEPS {
+        let share = at as f64 / STEPS as f64;
+        let anchor = match at {
+            0 => Anchor::Start,
+            STEPS => Anchor::End,
+            _ => Anchor::Middle,
+        };
+        canvas.text("note", left + width * share, top + height + 16.0, anchor, &named(across, at));
+        canvas.text("note", left - 6.0, top + height * share + 4.0, Anchor::End, &named(down, at));
+    }
+}
+
+/// The value at a step of a range.
+fn named((low, high): (f64, f64), at: usize) -> String {
+    number(rounded(low + (high - low) * at as f64 / STEPS as f64))
 }
 
 fn entry((style, label): &(String, String)) -> Entry<'_> {
@@ -166,7 +203,16 @@ mod tests {
         let places = |columns: usize, last: u64| -> Vec<(String, f64)> {
             let kinds = vec![("f0".to_owned(), "one".to_owned())];
             let (across, cells) = (("x", (0, last)), vec![vec![0; columns]]);
-            let grid = Grid { name: "g", title: "t", description: "d", across, down: "y", kinds, cells };
+            let grid = Grid {
+                name: "g",
+                title: "t",
+                description: "d",
+                across,
+                down: "y",
+                edges: None,
+                kinds,
+                cells,
+            };
             let svg = grid.draw().svg;
             let texts = svg.split("<text ").filter(|text| text.contains("text-anchor=\"middle\""));
             let named = texts.filter_map(|text| {
@@ -192,7 +238,16 @@ mod tests {
         let kinds = vec![("f0".to_owned(), "one".to_owned()), ("f1".to_owned(), "two".to_owned())];
         let cells = vec![vec![0, 0, 0, 1], vec![NOTHING, 1, 1, 1]];
         let across = ("epoch", (0, 4));
-        let grid = Grid { name: "g", title: "t", description: "d", across, down: "island", kinds, cells };
+        let grid = Grid {
+            name: "g",
+            title: "t",
+            description: "d",
+            across,
+            down: "island",
+            edges: None,
+            kinds,
+            cells,
+        };
         let svg = grid.draw().svg;
         assert_eq!(svg.matches('z').count(), 3, "{svg}");
     }

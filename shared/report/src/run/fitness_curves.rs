@@ -3,7 +3,7 @@
 use super::{Island, Run};
 use crate::chart::{Grid, Lines, NOTHING, Series, Size, Stretch, level, levels, rows_together, thinned};
 use crate::document::{Block, Figure, Gallery, Section, Table};
-use crate::text::{count, number};
+use crate::text::{count, number, rounded};
 use evolution::statistics::GenerationRow;
 
 /// Up to this many islands each has a curve of its own: 8 colours, whole and dashed. Beyond, ranges of islands are drawn.
@@ -186,7 +186,7 @@ fn fitness_table(run: &Run) -> Table {
         let means = sorted(rows.iter().map(|row| row.mean));
         let mean = means.iter().sum::<f64>() / means.len() as f64;
         let quantiles = [1.0, 0.5, 0.0].map(|share| number(best.quantile(share)));
-        table.push([vec![count(generation)], quantiles.to_vec(), vec![number(mean)]].concat());
+        table.push([vec![count(generation)], quantiles.to_vec(), vec![rounded(mean, 6)]].concat());
     }
     table
 }
@@ -278,15 +278,17 @@ fn islands_table(run: &Run, shown: &[usize]) -> Table {
     for (at, island) in shown.iter().map(|&at| (at, &run.islands[at])) {
         let Some(epoch) = island.last() else { continue };
         let row = epoch.statistics.rows.last();
-        let of = |value: fn(&GenerationRow) -> f64| row.map_or("–".to_owned(), |row| number(value(row)));
+        let of =
+            |value: fn(&GenerationRow) -> f64| row.map_or("–".to_owned(), |row| rounded(value(row), 6));
+        let deviation = row.map_or("–".to_owned(), |row| rounded(row.deviation, 3));
         table.push(vec![
             at.to_string(),
             island.algorithm.clone(),
             count(epoch.standing.generation),
             number(epoch.standing.best),
             of(|row| row.mean),
-            of(|row| row.deviation),
-            number(epoch.statistics.diversity),
+            deviation,
+            rounded(epoch.statistics.diversity, 3),
             count(epoch.standing.evaluations),
         ]);
     }
@@ -325,6 +327,7 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
         },
         across: ("epoch", (0, epochs)),
         down: "island",
+        edges: None,
         kinds: levels(low, high),
         cells: cells.collect(),
     };
@@ -359,7 +362,7 @@ pub(super) fn diversity(run: &Run) -> Option<Section> {
         &["generation", "most", "middle", "least"],
     );
     for at in thinned(moments.len(), ROWS) {
-        let quantiles = [1.0, 0.5, 0.0].map(|share| number(moments[at].quantile(share)));
+        let quantiles = [1.0, 0.5, 0.0].map(|share| rounded(moments[at].quantile(share), 3));
         table.push([vec![count(moments[at].at as u64)], quantiles.to_vec()].concat());
     }
     let mut blocks = vec![Block::Figure(Figure { picture: chart.draw(), caption, numbers: Some(table) })];

@@ -176,6 +176,7 @@ fn matrix(islands: u64, flows: &[Flow], title: &str, description: &str) -> crate
         description,
         across: ("from island", (0, islands)),
         down: "to island",
+        edges: None,
         kinds: LEVELS.iter().enumerate().map(|(at, colour)| kind(at, colour)).collect(),
         cells: sums.iter().map(|row| row.iter().map(cell).collect()).collect(),
     };

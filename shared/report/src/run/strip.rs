@@ -120,6 +120,7 @@ impl Strip {
             ),
             across: ("epoch", (0, epochs)),
             down: "island",
+            edges: None,
             kinds,
             cells,
         };
