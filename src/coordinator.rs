@@ -11,6 +11,7 @@ use crate::settings::{Settings, SettingsArguments};
 use crate::signals::Signals;
 use crate::store_argument::{self, StoreArgument};
 use crate::termination::{self, TerminationArguments};
+use crate::tournament;
 use coordinator::dashboard::DashboardSettings;
 use coordinator::leases::Terms;
 use coordinator::{
@@ -507,9 +508,9 @@ fn finish(settings: &Settings) -> Result<Option<Finish>, Failure> {
         return Ok(None);
     }
     let place = StoreArgument::at(settings.text("store")?.into());
-    let export = move |store: Store| {
+    let export = move |store: Store, run: String| {
         tracing::info!(folder, "exporting the results");
-        let writing = results::write(folder.as_ref(), &store, &place, &file);
+        let writing = results::write(folder.as_ref(), &store, &place, &run);
         // The command line was right, and so was the run: a restart may succeed.
         let written = Handle::current().block_on(writing);
         written.map_err(|failure| format!("the results cannot be exported: {failure}"))
@@ -550,7 +551,8 @@ fn first(settings: &Settings) -> Result<Option<First>, Failure> {
     }
     experiment::load(file.as_ref(), None)?;
     let text = experiment::document::read_limited(file.as_ref()).map_err(experiment::LoadError::from)?;
-    Ok(Some(First { file, text }))
+    let (text, players) = tournament::text_with_player_files(file.as_ref(), text)?;
+    Ok(Some(First { file, text, players }))
 }
 
 fn limits(settings: &Settings) -> Result<ConnectionLimits, Failure> {

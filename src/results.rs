@@ -1,23 +1,24 @@
 //! The results of finished runs, as files for people: champions, statistics, tables and the report.
 
 use crate::failure::Failure;
+use crate::sources::{self, Present};
 use crate::store_argument::{StoreArgument, run_id};
 use crate::tournament::PlayedTournament;
-use crate::{cells, export, report, sources};
+use crate::{cells, export, report};
 use archipelago::cell::CellPlan;
 use experiment::Plan;
 use run::RunId;
 use std::path::Path;
 use store::Store;
 
-/// Writes the results of what a file describes into `folder/RUN`, for each of its runs.
+/// Writes the results of a run into `folder/RUN`: those of a study for each of its runs.
 pub(crate) async fn write(
     folder: &Path,
     store: &Store,
     place: &StoreArgument,
-    file: &str,
+    run: &str,
 ) -> Result<(), Failure> {
-    for run in runs(store, file).await? {
+    for run in runs(store, run_id(run)?).await? {
         let folder = folder.join(run.as_str());
         match cells::stored(store, &run).await? {
             Some(CellPlan::Tournament(_)) => {
@@ -35,17 +36,14 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// The runs of a file: a study has those of its experiments, and one for its tournament.
-async fn runs(store: &Store, file: &str) -> Result<Vec<RunId>, Failure> {
-    let plan = experiment::load(file.as_ref(), None)?;
-    if let Plan::Tournament(games) = &plan {
-        return Ok(vec![run_id(&games.run_id())?]);
+/// The runs of a study are those of its experiments, and one for its tournament.
+async fn runs(store: &Store, run: RunId) -> Result<Vec<RunId>, Failure> {
+    match run::stored::read_plan(store, &run).await?.0 {
+        Plan::Study(_) => {
+            let Present { mut runs, games, .. } = sources::present(store, &[run.to_string()]).await?;
+            runs.extend(games);
+            Ok(runs)
+        }
+        _ => Ok(vec![run]),
     }
-    let mut runs = sources::present(store, &[file.to_owned()]).await?.runs;
-    if let Plan::Study(study) = &plan
-        && study.tournament.is_some()
-    {
-        runs.push(run::study::part_run(&run_id(&study.run_id())?, experiment::GAMES, 0)?);
-    }
-    Ok(runs)
 }

@@ -154,7 +154,7 @@ async fn serve(arguments: &CoordinatorArguments) -> Result<(), Failure> {
     let file = plan.display().to_string();
     let text = experiment::document::read_limited(plan).map_err(experiment::LoadError::from)?;
     let opening = opening();
-    let first = Some(First { file, text });
+    let first = Some(First { file, text, players: vec![] });
     let settings =
         CoordinatorSettings { first, ..CoordinatorSettings::new(opening.nonce, &opening.owner.version) };
     let limits = ConnectionLimits { connections: *connections, of_one_peer: *connections };

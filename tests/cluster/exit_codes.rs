@@ -2,6 +2,8 @@
 
 use crate::process::{DIGEST, EXPERIMENT, Folder, Process, atoll, json, text, wait_until, worker};
 use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 /// As a batch job does: the coordinator brings its experiment, and ends with it.
@@ -175,6 +177,22 @@ fn a_coordinator_that_cannot_begin_ends_its_workers_with_78() {
     }
 }
 
+/// The reason travels in a header, and a client rejects headers that are too long.
+#[test]
+fn a_reason_that_is_long_reaches_workers_too() {
+    let folder = Folder::new();
+    let keys: Vec<String> = (0..90).map(|number| format!("unknown_{number} = {number}\n")).collect();
+    let bad = folder.file("bad.toml", &format!("name = \"x\"\n{}", keys.concat()));
+    let mut coordinator = folder.coordinator(&[&job(&bad)[..], &["--linger", "2s"]].concat());
+    let mut worker = coordinator.worker(&[&log_of(&folder, "worker.end"), "--give-up-after", "2m"]);
+    assert_eq!(worker.ended(), Some(78), "{}", message(&folder, "worker.end"));
+    assert_eq!(coordinator.process.ended(), Some(78));
+    for name in ["worker.end", "coordinator.end"] {
+        let told = message(&folder, name);
+        assert!(told.contains("unknown_0") && told.len() <= 4096, "{name}: {told}");
+    }
+}
+
 /// Pods start at different times: two Jobs know nothing of each other.
 #[test]
 fn a_coordinator_that_cannot_begin_stays_until_one_worker_was_told() {
@@ -229,6 +247,43 @@ fn a_store_that_does_not_answer_ends_the_batch_on_both_sides() {
         "{reason}"
     );
     assert!(message(&folder, "worker.end").ends_with(&reason), "{reason}");
+}
+
+/// What a service rejects will be rejected again, unlike an outage.
+#[test]
+fn a_bucket_that_is_missing_or_denied_ends_the_batch_at_once() {
+    for (status, code) in [("404 Not Found", "NoSuchBucket"), ("403 Forbidden", "AccessDenied")] {
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", service.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in service.incoming().map_while(Result::ok) {
+                let _ = stream.read(&mut [0; 4096]);
+                let body = format!("<Error><Code>{code}</Code></Error>");
+                let head = format!(
+                    "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+                    body.len()
+                );
+                let _ = stream.write_all([head, body].concat().as_bytes());
+            }
+        });
+        let folder = Folder::new();
+        let file = folder.file("good.toml", EXPERIMENT);
+        let variables = [
+            ("AWS_ENDPOINT_URL", url.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "nowhere"),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let store = ["--store", "s3://clusters/absent", "--give-up-after", "20m", "--linger", "2s"];
+        let mut coordinator = folder.coordinator_with(&[&job(&file)[..], &store].concat(), variables);
+        let mut worker = coordinator.worker(&["--give-up-after", "20m"]);
+        assert_eq!(worker.ended(), Some(78), "{code}: {}", coordinator.said());
+        assert_eq!(coordinator.process.ended(), Some(78), "{code}");
+        let reason = message(&folder, "coordinator.end");
+        assert!(reason.contains(code) && reason.contains("check that the bucket exists"), "{reason}");
+    }
 }
 
 #[test]
@@ -386,6 +441,45 @@ fn the_results_of_every_kind_of_run_are_exported() {
     assert_eq!(worker.ended(), Some(0));
     assert_eq!(coordinator.process.ended(), Some(1), "another pod may succeed");
     assert!(message(&folder, "coordinator.end").starts_with("the results cannot be exported: "));
+}
+
+/// The name of a tournament follows from its players: the file alone does not say what to export.
+#[test]
+fn a_batch_takes_player_files_along_and_exports_games_of_stored_champions() {
+    let folder = Folder::new();
+    let evolved = "name = \"evolved\"\nproblem = { kind = \"checkers\", depth = 1, games = 1, draw = { moves = 30 } }\n\
+                   algorithm = { kind = \"es\", parents = 4, offspring = 4 }\nislands = { count = 2 }\n\
+                   migration = { interval = 1 }\nbudget = { generations = 2 }\n";
+    let network =
+        checkers::Network::new(checkers::NodeKind::Sum, &vec![0.1; checkers::NodeKind::Sum.weight_count()]);
+    let saved = folder.path().join("saved.acp");
+    std::fs::write(&saved, network.unwrap().to_player_file()).unwrap();
+    let players = [("champion", "evolved".to_owned()), ("saved", saved.display().to_string())];
+    let players = players
+        .map(|(name, player)| format!("[[tournament.players]]\nname = \"{name}\"\nplayer = \"{player}\"\n"));
+    let games = |players: &[String]| {
+        let counter = "[[tournament.players]]\nname = \"counter\"\nplayer = \"material\"\n";
+        format!("name = \"games\"\n[tournament]\nopenings = 1\ndepth = 1\n{}{counter}", players.concat())
+    };
+    let study = format!(
+        "name = \"study\"\n{}\n[study.first]\nseed = 1\n{}",
+        evolved.split_once('\n').unwrap().1,
+        games(&players[1..]).split_once('\n').unwrap().1
+    );
+    for (name, text, exported) in [
+        ("evolved", evolved.to_owned(), 1),
+        ("games of a champion", games(&players[..1]), 2),
+        ("games of a file", games(&players[1..]), 3),
+        ("study", study, 5),
+    ] {
+        let file = folder.file("plan.toml", &text);
+        let mut coordinator = folder.coordinator(&[&job(&file)[..], &["--export", "results"]].concat());
+        let mut worker = coordinator.worker(&[]);
+        assert_eq!(worker.ended(), Some(0), "{name}: {}", coordinator.said());
+        assert_eq!(coordinator.process.ended(), Some(0), "{name}: {}", message(&folder, "coordinator.end"));
+        let runs = std::fs::read_dir(folder.path().join("results")).unwrap();
+        assert_eq!(runs.count(), exported, "{name}");
+    }
 }
 
 #[test]

@@ -33,6 +33,8 @@ fn endless() -> String {
 struct Release {
     objects: Vec<Value>,
     folder: TempDir,
+    /// The uid of its Jobs.
+    uid: &'static str,
 }
 
 /// A container of a pod.
@@ -93,7 +95,7 @@ impl Release {
         let mut child = python.spawn().unwrap();
         child.stdin.take().unwrap().write_all(&rendered.stdout).unwrap();
         let objects = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
-        Self { objects, folder }
+        Self { objects, folder, uid: "5ec2f3a6-job" }
     }
 
     fn object(&self, kind: &str, name: &str) -> &Value {
@@ -176,7 +178,7 @@ impl Release {
             let value = match field {
                 Some("metadata.name") => "release-atoll-worker-0-abcde",
                 Some("status.podIP") => "127.0.0.1",
-                Some("metadata.labels['batch.kubernetes.io/controller-uid']") => "5ec2f3a6-job",
+                Some("metadata.labels['batch.kubernetes.io/controller-uid']") => self.uid,
                 Some(other) => panic!("{other}"),
                 None => variable["value"].as_str().unwrap(),
             };
@@ -408,10 +410,27 @@ fn a_batch_that_is_preempted_or_left_alone_ends_as_its_jobs_expect() {
     assert_eq!(code, Some(3), "{message}");
     assert!(message.starts_with("another coordinator has taken this store over"), "{message}");
     assert_eq!(release.decision("coordinator", code), "FailJob", "its successor has the run");
-    // Nothing leads to the successor: it is none of this batch.
+    // It replaces a pod of the same Job, and workers wait until their Service leads there.
     let (code, message) = worker.ended();
     assert_eq!(code, Some(6), "{message}");
     assert_eq!(release.decision("worker", code), "FailIndex");
+}
+
+/// Nothing leads to the successor, which has another Service and other workers.
+#[test]
+fn a_batch_whose_store_another_batch_takes_over_fails_on_both_sides() {
+    let mut release = Release::render(&endless(), &["workers.giveUpAfter=30m"]);
+    let (mut coordinator, mut worker, _) = release.both();
+    wait_until("a worker", || coordinator.said().contains("joined"));
+    release.uid = "9d41c0b7-other";
+    let _other = release.start("coordinator", "");
+    let (code, message) = worker.ended();
+    assert_eq!(code, Some(78), "{message}");
+    assert!(message.contains("another coordinator has taken the store over"), "{message}");
+    assert_eq!(release.decision("worker", code), "FailJob");
+    let (code, message) = coordinator.ended();
+    assert_eq!(code, Some(3), "{message}");
+    assert_eq!(release.decision("coordinator", code), "FailJob");
 }
 
 impl Release {

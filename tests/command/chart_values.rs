@@ -1,6 +1,8 @@
 //! The values of the chart: each is documented, rendered, and refused where it cannot be; and so are all settings.
 
-use crate::deploy::{block, expect_success, helm, output, render, root, secret_data, text, validate};
+use crate::deploy::{
+    REFEREES, block, expect_success, helm, output, render, root, secret_data, text, validate,
+};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::Command;
@@ -134,6 +136,7 @@ fn common_values() -> Vec<(String, String)> {
         json("monitoring.podMonitor", "true"),
         json("monitoring.alerts", "true"),
         json("tls.clientAuth", "true"),
+        json("service.hosts", r#"["https://proxy.example"]"#),
     ];
     for pod in ["coordinator", "workers"] {
         for (key, value) in [
@@ -226,7 +229,13 @@ fn variants() -> [Vec<(String, String)>; 4] {
             json("tls.days", "30"),
             json("networkPolicy.enabled", "false"),
         ],
-        vec![json("tls.enabled", "false"), json("tls.clientAuth", "false"), json("tokens.enabled", "false")],
+        vec![
+            json("mode", "\"service\""),
+            json("tls.enabled", "false"),
+            json("tls.clientAuth", "false"),
+            json("tokens.enabled", "false"),
+            json("workers.autoscaling.external", "true"),
+        ],
     ]
 }
 
@@ -327,6 +336,79 @@ fn users_of_pods_may_be_left_to_the_cluster() {
     assert_eq!(long.matches("runAsUser: 1000660000\n").count(), 3, "of coordinator, workers and test");
 }
 
+/// Browsers reach the dashboard by the names that the certificate has.
+#[test]
+fn the_dashboard_knows_the_names_that_lead_to_it() {
+    for values in [
+        "tls.hosts={atoll.example,*.example,10.0.0.1,::1}",
+        "tls.hosts={atoll.example},service.hosts={https://proxy.example:8443}",
+    ] {
+        let config = block(&render(&[values]), "coordinator.toml").unwrap();
+        let hosts = config.lines().find_map(|line| line.strip_prefix("http_hosts = ")).unwrap();
+        let hosts: Vec<&str> = hosts.trim_matches('"').split(',').collect();
+        let own = ["", ".default", ".default.svc", ".default.svc.cluster.local"];
+        let own = own.map(|end| format!("release-atoll-coordinator{end}"));
+        assert_eq!(hosts[..4], own, "{hosts:?}");
+        let others = if values.contains("proxy") {
+            &["atoll.example", "https://proxy.example:8443"][..]
+        } else {
+            &["atoll.example"]
+        };
+        assert_eq!(&hosts[4..], others, "{values}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hosts.toml");
+        std::fs::write(&file, format!("http_hosts = \"{}\"\n", hosts.join(","))).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+        command.args(["coordinator", "--print-config", "--config"]).arg(&file).current_dir(folder.path());
+        expect_success(&output(&mut command));
+    }
+}
+
+/// Policies see the port of the pod behind a Service: 5353 is that of the name service of OpenShift.
+#[test]
+fn every_pod_whose_way_out_is_limited_reaches_the_name_service() {
+    let s3 = "store.location=s3://bucket/x";
+    let limited = "networkPolicy.coordinatorEgress[0].ports[0].port=443";
+    for (values, policies) in
+        [(&["mode=batch"][..], 1), (&["mode=service", limited], 2), (&["batch.kind=Job", s3, limited], 1)]
+    {
+        let manifests = render(values);
+        for rule in [
+            "protocol: UDP, port: 53 ",
+            "protocol: TCP, port: 53 ",
+            "protocol: UDP, port: 5353 ",
+            "protocol: TCP, port: 5353 ",
+        ] {
+            assert_eq!(manifests.matches(rule).count(), policies, "{values:?}: {rule}");
+        }
+        validate(&manifests);
+    }
+}
+
+/// An alert on targets does not fire for a pod that is not there.
+#[test]
+fn a_service_without_its_coordinator_raises_an_alert() {
+    let alerts = "monitoring.alerts=true";
+    let watched = render(&["mode=service", alerts, "monitoring.serviceMonitor=true"]);
+    assert!(
+        watched.contains(
+            "absent(up{job=\"atoll\", namespace=\"default\", pod=~\"release-atoll-coordinator-.*\"})"
+        )
+    );
+    let (_, rules) = watched.split_once("kind: PrometheusRule").unwrap();
+    let (_, rules) = rules.split("\n---\n").next().unwrap().split_once("\nspec:\n").unwrap();
+    let file = tempfile::tempdir().unwrap();
+    std::fs::write(file.path().join("rules.yaml"), rules).unwrap();
+    let mut promtool = Command::new(REFEREES.join("promtool/promtool"));
+    expect_success(&output(promtool.args(["check", "rules", "rules.yaml"]).current_dir(file.path())));
+    for values in [&["mode=service", alerts][..], &["mode=batch", alerts, "monitoring.serviceMonitor=true"]] {
+        assert!(
+            !render(values).contains("AtollCoordinatorAbsent"),
+            "{values:?}: nothing to find, or it ends"
+        );
+    }
+}
+
 #[test]
 fn the_test_of_the_chart_runs_where_its_coordinator_may() {
     let placed = render(&["coordinator.nodeSelector.disk=fast", "coordinator.tolerations[0].key=taint"]);
@@ -416,6 +498,10 @@ fn mistakes_in_values_are_refused() {
             "expected names of a-z, 0-9 and - that begin with a letter, found `Foo_Bar`",
         ),
         ("coordinator.replicas=2", "coordinator.replicas: expected 1 with mode: batch, found 2"),
+        (
+            "service.hosts[0]=atoll.example:7441",
+            "service.hosts: expected names without ports, or addresses of proxies such as https://atoll.example",
+        ),
         ("coordinator.settings.lease=9s", "Additional property lease is not allowed"),
         ("workers.settings.thread=2", "Additional property thread is not allowed"),
     ] {

@@ -614,7 +614,16 @@ fn the_plain_manifests_are_those_of_the_chart() {
         let file = root().join(format!("deploy/kustomize/{mode}/manifests.yaml"));
         // Secrets are made by the user that applies them: those of a template would be new each time.
         let set = format!("mode={mode},tokens.existingSecret=atoll-tokens,tls.existingSecret=atoll-tls");
-        let rendered = expect_success(&helm(&["template", "atoll", "atoll", "--skip-tests", "--set", &set]));
+        let rendered = expect_success(&helm(&[
+            "template",
+            "atoll",
+            "atoll",
+            "-n",
+            "atoll",
+            "--skip-tests",
+            "--set",
+            &set,
+        ]));
         if std::env::var_os("GOLDEN_WRITE").is_some() {
             std::fs::write(&file, &rendered).unwrap();
         }

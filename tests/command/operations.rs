@@ -152,6 +152,9 @@ fn commands_that_need_a_cluster_name_what_the_chart_makes() {
             }
             ["docker", "build", ..] => assert!(root().join(flag(&words, "-f")).is_file(), "{line}"),
             // The flags of our own are compared in `documentation.rs`; the others name nothing of ours.
+            ["kubectl", "scale", "statefulset", name, "--replicas=0"] => {
+                assert!(has(&service, "StatefulSet", name), "{line}");
+            }
             ["atoll", ..]
             | ["sleep", _]
             | ["kubectl", "create", "namespace", _]
@@ -181,7 +184,11 @@ fn commands_for_a_cluster_are_marked_as_such() {
 
 #[test]
 fn autoscalers_follow_a_metric_and_a_deployment_that_exist() {
-    let service = release("cluster", "mode=service,workers.autoscaling.enabled=false");
+    let service = release("cluster", "mode=service,workers.autoscaling.external=true");
+    assert!(PAGE.contains("`workers.autoscaling.external=true`"));
+    let workers = service.split("\n---\n").find(|text| text.contains("\nkind: Deployment\n")).unwrap();
+    assert!(!workers.contains("replicas:"), "an upgrade would reset it: {workers}");
+    assert!(!service.contains("HorizontalPodAutoscaler"), "two would contend");
     let of = |start: &str| {
         let block = blocks("yaml").into_iter().find(|block| block.starts_with(start));
         block.unwrap_or_else(|| panic!("no {start}")).replace("RELEASE", "cluster")
@@ -192,6 +199,7 @@ fn autoscalers_follow_a_metric_and_a_deployment_that_exist() {
     let metrics = of("metrics:").replace('\n', "\n  ");
     for text in [&keda, &metrics] {
         assert!(text.contains("atoll_workers_wanted"), "{text}");
+        assert!(text.contains("namespace"), "not those of all releases of a cluster: {text}");
     }
     assert!(PAGE.contains("| `atoll_workers_wanted` |"), "its formula is documented");
     let target = format!("{{ apiVersion: apps/v1, kind: Deployment, name: {target} }}");

@@ -32,6 +32,17 @@ pub(super) async fn stay_refused(served: &ServedCluster, settings: &CoordinatorS
     }
 }
 
+/// Why workers are sent away whose batch has lost its store.
+pub(super) const TAKEN_OVER: &str = "another coordinator has taken the store over, which belongs to another batch: give each batch a store of its own";
+
+/// Whether the coordinator that has claimed the store is of another batch, which these workers never reach.
+pub(super) async fn is_taken_over(batch: &Batch) -> bool {
+    batch.is_succeeded().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot check whose the other coordinator is");
+        false
+    })
+}
+
 /// Waits until all runs have ended and the workers know, or have had the time to learn it. What is submitted meanwhile is done
 /// first.
 pub(super) async fn all_done(cluster: &Cluster, settings: &CoordinatorSettings, batch: &Batch) {

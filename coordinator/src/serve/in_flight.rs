@@ -4,7 +4,7 @@
 use super::call_times::{CallTimes, Timer};
 use super::connections::Caller;
 use super::principal::network;
-use axum::http::{Extensions, Request, Response};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Request, Response};
 use bytes::Bytes;
 use futures::future::{BoxFuture, Either};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -302,8 +302,31 @@ impl<E, F: Future<Output = Answer<E>>> Future for Answering<F> {
         let answer = ready!(self.answer.as_mut().poll(cx));
         self.timer.take().into_iter().for_each(Timer::stop);
         let call = self.call.clone();
-        Poll::Ready(answer.map(|answer| answer.map(|body| Reply::begin(body, call))))
+        Poll::Ready(answer.map(|mut answer| {
+            shorten_reason(answer.headers_mut());
+            answer.map(|body| Reply::begin(body, call))
+        }))
     }
+}
+
+/// The longest reason of an error, in bytes: as much as Kubernetes keeps of a termination message.
+const LONGEST_REASON: usize = 4096;
+
+/// Cuts the reason of an error that is too long. It travels in a header, where a byte may become three, and callers reject
+/// headers of more than 16 KiB: they would never learn why they are refused.
+fn shorten_reason(headers: &mut HeaderMap) {
+    let length = headers.get("grpc-message").map_or(0, HeaderValue::len);
+    if length <= LONGEST_REASON {
+        return;
+    }
+    let Some(status) = Status::from_header_map(headers) else { return };
+    let reason = status.message();
+    if reason.len() <= LONGEST_REASON {
+        return;
+    }
+    let cut = format!("{} [cut]", &reason[..reason.floor_char_boundary(LONGEST_REASON)]);
+    // What could not be cut stays as it was.
+    let _ = Status::new(status.code(), cut).add_header(headers);
 }
 
 /// A reply, which takes room until it is read. A caller that does not read it in time does without it.
@@ -496,6 +519,31 @@ mod tests {
         assert_eq!(code(call("/atoll.v1.Worker/Complete", 1 << 20, true).await), None);
         drop(unfinished);
         assert_eq!(code(call(&health, 10, true).await), None);
+    }
+
+    /// HTTP/2 clients reject headers of more than 16 KiB, and a byte of a reason takes up to three there.
+    #[tokio::test]
+    async fn the_reason_of_an_error_fits_into_headers() {
+        for (reason, cut) in [("a", 0), ("é", 100_000), ("\u{2028}x", 2000), ("mistake\n", 3000)] {
+            let reason = reason.repeat(cut.max(1));
+            let told = reason.clone();
+            let service = tower::service_fn(move |_: Request<Body>| {
+                let status = Status::failed_precondition(told.clone());
+                async { Ok::<_, std::convert::Infallible>(status.into_http::<Body>()) }
+            });
+            let mut counting = CountLayer::new(CallTimes::default()).layer(service);
+            let request = Request::builder().uri("/atoll.v1.Worker/Join").body(Body::empty()).unwrap();
+            let headers = counting.call(request).await.unwrap().headers().clone();
+            assert!(headers.iter().map(|(_, value)| value.len()).sum::<usize>() < 15 << 10);
+            let status = Status::from_header_map(&headers).unwrap();
+            assert_eq!(status.code(), tonic::Code::FailedPrecondition);
+            let (kept, is_cut) = status
+                .message()
+                .strip_suffix(" [cut]")
+                .map_or((status.message(), false), |kept| (kept, true));
+            assert!(reason.starts_with(kept) && is_cut == (cut > 0), "{}", status.message());
+            assert!(kept.len() > 4000 || !is_cut);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,8 +8,8 @@ use crate::rejection::Rejection;
 use crate::state::leases::Terms;
 use crate::state::{AuditTerms, Rules, Submission, run_name};
 use crate::write::open::look_up;
+use evolution::digest::Digest;
 use futures::future::BoxFuture;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store::promises::{self, BrokenPromise};
@@ -58,7 +58,16 @@ pub async fn start(
     unix: fn() -> u64,
 ) -> Result<(Cluster, Background), ServeError> {
     let store = open_store(&opened(store), settings).await?;
-    open(store, settings, Clock::new(unix), None).await
+    let Opened { cluster, background, .. } = open(store, settings, Clock::new(unix), None).await?;
+    Ok((cluster, background))
+}
+
+/// A store that is served.
+pub(super) struct Opened {
+    pub(super) cluster: Cluster,
+    pub(super) background: Background,
+    /// The name of the run that it began with, which follows from players of a tournament, too.
+    pub(super) first: Option<String>,
 }
 
 /// Opens the store and tries it out. A coordinator that ends with its runs tries again for a while, in place of being started
@@ -117,7 +126,7 @@ pub(super) async fn open(
     settings: &CoordinatorSettings,
     clock: Clock,
     served: Option<&ServedCluster>,
-) -> Result<(Cluster, Background), ServeError> {
+) -> Result<Opened, ServeError> {
     if let Some(takeover_after) = settings.takeover_after {
         let stand_by = |standby| served.into_iter().for_each(|served| served.stand_by(standby));
         stand_by(true);
@@ -125,6 +134,9 @@ pub(super) async fn open(
         standby::wait(&store, &settings.address, &probe, takeover_after).await.map_err(Rejection::from)?;
         stand_by(false);
     }
+    let batch = Batch::new(&store, &settings.batch);
+    // A coordinator of the same batch, which this one replaces, leaves its workers to it.
+    batch.note(BatchMark::Claimed(settings.nonce)).await.map_err(Rejection::from)?;
     let claim = Claim::take(&store, settings.nonce, &settings.address).await.map_err(Rejection::from)?;
     let rules = Rules {
         terms: settings.terms,
@@ -139,10 +151,12 @@ pub(super) async fn open(
     let reading = tokio::time::Instant::now();
     let (cluster, background) = Cluster::start(store, Some(claim), rules, clock, settings.inline).await?;
     tracing::info!(milliseconds = reading.elapsed().as_millis() as u64, "read the store");
-    if let Some(First { file, text }) = &settings.first {
+    let mut first = None;
+    if let Some(First { file, text, players }) = &settings.first {
         let plan = Box::new(experiment::parse(file, text, None).map_err(Rejection::from)?);
         // What a tournament is called follows from its players.
-        let submission = Submission { plan, files: BTreeMap::new(), priority: None, fresh: false };
+        let files = players.iter().map(|bytes| (Digest::of(bytes), bytes.clone())).collect();
+        let submission = Submission { plan, files, priority: None, fresh: false };
         let Submission { plan, files, .. } = look_up(&cluster, submission).await?;
         let name = run_name(&plan);
         // That it cannot be read says nothing of the run: it has not failed.
@@ -157,7 +171,6 @@ pub(super) async fn open(
             let id = run::RunId::new(&name).map_err(Rejection::from)?;
             run::stored::check(cluster.store(), &id).await.map_err(Rejection::from)?;
         }
-        let batch = Batch::new(cluster.store(), &settings.batch);
         // What was cancelled in this very batch stays cancelled, although its pods are replaced.
         let revives = settings.revive && !batch.has(BatchMark::Revived).await.map_err(Rejection::from)?;
         if revives || !cluster.apply(|state, _| state.leave_ended(&name)) {
@@ -166,6 +179,7 @@ pub(super) async fn open(
         if revives {
             batch.note(BatchMark::Revived).await.map_err(Rejection::from)?;
         }
+        first = Some(name);
     }
-    Ok((cluster, background))
+    Ok(Opened { cluster, background, first })
 }

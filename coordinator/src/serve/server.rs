@@ -2,11 +2,11 @@
 
 use super::connection_slots::ConnectionLimits;
 use super::connections::{HEAD, OPENING, connections, serve_http};
-use super::ending::{abandoned, all_done, is_over, stay_refused};
+use super::ending::{TAKEN_OVER, abandoned, all_done, is_over, is_taken_over, stay_refused};
 use super::http;
 use super::in_flight::CountLayer;
 use super::notify::Notifier;
-use super::opening::{OpenStore, open, open_store, opened};
+use super::opening::{OpenStore, Opened, open, open_store, opened};
 use super::operator_api::OperatorApi;
 use super::permissions::{LivePermissions, PermissionInterceptor, Permissions, RateLimit, Refusals, Right};
 use super::standby;
@@ -18,6 +18,7 @@ use crate::dashboard::{AccessCheck, Dashboard, DashboardSettings, Web};
 use crate::rejection::Rejection;
 use crate::state::leases::Terms;
 use crate::state::{AuditTerms, Unfinished};
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use proto::v1::RunStatus;
 use proto::v1::operator_server::OperatorServer;
@@ -171,8 +172,9 @@ impl fmt::Debug for Reload {
 #[derive(Clone)]
 pub struct Finish(pub FinishStore);
 
-/// Takes the store, on a thread that may wait; an error is the reason why a restart may help.
-type FinishStore = Arc<dyn Fn(Store) -> Result<(), String> + Send + Sync>;
+/// Takes the store and the name of the run that the coordinator began with, on a thread that may wait; an error is the reason
+/// why a restart may help.
+type FinishStore = Arc<dyn Fn(Store, String) -> Result<(), String> + Send + Sync>;
 
 impl fmt::Debug for Finish {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,6 +189,8 @@ pub struct First {
     pub file: String,
     /// What is in it.
     pub text: String,
+    /// The player files that it names by their digests.
+    pub players: Vec<Bytes>,
 }
 
 /// Why a coordinator could not serve.
@@ -356,10 +360,10 @@ where
     let mut shutdown = std::pin::pin!(shutdown);
     let opening = async {
         let store = open_store(&store, &settings).await?;
-        let (cluster, background) = open(store.clone(), &settings, clock, Some(&served)).await?;
-        Ok::<_, ServeError>((store, cluster, background))
+        let opened = open(store.clone(), &settings, clock, Some(&served)).await?;
+        Ok::<_, ServeError>((store, opened))
     };
-    let (store, cluster, background) = tokio::select! {
+    let (store, Opened { cluster, background, first }) = tokio::select! {
         opened = Box::pin(opening) => match opened {
             Err(error) if settings.exit_when_done && error.is_permanent() => {
                 served.refuse(error.to_string());
@@ -393,7 +397,12 @@ where
     };
     tracing::info!(reason = ending.reason(), "stopping");
     cluster.begin_closing();
-    if let ServeEnding::Refused(reason) = &ending
+    let last_words = match &ending {
+        ServeEnding::Refused(reason) => Some(reason.clone()),
+        ServeEnding::Succeeded if is_taken_over(&batch).await => Some(TAKEN_OVER.to_owned()),
+        _ => None,
+    };
+    if let Some(reason) = last_words
         && cluster.look(|state| state.workers.count() > 0)
     {
         served.end(reason.clone());
@@ -426,8 +435,8 @@ where
         )),
         (ServeEnding::Done, Some(Unfinished::Failed(reason))) => Ok(ServeEnding::Failed(reason)),
         (ServeEnding::Done, Some(Unfinished::Cancelled(reason))) => Ok(ServeEnding::Cancelled(reason)),
-        (ServeEnding::Done, None) if settings.finish.is_some() => tokio::select! {
-            finished = finish(&settings, store) => finished.map(|()| ServeEnding::Done),
+        (ServeEnding::Done, None) => tokio::select! {
+            finished = finish(&settings, store, first) => finished.map(|()| ServeEnding::Done),
             () = &mut shutdown => Ok(ServeEnding::Stopped),
         },
         (ending, _) => Ok(ending),
@@ -435,10 +444,13 @@ where
 }
 
 /// Does what is left to do, on a thread of its own: it may compute for long, and others answer probes meanwhile.
-async fn finish(settings: &CoordinatorSettings, store: Store) -> Result<(), ServeError> {
-    let Some(Finish(finish)) = &settings.finish else { return Ok(()) };
-    let finish = finish.clone();
-    let finished = tokio::task::spawn_blocking(move || finish(store)).await;
+async fn finish(
+    settings: &CoordinatorSettings,
+    store: Store,
+    first: Option<String>,
+) -> Result<(), ServeError> {
+    let (Some(Finish(finish)), Some(first)) = (settings.finish.clone(), first) else { return Ok(()) };
+    let finished = tokio::task::spawn_blocking(move || finish(store, first)).await;
     finished.map_err(|error| ServeError::Finish(error.to_string()))?.map_err(ServeError::Finish)
 }
 

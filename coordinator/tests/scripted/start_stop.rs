@@ -97,7 +97,7 @@ async fn a_store_that_fails_at_the_start_fails_no_run() {
     let (mut script, slow) = Script::slow(&settings(1)).await;
     script.submit(EXPERIMENT).await;
     slow.fail(Some(&script.run));
-    let first = First { file: "scripted.toml".to_owned(), text: EXPERIMENT.to_owned() };
+    let first = First { file: "scripted.toml".to_owned(), text: EXPERIMENT.to_owned(), players: vec![] };
     let rules = CoordinatorSettings { first: Some(first), exit_when_done: true, ..settings(2) };
     let refused = script.start_again(&rules).await.unwrap_err();
     assert!(matches!(refused, ServeError::Open(_)) && !refused.is_permanent(), "{refused}");

@@ -3,6 +3,7 @@
 //! A batch is known by an id that its supervisor gives it, such as the uid of a Job. Marks are empty objects that are only ever
 //! created.
 
+use crate::claim::{Claim, Nonce};
 use crate::error::StoreError;
 use crate::object::Kind;
 use crate::store::Store;
@@ -20,13 +21,16 @@ pub enum BatchMark {
     Revived,
     /// A worker was notified of its end.
     Notified,
+    /// A coordinator of it, which has this nonce, is about to claim the store.
+    Claimed(Nonce),
 }
 
 impl BatchMark {
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Self::Revived => "revived",
-            Self::Notified => "notified",
+            Self::Revived => "revived".to_owned(),
+            Self::Notified => "notified".to_owned(),
+            Self::Claimed(nonce) => format!("claimed-{nonce}"),
         }
     }
 }
@@ -62,6 +66,17 @@ impl Batch {
             return Ok(false);
         }
         Ok(self.store.read_optional(&self.path(mark), Kind::Batch).await?.is_some())
+    }
+
+    /// Whether a coordinator of another batch, or of none, has claimed the store. Without an id of its own, a batch cannot tell.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub async fn is_succeeded(&self) -> Result<bool, StoreError> {
+        match Claim::owner(&self.store).await? {
+            Some(owner) if !self.id.is_empty() => Ok(!self.has(BatchMark::Claimed(owner.nonce)).await?),
+            _ => Ok(false),
+        }
     }
 
     /// Notes that it was done.

@@ -3,7 +3,7 @@
 //! `object_store` creates by a conditional write (`If-None-Match: *`), of which S3 promises one winner. Added here: no
 //! more requests at a time than a service likes, tries that end before leases do, and errors that say what to do.
 
-use crate::error::StoreError;
+use crate::error::{StoreError, causes};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::limit::LimitStore;
 use object_store::path::Path;
@@ -38,7 +38,7 @@ pub(crate) fn open(
         .with_client_options(options)
         .with_retry(retry())
         .build()
-        .map_err(|error| StoreError::Settings { place: place(), reason: error.to_string() })?;
+        .map_err(|error| StoreError::Settings { place: place(), reason: causes(&error) })?;
     Ok(Arc::new(LimitStore::new(PrefixStore::new(service, prefix.clone()), MOST_REQUESTS)))
 }
 

@@ -41,8 +41,8 @@ pub enum StoreError {
     },
     /// A remote store does not respond as one should.
     #[error(
-        "cannot use `{place}` as a store: {source}; check that the bucket exists, and AWS_ENDPOINT_URL, AWS_REGION \
-         and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role)"
+        "cannot use `{place}` as a store: {}; check that the bucket exists, and AWS_ENDPOINT_URL, AWS_REGION \
+         and the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role)", causes(source.as_ref())
     )]
     Unreachable {
         /// The store.
@@ -232,7 +232,6 @@ impl StoreError {
 
     /// Whether a retry cannot succeed before an operator changes the path, the permissions or the credentials.
     pub fn is_permanent(&self) -> bool {
-        use object_store::Error::{NotFound, PermissionDenied, Unauthenticated};
         match self {
             Self::NotAFolder { .. }
             | Self::NoSuchFolder { .. }
@@ -249,10 +248,7 @@ impl StoreError {
                     | ErrorKind::NotADirectory
                     | ErrorKind::Unsupported
             ),
-            Self::Unreachable { source, .. } => matches!(
-                source.downcast_ref::<object_store::Error>(),
-                Some(PermissionDenied { .. } | Unauthenticated { .. } | NotFound { .. })
-            ),
+            Self::Unreachable { source, .. } => is_rejection(source.as_ref()),
             _ => false,
         }
     }
@@ -274,6 +270,18 @@ impl StoreError {
     }
 }
 
+/// An error with the causes that it does not mention itself: clients of HTTP keep the one that matters to themselves.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut words = error.to_string();
+    for cause in std::iter::successors(error.source(), |&error| error.source()) {
+        let cause = cause.to_string();
+        if !words.contains(&cause) {
+            words.extend([": ", &cause]);
+        }
+    }
+    words
+}
+
 /// What to do about an object of a run that is damaged.
 fn advice(path: &Path) -> String {
     let parts: Vec<_> = path.parts().take(3).collect();
@@ -288,6 +296,25 @@ fn advice(path: &Path) -> String {
 
 fn is_no_room(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
+/// Whether a service has answered that it will not do this: no such bucket, no permission, another region. A list has no error of
+/// its own for these, only the status in its words.
+fn is_rejection(error: &(dyn Error + 'static)) -> bool {
+    use object_store::Error::{NotFound, PermissionDenied, Unauthenticated};
+    /// A client that was too slow, or asks too often, may try again.
+    const TRANSIENT: [&str; 2] = ["408", "429"];
+    let mut chain = std::iter::successors(Some(error), |&error| error.source());
+    chain.any(|error| {
+        let words = error.to_string();
+        let status = words.split_once("non-2xx status code: ").map_or("", |(_, rest)| rest);
+        status.starts_with('4') && !TRANSIENT.iter().any(|transient| status.starts_with(transient))
+            || words.contains("Received redirect without LOCATION")
+            || matches!(
+                error.downcast_ref(),
+                Some(PermissionDenied { .. } | Unauthenticated { .. } | NotFound { .. })
+            )
+    })
 }
 
 /// Whether the name service answered that it has no such name, rather than that it cannot tell now. There is no code for it,
@@ -328,6 +355,41 @@ mod tests {
         let error = StoreError::of_backend("create", &Path::from("runs/a/states/0"), source).to_string();
         assert!(error.contains("No space left on device"), "{error}");
         assert!(!error.contains("LocalFileSystem"), "{error}");
+    }
+
+    #[test]
+    fn the_cause_of_an_outage_is_told() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("error sending request")]
+        struct Sending(#[source] io::Error);
+        let source = Sending(io::Error::other("Name or service not known"));
+        let source = object_store::Error::Generic { store: "S3", source: source.into() };
+        let error = StoreError::Unreachable { place: "s3://bucket".to_owned(), source: source.into() };
+        let told = error.to_string();
+        assert!(
+            told.contains("Generic S3 error: error sending request: Name or service not known; check"),
+            "{told}"
+        );
+        assert_eq!(told.matches("error sending request").count(), 1, "{told}");
+    }
+
+    #[test]
+    fn what_a_service_rejects_is_told_from_what_it_cannot_do_now() {
+        for (status, is_permanent) in [
+            ("404 Not Found: <Code>NoSuchBucket</Code>", true),
+            ("403 Forbidden: <Code>InvalidAccessKeyId</Code>", true),
+            ("400 Bad Request: <Code>AuthorizationHeaderMalformed</Code>", true),
+            ("408 Request Timeout", false),
+            ("429 Too Many Requests", false),
+            ("503 Service Unavailable: 404", false),
+        ] {
+            let error = unreachable(&format!("Server returned non-2xx status code: {status}"));
+            assert_eq!(error.is_permanent(), is_permanent, "{error}");
+        }
+        assert!(
+            unreachable("Received redirect without LOCATION, this normally indicates a region")
+                .is_permanent()
+        );
     }
 
     #[test]

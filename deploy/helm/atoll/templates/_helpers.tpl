@@ -149,6 +149,36 @@ Reach the coordinator from this machine, through forwarded ports (or from a pod 
 The dashboard is {{ include "atoll.scheme" . }}://localhost:7441{{ if include "atoll.hasTokens" . }}; sign in with the token{{ end }}. Commands:
 {{- end }}
 
+{{- define "atoll.isAddress" -}}
+{{ if regexMatch "^([0-9]+(\\.[0-9]+){3}|[0-9a-f:]*:[0-9a-f:]*)$" . }}yes{{ end }}
+{{- end }}
+
+{{- /* The names of the coordinator's Service, from the same namespace and from others. */ -}}
+{{- define "atoll.serviceHosts" -}}
+{{- $space := printf "%s-coordinator.%s" (include "atoll.name" .) .Release.Namespace -}}
+{{ printf "%s-coordinator" (include "atoll.name" .) }},{{ $space }},{{ $space }}.svc,{{ $space }}.svc.cluster.local
+{{- end }}
+
+{{- /* The names by which browsers reach the dashboard: those of the certificate, and those of proxies. Addresses need none. */ -}}
+{{- define "atoll.httpHosts" -}}
+{{- $hosts := include "atoll.serviceHosts" . | splitList "," -}}
+{{- range .Values.tls.hosts -}}
+{{- if not (or (include "atoll.isAddress" .) (contains "*" .)) -}}
+{{- $hosts = append $hosts . -}}
+{{- end -}}
+{{- end -}}
+{{ concat $hosts .Values.service.hosts | uniq | join "," }}
+{{- end }}
+
+{{- /* The name service. That of OpenShift listens on another port, and policies see the port behind a Service. */ -}}
+{{- define "atoll.nameService" -}}
+- ports:
+    - { protocol: UDP, port: 53 }
+    - { protocol: TCP, port: 53 }
+    - { protocol: UDP, port: 5353 }
+    - { protocol: TCP, port: 5353 }
+{{- end }}
+
 {{- /* Settings of a TOML file: a map of keys to texts, numbers and flags. */ -}}
 {{- define "atoll.settings" -}}
 {{- range $key, $value := . }}
@@ -455,6 +485,7 @@ volumes:
 {{- define "atoll.coordinatorConfig" -}}
 listen = "{{ include "atoll.listen" . }}:7440"
 http = "{{ include "atoll.listen" . }}:7441"
+http_hosts = {{ include "atoll.httpHosts" . | quote }}
 store = {{ .Values.store.location | quote }}
 lease = {{ .Values.coordinator.lease | quote }}
 log_format = {{ .Values.coordinator.logFormat | quote }}

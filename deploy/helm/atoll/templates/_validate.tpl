@@ -64,6 +64,11 @@
 {{- if not (regexMatch "^([0-9]+(\\.[0-9]+){3}|[0-9a-f:]*:[0-9a-f:]*)$" $values.listenAddress) -}}
 {{- $mistakes = append $mistakes (printf "listenAddress: expected an address such as 0.0.0.0 or ::, found `%s`" $values.listenAddress) -}}
 {{- end -}}
+{{- range $values.service.hosts -}}
+{{- if not (regexMatch "^(https://)?[^/:*, ]+$|^https://[^/*, ]+$" .) -}}
+{{- $mistakes = append $mistakes (printf "service.hosts: expected names without ports, or addresses of proxies such as https://atoll.example, found `%s`" .) -}}
+{{- end -}}
+{{- end -}}
 {{- /* Every namespace has this ConfigMap: where it is found, a cluster answers. */ -}}
 {{- if lookup "v1" "ConfigMap" .Release.Namespace "kube-root-ca.crt" -}}
 {{- $tokens := list "tokens.existingSecret" $values.tokens.existingSecret (include "atoll.hasTokens" .) (list "worker" "operator" "metrics") -}}
