@@ -14,8 +14,8 @@ pub struct Grid<'a> {
     pub description: &'a str,
     /// What goes to the right, and what its first and last cells stand for.
     pub across: (&'a str, (u64, u64)),
-    /// What goes down.
-    pub down: &'a str,
+    /// What goes down, and how many there are: more than rows where a row stands for several.
+    pub down: (&'a str, u64),
     /// The kinds of cells: a class of the style sheet or a colour that begins with `#`, and what it means.
     pub kinds: Vec<(String, String)>,
     /// The cells row by row, all rows alike in length: the number of their kind, or [`NOTHING`]. Of many rows only every
@@ -76,7 +76,7 @@ impl Grid<'_> {
         let tall = (360.0 / rows.max(1) as f64).clamp(1.2, 22.0);
         let tall = if rows > MOST { 480.0 / rows as f64 } else { tall };
         let height = tall * rows as f64;
-        let left = 30.0 + width_of(&rows.saturating_sub(1).to_string());
+        let left = 30.0 + width_of(&self.down.1.saturating_sub(1).to_string());
         let wide = (WIDTH - left - RIGHT) / columns.max(1) as f64;
         let mut canvas = Canvas::new(WIDTH, legend + height + 48.0);
         canvas.legend(&entries, 10.0, 0.0, WIDTH - 20.0);
@@ -85,7 +85,7 @@ impl Grid<'_> {
             let d = self.cells_of(number as u8, origin, (wide, tall));
             if style.starts_with('#') { canvas.fill(style, &d) } else { canvas.path(style, &d) }
         }
-        self.labels(&mut canvas, origin, (wide * columns as f64, height), tall);
+        self.labels(&mut canvas, origin, (wide * columns as f64, height));
         canvas.finish(self.name, self.title, self.description)
     }
 
@@ -109,12 +109,13 @@ impl Grid<'_> {
         d
     }
 
-    fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64), tall: f64) {
-        let rows = self.cells.len();
+    fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64)) {
+        let (down, things) = self.down;
+        let tall = height / things.max(1) as f64;
         let every = round_up((15.0 / tall).ceil() as usize);
-        for row in (0..rows).step_by(every) {
-            let y = top + (row as f64 + 0.5) * tall + 4.0;
-            canvas.text("note", left - 6.0, y, Anchor::End, &row.to_string());
+        for thing in (0..things).step_by(every) {
+            let y = top + (thing as f64 + 0.5) * tall + 4.0;
+            canvas.text("note", left - 6.0, y, Anchor::End, &thing.to_string());
         }
         let (name, (first, last)) = self.across;
         let bottom = top + height;
@@ -133,7 +134,7 @@ impl Grid<'_> {
             canvas.text("note", x, bottom + 16.0, anchor, &count(first + at));
         }
         canvas.text("note", left + width / 2.0, bottom + 34.0, Anchor::Middle, name);
-        canvas.upright("note", 11.0, top + height / 2.0, self.down);
+        canvas.upright("note", 11.0, top + height / 2.0, down);
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
         let places = |columns: usize, last: u64| -> Vec<(String, f64)> {
             let kinds = vec![("f0".to_owned(), "one".to_owned())];
             let (across, cells) = (("x", (0, last)), vec![vec![0; columns]]);
-            let grid = Grid { name: "g", title: "t", description: "d", across, down: "y", kinds, cells };
+            let grid = Grid { name: "g", title: "t", description: "d", across, down: ("y", 1), kinds, cells };
             let svg = grid.draw().svg;
             let texts = svg.split("<text ").filter(|text| text.contains("text-anchor=\"middle\""));
             let named = texts.filter_map(|text| {
@@ -192,8 +193,22 @@ mod tests {
         let kinds = vec![("f0".to_owned(), "one".to_owned()), ("f1".to_owned(), "two".to_owned())];
         let cells = vec![vec![0, 0, 0, 1], vec![NOTHING, 1, 1, 1]];
         let across = ("epoch", (0, 4));
-        let grid = Grid { name: "g", title: "t", description: "d", across, down: "island", kinds, cells };
+        let grid =
+            Grid { name: "g", title: "t", description: "d", across, down: ("island", 2), kinds, cells };
         let svg = grid.draw().svg;
         assert_eq!(svg.matches('z').count(), 3, "{svg}");
+    }
+
+    #[test]
+    fn rows_that_stand_for_several_things_are_named_by_the_things() {
+        let kinds = vec![("f0".to_owned(), "one".to_owned())];
+        let (across, cells) = (("from", (0, 1000)), vec![vec![0; 200]; 200]);
+        let grid = Grid { name: "g", title: "t", description: "d", across, down: ("to", 1000), kinds, cells };
+        let svg = grid.draw().svg;
+        let labels = svg.split("<text ").filter(|text| text.contains("text-anchor=\"end\""));
+        let label = |text: &str| text.split_once('>')?.1.split('<').next()?.parse::<u64>().ok();
+        let named: Vec<u64> = labels.filter_map(label).collect();
+        assert_eq!(named.first(), Some(&0), "{named:?}");
+        assert_eq!(named.iter().max(), Some(&950), "{named:?}");
     }
 }

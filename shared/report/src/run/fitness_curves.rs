@@ -324,7 +324,7 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
             ),
         },
         across: ("epoch", (0, epochs)),
-        down: "island",
+        down: ("island", run.islands.len() as u64),
         kinds: levels(low, high),
         cells: cells.collect(),
     };
