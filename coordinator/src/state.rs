@@ -453,6 +453,8 @@ pub(crate) struct ClusterState {
     /// Whether another coordinator has the store by now: nothing that comes here would be written any more.
     pub(crate) succeeded: bool,
     ticked: Duration,
+    /// Runs of which workers have held something since their time was counted last, and when that was.
+    counted: BTreeMap<String, Duration>,
     /// What workers have lost of each run since then.
     lost: BTreeMap<String, Lost>,
     log_limit: WorkerLogLimit,
@@ -482,6 +484,7 @@ impl ClusterState {
             trouble: None,
             succeeded: false,
             ticked: now.elapsed,
+            counted: BTreeMap::new(),
             lost: BTreeMap::new(),
             log_limit: WorkerLogLimit::default(),
             effects: vec![],

@@ -223,6 +223,61 @@ async fn workers_are_busy_with_a_run_that_comes_first() {
     assert_eq!(stage.cause_of(&first).0, Cause::Running);
 }
 
+/// A study makes progress if one of its parts does, whatever the others wait for.
+#[tokio::test(start_paused = true)]
+async fn a_study_is_explained_by_the_part_that_is_computed() {
+    let stage = Stage::new().await;
+    stage.cluster.cancel(&stage.run).await.unwrap();
+    let study = format!("{EXPERIMENT}[study.one]\n[study.two]\n").replace("staged", "both");
+    let study = stage.cluster.submit(plan(&study), vec![], 0, false).await.unwrap();
+    let grants = loop {
+        let grants = stage.acquire("a", 6).await;
+        if grants.len() == 6 {
+            break grants;
+        }
+        for grant in &grants {
+            stage.release("a", grant, "", (false, false)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    let [one, two] = ["one", "two"].map(|part| format!("{study}.{part}"));
+    for (idle, busy) in [(&one, &two), (&two, &one)] {
+        let is_of = |grant: &&v1::Grant| grant.piece.as_ref().is_some_and(|piece| piece.run == *idle);
+        for grant in grants.iter().filter(is_of) {
+            stage.release("a", grant, "", (false, false)).await;
+        }
+        assert_eq!(stage.cause_of(idle).0, Cause::BusyElsewhere);
+        assert_eq!(stage.cause_of(busy).0, Cause::Running);
+        assert_eq!(stage.cause_of(&study).0, Cause::Running, "{}", stage.cause_of(&study).1);
+        stage.cluster.pause(idle, true).await.unwrap();
+        assert_eq!(stage.cause_of(&study).0, Cause::Running, "{}", stage.cause_of(&study).1);
+        stage.cluster.pause(idle, false).await.unwrap();
+        if idle == &one {
+            for _ in 0..3 {
+                stage.acquire("a", 6).await;
+            }
+        }
+    }
+}
+
+/// Time is counted from the first lease to the last result, and not by what is held at a tick.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_run_is_that_in_which_it_was_worked_on() {
+    let stage = Stage::new().await;
+    tokio::time::sleep(Duration::from_millis(1234)).await;
+    let start = tokio::time::Instant::now();
+    let mut grants = stage.acquire("a", 3).await;
+    tokio::time::sleep(Duration::from_millis(70)).await;
+    for grant in grants.drain(..) {
+        assert!(stage.deliver("a", &grant, false).await);
+    }
+    stage.finish("b").await;
+    let most = start.elapsed().as_millis() as u64;
+    let found = stage.cluster.look(|state| state.row(&stage.run, stage.cluster.now()).unwrap());
+    let time = found.elapsed_milliseconds;
+    assert!((70..=most).contains(&time), "expected 70 to {most}, found {time}");
+}
+
 /// Workers that are idle because they are given nothing do not hide that the others are busy.
 #[tokio::test(start_paused = true)]
 async fn only_workers_that_could_take_the_run_say_what_keeps_it_waiting() {

@@ -325,11 +325,14 @@ impl ClusterState {
             tracing::warn!(principal, left_out, "more lines about its workers were left out");
         }
         self.look_after_audits(now);
+        for run in self.counted.keys().cloned().collect::<Vec<String>>() {
+            self.count_time(&run, now);
+            self.end_in_time(&run, now);
+        }
+        let leases = &self.leases;
+        self.counted.retain(|run, _| leases.count(run) > 0);
         for run in self.queue.active() {
             let is_worked_on = self.leases.count(&run) > 0;
-            if is_worked_on {
-                self.pass(&run, passed, now);
-            }
             if let Some(yardstick) = self.yardstick(&run) {
                 yardstick.pass(passed, is_worked_on);
             }
@@ -428,11 +431,25 @@ impl ClusterState {
         }
     }
 
-    fn pass(&mut self, run: &str, time: Duration, now: Moment) {
+    /// Adds the time for which a run was worked on since that was counted last: from the first lease on, also where a worker has
+    /// delivered one piece and asks for the next.
+    pub(super) fn count_time(&mut self, run: &str, now: Moment) {
+        let Some(since) = self.counted.get_mut(run) else { return };
+        let time = now.elapsed.saturating_sub(std::mem::replace(since, now.elapsed));
         if let Some(cells) = self.cells(run) {
             cells.pass(time);
         }
-        if let Some(end) = self.evolution(run).and_then(|evolution| evolution.pass(time)) {
+        if let Some(evolution) = self.evolution(run) {
+            evolution.pass(time);
+        }
+    }
+
+    /// Decides where a run ends whose time is up.
+    fn end_in_time(&mut self, run: &str, now: Moment) {
+        if self.queue.state(run) != Some(&RunState::Active) {
+            return;
+        }
+        if let Some(end) = self.evolution(run).and_then(Evolution::end_in_time) {
             let event = RunEvent::Decided { end: end.clone(), at: now.unix };
             self.change(run, event, Then::Decide(end));
         }

@@ -208,7 +208,8 @@ impl ClusterState {
             }
         };
         let author = (!is_trusted).then(|| Arc::new(self.author(worker)));
-        let is_open = self.is_open(&work.run);
+        // Once the end of a run is on its way to the journal, nothing more of it is stored.
+        let is_open = self.is_open(&work.run) && !self.is_stopping(&work.run);
         let run = work.run.clone();
         let Some(cells) = self.cells(&run).filter(|_| is_open) else {
             return Ok((self.count(DeliveryStatus::Unneeded), 0));

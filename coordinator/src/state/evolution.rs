@@ -647,10 +647,13 @@ impl Evolution {
         }
     }
 
-    /// Notes that time has passed while it was computed. Returns where the run is to end because its time is up,
-    /// which has to be written down first.
-    pub(crate) fn pass(&mut self, time: Duration) -> Option<End> {
+    /// Notes that time has passed while it was computed.
+    pub(crate) fn pass(&mut self, time: Duration) {
         self.worked += time;
+    }
+
+    /// Where the run is to end because its time is up, which has to be written down first.
+    pub(crate) fn end_in_time(&mut self) -> Option<End> {
         let limit = self.open_run.archipelago().budget().wall_time?;
         let is_up = Duration::from_millis(self.elapsed()) >= limit;
         if is_up { self.open_run.propose_end() } else { None }

@@ -79,6 +79,7 @@ impl ClusterState {
             let work =
                 lost.next().or_else(|| self.next(worker, now)).or_else(|| self.hedge(worker, idle, now));
             let Some(work) = work else { break };
+            self.counted.entry(work.run.clone()).or_insert(now.elapsed);
             let token = self.leases.grant(&work, worker, now.elapsed);
             match self.grant(&work, worker, token, budget) {
                 Some(grant) => {

@@ -516,6 +516,7 @@ impl ClusterState {
             self.begin_final_audits(name, now);
         }
         self.begin_final_cell_audits(name, now);
+        self.count_time(name, now);
         let parts_are_over = self.parts_of(name).iter().all(|part| !self.is_open(part));
         let Some(run) = self.runs.get_mut(name) else { return };
         let is_cancelling = matches!(run.ending, Some(Ending::Cancelling(_)));
@@ -552,7 +553,8 @@ impl ClusterState {
                     let event = RunEvent::Finished { end: None, digest, at: now.unix, elapsed };
                     (event, digest, kind.completion().to_owned())
                 });
-                true
+                // What was accepted is stored, and belongs to what is shown of the run from now on.
+                is_cancelling && cells.is_written()
             }
             Body::Study(study) => {
                 finished = study.digest().map(|digest| {
@@ -637,6 +639,7 @@ impl ClusterState {
         self.answer(waiting, Err(Rejection::Unsuitable { run: name.to_owned(), reason }));
         self.leases.remove_run(name);
         self.workers.forget_run(name);
+        self.counted.remove(name);
         self.queue.set(name, state);
         self.step(name, Step::Forget);
     }
@@ -750,6 +753,11 @@ impl ClusterState {
     fn is_being_stopped(&self, name: &str) -> bool {
         let is_stopped = |run: &Run| matches!(run.ending, Some(Ending::Cancelling(_) | Ending::Stopping));
         self.runs.get(name).is_some_and(is_stopped)
+    }
+
+    /// Whether its last event is being written: that it was cancelled, or has failed.
+    pub(super) fn is_stopping(&self, name: &str) -> bool {
+        self.runs.get(name).is_some_and(|run| matches!(run.ending, Some(Ending::Stopping)))
     }
 
     pub(super) fn digest_of(&self, name: &str) -> Option<Digest> {

@@ -161,6 +161,7 @@ impl ClusterState {
     ) -> Option<Situation> {
         let phase = match self.state_of(run)? {
             RunState::Active => Phase::Active,
+            RunState::Paused if self.rules.only_submitted => Phase::PausedHere,
             RunState::Paused => Phase::Paused,
             RunState::Finished(reason) => Phase::Finished(reason.clone()),
             RunState::Cancelled => Phase::Cancelled,
@@ -168,12 +169,14 @@ impl ClusterState {
         };
         if phase != Phase::Active {
             // Nothing else matters then.
-            let paused = self.paused_study_of(run).filter(|_| phase == Phase::Paused).map(str::to_owned);
+            let is_paused = matches!(phase, Phase::Paused | Phase::PausedHere);
+            let paused = self.paused_study_of(run).filter(|_| is_paused).map(str::to_owned);
             return Some(Situation { phase, paused, ..Situation::default() });
         }
-        if let Some(part) = self.hindered_part(run) {
+        if let Some(part) = self.telling_part(run) {
             let situation = self.situation_beside(&part, now, store, fleet)?;
-            let paused = (situation.phase == Phase::Paused).then_some(part);
+            let is_paused = matches!(situation.phase, Phase::Paused | Phase::PausedHere);
+            let paused = is_paused.then_some(part);
             return Some(Situation { paused, ..situation });
         }
         let leases: Vec<LeaseStatus<'_>> = self.leases.leases_of(run).collect();
@@ -285,12 +288,14 @@ impl ClusterState {
         ahead
     }
 
-    /// The part of a study that is to be explained: the first that is not finished.
-    fn hindered_part(&self, run: &str) -> Option<String> {
+    /// The part of a study that explains it: the first of those that workers compute, or else of those that are not finished,
+    /// what is paused last.
+    fn telling_part(&self, run: &str) -> Option<String> {
         if self.leases.count(run) > 0 || self.ready_of(run) > 0 {
             return None;
         }
-        self.parts_of(run).into_iter().find(|part| self.is_open(part))
+        let open = self.parts_of(run).into_iter().filter(|part| self.is_open(part));
+        open.min_by_key(|part| (self.leases.count(part) == 0, !self.is_active(part)))
     }
 }
 

@@ -339,6 +339,35 @@ async fn cells_are_not_computed_again_because_the_store_failed_for_a_while() {
     assert_eq!(script.renew("a", &grant).await.durable, 1);
 }
 
+/// What a coordinator shows of a cancelled sweep is what the next one reads of it.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_sweep_has_the_cells_that_are_stored() {
+    for is_late in [false, true] {
+        let (mut script, slow) = Script::slow(&settings(1)).await;
+        script.submit(SWEEP).await;
+        script.acquire("a", 1).await;
+        slow.delay_writes(Duration::from_millis(300));
+        if !is_late {
+            deliver_cells(&script, "a", &swept()[..2]).await.unwrap();
+        }
+        let (cluster, run) = (script.cluster.clone(), script.run.clone());
+        slow.hold("events", 0);
+        let cancelling = tokio::spawn(async move { cluster.cancel(&run).await });
+        script.until("the event", || slow.is_holding()).await;
+        if is_late {
+            deliver_cells(&script, "a", &swept()[..2]).await.unwrap();
+        }
+        slow.let_go();
+        cancelling.await.unwrap().unwrap();
+        tokio::time::sleep(LONG).await;
+        assert_eq!(script.state(), State::Cancelled);
+        let shown = script.generation();
+        assert_eq!(shown, if is_late { 0 } else { 2 });
+        script.restart().await;
+        assert_eq!((script.state(), script.generation()), (State::Cancelled, shown), "late: {is_late}");
+    }
+}
+
 pub(super) const GUESTS: &str = r#"
 name = "guests"
 problem = { kind = "onemax", length = 12 }

@@ -26,7 +26,7 @@ pub struct Run {
     pub problem: String,
     /// Its seed.
     pub seed: u64,
-    /// How it stands: `finished`, `unfinished` and so on.
+    /// How it stands: `finished`, `stopped` and so on.
     pub state: String,
     /// Why it ended, if it has.
     pub reason: Option<String>,
@@ -157,6 +157,12 @@ impl Run {
         self.islands.iter().map(last).min().unwrap_or(0)
     }
 
+    /// The epochs that all islands have reached.
+    fn complete_epochs(&self) -> u64 {
+        let done = |island: &Island| island.last().map_or(0, |epoch| epoch.number + 1);
+        self.islands.iter().map(done).min().unwrap_or(0)
+    }
+
     /// The evaluations of all islands.
     pub fn evaluations(&self) -> u64 {
         self.islands.iter().filter_map(Island::last).map(|epoch| epoch.standing.evaluations).sum()
@@ -209,7 +215,7 @@ impl Run {
         };
         let mut tiles = vec![
             Tile::new("Best fitness", number(fitness), format!("island {island}{found}")),
-            Tile::new("Generations", count(self.generations()), counted(self.epochs(), "epoch")),
+            Tile::new("Generations", count(self.generations()), counted(self.complete_epochs(), "epoch")),
             Tile::new("Evaluations", count(self.evaluations()), rate),
             Tile::new("Time", time(self.elapsed), work::remark(self)),
             Tile::new("Islands", count(self.islands.len() as u64), self.topology.0.clone()),

@@ -163,6 +163,29 @@ fn told(event: &RunEvent) -> Option<(String, String)> {
     }
 }
 
+/// A budget that is stored as JSON, in words: `600 generations`, `target fitness -0.5`.
+fn budget_in_words(budget: &str) -> String {
+    let keys: serde_json::Map<String, Value> = serde_json::from_str(budget).unwrap_or_default();
+    let word = |(key, value): (&String, &Value)| {
+        let key = key.replace('_', " ");
+        match value {
+            Value::Null => None,
+            Value::Number(number) if key == "generations" || key == "evaluations" => {
+                let count = number.as_u64().map_or(number.to_string(), report::text::count);
+                Some(if count == "1" {
+                    format!("1 {}", key.trim_end_matches('s'))
+                } else {
+                    format!("{count} {key}")
+                })
+            }
+            Value::String(text) => Some(format!("{key} {text}")),
+            other => Some(format!("{key} {other}")),
+        }
+    };
+    let words: Vec<String> = keys.iter().filter_map(word).collect();
+    if words.is_empty() { format!("`{budget}`") } else { words.join(", ") }
+}
+
 /// An event of a journal in words.
 pub fn view(number: u64, event: &RunEvent) -> EventView {
     let (at, kind, text) = match event {
@@ -181,7 +204,7 @@ pub fn view(number: u64, event: &RunEvent) -> EventView {
             (at, "retracted", format!("results of {what} were retracted: {reason}"))
         }
         RunEvent::Extended { budget, at, .. } => {
-            (at, "extended", format!("its budget was changed to `{budget}`"))
+            (at, "extended", format!("its budget became {}", budget_in_words(budget)))
         }
         RunEvent::Decided { end, at } => {
             (at, "decided", format!("decided to end after epoch {}: {}", end.epoch, end.reason))
@@ -234,4 +257,20 @@ fn keys(value: &Value) -> Vec<(String, String)> {
     let mut found = vec![];
     collect("", value, &mut found);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_told_in_words() {
+        let budget = r#"{"evaluations":1,"generations":6000,"target_fitness":-0.5,"wall_time":"8h"}"#;
+        let event = RunEvent::Extended { budget: budget.to_owned(), complete: 3, at: 5 };
+        let text = view(0, &event).text;
+        assert_eq!(
+            text,
+            "its budget became 1 evaluation, 6\u{202f}000 generations, target fitness -0.5, wall time 8h"
+        );
+    }
 }

@@ -136,8 +136,18 @@ fn words(kind: RunKind) -> (&'static str, &'static str) {
     }
 }
 
+/// The first line of a reason, and the next one with it if that is what the first one announces.
+fn in_a_line(reason: &str) -> String {
+    let mut lines = reason.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    match lines.next() {
+        Some(next) if first.ends_with(':') => format!("{first} {next}"),
+        _ => first.to_owned(),
+    }
+}
+
 fn damaged(run: &RunId, reason: &str) -> RunRow {
-    let reason = reason.lines().next().unwrap_or_default().to_owned();
+    let reason = in_a_line(reason);
     RunRow { run: run.to_string(), state: "damaged".to_owned(), reason, ..RunRow::default() }
 }
 
@@ -190,7 +200,8 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
         Status::Cancelled => Phase::Cancelled,
         Status::Failed(reason) => Phase::Failed(reason.clone()),
         // Who serves a bucket cannot be seen from here: there may be a coordinator.
-        Status::Paused if store.folder_on_disk().is_none() || is_worked_on(store, run) => Phase::Paused,
+        Status::Paused if store.folder_on_disk().is_none() || is_held(&Lock::server(store)) => Phase::Paused,
+        Status::Paused if is_held(&Lock::holder(store, run)) => Phase::PausedHere,
         Status::Paused => Phase::PausedAlone,
         // Who serves a bucket cannot be seen from here.
         Status::Open if store.folder_on_disk().is_none() => {
@@ -204,10 +215,8 @@ pub fn phase(store: &Store, run: &RunId, status: &Status) -> Phase {
     }
 }
 
-/// Whether a process works on a run of a folder, or serves that.
-fn is_worked_on(store: &Store, run: &RunId) -> bool {
-    let holds = |holder: Result<Option<_>, _>| holder.is_ok_and(|holder| holder.is_some());
-    holds(Lock::holder(store, run)) || holds(Lock::server(store))
+fn is_held<T, E>(holder: &Result<Option<T>, E>) -> bool {
+    matches!(holder, Ok(Some(_)))
 }
 
 /// The same in a word, and why. A run that is open is running if a process has it, and stopped otherwise.
@@ -217,7 +226,7 @@ pub fn state(store: &Store, run: &RunId, status: &Status) -> (String, String) {
         Phase::Damaged(reason) => ("damaged".to_owned(), reason),
         Phase::Finished(_) => ("finished".to_owned(), String::new()),
         Phase::Cancelled => ("cancelled".to_owned(), String::new()),
-        Phase::Paused | Phase::PausedAlone => ("paused".to_owned(), String::new()),
+        Phase::Paused | Phase::PausedHere | Phase::PausedAlone => ("paused".to_owned(), String::new()),
         Phase::Stopped => ("stopped".to_owned(), String::new()),
         Phase::Elsewhere(_) if store.folder_on_disk().is_none() => ("unfinished".to_owned(), String::new()),
         Phase::Elsewhere(_) | Phase::Active => ("running".to_owned(), String::new()),
@@ -387,4 +396,19 @@ fn bests(commit: &Commit) -> Vec<f64> {
         *best = best.max(record.mark.standing.best);
     }
     bests.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_in_a_line_says_what_is_wrong() {
+        assert_eq!(
+            in_a_line("it is wrong:\n  a.toml:1:8: no value\n  garbage"),
+            "it is wrong: a.toml:1:8: no value"
+        );
+        assert_eq!(in_a_line("cut short\nand more"), "cut short");
+        assert_eq!(in_a_line(""), "");
+    }
 }

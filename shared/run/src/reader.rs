@@ -134,9 +134,13 @@ impl Reader {
         self.damage == [Damage::Journal { expected: 1 }] && self.epochs.states.iter().all(BTreeMap::is_empty)
     }
 
-    /// How the run stands, in a word: as its journal says, or that it is damaged.
+    /// How the run stands, in a word, as lists show it; damaged also if only its records show that.
     pub fn state(&self) -> String {
-        if self.damage.is_empty() { self.recorded.status.to_string() } else { "damaged".to_owned() }
+        if self.damage.is_empty() {
+            crate::listing::state(&self.store, &self.run, &self.recorded.status).0
+        } else {
+            "damaged".to_owned()
+        }
     }
 
     /// How many islands there are.

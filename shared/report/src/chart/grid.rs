@@ -14,8 +14,8 @@ pub struct Grid<'a> {
     pub description: &'a str,
     /// What goes to the right, and what its first and last cells stand for.
     pub across: (&'a str, (u64, u64)),
-    /// What goes down.
-    pub down: &'a str,
+    /// What goes down, and how many there are: more than rows where a row stands for several.
+    pub down: (&'a str, u64),
     /// What the edges of the first and of the last column, and of the first and of the last row, stand for, where these are
     /// ranges of values. Otherwise columns and rows are counted.
     pub edges: Option<[(f64, f64); 2]>,
@@ -83,7 +83,7 @@ impl Grid<'_> {
         let height = tall * rows as f64;
         let widest = match self.edges {
             Some([_, down]) => (0..=STEPS).map(|at| width_of(&named(down, at))).fold(0.0, f64::max),
-            None => width_of(&rows.saturating_sub(1).to_string()),
+            None => width_of(&self.down.1.saturating_sub(1).to_string()),
         };
         let left = 30.0 + widest;
         let wide = (WIDTH - left - RIGHT) / columns.max(1) as f64;
@@ -97,10 +97,10 @@ impl Grid<'_> {
         let size = (wide * columns as f64, height);
         match self.edges {
             Some(edges) => range_labels(&mut canvas, origin, size, edges),
-            None => self.labels(&mut canvas, origin, size, tall),
+            None => self.labels(&mut canvas, origin, size),
         }
         canvas.text("note", left + size.0 / 2.0, origin.1 + height + 34.0, Anchor::Middle, self.across.0);
-        canvas.upright("note", 11.0, origin.1 + height / 2.0, self.down);
+        canvas.upright("note", 11.0, origin.1 + height / 2.0, self.down.0);
         canvas.finish(self.name, self.title, self.description)
     }
 
@@ -124,12 +124,13 @@ impl Grid<'_> {
         d
     }
 
-    fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64), tall: f64) {
-        let rows = self.cells.len();
+    fn labels(&self, canvas: &mut Canvas, (left, top): (f64, f64), (width, height): (f64, f64)) {
+        let (down, things) = self.down;
+        let tall = height / things.max(1) as f64;
         let every = round_up((15.0 / tall).ceil() as usize);
-        for row in (0..rows).step_by(every) {
-            let y = top + (row as f64 + 0.5) * tall + 4.0;
-            canvas.text("note", left - 6.0, y, Anchor::End, &row.to_string());
+        for thing in (0..things).step_by(every) {
+            let y = top + (thing as f64 + 0.5) * tall + 4.0;
+            canvas.text("note", left - 6.0, y, Anchor::End, &thing.to_string());
         }
         let (first, last) = self.across.1;
         let bottom = top + height;
@@ -208,7 +209,7 @@ mod tests {
                 title: "t",
                 description: "d",
                 across,
-                down: "y",
+                down: ("y", 1),
                 edges: None,
                 kinds,
                 cells,
@@ -243,12 +244,25 @@ mod tests {
             title: "t",
             description: "d",
             across,
-            down: "island",
+            down: ("island", 2),
             edges: None,
             kinds,
             cells,
         };
         let svg = grid.draw().svg;
         assert_eq!(svg.matches('z').count(), 3, "{svg}");
+    }
+
+    #[test]
+    fn rows_that_stand_for_several_things_are_named_by_the_things() {
+        let kinds = vec![("f0".to_owned(), "one".to_owned())];
+        let (across, cells) = (("from", (0, 1000)), vec![vec![0; 200]; 200]);
+        let grid = Grid { name: "g", title: "t", description: "d", across, down: ("to", 1000), kinds, cells };
+        let svg = grid.draw().svg;
+        let labels = svg.split("<text ").filter(|text| text.contains("text-anchor=\"end\""));
+        let label = |text: &str| text.split_once('>')?.1.split('<').next()?.parse::<u64>().ok();
+        let named: Vec<u64> = labels.filter_map(label).collect();
+        assert_eq!(named.first(), Some(&0), "{named:?}");
+        assert_eq!(named.iter().max(), Some(&950), "{named:?}");
     }
 }

@@ -5,6 +5,7 @@
 use super::why::Why;
 use crate::chart::thinned;
 use crate::run::{Run, Strength};
+use crate::text::time;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -108,6 +109,18 @@ impl RunRow {
     /// Whether nothing will change any more, unless the run is continued.
     pub fn has_ended(&self) -> bool {
         matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
+    }
+
+    /// Whether nothing is known of how far it is, as it cannot be read.
+    pub fn is_unknown(&self) -> bool {
+        self.state == "damaged" && self.done == 0 && self.evaluations == 0
+    }
+
+    /// How long it takes from now on, or once it continues, in words.
+    pub fn rest(&self) -> Option<String> {
+        let word =
+            if matches!(self.state.as_str(), "paused" | "stopped") { "once it continues" } else { "left" };
+        self.remaining_milliseconds.map(|rest| format!("about {} {word}", time(rest)))
     }
 
     /// An estimate of the rest from what was done so far: until the first of the budgets ends the run.

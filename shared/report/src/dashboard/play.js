@@ -4,14 +4,14 @@ const at = (id) => document.getElementById(id);
 const form = at("game");
 const NAMES = { b: "black man", B: "black king", w: "white man", W: "white king", ".": "empty" };
 const CLASSES = { b: "man black", B: "king black", w: "man white", W: "king white", ".": "none" };
-let game = { moves: [], start: "", resigned: false, seed: 0 };
+let game = { moves: [], start: "", resigned: false, seed: 0, side: "black" };
 let shown = null, chosen = [], busy = false;
 
 const tell = (text, bad) => { at("told").textContent = text; at("told").classList.toggle("bad", Boolean(bad)); };
 
 async function ask(action, more = {}) {
   const fields = new FormData(form);
-  const body = { action, ...game, player: fields.get("player"), side: fields.get("side"), ...more };
+  const body = { action, ...game, player: fields.get("player"), ...more };
   const strength = Number(fields.get("strength"));
   if (fields.get("limit") === "depth") body.depth = Math.max(1, Math.round(strength));
   else body.seconds = strength;
@@ -28,11 +28,14 @@ async function ask(action, more = {}) {
   return null;
 }
 
+// The side that the form names: it holds from the start of a game to its end.
+const side = () => new FormData(form).get("side");
+
 // Shows a game. The server's squares count from 1; black is below for whoever plays black.
 function show(answer) {
   shown = answer;
   chosen = [];
-  game = { ...game, moves: answer.played, start: answer.start };
+  game = { ...game, moves: answer.played, start: answer.start, side: answer.side };
   at("moves").replaceChildren(...answer.played.map((move) => Object.assign(document.createElement("li"), { textContent: move })));
   at("pdn-text").value = answer.pdn;
   at("save").href = `data:text/plain;charset=utf-8,${encodeURIComponent(answer.pdn)}`;
@@ -70,19 +73,21 @@ function think(thought) {
 }
 
 const isMine = () => shown && !shown.outcome && shown.turn === shown.side && !busy;
+// What is there once.
+const single = (squares) => new Set(squares.filter((square, n) => squares.indexOf(square) === n && squares.lastIndexOf(square) === n));
 const candidates = () => shown.legal.filter(({ squares }) => chosen.every((square, n) => squares[n] === square));
 
 // Squares that may be chosen, that are chosen, and that the last move touched.
 function mark() {
   const next = new Set(isMine() ? candidates().map(({ squares }) => squares[chosen.length]) : []);
-  const ends = new Set(isMine() && chosen.length ? candidates().map(({ squares }) => squares.at(-1)) : []);
+  const ends = single(isMine() && chosen.length ? candidates().map(({ squares }) => squares.at(-1)) : []);
   for (const square of at("board").querySelectorAll("[data-at]")) {
     const number = Number(square.dataset.at), piece = shown.board[number - 1];
     square.className = CLASSES[piece];
     square.classList.toggle("can", next.has(number) || ends.has(number));
     square.classList.toggle("chosen", chosen.includes(number));
     square.classList.toggle("last", Boolean(shown.last?.includes(number)));
-    const can = next.has(number) ? ", can be chosen" : "";
+    const can = next.has(number) || ends.has(number) ? ", can be chosen" : "";
     square.setAttribute("aria-label", `${number}, ${NAMES[piece]}${can}`);
   }
 }
@@ -98,6 +103,7 @@ async function choose(number) {
   const ending = chosen.length ? mine.filter(({ squares }) => squares.at(-1) === number) : [];
   if (further.length) chosen = [...chosen, number];
   else if (ending.length === 1) chosen = ending[0].squares;
+  else if (ending.length > 1) tell(`Several captures end on ${number}: click each square on the way.`, true);
   else if (shown.legal.some(({ squares }) => squares[0] === number)) chosen = [number];
   else {
     chosen = [];
@@ -125,7 +131,7 @@ async function reply() {
 }
 
 async function start() {
-  game = { moves: [], start: "", resigned: false, seed: Math.floor(Math.random() * 2 ** 32) };
+  game = { moves: [], start: "", resigned: false, seed: Math.floor(Math.random() * 2 ** 32), side: side() };
   const answer = await ask("look");
   if (!answer) return;
   show(answer);
@@ -142,12 +148,13 @@ const tools = {
   },
   async undo() {
     if (!shown || busy) return;
-    // Back to before the last move of the person.
-    const turn = shown.turn === shown.side ? 2 : 1;
+    // Back to before the resignation, or before the last move of the person.
+    const turn = game.resigned ? 0 : shown.turn === shown.side ? 2 : 1;
     if (game.moves.length < turn) { tell("There is nothing to take back.", true); return; }
+    const answer = await ask("look", { moves: game.moves.slice(0, game.moves.length - turn), resigned: false });
+    if (!answer) return;
     game.resigned = false;
-    const answer = await ask("look", { moves: game.moves.slice(0, -turn), resigned: false });
-    if (answer) show(answer);
+    show(answer);
   },
   async resign() {
     if (!isMine()) return;
@@ -164,7 +171,7 @@ document.addEventListener("click", (event) => tools[event.target.closest("[data-
 form.addEventListener("submit", (event) => { event.preventDefault(); if (!busy) start(); });
 at("pdn").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const answer = busy ? null : await ask("read", { pdn: at("pdn-text").value });
+  const answer = busy ? null : await ask("read", { pdn: at("pdn-text").value, side: side() });
   if (!answer) return;
   game.resigned = false;
   show(answer);

@@ -14,6 +14,8 @@ pub enum Phase {
     Active,
     /// Its work is held back.
     Paused,
+    /// The same, in the process of the command that runs it, without a coordinator.
+    PausedHere,
     /// The same, and no process has its store.
     PausedAlone,
     /// It is finished, for this reason.
@@ -242,6 +244,13 @@ fn of_phase(situation: &Situation) -> Option<Why> {
                 format!("Resume that with `atoll pause {other} --off`."),
             ),
         },
+        Phase::PausedHere => Why::new(
+            Cause::Paused,
+            situation.paused.as_ref().map_or("The run is paused.".to_owned(), |other| {
+                format!("The run is held back: `{other}` is paused.")
+            }),
+            "Resume it on the dashboard of the command that runs it; or stop that command, then `atoll resume RUN`.",
+        ),
         Phase::PausedAlone => Why::new(
             Cause::Paused,
             "The run is paused, and no coordinator has its store.",
@@ -454,6 +463,9 @@ mod tests {
         let part = why(&Situation { phase: Phase::Paused, paused: study, ..Situation::default() });
         assert_eq!(part.text, "The run is held back: `study-1` is paused.");
         assert_eq!(part.advice, "Resume that with `atoll pause study-1 --off`.");
+        let here = why(&Situation { phase: Phase::PausedHere, ..Situation::default() });
+        assert_eq!((here.cause, here.text.as_str()), (Cause::Paused, "The run is paused."));
+        assert!(!here.advice.contains("atoll pause"), "that needs a coordinator: {here:?}");
         let alone = why(&Situation { phase: Phase::PausedAlone, ..Situation::default() });
         assert_eq!(alone.cause, Cause::Paused);
         assert!(alone.advice.contains("atoll resume RUN"), "`pause --off` needs a coordinator: {alone:?}");

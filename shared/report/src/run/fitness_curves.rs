@@ -326,7 +326,7 @@ fn strip(run: &Run, name: &str, title: &str, value: fn(&super::Epoch) -> f64) ->
             ),
         },
         across: ("epoch", (0, epochs)),
-        down: "island",
+        down: ("island", run.islands.len() as u64),
         edges: None,
         kinds: levels(low, high),
         cells: cells.collect(),

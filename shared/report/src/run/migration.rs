@@ -175,7 +175,7 @@ fn matrix(islands: u64, flows: &[Flow], title: &str, description: &str) -> crate
         title,
         description,
         across: ("from island", (0, islands)),
-        down: "to island",
+        down: ("to island", islands),
         edges: None,
         kinds: LEVELS.iter().enumerate().map(|(at, colour)| kind(at, colour)).collect(),
         cells: sums.iter().map(|row| row.iter().map(cell).collect()).collect(),

@@ -119,7 +119,7 @@ impl Strip {
                 }
             ),
             across: ("epoch", (0, epochs)),
-            down: "island",
+            down: ("island", cells.len() as u64),
             edges: None,
             kinds,
             cells,

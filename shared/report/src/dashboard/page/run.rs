@@ -115,7 +115,7 @@ fn live_strip(strip: &Strip, islands: &[IslandView]) -> Option<Figure> {
 fn tiles(body: &mut String, row: &RunRow) {
     let evaluations = row.evaluations.saturating_sub(row.evaluations_before);
     let rate = evaluations as f64 * 1000.0 / row.elapsed_milliseconds.max(1) as f64;
-    let rest = row.remaining_milliseconds.map_or(String::new(), |rest| format!("about {} left", time(rest)));
+    let rest = row.rest().unwrap_or_default();
     let tile = |body: &mut String, label: &str, value: &str, note: &str| {
         put!(
             body,
@@ -139,13 +139,14 @@ fn tiles(body: &mut String, row: &RunRow) {
     }
     let (bar, words, unit) = runs::progress(row);
     // The unit stands below: the longest word of a value must fit on a narrow screen.
-    let note = if rest.is_empty() { unit } else { format!("{unit}, {rest}") };
+    let note = [unit, rest].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
     tile(body, "Progress", &format!("{words}{bar}"), &note);
     let what = if row.kind == "tournament" { "Games" } else { "Evaluations" };
     // The time of a study is that of its parts.
     let is_timed = row.elapsed_milliseconds > 0;
     let rate = if is_timed { format!("{} a second", count(rate as u64)) } else { String::new() };
-    tile(body, what, &count(row.evaluations), &rate);
+    let evaluations = if row.is_unknown() { "–".to_owned() } else { count(row.evaluations) };
+    tile(body, what, &evaluations, &rate);
     let elapsed = if is_timed { time(row.elapsed_milliseconds) } else { "–".to_owned() };
     let created = match row.created {
         0 => String::new(),
@@ -160,7 +161,11 @@ fn tiles(body: &mut String, row: &RunRow) {
         body,
         "Digest",
         &digest,
-        if row.digest.is_some() { "of its results" } else { "once it is finished" },
+        match row.state.as_str() {
+            _ if row.digest.is_some() => "of its results",
+            "damaged" => "",
+            _ => "once it is finished",
+        },
     );
     body.push_str("</dl>\n");
 }
@@ -400,7 +405,11 @@ fn happened(body: &mut String, row: &RunRow, events: &[EventView], (from, to): (
         value(to)
     );
     if events.is_empty() {
-        body.push_str("<p>There is no event in this time.</p></section>\n");
+        let none = match (from, to) {
+            (None, None) => "No event is known.",
+            _ => "There is no event in this time.",
+        };
+        put!(body, "<p>{none}</p></section>\n");
         return;
     }
     let caption = if events.len() > EVENTS {
@@ -570,6 +579,39 @@ mod tests {
             [("failed", true), ("damaged", true), ("finished", false), ("paused", false)]
         {
             assert_eq!(html(state).contains("class=\"why trouble\""), stands_out, "{state}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_told_of_a_damaged_run_that_is_not_known() {
+        let row = |done| RunRow {
+            run: "maze-1".to_owned(),
+            kind: "evolution".to_owned(),
+            unit: "generations".to_owned(),
+            state: "damaged".to_owned(),
+            done,
+            ..RunRow::default()
+        };
+        let html = |done| {
+            let view = RunView { row: row(done), ..RunView::default() };
+            run(&RunPage { view, ..RunPage::default() }, &Frame::default())
+        };
+        let [unknown, known] = [html(0), html(5)];
+        assert!(known.contains(">5</dd>") && known.contains("generations"), "{known}");
+        for word in [">0</dd>", "generations", "once it is finished", "in this time"] {
+            assert!(!unknown.contains(word), "{word} in {unknown}");
+        }
+        assert!(unknown.contains("No event is known."), "{unknown}");
+    }
+
+    #[test]
+    fn the_rest_of_a_stopped_run_begins_when_it_continues() {
+        for (state, word) in [("running", "about 5.0s left"), ("stopped", "about 5.0s once it continues")] {
+            let mut page = shown();
+            page.view.row.state = state.to_owned();
+            page.view.row.remaining_milliseconds = Some(5000);
+            let html = run(&page, &Frame::default());
+            assert!(html.contains(word), "{html}");
         }
     }
 

@@ -117,6 +117,9 @@ fn cells(row: &RunRow, frame: &Frame) -> String {
 /// How far a run is: as a bar, if its end is known, in numbers, and their unit.
 pub(super) fn progress(row: &RunRow) -> (String, String, String) {
     let unit = escaped(&row.unit);
+    if row.is_unknown() {
+        return (String::new(), "–".to_owned(), String::new());
+    }
     match row.goal {
         Some(goal) if goal > 0 => {
             let share = (row.done as f64 / goal as f64).min(1.0);
