@@ -27,7 +27,7 @@ use std::time::Instant;
 use store::Store;
 use store::promises::Trial;
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 
 /// The most runs at a time: a study is one and its experiments are others.
 const MAX_RUNS: usize = 10_000;
@@ -123,7 +123,7 @@ pub(crate) async fn work_off(
         return finished(&run, coordinator.await?, &done);
     }
     let mut done = Done { start, before, after: None };
-    let mut children = start_workers(&url, how, workers)?;
+    let (mut children, _alive) = start_workers(&url, how, workers)?;
     let mut watched = std::pin::pin!(remote.watch(&run, SILENCE));
     loop {
         tokio::select! {
@@ -191,8 +191,9 @@ fn cannot_listen(error: &std::io::Error) -> Failure {
     Failure::Other(format!("cannot listen on loopback: {error}"))
 }
 
-/// Starts the workers; they share this machine's threads and memory.
-fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failure> {
+/// Starts the workers; they share this machine's threads and memory. They end when this process does, however that happens: each
+/// reads the other end of a pipe.
+fn start_workers(url: &str, how: &How, workers: u16) -> Result<(Vec<Child>, Vec<ChildStdin>), Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::Other(format!("cannot locate the atoll executable: {error}")))?;
     let all = how.threads.map_or_else(worker::available_threads, usize::from);
@@ -212,13 +213,16 @@ fn start_workers(url: &str, how: &How, workers: u16) -> Result<Vec<Child>, Failu
             .args(["--memory-mib", &memory.to_string()])
             .args(how.engines.iter().flat_map(|file| [OsStr::new("--engines"), file.as_os_str()]))
             .env("ATOLL_LOG", "warn")
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| Failure::Other(format!("cannot start a worker: {error}")))
     };
-    (1..=workers).map(start).collect()
+    let mut children: Vec<Child> = (1..=workers).map(start).collect::<Result<_, Failure>>()?;
+    // Waiting for a child closes what it still has.
+    let alive = children.iter_mut().filter_map(|child| child.stdin.take()).collect();
+    Ok((children, alive))
 }
 
 /// Whether a variable of the environment is a setting of Atoll.

@@ -635,7 +635,9 @@ fn to_json(status: &v1::RunStatus, state: &str) -> serde_json::Value {
     let standing = convert::standing(status.standing).ok();
     let seconds = status.elapsed_milliseconds as f64 / 1e3;
     let evaluations = standing.map(|standing| standing.evaluations);
-    let rate = evaluations.filter(|_| seconds > 0.0).map(|evaluations| evaluations as f64 / seconds);
+    // The time of a plan of cells is that since it was opened last, and what had been done by then is not known here.
+    let is_whole = matches!(status.kind(), Kind::Evolution) && seconds > 0.0;
+    let rate = evaluations.filter(|_| is_whole).map(|evaluations| evaluations as f64 / seconds);
     let mut object = serde_json::json!({
         "run": status.run,
         "state": state,
@@ -678,7 +680,7 @@ pub(crate) async fn cancel(arguments: CancelArguments) -> Result<ExitCode, Failu
     let run = remote.find(&arguments.run).await?;
     let request = v1::CancelRequest { run: run.clone() };
     remote.client.cancel(request).await.map_err(|status| remote.failure(&status))?;
-    message!("cancelled {run}; submit it again to continue it");
+    message!("cancelled {run}; submit its file again to continue it");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,6 +17,7 @@ use crate::store_argument::StoreArgument;
 use crate::terminal::{out, write_out};
 use archipelago::CellProgress;
 use archipelago::cell::CellPlan;
+use archipelago::job;
 use bytes::Bytes;
 use clap::Subcommand;
 use experiment::Plan;
@@ -146,15 +147,29 @@ fn object(run: &RunId, progress: &CellProgress, outcome: &Outcome<'_>) -> serde_
     object
 }
 
-/// Looks up who plays, if a plan is a tournament; a study finds its players itself, but for files of this machine.
+/// Looks up who plays in a plan. What a study evolves itself it finds later.
 pub(crate) async fn look_up_plan(plan: Plan, how: &How) -> Result<(Plan, PlayerFiles), Failure> {
-    match plan {
+    let (plan, mut files) = with_player_files(plan)?;
+    let plan = match plan {
         Plan::Tournament(games) => {
-            let (games, files) = look_up(&games, how).await?;
-            Ok((Plan::Tournament(Box::new(games)), files))
+            let (games, found) = look_up(&games, job::look_ups(&games), how).await?;
+            files.extend(found);
+            Plan::Tournament(Box::new(games))
         }
-        plan => with_player_files(plan),
-    }
+        Plan::Study(study) => {
+            let look_ups = job::outside_look_ups(&study);
+            match &study.tournament {
+                Some(games) if !look_ups.is_empty() => {
+                    let (games, found) = look_up(games, look_ups, how).await?;
+                    files.extend(found);
+                    Plan::Study(Box::new(study.with_tournament(games)))
+                }
+                _ => Plan::Study(study),
+            }
+        }
+        plan => plan,
+    };
+    Ok((plan, files))
 }
 
 /// A plan that names player files of this machine by their digests, and these files.

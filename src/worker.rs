@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::oneshot;
 use tonic::transport::Channel;
 use worker::{Config, ConnectionProbe, CredentialError, Grpc, Identity, Pool, SessionEnd, Token, Trust};
 
@@ -160,7 +161,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let serving = serve_metrics(&settings, measured.clone()).await?;
     let (replace, replacements) = mpsc::unbounded_channel();
     let calls = (measured.clone() as Arc<dyn WorkerCalls>, replacements);
+    let orphaned = async {
+        if arguments.of_parent {
+            parent_has_ended().await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
     let end = tokio::select! {
+        () = orphaned => {
+            let reason = "the command that started this worker has ended";
+            return Err(Failure::Other(reason.to_owned()));
+        }
         end = worker::run_replacing(config, calls, Pool::new(threads)?, signals.asked()) => end?,
         () = reload.run(&measured, &replace) => unreachable!("it reads until the worker ends"),
         () = serving => unreachable!("it serves until the worker ends"),
@@ -174,6 +186,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         SessionEnd::Cancelled(reason) => Err(Failure::Cancelled(reason)),
         SessionEnd::Drained => Ok(signals.exit()),
     }
+}
+
+/// Waits until the process that started this one has ended: it writes nothing to stdin, and closes it with its end.
+async fn parent_has_ended() {
+    let (ended, end) = oneshot::channel::<()>();
+    // A thread that is not waited for: this process may end first.
+    std::thread::spawn(move || {
+        let read = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop((read, ended));
+    });
+    let _ = end.await;
 }
 
 /// The parts of a worker, by its settings.

@@ -151,7 +151,9 @@ impl Cluster {
             unread: Mutex::default(),
             _serving: serving,
         }));
-        let (opened, unread) = if reads_all { opener.read_all(now).await? } else { (vec![], vec![]) };
+        let (mut opened, unread) = if reads_all { opener.read_all(now).await? } else { (vec![], vec![]) };
+        // Of those with the same priority, the one that was submitted first comes first.
+        opened.sort_by_key(|(opened, _)| opened.created);
         let writer = Writer::new(cluster.clone(), store, claim, opener, receiver);
         let writing = tokio::spawn(writer.run());
         for (opened, files) in opened {

@@ -51,7 +51,7 @@ use crate::rejection::Rejection;
 use ::evolution::digest::Digest;
 use archipelago::End;
 use archipelago::cell::{CellPlan, CellResult};
-use archipelago::job::{Job, JobResult};
+use archipelago::job::{self, Job, JobResult};
 use bytes::Bytes;
 use calls::Lost;
 use experiment::file::BudgetKeys;
@@ -194,12 +194,13 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// Whether it is a tournament with players that have to be looked up first.
+    /// Whether there are players that have to be looked up first. Those that a study evolves itself come later.
     fn has_to_be_looked_up(&self) -> bool {
         match &*self.plan {
             Plan::Tournament(games) => {
                 games.players().iter().any(|player| player.is_looked_up() && player.digest().is_none())
             }
+            Plan::Study(study) => !job::outside_look_ups(study).is_empty(),
             _ => false,
         }
     }

@@ -15,20 +15,18 @@ use run::players::{LookUpError, PlayerFiles};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Looks up every player of a tournament.
+/// A tournament for which these players were looked up, and their files.
 pub(crate) async fn look_up(
     tournament: &Tournament,
+    look_ups: Vec<LookUp>,
     how: &How,
 ) -> Result<(Tournament, PlayerFiles), Failure> {
-    let (tournament, mut files) = take_files_along(tournament)?;
     let mut found = BTreeMap::new();
-    for look_up in job::look_ups(&tournament) {
-        let result = find(&tournament, &look_up, how).await?;
+    for look_up in look_ups {
+        let result = find(tournament, &look_up, how).await?;
         found.insert(look_up, result);
     }
-    let (tournament, looked_up) = job::resolve(&tournament, &found).map_err(|report| *report)?;
-    files.extend(looked_up);
-    Ok((tournament, files))
+    Ok(job::resolve(tournament, &found).map_err(|report| *report)?)
 }
 
 /// What a look-up comes to.
@@ -46,7 +44,7 @@ async fn find(tournament: &Tournament, look_up: &LookUp, how: &How) -> Result<Jo
     let store = how.store.open().await?;
     let text = &look_up.reference;
     let run = run_name::complete(&store, contender::reference(text)?).await?.run;
-    let rest = &text[text.find(['/', '@']).unwrap_or(text.len())..];
+    let rest = &text[look_up.run().len()..];
     let (job, inputs) =
         coordinator::read_player_inputs(&store, tournament, look_up, format!("{run}{rest}")).await?;
     how.pool()?.install(|| job.compute(&inputs)).map_err(refused)

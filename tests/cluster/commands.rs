@@ -1,7 +1,8 @@
 //! What operators do, over gRPC.
 
-use crate::process::{EXPERIMENT, Folder, digest, json, text, wait_until};
+use crate::process::{EXPERIMENT, Folder, atoll, digest, json, text, wait_until};
 use rustix::process::Signal;
+use std::process::Stdio;
 
 const SWEEP: &str = r#"
 name = "sweep"
@@ -56,6 +57,25 @@ fn a_fresh_run_of_workers_is_the_one_that_is_told() {
         assert_eq!(fresh["run"], format!("{}.2", first["run"].as_str().unwrap()));
         assert_eq!(fresh["digest"], first["digest"]);
     }
+}
+
+/// Their coordinator is a part of that command: nobody else takes what they compute.
+#[test]
+fn workers_end_with_the_command_that_started_them() {
+    let folder = Folder::new();
+    let file = folder.file("endless.toml", &endless());
+    let mut command = atoll();
+    command.current_dir(folder.path()).args(["run", &file, "--workers", "1"]);
+    let mut run = command.stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("its worker to compute", || {
+        let listed = folder.atoll(&["runs", "--json"]);
+        listed.status.success() && json(&listed)[0]["generations"].as_u64() > Some(0)
+    });
+    run.kill().unwrap();
+    // What is said ends with the last process that might say something.
+    let output = run.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("the command that started this worker has ended"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What operators do to runs, in any order: a run that was cancelled, failed or extended always gets to its end.
 
-use crate::process::{EXPERIMENT, Folder, digest, json, text, wait_until};
+use crate::process::{Coordinator, EXPERIMENT, Folder, digest, json, text, wait_until};
 
 /// Cells of about a second each.
 const SLOW_SWEEP: &str = r#"
@@ -158,6 +158,68 @@ fn every_kind_of_plan_has_one_digest_wherever_it_runs() {
          players = [{{ name = \"champion\", player = \"{study}.second/0\" }}, {{ name = \"vote\", ensemble = \"{study}.first\" }}, \
          {{ name = \"best\", representatives = \"{study}.first\" }}]"
     ));
+}
+
+#[test]
+fn players_of_other_runs_are_looked_up_before_a_study_begins() {
+    let folder = Folder::new();
+    let (elder, _) = STUDY.split_once("[study]").unwrap();
+    let elder = elder.replace("school", "elder");
+    let run = json(&folder.atoll(&["run", &folder.file("elder.toml", &elder), "--json"]))["run"].clone();
+    let run = run.as_str().unwrap();
+    let study = |name: &str| STUDY.replace("player = \"material\"", &format!("player = \"{name}/0\""));
+    // As a tournament of its own names runs.
+    let plan = study("elder");
+    let file = folder.file("school.toml", &plan);
+    let here = json(&folder.atoll(&["run", &file, "--json"]));
+    assert!(here["digest"].is_string(), "{here}");
+
+    // A name that stands for no run is an error before anything is computed.
+    let wrong = folder.file("wrong.toml", &study("younger"));
+    let listed = || json(&folder.atoll(&["runs", "--json"])).as_array().unwrap().len();
+    let before = listed();
+    let refused = folder.atoll(&["run", &wrong]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("no run `younger`"), "{refused:?}");
+    assert_eq!(listed(), before);
+
+    let coordinator = folder.coordinator(&["--store", "other"]);
+    let _worker = coordinator.worker(&[]);
+    assert_eq!(coordinator.submit(&elder), run);
+    coordinator.digest(run);
+    let refused = coordinator.command(&["submit", &wrong]);
+    assert!(!refused.status.success() && text(&refused.stderr).contains("no run `younger`"), "{refused:?}");
+    let submitted = coordinator.submit(&plan);
+    assert_eq!(here["run"], submitted.as_str());
+    assert_eq!(here["digest"], coordinator.digest(&submitted).as_str());
+
+    // They are part of the study from then on, whatever becomes of that run.
+    let verify = || folder.atoll(&["verify", &submitted]);
+    for change in [&["extend", run, "--generations", "6"][..], &["rm", run, "--yes"]] {
+        let changed = folder.atoll(change);
+        assert!(changed.status.success(), "{}", text(&changed.stderr));
+        assert!(verify().status.success(), "after {change:?}: {}", text(&verify().stdout));
+    }
+}
+
+/// The time that is shown of it is that since it was opened last.
+#[test]
+fn no_rate_is_made_up_of_a_sweep_that_was_resumed() {
+    let folder = Folder::new();
+    let coordinator = folder.coordinator(&[]);
+    let cells = |coordinator: &Coordinator| {
+        json(&coordinator.command(&["runs", "--json"]))[0]["cells"].as_u64().unwrap_or(0)
+    };
+    let run = {
+        let _worker = coordinator.worker(&[]);
+        let run = coordinator.submit(SLOW_SWEEP);
+        wait_until("a cell", || cells(&coordinator) > 0);
+        run
+    };
+    let coordinator = coordinator.restart();
+    let _worker = coordinator.worker(&[]);
+    coordinator.digest(&run);
+    let status = json(&coordinator.command(&["runs", "--json"]))[0].clone();
+    assert!(status["evaluations_per_second"].is_null() && status["seconds"].as_f64() > Some(0.0), "{status}");
 }
 
 #[test]

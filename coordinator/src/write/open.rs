@@ -524,33 +524,53 @@ impl Opener {
     }
 }
 
-/// A tournament with its players looked up: champions, and the species and ensembles of populations. A study does that by
-/// jobs; a tournament of its own has no name before its players are known, so it is done here, apart from the calls.
+/// A plan with its players looked up: champions, and the species and ensembles of populations. A study does that by jobs for
+/// what it evolves itself; other players belong to what it is, and a tournament of its own has no name before its players are
+/// known, so that is done here, apart from the calls.
 pub(crate) async fn look_up(cluster: &Cluster, submission: Submission) -> Result<Submission, Rejection> {
     let Submission { plan, mut files, priority, fresh } = submission;
     let plan = match *plan {
         Plan::Tournament(games) => {
-            let mut found = BTreeMap::new();
-            for look_up in job::look_ups(&games) {
-                let text = &look_up.reference;
-                let named = naming::complete(cluster.store(), text.parse()?).await;
-                let run = named.map_err(|error| unnamed(text, error))?.run;
-                let rest = &text[text.find(['/', '@']).unwrap_or(text.len())..];
-                let source = Source::of(&games, &look_up, format!("{run}{rest}"));
-                let (job, inputs) = read_inputs(cluster.store(), &source).await?;
-                let result = cluster.compute(LARGE, move || job.compute(&inputs)).await;
-                let result = result.map_err(|status| status.message().to_owned());
-                let result = result.and_then(|result| result.map_err(|error| error.to_string()));
-                let refused = |reason| LookUpError::Job { reference: look_up.reference.clone(), reason };
-                found.insert(look_up.clone(), result.map_err(refused)?);
-            }
-            let (games, looked_up) = job::resolve(&games, &found).map_err(|report| *report)?;
-            files.extend(looked_up);
+            let (games, found) = find_players(cluster, &games, job::look_ups(&games)).await?;
+            files.extend(found);
             Plan::Tournament(Box::new(games))
+        }
+        Plan::Study(study) => {
+            let look_ups = job::outside_look_ups(&study);
+            match &study.tournament {
+                Some(games) if !look_ups.is_empty() => {
+                    let (games, found) = find_players(cluster, games, look_ups).await?;
+                    files.extend(found);
+                    Plan::Study(Box::new(study.with_tournament(games)))
+                }
+                _ => Plan::Study(study),
+            }
         }
         plan => plan,
     };
     Ok(Submission { plan: Box::new(plan), files, priority, fresh })
+}
+
+/// A tournament for which these players were looked up, and their files.
+async fn find_players(
+    cluster: &Cluster,
+    games: &Tournament,
+    look_ups: Vec<LookUp>,
+) -> Result<(Tournament, PlayerFiles), Rejection> {
+    let mut found = BTreeMap::new();
+    for look_up in look_ups {
+        let text = &look_up.reference;
+        let named = naming::complete(cluster.store(), text.parse()?).await;
+        let run = named.map_err(|error| unnamed(text, error))?.run;
+        let source = Source::of(games, &look_up, format!("{run}{}", &text[look_up.run().len()..]));
+        let (job, inputs) = read_inputs(cluster.store(), &source).await?;
+        let result = cluster.compute(LARGE, move || job.compute(&inputs)).await;
+        let result = result.map_err(|status| status.message().to_owned());
+        let result = result.and_then(|result| result.map_err(|error| error.to_string()));
+        let refused = |reason| LookUpError::Job { reference: look_up.reference.clone(), reason };
+        found.insert(look_up.clone(), result.map_err(refused)?);
+    }
+    Ok(job::resolve(games, &found).map_err(|report| *report)?)
 }
 
 /// Why a reference names no run.

@@ -7,6 +7,7 @@ use super::*;
 use coordinator::{First, ServeError};
 use experiment::file::BudgetKeys;
 use run::reader::Reader;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 impl Script {
@@ -89,6 +90,29 @@ async fn what_was_paused_continues_in_a_single_command_with_its_priority() {
             })
             .collect();
         assert_eq!(priorities, [3], "nobody asked for another one");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_keep_the_order_of_their_submission_through_a_restart() {
+    let later = || {
+        static NOW: AtomicU64 = AtomicU64::new(0);
+        NOW.fetch_add(1, SeqCst)
+    };
+    let store = Store::memory();
+    let (cluster, background) = coordinator::start(store.clone(), &settings(1), later).await.unwrap();
+    let mut script = Script { store, cluster, background: Some(background), run: String::new(), lives: 1 };
+    for name in ["zebra", "ape"] {
+        script.submit(&EXPERIMENT.replace("scripted", name)).await;
+    }
+    for life in [1, 2] {
+        let grant = script.acquire("a", 1).await.remove(0);
+        let run = grant.piece.unwrap().run;
+        assert!(run.starts_with("zebra"), "coordinator {life} begins with {run}");
+        script.background.take().unwrap().abort();
+        let next = settings(2);
+        let (cluster, background) = coordinator::start(script.store.clone(), &next, later).await.unwrap();
+        (script.cluster, script.background) = (cluster, Some(background));
     }
 }
 

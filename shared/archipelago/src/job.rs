@@ -11,7 +11,7 @@ use evolution::digest::Digest;
 use experiment::document::Diagnostics;
 use experiment::tournament::{DistanceKey, NoiseKey, PlayerKeys, SpeciesKeys};
 use experiment::yardstick::SEED;
-use experiment::{Experiment, Plan, Tournament};
+use experiment::{Experiment, Plan, Study, Tournament};
 use problems::ProblemSpec;
 use species::Noise;
 use std::collections::BTreeMap;
@@ -238,12 +238,28 @@ pub struct LookUp {
     pub species: bool,
 }
 
+impl LookUp {
+    /// The run that it names, or the part of a study.
+    pub fn run(&self) -> &str {
+        let end = self.reference.find(['/', '@']).unwrap_or(self.reference.len());
+        &self.reference[..end]
+    }
+}
+
 /// What a tournament has to look up before its first game, in a fixed order.
 pub fn look_ups(tournament: &Tournament) -> Vec<LookUp> {
     let mut wanted: Vec<LookUp> = tournament.players().iter().filter_map(look_up).collect();
     wanted.sort();
     wanted.dedup();
     wanted
+}
+
+/// What a study's tournament has to look up in runs that are none of its parts, before the study begins. It becomes a part of
+/// the study: what such a run does later changes nothing.
+pub fn outside_look_ups(study: &Study) -> Vec<LookUp> {
+    let all = study.tournament.as_ref().map(look_ups).unwrap_or_default();
+    let is_of_part = |one: &LookUp| study.parts.iter().any(|part| part.name == one.run());
+    all.into_iter().filter(|one| !is_of_part(one)).collect()
 }
 
 fn look_up(player: &PlayerKeys) -> Option<LookUp> {
